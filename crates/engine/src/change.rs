@@ -1,0 +1,320 @@
+//! Changes: what a decision did to a run. A run is its changes, folded.
+//!
+//! A [`Record`] is one event as the journal keeps it: what was asked, what was seen, and the changes that
+//! were decided. Replay applies changes and decides nothing, so a later version of the engine that would
+//! decide otherwise leaves history as it is.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    Artifacts, Checkpoint, CompletedChunk, DoomLoop, Effect, EventName, Failure, HistoryRow, LoopError,
+    Observations, Owner, PhaseName, Receipt, Run, Standing, Time, Trip,
+    run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT},
+};
+
+/// The version of the record format that this engine writes.
+const VERSION: u32 = 1;
+
+/// One event of a run, as the journal keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub version: u32,
+    pub event: EventName,
+    pub at: Time,
+    /// The phase before; none for the first event.
+    pub from: Option<PhaseName>,
+    /// The phase after.
+    pub phase: PhaseName,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Observations::is_empty")]
+    pub observations: Observations,
+    pub changes: Vec<Change>,
+}
+
+/// Something that an event did to a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// The run as it began, with the text of its workflow.
+    Began {
+        run: Box<Run>,
+        workflow_text: String,
+    },
+    Moved {
+        to: PhaseName,
+    },
+    OriginSet {
+        phase: Option<PhaseName>,
+    },
+    ReasonSet {
+        reason: Option<String>,
+    },
+    CounterSet {
+        name: String,
+        value: u64,
+    },
+    BudgetTripped {
+        trip: Trip,
+    },
+    SessionClockSet {
+        at: Time,
+    },
+    PhaseClockSet {
+        at: Time,
+    },
+    FailureSeen {
+        failure: Option<Failure>,
+    },
+    StandingSet {
+        standing: Standing,
+    },
+    EffectSet {
+        effect: Option<Effect>,
+    },
+    OwnerSet {
+        owner: Owner,
+    },
+    IssueSelected {
+        issue: Option<String>,
+        branch: Option<String>,
+    },
+    ChunksDefined {
+        acs: Vec<Vec<String>>,
+        texts: Vec<String>,
+    },
+    ChunkTaken {
+        index: u64,
+        base: Option<String>,
+        checked_before: Option<u64>,
+    },
+    ChunkCompleted {
+        chunk: CompletedChunk,
+    },
+    ChunksCleared,
+    DocsUpdated {
+        done: bool,
+    },
+    TestsRun {
+        passed: bool,
+    },
+    TestsUndone,
+    Committed {
+        hash: Option<String>,
+    },
+    ReportFiled,
+    ReportsReset,
+    Aborted {
+        aborted: bool,
+    },
+    FileEdited {
+        file: String,
+        count: u64,
+    },
+    DoomLoopSeen {
+        doom_loop: DoomLoop,
+    },
+    PhaseCompleted {
+        phase: PhaseName,
+    },
+    ArtifactsSet {
+        artifacts: Artifacts,
+    },
+    ReceiptAdded {
+        receipt: Receipt,
+    },
+    CheckpointAdded {
+        checkpoint: Checkpoint,
+    },
+    ErrorAdded {
+        error: LoopError,
+    },
+}
+
+/// Why records could not be folded into a run.
+#[derive(Debug, thiserror::Error)]
+pub enum FoldError {
+    #[error(
+        "event {seq} was written by a newer version (format {version}, this one knows {VERSION}): upgrade warp"
+    )]
+    Newer { seq: u64, version: u32 },
+    #[error("event {seq} (`{event}`) comes before the run began")]
+    NotBegun { seq: u64, event: EventName },
+}
+
+/// A run being folded from its records.
+#[derive(Debug, Default)]
+pub struct Fold {
+    run: Option<Run>,
+    workflow_text: String,
+    folded: u64,
+}
+
+impl Record {
+    /// Makes a record in the format of this version.
+    pub(crate) fn new(event: EventName, at: Time, from: Option<PhaseName>, phase: PhaseName) -> Self {
+        Self {
+            version: VERSION,
+            event,
+            at,
+            from,
+            phase,
+            data: Map::new(),
+            observations: Observations::default(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Tells whether the event moved the run, if only back to where it was.
+    pub fn moves(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change, Change::Moved { .. } | Change::Began { .. }))
+    }
+
+    /// Returns the budgets that redirected the event, if any did.
+    pub fn trip(&self) -> Option<&Trip> {
+        self.changes
+            .iter()
+            .find_map(|change| if let Change::BudgetTripped { trip } = change { Some(trip) } else { None })
+    }
+}
+
+impl Fold {
+    /// Applies the next record.
+    pub fn add(&mut self, record: &Record) -> Result<(), FoldError> {
+        let seq = self.folded;
+        if record.version > VERSION {
+            return Err(FoldError::Newer { seq, version: record.version });
+        }
+        for change in &record.changes {
+            if let Change::Began { run, workflow_text } = change {
+                self.run = Some((**run).clone());
+                self.workflow_text.clone_from(workflow_text);
+            }
+        }
+        let run =
+            self.run.as_mut().ok_or_else(|| FoldError::NotBegun { seq, event: record.event.clone() })?;
+        for change in &record.changes {
+            run.apply(change, &record.event, record.at);
+        }
+        run.close_record(record.at);
+        self.folded += 1;
+        Ok(())
+    }
+
+    /// Returns the run and the text of its workflow; nothing if there was no record.
+    pub fn finish(self) -> Option<(Run, String)> {
+        Some((self.run?, self.workflow_text))
+    }
+}
+
+impl Run {
+    /// Applies one change that `event` made at `at`.
+    pub(crate) fn apply(&mut self, change: &Change, event: &EventName, at: Time) {
+        match change.clone() {
+            Change::Began { .. } => {}
+            Change::Moved { to } => self.move_to(to, event, at),
+            Change::OriginSet { phase } => self.origin = phase,
+            Change::ReasonSet { reason } => self.phase_reason = reason,
+            Change::CounterSet { name, value } => {
+                self.counters.insert(name, value);
+            }
+            Change::BudgetTripped { trip } => self.trip = Some(trip),
+            Change::SessionClockSet { at } => self.session_clock = at,
+            Change::PhaseClockSet { at } => self.phase_started_at = at,
+            Change::FailureSeen { failure } => self.last_failure = failure,
+            Change::StandingSet { standing } => self.standing = standing,
+            Change::EffectSet { effect } => self.effect = effect,
+            Change::OwnerSet { owner } => self.owner = owner,
+            Change::IssueSelected { issue, branch } => {
+                self.issue = issue.or(self.issue.take());
+                self.branches.branch = branch.unwrap_or_else(|| std::mem::take(&mut self.branches.branch));
+            }
+            Change::ChunksDefined { acs, texts } => {
+                self.chunk.acs = acs;
+                self.chunk.texts = texts;
+            }
+            Change::ChunkTaken { index, base, checked_before } => {
+                self.chunk.index = index;
+                self.chunk.base = base;
+                self.chunk.checked_before = checked_before;
+                self.chunk.started_at = Some(at);
+                (self.docs_updated, self.tests_passed, self.committed, self.report_filed) =
+                    (false, false, false, false);
+            }
+            Change::ChunkCompleted { chunk } => {
+                self.metrics.chunks_completed += 1;
+                push(&mut self.completed_chunks, chunk, ENTRIES_KEPT);
+            }
+            Change::ChunksCleared => {
+                self.chunk = crate::ChunkPlan::default();
+                self.completed_chunks.clear();
+                self.commit_hashes.clear();
+            }
+            Change::DocsUpdated { done } => self.docs_updated = done,
+            Change::TestsRun { passed } => {
+                self.metrics.tests_run += 1;
+                self.tests_passed = passed;
+            }
+            Change::TestsUndone => self.tests_passed = false,
+            Change::Committed { hash } => {
+                self.metrics.commits += 1;
+                (self.committed, self.report_filed) = (true, false);
+                if let Some(hash) = hash {
+                    push(&mut self.commit_hashes, hash, ENTRIES_KEPT);
+                }
+            }
+            Change::ReportFiled => {
+                self.metrics.reports_filed += 1;
+                self.report_filed = true;
+            }
+            Change::ReportsReset => (self.committed, self.report_filed) = (false, false),
+            Change::Aborted { aborted } => self.aborted = aborted,
+            Change::FileEdited { file, count } => self.count_edit(file, count),
+            Change::DoomLoopSeen { doom_loop } => push(&mut self.doom_loop_events, doom_loop, ENTRIES_KEPT),
+            Change::PhaseCompleted { phase } => push(&mut self.phases_completed, phase, ENTRIES_KEPT),
+            Change::ArtifactsSet { artifacts } => self.artifacts = artifacts,
+            Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
+            Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
+            Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),
+        }
+    }
+
+    /// Counts the record as applied.
+    pub(crate) fn close_record(&mut self, at: Time) {
+        self.updated_at = at;
+        self.events += 1;
+    }
+
+    fn move_to(&mut self, to: PhaseName, event: &EventName, at: Time) {
+        let from = Some(self.phase.clone());
+        push(
+            &mut self.history,
+            HistoryRow { phase: to.clone(), at, from, event: Some(event.clone()) },
+            HISTORY_KEPT,
+        );
+        // A phase that is entered again from itself goes on, and so does its clock.
+        if self.phase != to {
+            self.edit_counts.clear();
+            self.phase_started_at = at;
+        }
+        self.phase = to;
+    }
+
+    fn count_edit(&mut self, file: String, count: u64) {
+        self.edit_counts.insert(file, count);
+        if self.edit_counts.len() > EDITS_KEPT {
+            let least =
+                self.edit_counts.iter().min_by_key(|(_, count)| **count).map(|(file, _)| file.clone());
+            self.edit_counts.retain(|file, _| Some(file) != least.as_ref());
+        }
+    }
+}
+
+/// Adds to a list that keeps only its newest entries.
+fn push<T>(list: &mut Vec<T>, entry: T, kept: usize) {
+    list.push(entry);
+    if list.len() > kept {
+        list.drain(..list.len() - kept);
+    }
+}

@@ -1,0 +1,151 @@
+//! What is asked of a run, and what was seen in the world when it was asked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{EventName, Owner, Time};
+
+/// Something that happened, offered to a run.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub event: Event,
+    /// What came with it. Names of fields are those of the state files.
+    pub data: Map<String, Value>,
+    pub at: Time,
+    pub observations: Observations,
+}
+
+impl Ask {
+    /// Makes an ask without data or observations.
+    pub fn new(event: Event, at: Time) -> Self {
+        Self { event, data: Map::new(), at, observations: Observations::default() }
+    }
+}
+
+/// What can happen to a run: the events of its workflow, and those of the engine itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A row or a tick of the workflow.
+    Named(EventName),
+    /// A file was edited.
+    FileEdited { file: String },
+    /// The phase's deadline has passed.
+    DeadlinePassed,
+    /// An effect is tried again; outcomes of earlier attempts are refused from here on.
+    AttemptStarted { effect: String },
+    /// A person answered the decision on which the run is parked.
+    DecisionAnswered { decision: String, option: String },
+    /// A person stopped the run.
+    StopRequested,
+    /// A person lets a stopped run go on.
+    Resumed,
+    /// A person took the run off its workspace.
+    ResetRequested,
+    /// A state file that differed from the journal was set aside.
+    StateFileSetAside { file: String, kept_as: String },
+    /// Another process carries the run on.
+    OwnerChanged { owner: Owner },
+}
+
+impl Event {
+    /// Returns the name under which the event is recorded.
+    pub fn name(&self) -> EventName {
+        let name = match self {
+            Event::Named(name) => return name.clone(),
+            Event::FileEdited { .. } => "file_edited",
+            Event::DeadlinePassed => "deadline_passed",
+            Event::AttemptStarted { .. } => "attempt_started",
+            Event::DecisionAnswered { .. } => "decision_answered",
+            Event::StopRequested => "stop_requested",
+            Event::Resumed => "resumed",
+            Event::ResetRequested => "reset_requested",
+            Event::StateFileSetAside { .. } => "state_file_set_aside",
+            Event::OwnerChanged { .. } => "owner_changed",
+        };
+        EventName::new(name)
+    }
+}
+
+/// Something that has to be looked up before an event can be decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The change since `base` (or the last commit), and which of `words` occur in it.
+    Diff { base: Option<String>, words: Vec<String> },
+    /// The criteria of the issue, ticked or not.
+    Boxes { issue: String },
+    /// The current commit.
+    Head,
+    /// A digest of everything in the working tree.
+    Tree,
+    /// The results of these shell commands.
+    Commands(Vec<String>),
+}
+
+/// What a probe saw: something, nothing that could be looked at, or a failure to look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seen<T> {
+    Value(T),
+    /// There is nothing to look at: no repository, no issue text.
+    Absent(String),
+    /// It is there, but could not be read.
+    Failed(String),
+}
+
+/// What was seen in the world, recorded with the event that needed it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observations {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Seen<Diff>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boxes: Option<Seen<Boxes>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<Seen<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Seen<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandResult>,
+}
+
+impl Observations {
+    /// Tells whether nothing was looked up.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A change in a working tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diff {
+    /// Changed and new files; at most the first few hundred.
+    pub files: Vec<String>,
+    /// How many files there are in all.
+    pub count: usize,
+    /// Which of the asked words occur in a path or an added line.
+    pub shared_words: Vec<String>,
+}
+
+/// The acceptance criteria of an issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boxes {
+    /// Ticked or not, and the text.
+    pub items: Vec<(bool, String)>,
+}
+
+impl Boxes {
+    /// Returns how many are ticked.
+    pub fn checked(&self) -> usize {
+        self.items.iter().filter(|(checked, _)| *checked).count()
+    }
+}
+
+/// How a verification command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandResult {
+    pub command: String,
+    pub passed: bool,
+    /// How it ended, in words: `exit 1`, `stopped after 600 s`.
+    pub end: String,
+    /// The last part of what it printed.
+    pub output: String,
+}

@@ -1,0 +1,259 @@
+//! A run: one issue on its way through one workflow, as folded from its changes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{EventName, PhaseName, RunId, Settings, Time};
+
+/// How many rows of history a run carries with it; the journal keeps all of them.
+pub(crate) const HISTORY_KEPT: usize = 50;
+/// How many entries any other list of a run keeps.
+pub(crate) const ENTRIES_KEPT: usize = 100;
+
+/// How many files are counted in one phase; beyond it the least edited is forgotten.
+pub(crate) const EDITS_KEPT: usize = 300;
+
+/// One issue on its way through one workflow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    pub workflow: String,
+    /// The digest of the workflow text that the run is pinned to.
+    pub workflow_digest: String,
+    pub settings: Settings,
+    /// The workspace's root directory.
+    pub root: String,
+    pub level: u64,
+    pub owner: Owner,
+    pub github_user: String,
+    pub issue: Option<String>,
+    pub feature: Option<String>,
+    pub branches: Branches,
+
+    pub phase: PhaseName,
+    pub standing: Standing,
+    /// The phase to return to, in phases that remember it.
+    pub origin: Option<PhaseName>,
+    /// Why the phase was entered, where it can be entered for several reasons.
+    pub phase_reason: Option<String>,
+    pub started_at: Time,
+    /// When the session's clock was last set going.
+    pub session_clock: Time,
+    pub phase_started_at: Time,
+    pub updated_at: Time,
+    /// How many events the run has had.
+    pub events: u64,
+    pub counters: BTreeMap<String, u64>,
+    pub trip: Option<Trip>,
+    pub effect: Option<Effect>,
+    pub last_failure: Option<Failure>,
+    pub history: Vec<HistoryRow>,
+
+    pub chunk: ChunkPlan,
+    pub completed_chunks: Vec<CompletedChunk>,
+    pub commit_hashes: Vec<String>,
+    pub docs_updated: bool,
+    pub tests_passed: bool,
+    pub committed: bool,
+    pub report_filed: bool,
+    pub aborted: bool,
+    pub metrics: Metrics,
+    pub edit_counts: BTreeMap<String, u64>,
+    pub doom_loop_events: Vec<DoomLoop>,
+
+    pub phases_completed: Vec<PhaseName>,
+    pub artifacts: Artifacts,
+    pub receipts: Vec<Receipt>,
+    pub checkpoints: Vec<Checkpoint>,
+    pub errors: Vec<LoopError>,
+
+    /// Fields of an adopted state file that nothing here knows; they are shown again as they were.
+    #[serde(default)]
+    pub unknown_fields: Map<String, Value>,
+}
+
+impl Run {
+    /// Returns a counter; one that was never raised is zero.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    /// Tells whether the run still holds its workspace.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.standing, Standing::Ended { .. })
+    }
+
+    /// Returns the criteria of the current chunk.
+    pub fn current_criteria(&self) -> &[String] {
+        let index = usize::try_from(self.chunk.index).unwrap_or(usize::MAX);
+        self.chunk.acs.get(index.wrapping_sub(1)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The process that carries a run on. A process id alone would be mistaken for a later one's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    /// The machine's boot id when the run began.
+    pub boot_id: String,
+    /// When the process started, in the kernel's ticks since boot.
+    pub start_ticks: Option<u64>,
+}
+
+/// Branches, found when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branches {
+    pub branch: String,
+    pub main_branch: String,
+    pub session_branch: Option<String>,
+    pub merge_target: String,
+    pub merge_strategy: String,
+}
+
+/// The engine's own word beside the phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Standing {
+    Active,
+    /// Waits for a person's decision.
+    Parked {
+        decision: Decision,
+    },
+    Stopped,
+    /// Over; the workspace is free.
+    Ended {
+        how: String,
+    },
+}
+
+/// A durable question to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub id: String,
+    pub question: String,
+    pub options: Vec<String>,
+    /// The budget or deadline that asks.
+    pub reason: String,
+    pub asked_at: Time,
+}
+
+/// That budgets were exceeded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trip {
+    pub reasons: Vec<String>,
+    pub at: Time,
+    pub from_phase: PhaseName,
+}
+
+/// Work that has to be done in the world, by id; each try has a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    pub id: String,
+    pub attempt: u32,
+    pub phase: PhaseName,
+}
+
+/// The last failed attempt, as far as progress is concerned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub signature: String,
+    pub tree: String,
+    /// How often it was seen in a row.
+    pub times: u64,
+}
+
+/// One move from phase to phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRow {
+    pub phase: PhaseName,
+    pub at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PhaseName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventName>,
+}
+
+/// The chunks of the current issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkPlan {
+    /// The current chunk, from 1; 0 before there are any.
+    pub index: u64,
+    pub acs: Vec<Vec<String>>,
+    /// The texts of the issue's criteria, where they could be read.
+    pub texts: Vec<String>,
+    /// The commit on which the current chunk began.
+    pub base: Option<String>,
+    /// How many criteria were ticked when the current chunk began.
+    pub checked_before: Option<u64>,
+    pub started_at: Option<Time>,
+}
+
+/// A chunk that is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompletedChunk {
+    pub index: u64,
+    pub acs: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    pub at: Time,
+}
+
+/// What was done in the session so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metrics {
+    pub commits: u64,
+    pub reports_filed: u64,
+    pub tests_run: u64,
+    pub chunks_completed: u64,
+}
+
+/// A file that was edited too often in one phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoomLoop {
+    pub file: String,
+    pub count: u64,
+    pub phase: PhaseName,
+    pub at: Time,
+}
+
+/// What a loop has produced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifacts {
+    pub brainstorm_file: Option<String>,
+    pub plan_file: Option<String>,
+    pub acceptance_tests_file: Option<String>,
+    pub progress_file: Option<String>,
+    pub pr_url: Option<String>,
+    pub branch: Option<String>,
+}
+
+/// Proof that a phase did its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub phase: PhaseName,
+    pub artifact: Option<String>,
+    pub git_sha: Option<String>,
+    pub timestamp: Time,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+}
+
+/// What the next context has to know about a phase that is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub phase: PhaseName,
+    pub summary: String,
+    pub failed_approaches: Vec<String>,
+    pub timestamp: Time,
+}
+
+/// An error that a loop met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopError {
+    pub phase: PhaseName,
+    pub message: String,
+    pub iteration: u64,
+    pub timestamp: Time,
+}

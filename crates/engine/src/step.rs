@@ -1,0 +1,323 @@
+//! What a run does next.
+//!
+//! [`needs`] says what has to be looked up before an event can be decided; [`step`] decides: the run as it
+//! then stands, the records for the journal, the effects to be started, and advice. The caller records first
+//! and acts second.
+
+mod acts;
+mod budgets;
+mod draft;
+mod notes;
+mod refused;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+pub use refused::Refused;
+
+use crate::{
+    Ask, Branches, Change, Effect, Event, EventName, Metrics, Observations, Owner, PhaseName, Probe, Record,
+    Run, RunId, Settings, Standing, Time, Verdict, Workflow,
+    change::Fold,
+    gate,
+    run::{Artifacts, ChunkPlan, HistoryRow},
+    workflow::{Act, Row, SemanticGate, Target},
+};
+use draft::Draft;
+
+/// The longest data that may come with an event, in bytes of JSON.
+const LARGEST_DATA: usize = 256 * 1024;
+
+/// A run after an event, and what is to be done about it.
+#[derive(Debug)]
+#[must_use = "what is dropped is never recorded"]
+pub struct Step {
+    pub run: Run,
+    /// For the journal, in order; at least one.
+    pub records: Vec<Record>,
+    /// Work that now has to be done in the world.
+    pub effects: Vec<Effect>,
+    pub advice: Vec<Advice>,
+    pub outcome: Outcome,
+}
+
+/// How an accepted event ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Moved,
+    /// A budget sent the run elsewhere.
+    Redirected {
+        reasons: Vec<String>,
+    },
+    /// Recorded without a move.
+    Noted,
+    /// The run waits for a person.
+    Parked {
+        decision: String,
+    },
+}
+
+/// A word to whoever asked; nothing depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice(pub String);
+
+/// What a new run begins with.
+#[derive(Clone, Debug)]
+pub struct Beginning {
+    pub id: RunId,
+    pub settings: Settings,
+    pub root: String,
+    pub level: u64,
+    pub owner: Owner,
+    pub github_user: String,
+    pub issue: Option<String>,
+    pub feature: Option<String>,
+    pub branches: Branches,
+    pub at: Time,
+}
+
+/// Begins a run.
+pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
+    let phase = workflow.first_phase(&beginning.settings).clone();
+    let at = beginning.at;
+    let branch = beginning.branches.branch.clone();
+    let run = Run {
+        id: beginning.id,
+        workflow: workflow.name.clone(),
+        workflow_digest: workflow.digest.clone(),
+        settings: beginning.settings,
+        root: beginning.root,
+        level: beginning.level,
+        owner: beginning.owner,
+        github_user: beginning.github_user,
+        issue: beginning.issue,
+        feature: beginning.feature,
+        branches: beginning.branches,
+        phase: phase.clone(),
+        standing: Standing::Active,
+        origin: None,
+        phase_reason: None,
+        started_at: at,
+        session_clock: at,
+        phase_started_at: at,
+        updated_at: at,
+        events: 0,
+        counters: BTreeMap::new(),
+        trip: None,
+        effect: Some(Effect { id: "e0".to_owned(), attempt: 1, phase: phase.clone() }),
+        last_failure: None,
+        history: vec![HistoryRow { phase, at, from: None, event: None }],
+        chunk: ChunkPlan::default(),
+        completed_chunks: Vec::new(),
+        commit_hashes: Vec::new(),
+        docs_updated: false,
+        tests_passed: false,
+        committed: false,
+        report_filed: false,
+        aborted: false,
+        metrics: Metrics::default(),
+        edit_counts: BTreeMap::new(),
+        doom_loop_events: Vec::new(),
+        phases_completed: Vec::new(),
+        artifacts: Artifacts {
+            branch: Some(branch).filter(|branch| !branch.is_empty()),
+            ..Artifacts::default()
+        },
+        receipts: Vec::new(),
+        checkpoints: Vec::new(),
+        errors: Vec::new(),
+        unknown_fields: Map::new(),
+    };
+    begin_as(workflow, run, "init")
+}
+
+/// Begins a run that stands where `run` stands, as when a state file is adopted.
+pub(crate) fn begin_as(workflow: &Workflow, run: Run, event: &str) -> Step {
+    let mut record =
+        Record::new(EventName::new(event), run.started_at.max(run.updated_at), None, run.phase.clone());
+    let effects = run.effect.clone().into_iter().collect();
+    record.changes.push(Change::Began { run: Box::new(run), workflow_text: workflow.text.clone() });
+    let mut fold = Fold::default();
+    fold.add(&record).expect("a record that begins a run can be folded");
+    let (run, _) = fold.finish().expect("a run has begun");
+    Step { run, records: vec![record], effects, advice: Vec::new(), outcome: Outcome::Moved }
+}
+
+/// Names what has to be looked up before `event` can be decided.
+pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, Value>) -> Vec<Probe> {
+    let Event::Named(name) = event else { return Vec::new() };
+    let Some(row) = workflow.row(&run.phase, name.as_str()) else { return Vec::new() };
+    let mut probes = Vec::new();
+    match row.gate {
+        Some(SemanticGate::DiffRelevanceCheck) => {
+            probes.push(Probe::Diff { base: run.chunk.base.clone(), words: gate::criteria_words(run) });
+        }
+        Some(SemanticGate::AcCountCheck) => probes.extend(boxes_of(run)),
+        None => {}
+    }
+    for act in &row.acts {
+        match act {
+            Act::DefineChunks | Act::TakeNextChunk => {
+                probes.push(Probe::Head);
+                probes.extend(boxes_of(run));
+            }
+            Act::MarkCommit | Act::CompletePhase => probes.push(Probe::Head),
+            Act::MarkTestsFailed | Act::MarkDrift if data.contains_key("failure") => probes.push(Probe::Tree),
+            Act::SelectWork
+            | Act::CompleteChunk
+            | Act::MarkDocs
+            | Act::MarkTestsPassed
+            | Act::MarkTestsFailed
+            | Act::MarkDrift
+            | Act::MarkReport
+            | Act::MarkAborted
+            | Act::StartOver
+            | Act::RenewBudgets
+            | Act::RenewOrigin => {}
+        }
+    }
+    let commands = run.settings.verification_gates(name.as_str());
+    if !commands.is_empty() {
+        probes.push(Probe::Commands(commands));
+    }
+    probes
+}
+
+fn boxes_of(run: &Run) -> Option<Probe> {
+    run.issue.clone().map(|issue| Probe::Boxes { issue })
+}
+
+/// Decides what `ask` does to `run`.
+pub fn step(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    let name = ask.event.name();
+    if let Standing::Ended { how } = &run.standing {
+        return Err(Refused::Ended { event: name, how: how.clone() });
+    }
+    let size = serde_json::to_vec(&ask.data).map(|json| json.len()).unwrap_or(usize::MAX);
+    if size > LARGEST_DATA {
+        return Err(Refused::data("data", format!("has {size} bytes; the most is {LARGEST_DATA}")));
+    }
+    match &ask.event {
+        Event::Named(event) if workflow.row(&run.phase, event.as_str()).is_some() => {
+            check_standing(run, event)?;
+            take_row(workflow, run, ask, event)
+        }
+        Event::Named(event)
+            if workflow.close_event.as_ref() == Some(event) && workflow.is_final(&run.phase) =>
+        {
+            check_standing(run, event)?;
+            notes::close(workflow, run, ask)
+        }
+        Event::Named(event) => match workflow.ticks(&run.phase, event.as_str()) {
+            Some(tick) => {
+                check_standing(run, event)?;
+                notes::tick(workflow, run, ask, tick)
+            }
+            None => Err(Refused::not_possible(workflow, run, event)),
+        },
+        other => notes::note(workflow, run, ask, other),
+    }
+}
+
+/// A run that waits for a person takes no events of its workflow; stopping it is always possible.
+fn check_standing(run: &Run, event: &EventName) -> Result<(), Refused> {
+    match &run.standing {
+        Standing::Active => Ok(()),
+        Standing::Parked { decision } => {
+            Err(Refused::Parked { event: event.clone(), decision: decision.clone() })
+        }
+        Standing::Stopped => Err(Refused::Stopped { event: event.clone(), phase: run.phase.clone() }),
+        Standing::Ended { how } => Err(Refused::Ended { event: event.clone(), how: how.clone() }),
+    }
+}
+
+fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Result<Step, Refused> {
+    let row = workflow.row(&run.phase, event.as_str()).expect("the caller found the row");
+    check_attempt(run, ask)?;
+    check_status(row, ask)?;
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.advise_all(check_gates(run, row, ask)?);
+    acts::check(row, run, ask)?;
+
+    draft.count(row);
+    acts::perform(&mut draft, row, ask);
+    let tripped = budgets::replacing(&draft, row, event);
+    match budgets::enforce(&mut draft, tripped) {
+        budgets::Enforced::Nothing => {
+            let to = target(workflow, run, row);
+            draft.enter(&to, row.reason.as_deref());
+        }
+        budgets::Enforced::Redirected => {}
+        budgets::Enforced::Parked => return Ok(draft.finish()),
+    }
+    budgets::follow(&mut draft);
+    Ok(draft.finish())
+}
+
+fn target(workflow: &Workflow, run: &Run, row: &Row) -> PhaseName {
+    match &row.to {
+        Target::Phase(to) => to.clone(),
+        Target::Origin => {
+            let fallback = || workflow.origins(&run.phase).into_iter().next().cloned();
+            run.origin.clone().or_else(fallback).unwrap_or_else(|| run.phase.clone())
+        }
+    }
+}
+
+/// An outcome that names its effect and attempt counts only if that attempt was not replaced.
+fn check_attempt(run: &Run, ask: &Ask) -> Result<(), Refused> {
+    let Some(effect) = ask.data.get("effect") else { return Ok(()) };
+    let id = effect.as_str().ok_or_else(|| Refused::data("effect", "must be an effect's id"))?;
+    let attempt = ask.data.get("attempt").and_then(Value::as_u64);
+    let attempt = attempt.ok_or_else(|| Refused::data("attempt", "must be the attempt's number, from 1"))?;
+    match &run.effect {
+        Some(current) if current.id == id && u64::from(current.attempt) == attempt => Ok(()),
+        current => Err(Refused::StaleAttempt { effect: id.to_owned(), attempt, current: current.clone() }),
+    }
+}
+
+/// A review status that comes along must be the one that the event stands for.
+fn check_status(row: &Row, ask: &Ask) -> Result<(), Refused> {
+    match (&row.status, ask.data.get("status")) {
+        (Some(wanted), Some(given)) if given.as_str() != Some(wanted) => {
+            Err(Refused::data("status", format!("is {given}, but `{}` stands for \"{wanted}\"", row.event)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_gates(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
+    let mut advice = Vec::new();
+    let mut check = |name: &str, verdict: Verdict| match verdict {
+        Verdict::Cleared => Ok(()),
+        Verdict::NotChecked(why) => {
+            advice.push(Advice(format!("not checked: {why}")));
+            Ok(())
+        }
+        Verdict::Refused(reason) => Err(Refused::Gate {
+            phase: run.phase.clone(),
+            event: row.event.clone(),
+            gate: name.to_owned(),
+            reason,
+        }),
+    };
+    if let Some(semantic) = row.gate {
+        check(semantic.name(), gate::judge(semantic, run, &ask.observations))?;
+    }
+    let wanted = run.settings.verification_gates(row.event.as_str());
+    check("verification_gates", gate::judge_commands(&wanted, &ask.observations.commands))?;
+    Ok(advice)
+}
+
+/// Judges the configured verification commands of `event` alone, as `warp state verify` does.
+pub(crate) fn verify(run: &Run, event: &str, observations: &Observations) -> Verdict {
+    gate::judge_commands(&run.settings.verification_gates(event), &observations.commands)
+}
+
+impl Run {
+    /// Judges the configured verification commands of `event` by their results.
+    pub fn verify(&self, event: &str, observations: &Observations) -> Verdict {
+        verify(self, event, observations)
+    }
+}

@@ -1,0 +1,342 @@
+//! What rows mean to the work itself: chunks, checklists, artifacts.
+//!
+//! An event is a fact, so its acts hold even if a budget sends the run elsewhere: a commit that was made is
+//! made, and its report stays due.
+
+use serde_json::{Map, Value};
+
+use super::{Refused, budgets, draft::Draft};
+use crate::{
+    Ask, Change, Checkpoint, CompletedChunk, Failure, Receipt, Run, Seen, failure_signature,
+    workflow::{Act, Row},
+};
+
+const MOST_CHUNKS: usize = 500;
+const LONGEST_TEXT: usize = 2000;
+
+/// Refuses data that the acts of a row cannot use. What is left out is fine.
+pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
+    for act in &row.acts {
+        match act {
+            Act::DefineChunks => {
+                chunks(run, &ask.data)?;
+            }
+            Act::SelectWork => {
+                requirement(&ask.data)?;
+                text(&ask.data, "branch")?;
+            }
+            Act::MarkTestsFailed | Act::MarkDrift => {
+                if let Some(failure) = ask.data.get("failure")
+                    && !failure.is_string()
+                {
+                    return Err(Refused::data("failure", "must be the text of the failure"));
+                }
+            }
+            Act::CompletePhase => {
+                artifacts(run, &ask.data)?;
+                for field in ["artifact", "git_sha", "summary"] {
+                    text(&ask.data, field)?;
+                }
+                texts(&ask.data, "failed_approaches")?;
+            }
+            Act::TakeNextChunk
+            | Act::CompleteChunk
+            | Act::MarkDocs
+            | Act::MarkTestsPassed
+            | Act::MarkCommit
+            | Act::MarkReport
+            | Act::MarkAborted
+            | Act::StartOver
+            | Act::RenewBudgets
+            | Act::RenewOrigin => {}
+        }
+    }
+    Ok(())
+}
+
+/// Carries out the acts of a row; [`check`] has seen the data.
+pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask) {
+    for act in &row.acts {
+        match act {
+            Act::SelectWork => select_work(draft, ask),
+            Act::DefineChunks => define_chunks(draft, ask),
+            Act::TakeNextChunk => take_next_chunk(draft, ask),
+            Act::CompleteChunk => complete_chunk(draft),
+            Act::MarkDocs => draft.change(Change::DocsUpdated { done: true }),
+            Act::MarkTestsPassed => {
+                draft.change(Change::TestsRun { passed: true });
+                draft.change(Change::FailureSeen { failure: None });
+            }
+            Act::MarkTestsFailed => {
+                draft.change(Change::TestsRun { passed: false });
+                draft.change(Change::DocsUpdated { done: false });
+                see_failure(draft, ask);
+            }
+            Act::MarkDrift => {
+                draft.change(Change::TestsUndone);
+                draft.change(Change::DocsUpdated { done: false });
+                see_failure(draft, ask);
+            }
+            Act::MarkCommit => mark_commit(draft, ask),
+            Act::MarkReport => draft.change(Change::ReportFiled),
+            Act::MarkAborted => draft.change(Change::Aborted { aborted: true }),
+            Act::StartOver => start_over(draft),
+            Act::RenewBudgets => renew_budgets(draft),
+            Act::RenewOrigin => renew_origin(draft, row),
+            Act::CompletePhase => complete_phase(draft, ask),
+        }
+    }
+}
+
+fn select_work(draft: &mut Draft<'_>, ask: &Ask) {
+    let issue = requirement(&ask.data).ok().flatten();
+    let branch = text(&ask.data, "branch").ok().flatten();
+    draft.change(Change::IssueSelected { issue, branch });
+    draft.change(Change::ChunksCleared);
+    draft.change(Change::DocsUpdated { done: false });
+    draft.change(Change::TestsUndone);
+    draft.change(Change::ReportsReset);
+}
+
+fn define_chunks(draft: &mut Draft<'_>, ask: &Ask) {
+    // Without a list there is one chunk, whose criteria are not known.
+    let acs = chunks(&draft.run, &ask.data).ok().flatten().unwrap_or_else(|| vec![Vec::new()]);
+    let texts = match &ask.observations.boxes {
+        Some(Seen::Value(boxes)) => boxes.items.iter().map(|(_, text)| text.clone()).collect(),
+        Some(Seen::Absent(_) | Seen::Failed(_)) | None => Vec::new(),
+    };
+    draft.change(Change::ChunksDefined { acs, texts });
+    take_chunk(draft, 1, ask);
+}
+
+fn take_next_chunk(draft: &mut Draft<'_>, ask: &Ask) {
+    let total = draft.run.chunk.acs.len() as u64;
+    let next = draft.run.chunk.index + 1;
+    if next > total {
+        draft.advise(format!(
+            "no chunk is left: {total} of {total} were taken; `requirement_done` ends the issue"
+        ));
+    }
+    take_chunk(draft, next.min(total.max(1)), ask);
+}
+
+fn take_chunk(draft: &mut Draft<'_>, index: u64, ask: &Ask) {
+    let base = head(ask);
+    let checked_before = match &ask.observations.boxes {
+        Some(Seen::Value(boxes)) => Some(boxes.checked() as u64),
+        Some(Seen::Absent(_) | Seen::Failed(_)) | None => None,
+    };
+    draft.change(Change::ChunkTaken { index, base, checked_before });
+    draft.change(Change::FailureSeen { failure: None });
+}
+
+fn complete_chunk(draft: &mut Draft<'_>) {
+    let chunk = CompletedChunk {
+        index: draft.run.chunk.index,
+        acs: draft.run.current_criteria().to_vec(),
+        commit: draft.run.commit_hashes.last().cloned(),
+        at: draft.at,
+    };
+    draft.change(Change::ChunkCompleted { chunk });
+}
+
+fn mark_commit(draft: &mut Draft<'_>, ask: &Ask) {
+    let known = |hash: &String| {
+        draft.run.chunk.base.as_ref() == Some(hash) || draft.run.commit_hashes.last() == Some(hash)
+    };
+    let hash = head(ask).filter(|hash| !known(hash));
+    if hash.is_none() && ask.observations.head.is_some() {
+        draft.advise("no new commit was found; none was recorded".to_owned());
+    }
+    draft.change(Change::Committed { hash });
+}
+
+/// Compares a failure with the one before: the same text on the same tree is no progress.
+fn see_failure(draft: &mut Draft<'_>, ask: &Ask) {
+    let failure = match (ask.data.get("failure").and_then(Value::as_str), &ask.observations.tree) {
+        (Some(text), Some(Seen::Value(tree))) => {
+            let signature = failure_signature(text);
+            let before = draft.run.last_failure.as_ref();
+            let same = before.filter(|last| last.signature == signature && last.tree == *tree);
+            let times = same.map(|last| last.times).unwrap_or(0) + 1;
+            Some(Failure { signature, tree: tree.clone(), times })
+        }
+        // A failure that nothing is known about is not taken for the same.
+        (_, Some(Seen::Value(_) | Seen::Absent(_) | Seen::Failed(_)) | None) => None,
+    };
+    draft.change(Change::FailureSeen { failure });
+}
+
+fn start_over(draft: &mut Draft<'_>) {
+    let names: Vec<String> = draft.run.counters.keys().cloned().collect();
+    for name in names {
+        draft.set_counter(&name, 0);
+    }
+    draft.change(Change::ChunksCleared);
+    draft.change(Change::DocsUpdated { done: false });
+    draft.change(Change::TestsUndone);
+    draft.change(Change::ReportsReset);
+    draft.change(Change::FailureSeen { failure: None });
+    draft.change(Change::Aborted { aborted: false });
+    draft.change(Change::SessionClockSet { at: draft.at });
+}
+
+fn renew_budgets(draft: &mut Draft<'_>) {
+    let workflow = draft.workflow;
+    let reasons = draft.run.trip.as_ref().map(|trip| trip.reasons.clone()).unwrap_or_default();
+    budgets::renew(draft, workflow, &reasons, &[]);
+    // A chunk whose report is filed is done; going on means the next one.
+    let next = draft.run.chunk.index + 1;
+    if draft.run.report_filed && next <= draft.run.chunk.acs.len() as u64 {
+        let base = draft.run.commit_hashes.last().cloned();
+        draft.change(Change::ChunkTaken { index: next, base, checked_before: None });
+    }
+}
+
+fn renew_origin(draft: &mut Draft<'_>, row: &Row) {
+    let workflow = draft.workflow;
+    let origin = draft.run.origin.clone();
+    let of_origin = |outcome: &crate::workflow::BudgetOutcome| outcome.phase == origin;
+    let reasons: Vec<String> = workflow
+        .budgets
+        .iter()
+        .filter(|budget| budget.outcomes.iter().any(of_origin))
+        .map(|budget| budget.reason.clone())
+        .collect();
+    budgets::renew(draft, workflow, &reasons, &row.raises);
+}
+
+fn complete_phase(draft: &mut Draft<'_>, ask: &Ask) {
+    let phase = draft.run.phase.clone();
+    draft.change(Change::PhaseCompleted { phase: phase.clone() });
+    let before = draft.run.artifacts.clone();
+    if let Ok(artifacts) = artifacts(&draft.run, &ask.data)
+        && artifacts != before
+    {
+        draft.change(Change::ArtifactsSet { artifacts });
+    }
+    if let Ok(Some(artifact)) = text(&ask.data, "artifact") {
+        let git_sha = text(&ask.data, "git_sha").ok().flatten().or_else(|| head(ask));
+        let receipt = Receipt {
+            phase: phase.clone(),
+            artifact: Some(artifact),
+            git_sha,
+            timestamp: draft.at,
+            forced: false,
+        };
+        draft.change(Change::ReceiptAdded { receipt });
+    }
+    if let Ok(Some(summary)) = text(&ask.data, "summary") {
+        let failed_approaches = texts(&ask.data, "failed_approaches").ok().flatten().unwrap_or_default();
+        let checkpoint = Checkpoint { phase, summary, failed_approaches, timestamp: draft.at };
+        draft.change(Change::CheckpointAdded { checkpoint });
+    }
+}
+
+fn head(ask: &Ask) -> Option<String> {
+    match &ask.observations.head {
+        Some(Seen::Value(hash)) => Some(hash.clone()),
+        Some(Seen::Absent(_) | Seen::Failed(_)) | None => None,
+    }
+}
+
+/// Reads `requirement`, which people write as a number or as a text.
+fn requirement(data: &Map<String, Value>) -> Result<Option<String>, Refused> {
+    match data.get("requirement") {
+        Some(Value::Number(number)) => Ok(Some(number.to_string())),
+        _ => text(data, "requirement"),
+    }
+}
+
+fn text(data: &Map<String, Value>, field: &str) -> Result<Option<String>, Refused> {
+    match data.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.len() <= LONGEST_TEXT => Ok(Some(text.clone())),
+        Some(_) => Err(Refused::data(field, format!("must be a text of at most {LONGEST_TEXT} bytes"))),
+    }
+}
+
+fn texts(data: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, Refused> {
+    let Some(value) = data.get(field) else { return Ok(None) };
+    let entries = value.as_array().filter(|entries| entries.len() <= 100);
+    let entries = entries.ok_or_else(|| Refused::data(field, "must be a list of at most 100 texts"))?;
+    let text = |entry: &Value| entry.as_str().filter(|text| text.len() <= LONGEST_TEXT).map(str::to_owned);
+    let texts: Option<Vec<String>> = entries.iter().map(text).collect();
+    texts
+        .map(Some)
+        .ok_or_else(|| Refused::data(field, format!("must hold texts of at most {LONGEST_TEXT} bytes")))
+}
+
+/// Reads `acs`: the criteria of each chunk, each criterion once.
+fn chunks(run: &Run, data: &Map<String, Value>) -> Result<Option<Vec<Vec<String>>>, Refused> {
+    let Some(value) = data.get("acs") else { return Ok(None) };
+    let shape = || {
+        Refused::data("acs", "must be a list of lists of criteria, like [[\"AC-01\",\"AC-02\"],[\"AC-03\"]]")
+    };
+    let lists = value.as_array().filter(|lists| !lists.is_empty()).ok_or_else(shape)?;
+    if lists.len() > MOST_CHUNKS {
+        return Err(Refused::data("acs", format!("has {} chunks; the most is {MOST_CHUNKS}", lists.len())));
+    }
+    let most = run.settings.count("max_acs_per_commit");
+    let mut seen = std::collections::BTreeSet::new();
+    let mut chunks = Vec::with_capacity(lists.len());
+    for (index, list) in lists.iter().enumerate() {
+        let list = list.as_array().ok_or_else(shape)?;
+        let number = index + 1;
+        if list.is_empty() {
+            return Err(Refused::data("acs", format!("has no criterion in chunk {number}")));
+        }
+        if list.len() as u64 > most {
+            let found = list.len();
+            return Err(Refused::data(
+                "acs",
+                format!("has {found} criteria in chunk {number}; max_acs_per_commit is {most}"),
+            ));
+        }
+        let mut criteria = Vec::with_capacity(list.len());
+        for criterion in list {
+            let criterion =
+                criterion.as_str().map(str::trim).filter(|text| !text.is_empty()).ok_or_else(shape)?;
+            if criterion.len() > LONGEST_TEXT {
+                return Err(Refused::data(
+                    "acs",
+                    format!("has a criterion of more than {LONGEST_TEXT} bytes"),
+                ));
+            }
+            if !seen.insert(criterion) {
+                return Err(Refused::data(
+                    "acs",
+                    format!("has `{criterion}` twice; each criterion belongs to one chunk"),
+                ));
+            }
+            criteria.push(criterion.to_owned());
+        }
+        chunks.push(criteria);
+    }
+    Ok(Some(chunks))
+}
+
+/// Reads artifacts, given as fields of their own or under `artifacts`, on top of those known.
+fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::Artifacts, Refused> {
+    let mut artifacts = run.artifacts.clone();
+    let nested = match data.get("artifacts") {
+        None => None,
+        Some(Value::Object(fields)) => Some(fields),
+        Some(_) => return Err(Refused::data("artifacts", "must be a table of paths")),
+    };
+    for fields in [Some(data), nested].into_iter().flatten() {
+        for (field, slot) in [
+            ("brainstorm_file", &mut artifacts.brainstorm_file),
+            ("plan_file", &mut artifacts.plan_file),
+            ("acceptance_tests_file", &mut artifacts.acceptance_tests_file),
+            ("progress_file", &mut artifacts.progress_file),
+            ("pr_url", &mut artifacts.pr_url),
+            ("branch", &mut artifacts.branch),
+        ] {
+            if let Some(value) = text(fields, field)? {
+                *slot = Some(value);
+            }
+        }
+    }
+    Ok(artifacts)
+}

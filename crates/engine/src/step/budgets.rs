@@ -1,0 +1,176 @@
+//! Budgets: limits with a counter and a named outcome.
+//!
+//! An outcome that replaces the asked transition is looked at where the event was asked; one that follows it
+//! is looked at where the run stands afterwards.
+
+use super::draft::Draft;
+use crate::{
+    Change, Event, EventName, LoopError, PhaseName, Receipt, Run, Time, Trip, Workflow,
+    workflow::{Budget, BudgetDoes, Measure, Row, Target, Trips},
+};
+
+/// What was done about tripped budgets.
+pub(super) enum Enforced {
+    Nothing,
+    Redirected,
+    Parked,
+}
+
+/// Returns the budgets that are tripped and stand in the way of `event`, with what they do.
+pub(super) fn replacing<'a>(
+    draft: &Draft<'a>,
+    row: &Row,
+    event: &EventName,
+) -> Vec<(&'a Budget, BudgetDoes)> {
+    if row.exempt {
+        return Vec::new();
+    }
+    let from = draft.run.phase.clone();
+    tripped(draft, Some(event), &from)
+}
+
+fn tripped<'a>(
+    draft: &Draft<'a>,
+    event: Option<&EventName>,
+    phase: &PhaseName,
+) -> Vec<(&'a Budget, BudgetDoes)> {
+    let workflow = draft.workflow;
+    let budgets = workflow.budgets.iter().filter(|budget| is_tripped(budget, &draft.run, draft.at));
+    budgets
+        .filter_map(|budget| Some((budget, workflow.outcome(budget, &draft.run, phase, event)?.clone())))
+        .collect()
+}
+
+/// Tells whether a budget is used up.
+pub(crate) fn is_tripped(budget: &Budget, run: &Run, at: Time) -> bool {
+    let limit = budget.limit.value(&run.settings);
+    let used = match &budget.measure {
+        Measure::Counter(counter) => run.counter(counter),
+        Measure::SameFailures => run.last_failure.as_ref().map(|failure| failure.times).unwrap_or(0),
+        // A minute that has begun counts, so that a limit of 30 trips with the first moment beyond it.
+        Measure::PhaseMinutes => at.millis_since(run.phase_started_at).unsigned_abs().div_ceil(60_000),
+        Measure::SessionMinutes => at.millis_since(run.session_clock).unsigned_abs().div_ceil(60_000),
+    };
+    match budget.trips {
+        Trips::Above => used > limit,
+        // A limit of zero means "not even once", not "before anything happened".
+        Trips::At => used > 0 && used >= limit,
+    }
+}
+
+/// Carries out what tripped budgets do instead of the asked transition.
+pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>) -> Enforced {
+    let mut reasons = Vec::new();
+    let mut redirect = None;
+    let mut aborts = false;
+    for (budget, does) in tripped {
+        let enforcement =
+            budget.enforcement.as_deref().map(|setting| draft.run.settings.text(setting).to_owned());
+        if enforcement.as_deref() == Some("warn") {
+            let limit = budget.limit.value(&draft.run.settings);
+            draft.advise(format!(
+                "{}: `{}` has lasted longer than {limit} minutes",
+                budget.reason, draft.run.phase
+            ));
+            continue;
+        }
+        aborts |= enforcement.as_deref() == Some("abort");
+        match does {
+            BudgetDoes::Redirect(to) => {
+                reasons.push(budget.reason.clone());
+                redirect.get_or_insert(to);
+            }
+            BudgetDoes::Park => {
+                park(draft, budget);
+                return Enforced::Parked;
+            }
+            BudgetDoes::Follow(_) => {}
+        }
+    }
+    let Some(to) = redirect else { return Enforced::Nothing };
+    let trip = Trip { reasons: reasons.clone(), at: draft.at, from_phase: draft.run.phase.clone() };
+    draft.change(Change::BudgetTripped { trip });
+    draft.redirected(reasons);
+    draft.enter(&to, None);
+    if aborts {
+        abort(draft);
+    }
+    Enforced::Redirected
+}
+
+/// Goes on from a redirect to the workflow's stop, as `phase_timeout_enforcement = "abort"` asks.
+fn abort(draft: &mut Draft<'_>) {
+    let workflow = draft.workflow;
+    let rows = workflow.rows(&draft.run.phase);
+    let wanted = [Some("budget_abort"), workflow.stop_event.as_ref().map(EventName::as_str)];
+    let row = wanted.into_iter().flatten().find_map(|event| rows.iter().find(|row| row.event == *event));
+    if let Some(row) = row {
+        take(draft, row);
+    }
+}
+
+/// Follows what used-up budgets ask for where the run now stands; each phase is left at most once.
+pub(super) fn follow(draft: &mut Draft<'_>) {
+    for _ in 0..draft.workflow.phases.len() {
+        let phase = draft.run.phase.clone();
+        let Some((budget, does)) = tripped(draft, None, &phase).into_iter().next() else { return };
+        match does {
+            BudgetDoes::Park => {
+                park(draft, budget);
+                return;
+            }
+            BudgetDoes::Follow(event) => {
+                let workflow = draft.workflow;
+                let Some(row) = workflow.row(&phase, event.as_str()) else { return };
+                draft.advise(format!("{}: `{event}` follows in `{phase}`", budget.reason));
+                take(draft, row);
+                if budget.forced {
+                    record_forced(draft, &phase, &budget.reason);
+                }
+            }
+            BudgetDoes::Redirect(_) => return,
+        }
+    }
+}
+
+/// Takes a row by the engine's own doing: gates and data do not apply, counters do.
+pub(super) fn take(draft: &mut Draft<'_>, row: &Row) {
+    draft.next_record(&row.event);
+    draft.count(row);
+    let ask = crate::Ask::new(Event::Named(row.event.clone()), draft.at);
+    super::acts::perform(draft, row, &ask);
+    let to = match &row.to {
+        Target::Phase(to) => to.clone(),
+        Target::Origin => draft.run.origin.clone().unwrap_or_else(|| draft.run.phase.clone()),
+    };
+    draft.enter(&to, row.reason.as_deref());
+}
+
+fn record_forced(draft: &mut Draft<'_>, phase: &PhaseName, reason: &str) {
+    let iteration = draft.run.counter("global_iteration");
+    let message = format!("forced advance out of {phase}: {reason} reached");
+    let error = LoopError { phase: phase.clone(), message, iteration, timestamp: draft.at };
+    draft.change(Change::ErrorAdded { error });
+    let receipt =
+        Receipt { phase: phase.clone(), artifact: None, git_sha: None, timestamp: draft.at, forced: true };
+    draft.change(Change::ReceiptAdded { receipt });
+}
+
+fn park(draft: &mut Draft<'_>, budget: &Budget) {
+    let limit = budget.limit.value(&draft.run.settings);
+    let question = format!("{} reached its limit of {limit} in `{}`. Go on?", budget.reason, draft.run.phase);
+    draft.park(&budget.reason, question, &["continue", "stop"]);
+}
+
+/// Sets the measures of these budgets back to their start.
+pub(super) fn renew(draft: &mut Draft<'_>, workflow: &Workflow, reasons: &[String], keep: &[String]) {
+    for budget in workflow.budgets.iter().filter(|budget| reasons.contains(&budget.reason)) {
+        match &budget.measure {
+            Measure::Counter(counter) if keep.contains(counter) => {}
+            Measure::Counter(counter) => draft.set_counter(counter, 0),
+            Measure::SameFailures => draft.change(Change::FailureSeen { failure: None }),
+            Measure::PhaseMinutes => draft.change(Change::PhaseClockSet { at: draft.at }),
+            Measure::SessionMinutes => draft.change(Change::SessionClockSet { at: draft.at }),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A step in the making: changes are applied as they are decided, so that what is recorded and what is
+//! computed can never differ.
+
+use super::{Advice, Outcome, Step};
+use crate::{
+    Ask, Change, Decision, Effect, EventName, PhaseName, Record, Run, Standing, Time, Workflow, workflow::Row,
+};
+
+pub(super) struct Draft<'a> {
+    pub(super) workflow: &'a Workflow,
+    pub(super) run: Run,
+    pub(super) at: Time,
+    record: Record,
+    records: Vec<Record>,
+    effects: Vec<Effect>,
+    advice: Vec<Advice>,
+    outcome: Outcome,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(workflow: &'a Workflow, run: &Run, ask: &Ask) -> Self {
+        let mut record = Record::new(ask.event.name(), ask.at, Some(run.phase.clone()), run.phase.clone());
+        record.data.clone_from(&ask.data);
+        record.observations.clone_from(&ask.observations);
+        Self {
+            workflow,
+            run: run.clone(),
+            at: ask.at,
+            record,
+            records: Vec::new(),
+            effects: Vec::new(),
+            advice: Vec::new(),
+            outcome: Outcome::Noted,
+        }
+    }
+
+    pub(super) fn change(&mut self, change: Change) {
+        self.run.apply(&change, &self.record.event, self.at);
+        self.record.changes.push(change);
+    }
+
+    pub(super) fn advise(&mut self, advice: String) {
+        self.advice.push(Advice(advice));
+    }
+
+    pub(super) fn advise_all(&mut self, advice: Vec<Advice>) {
+        self.advice.extend(advice);
+    }
+
+    pub(super) fn is_redirected(&self) -> bool {
+        matches!(self.outcome, Outcome::Redirected { .. })
+    }
+
+    pub(super) fn redirected(&mut self, reasons: Vec<String>) {
+        self.outcome = Outcome::Redirected { reasons };
+    }
+
+    /// Raises and resets the counters that a row names.
+    pub(super) fn count(&mut self, row: &Row) {
+        for name in &row.resets {
+            self.set_counter(name, 0);
+        }
+        for name in &row.raises {
+            self.raise(name);
+        }
+    }
+
+    pub(super) fn raise(&mut self, name: &str) {
+        self.set_counter(name, self.run.counter(name).saturating_add(1));
+    }
+
+    pub(super) fn set_counter(&mut self, name: &str, value: u64) {
+        if self.run.counter(name) != value {
+            self.change(Change::CounterSet { name: name.to_owned(), value });
+        }
+    }
+
+    /// Moves the run, starts the new phase's effect, and ends the run in a final phase.
+    pub(super) fn enter(&mut self, to: &PhaseName, reason: Option<&str>) {
+        let from = self.run.phase.clone();
+        if from != *to {
+            for name in &self.workflow.phase_counters {
+                self.set_counter(name, 0);
+            }
+        }
+        self.change(Change::Moved { to: to.clone() });
+        if self.workflow.remembers_origin(to) {
+            self.change(Change::OriginSet { phase: Some(from) });
+        } else if self.run.origin.is_some() {
+            self.change(Change::OriginSet { phase: None });
+        }
+        let reason = reason.map(str::to_owned);
+        if self.run.phase_reason != reason {
+            self.change(Change::ReasonSet { reason });
+        }
+        let ends = self.workflow.is_final(to) && self.workflow.close_event.is_none();
+        let id = format!("e{}", self.run.events);
+        let effect = (!ends).then(|| Effect { id, attempt: 1, phase: to.clone() });
+        self.change(Change::EffectSet { effect: effect.clone() });
+        self.effects = effect.into_iter().collect();
+        if ends {
+            self.change(Change::StandingSet { standing: Standing::Ended { how: to.to_string() } });
+        }
+        if !self.is_redirected() {
+            self.outcome = Outcome::Moved;
+        }
+    }
+
+    /// Parks the run on a decision.
+    pub(super) fn park(&mut self, reason: &str, question: String, options: &[&str]) {
+        let id = format!("{}.{}", self.run.id, self.run.events);
+        let decision = Decision {
+            id: id.clone(),
+            question,
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            reason: reason.to_owned(),
+            asked_at: self.at,
+        };
+        self.change(Change::StandingSet { standing: Standing::Parked { decision } });
+        self.outcome = Outcome::Parked { decision: id };
+    }
+
+    /// Closes the current record and opens one for an event that follows by itself.
+    pub(super) fn next_record(&mut self, event: &EventName) {
+        let next = Record::new(event.clone(), self.at, Some(self.run.phase.clone()), self.run.phase.clone());
+        let mut done = std::mem::replace(&mut self.record, next);
+        done.phase = self.run.phase.clone();
+        self.run.close_record(self.at);
+        self.records.push(done);
+    }
+
+    pub(super) fn finish(mut self) -> Step {
+        self.record.phase = self.run.phase.clone();
+        self.run.close_record(self.at);
+        self.records.push(self.record);
+        Step {
+            run: self.run,
+            records: self.records,
+            effects: self.effects,
+            advice: self.advice,
+            outcome: self.outcome,
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Events that are not rows: ticks, deadlines, decisions, stops, and what observers report.
+
+use serde_json::json;
+
+use super::{Advice, Refused, Step, budgets, draft::Draft, take_row};
+use crate::{
+    Ask, Change, DoomLoop, Effect, Event, Run, Standing, Workflow,
+    workflow::{DeadlineOutcome, Tick},
+};
+
+/// The most that is kept of a file's name.
+const LONGEST_FILE: usize = 500;
+
+/// Counts, and follows what a used-up budget asks for.
+pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Result<Step, Refused> {
+    let mut draft = Draft::new(workflow, run, ask);
+    for counter in &tick.raises {
+        draft.raise(counter);
+    }
+    budgets::follow(&mut draft);
+    Ok(draft.finish())
+}
+
+/// Ends a run whose final phase still had work to do.
+pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::EffectSet { effect: None });
+    draft.change(Change::StandingSet { standing: Standing::Ended { how: ask.event.name().to_string() } });
+    Ok(draft.finish())
+}
+
+/// Takes an event of the engine's own.
+pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask, event: &Event) -> Result<Step, Refused> {
+    let mut ask = ask.clone();
+    match event {
+        Event::Named(name) => Err(Refused::not_possible(workflow, run, name)),
+        Event::FileEdited { file } => {
+            let file: String = file.chars().take(LONGEST_FILE).collect();
+            ask.data.insert("file".to_owned(), json!(file));
+            let mut draft = Draft::new(workflow, run, &ask);
+            count_edit(&mut draft, file);
+            Ok(draft.finish())
+        }
+        Event::DeadlinePassed => deadline_passed(workflow, run, &ask),
+        Event::AttemptStarted { effect } => {
+            ask.data.insert("effect".to_owned(), json!(effect));
+            attempt_started(workflow, run, &ask, effect)
+        }
+        Event::DecisionAnswered { decision, option } => {
+            ask.data.insert("decision".to_owned(), json!(decision));
+            ask.data.insert("option".to_owned(), json!(option));
+            decision_answered(workflow, run, &ask, decision, option)
+        }
+        Event::StopRequested => stop(workflow, run, &ask),
+        Event::Resumed => match &run.standing {
+            Standing::Stopped => Ok(stand(workflow, run, &ask, Standing::Active)),
+            Standing::Active => Err(not_now(&ask, "the run is not stopped")),
+            Standing::Parked { decision } => {
+                Err(Refused::Parked { event: ask.event.name(), decision: decision.clone() })
+            }
+            Standing::Ended { how } => Err(Refused::Ended { event: ask.event.name(), how: how.clone() }),
+        },
+        Event::ResetRequested => Ok(stand(workflow, run, &ask, Standing::Ended { how: "reset".to_owned() })),
+        Event::StateFileSetAside { file, kept_as } => {
+            ask.data.insert("file".to_owned(), json!(file));
+            ask.data.insert("kept_as".to_owned(), json!(kept_as));
+            Ok(Draft::new(workflow, run, &ask).finish())
+        }
+        Event::OwnerChanged { owner } => {
+            ask.data.insert("pid".to_owned(), json!(owner.pid));
+            let mut draft = Draft::new(workflow, run, &ask);
+            draft.change(Change::OwnerSet { owner: owner.clone() });
+            Ok(draft.finish())
+        }
+    }
+}
+
+fn not_now(ask: &Ask, why: impl Into<String>) -> Refused {
+    Refused::NotNow { event: ask.event.name(), why: why.into() }
+}
+
+fn stand(workflow: &Workflow, run: &Run, ask: &Ask, standing: Standing) -> Step {
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::StandingSet { standing });
+    draft.finish()
+}
+
+fn count_edit(draft: &mut Draft<'_>, file: String) {
+    let limit = draft.run.settings.count("max_edits_per_file");
+    let count = draft.run.edit_counts.get(&file).copied().unwrap_or(0) + 1;
+    draft.change(Change::FileEdited { file: file.clone(), count });
+    if count > limit {
+        let phase = draft.run.phase.clone();
+        draft.advise(format!(
+            "doom loop: `{file}` was edited {count} times in `{phase}` (the threshold is {limit}); another approach may be needed"
+        ));
+        let doom_loop = DoomLoop { file, count, phase, at: draft.at };
+        draft.change(Change::DoomLoopSeen { doom_loop });
+    }
+}
+
+fn deadline_passed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    super::check_standing(run, &ask.event.name())?;
+    let deadline = workflow.phase(&run.phase).and_then(|phase| phase.deadline.as_ref());
+    let deadline = deadline.ok_or_else(|| not_now(ask, format!("`{}` has no deadline", run.phase)))?;
+    let minutes = deadline.minutes.value(&run.settings);
+    let due = run.phase_started_at.plus_minutes(minutes);
+    if ask.at <= due {
+        return Err(not_now(ask, format!("the deadline of `{}` is {due}", run.phase)));
+    }
+    let mut draft = Draft::new(workflow, run, ask);
+    match &deadline.outcome {
+        DeadlineOutcome::Event(event) => {
+            if let Some(row) = workflow.row(&run.phase, event.as_str()) {
+                budgets::take(&mut draft, row);
+                budgets::follow(&mut draft);
+            }
+        }
+        DeadlineOutcome::Budget(reason) => {
+            let tripped = workflow.budgets.iter().filter(|budget| {
+                budget.reason == *reason && budgets::is_tripped(budget, &draft.run, draft.at)
+            });
+            let tripped = tripped.filter_map(|budget| Some((budget, budget.outcomes.first()?.does.clone())));
+            let tripped = tripped.collect();
+            budgets::enforce(&mut draft, tripped);
+        }
+        DeadlineOutcome::Park => {
+            let question =
+                format!("`{}` has waited longer than {minutes} minutes. Go on waiting?", run.phase);
+            draft.park("deadline", question, &["continue", "stop"]);
+        }
+    }
+    Ok(draft.finish())
+}
+
+fn attempt_started(workflow: &Workflow, run: &Run, ask: &Ask, id: &str) -> Result<Step, Refused> {
+    super::check_standing(run, &ask.event.name())?;
+    let Some(current) = run.effect.as_ref().filter(|effect| effect.id == id) else {
+        return Err(not_now(ask, format!("`{id}` is not under way")));
+    };
+    let next = Effect { attempt: current.attempt.saturating_add(1), ..current.clone() };
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::EffectSet { effect: Some(next.clone()) });
+    let mut step = draft.finish();
+    step.effects = vec![next];
+    Ok(step)
+}
+
+fn decision_answered(
+    workflow: &Workflow,
+    run: &Run,
+    ask: &Ask,
+    id: &str,
+    option: &str,
+) -> Result<Step, Refused> {
+    let Standing::Parked { decision } = &run.standing else {
+        return Err(not_now(ask, format!("decision `{id}` is not open")));
+    };
+    if decision.id != id {
+        return Err(not_now(ask, format!("decision `{id}` is not open; `{}` is", decision.id)));
+    }
+    if !decision.options.iter().any(|known| known == option) {
+        return Err(Refused::data("option", format!("must be one of {}", decision.options.join(", "))));
+    }
+    let mut draft = Draft::new(workflow, run, ask);
+    if option == "stop" {
+        draft.change(Change::StandingSet { standing: Standing::Stopped });
+    } else {
+        draft.change(Change::StandingSet { standing: Standing::Active });
+        draft.change(Change::PhaseClockSet { at: draft.at });
+        budgets::renew(&mut draft, workflow, std::slice::from_ref(&decision.reason), &[]);
+    }
+    Ok(draft.finish())
+}
+
+/// Stops a run: by its workflow's own event where it has one, else where it stands.
+fn stop(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    let event =
+        workflow.stop_event.as_ref().filter(|event| workflow.row(&run.phase, event.as_str()).is_some());
+    if let Some(event) = event {
+        let mut named = ask.clone();
+        named.event = Event::Named(event.clone());
+        if run.standing == Standing::Active {
+            return take_row(workflow, run, &named, event);
+        }
+        // A decision that is still open falls away with the stop.
+        let mut freed = stand(workflow, run, ask, Standing::Active);
+        let taken = take_row(workflow, &freed.run, &named, event)?;
+        freed.records.extend(taken.records);
+        return Ok(Step { records: freed.records, ..taken });
+    }
+    if workflow.stop_event.is_some() {
+        let mut step = Draft::new(workflow, run, ask).finish();
+        step.advice.push(Advice(format!("`{}` is already on its way to the end", run.phase)));
+        return Ok(step);
+    }
+    match &run.standing {
+        Standing::Stopped => Err(not_now(ask, "the run is already stopped")),
+        Standing::Active | Standing::Parked { .. } => Ok(stand(workflow, run, ask, Standing::Stopped)),
+        Standing::Ended { how } => Err(Refused::Ended { event: ask.event.name(), how: how.clone() }),
+    }
+}

@@ -1,0 +1,55 @@
+//! Why an event was refused. Nothing has changed then.
+
+use crate::{Decision, Effect, EventName, PhaseName, Run, Workflow};
+
+/// A refusal; the run is as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("`{event}` is not possible in `{phase}`; possible: {}", list(.possible))]
+    NotPossible { phase: PhaseName, event: EventName, possible: Vec<EventName> },
+    #[error("`{event}` is refused in `{phase}` by {gate}: {reason}")]
+    Gate { phase: PhaseName, event: EventName, gate: String, reason: String },
+    #[error("`{event}` is refused: the run waits for decision {}: {} ({})", decision.id, decision.question, decision.options.join(", "))]
+    Parked { event: EventName, decision: Decision },
+    #[error("`{event}` is refused: the run was stopped in `{phase}`")]
+    Stopped { event: EventName, phase: PhaseName },
+    #[error("`{event}` is refused: the run is over ({how})")]
+    Ended { event: EventName, how: String },
+    #[error("outcome of attempt {attempt} of `{effect}` is refused: {}", current_attempt(.current))]
+    StaleAttempt { effect: String, attempt: u64, current: Option<Effect> },
+    #[error("`{field}` {problem}")]
+    Data { field: String, problem: String },
+    #[error("`{event}` is refused: {why}")]
+    NotNow { event: EventName, why: String },
+}
+
+impl Refused {
+    /// Refuses a field of the data.
+    pub(crate) fn data(field: &str, problem: impl Into<String>) -> Self {
+        Self::Data { field: field.to_owned(), problem: problem.into() }
+    }
+
+    /// Refuses an event that the phase does not have.
+    pub(crate) fn not_possible(workflow: &Workflow, run: &Run, event: &EventName) -> Self {
+        let mut possible: Vec<EventName> =
+            workflow.rows(&run.phase).iter().map(|row| row.event.clone()).collect();
+        if workflow.is_final(&run.phase) {
+            possible.extend(workflow.close_event.clone());
+        }
+        Self::NotPossible { phase: run.phase.clone(), event: event.clone(), possible }
+    }
+}
+
+fn list(events: &[EventName]) -> String {
+    if events.is_empty() {
+        return "nothing".to_owned();
+    }
+    events.iter().map(EventName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn current_attempt(current: &Option<Effect>) -> String {
+    match current {
+        Some(effect) => format!("`{}` is at attempt {}", effect.id, effect.attempt),
+        None => "nothing is under way".to_owned(),
+    }
+}

@@ -1,0 +1,215 @@
+//! The explanation of a run: where it is, why, what it waits for, and what can happen next.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::{
+    EventName, PhaseName, Run, Standing, Time, Workflow,
+    workflow::{Act, Activity, Limit, Measure, Row, SemanticGate, Trips},
+};
+
+/// What `warp explain --json` prints.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    pub run: String,
+    pub workflow: String,
+    pub phase: PhaseName,
+    pub purpose: String,
+    /// How the run came here.
+    pub because: String,
+    pub waits_for: String,
+    pub deadline: Option<Time>,
+    pub after_deadline: Option<String>,
+    pub possible: Vec<Possible>,
+    /// Budgets that are measured, with what is used of them.
+    pub budgets: Vec<Used>,
+}
+
+/// Something that can happen next.
+#[derive(Debug, Serialize)]
+pub struct Possible {
+    pub event: EventName,
+    pub to: Vec<PhaseName>,
+    pub needs: Vec<String>,
+}
+
+/// How far a budget is used up.
+#[derive(Debug, Serialize)]
+pub struct Used {
+    pub reason: String,
+    pub used: u64,
+    pub limit: u64,
+}
+
+/// Explains a run at a moment.
+pub fn explain(workflow: &Workflow, run: &Run, now: Time) -> Explanation {
+    let phase = workflow.phase(&run.phase);
+    let because = match run.history.last() {
+        Some(row) => match (&row.from, &row.event) {
+            (Some(from), Some(event)) => {
+                format!("`{event}` led here from `{from}` at {}", row.at.to_seconds())
+            }
+            (Some(_), None) | (None, _) => format!("the run began here at {}", row.at.to_seconds()),
+        },
+        None => "the run began here".to_owned(),
+    };
+    let because = match run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at) {
+        Some(trip) => format!("{because}, redirected by {}", trip.reasons.join(", ")),
+        None => because,
+    };
+    let possible = if run.is_open() { possible(workflow, run) } else { Vec::new() };
+    Explanation {
+        run: run.id.to_string(),
+        workflow: run.workflow.clone(),
+        phase: run.phase.clone(),
+        purpose: phase.map(|phase| phase.purpose.clone()).unwrap_or_default(),
+        because,
+        waits_for: waits_for(workflow, run),
+        deadline: run.deadline(workflow).filter(|_| run.is_open()),
+        after_deadline: phase
+            .and_then(|phase| phase.deadline.as_ref())
+            .map(|deadline| deadline.outcome.to_string()),
+        possible,
+        budgets: used(workflow, run, now),
+    }
+}
+
+fn waits_for(workflow: &Workflow, run: &Run) -> String {
+    match &run.standing {
+        Standing::Parked { decision } => {
+            format!(
+                "a person's answer: {} (`warp answer {} {}`)",
+                decision.question,
+                decision.id,
+                decision.options.join("|")
+            )
+        }
+        Standing::Stopped => {
+            "a person: `warp state resume` lets it go on, `warp state reset` archives it".to_owned()
+        }
+        Standing::Ended { how } => format!("nothing; it is over ({how})"),
+        Standing::Active => match workflow.phase(&run.phase) {
+            Some(phase) => match (phase.activity, &phase.role) {
+                (Activity::Engine, _) => "the engine's own work in this phase".to_owned(),
+                (Activity::Agent, Some(role)) => format!("an agent in the role of {role}"),
+                (Activity::Agent, None) => "an agent".to_owned(),
+                (Activity::Person, _) => "a person".to_owned(),
+            },
+            None => "nothing".to_owned(),
+        },
+    }
+}
+
+fn possible(workflow: &Workflow, run: &Run) -> Vec<Possible> {
+    let mut possible: Vec<Possible> = workflow
+        .rows(&run.phase)
+        .iter()
+        .map(|row| {
+            let targets = match (&run.origin, workflow.targets(&run.phase, row)) {
+                (Some(origin), targets) if targets.len() > 1 => vec![origin.clone()],
+                (_, targets) => targets.into_iter().cloned().collect(),
+            };
+            Possible { event: row.event.clone(), to: targets, needs: needs(run, row) }
+        })
+        .collect();
+    if let Some(event) = workflow.close_event.as_ref().filter(|_| workflow.is_final(&run.phase)) {
+        possible.push(Possible {
+            event: event.clone(),
+            to: Vec::new(),
+            needs: vec!["ends the run".to_owned()],
+        });
+    }
+    possible
+}
+
+fn needs(run: &Run, row: &Row) -> Vec<String> {
+    let mut needs = Vec::new();
+    match row.gate {
+        Some(SemanticGate::DiffRelevanceCheck) => {
+            needs.push("a change that has to do with the chunk's criteria (diff_relevance_check)".to_owned());
+        }
+        Some(SemanticGate::AcCountCheck) => {
+            needs.push("the chunk's criteria ticked in the issue (ac_count_check)".to_owned());
+        }
+        None => {}
+    }
+    for command in run.settings.verification_gates(row.event.as_str()) {
+        needs.push(format!("`{command}` to pass"));
+    }
+    if row.by_person {
+        needs.push("a person".to_owned());
+    }
+    if row.acts.contains(&Act::DefineChunks) {
+        needs.push("the chunks: --data '{\"acs\":[[\"AC-01\",\"AC-02\"],[\"AC-03\"]]}'".to_owned());
+    }
+    needs
+}
+
+fn used(workflow: &Workflow, run: &Run, now: Time) -> Vec<Used> {
+    let budgets = workflow.budgets.iter().filter(|budget| {
+        // A fixed limit is a rule of the machine, not something that a person tunes.
+        matches!(budget.limit, Limit::Setting(_))
+    });
+    budgets
+        .map(|budget| {
+            let used = match &budget.measure {
+                Measure::Counter(counter) => run.counter(counter),
+                Measure::SameFailures => run.last_failure.as_ref().map(|failure| failure.times).unwrap_or(0),
+                Measure::PhaseMinutes => now.minutes_since(run.phase_started_at),
+                Measure::SessionMinutes => now.minutes_since(run.session_clock),
+            };
+            // `at` trips one earlier than `above`; both are shown as the last number that still goes.
+            let limit = budget.limit.value(&run.settings);
+            let limit = if budget.trips == Trips::At { limit.saturating_sub(1) } else { limit };
+            Used { reason: budget.reason.clone(), used, limit }
+        })
+        .collect()
+}
+
+impl Explanation {
+    /// Writes the explanation as people read it.
+    pub fn render(&self) -> String {
+        let mut text = format!(
+            "Run {} of {} is in `{}`: {}.\n",
+            self.run,
+            self.workflow,
+            self.phase,
+            lower(&self.purpose)
+        );
+        let mut line = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
+        line(format!("Why: {}.", self.because));
+        line(format!("Waits for: {}.", self.waits_for));
+        if let (Some(deadline), Some(outcome)) = (self.deadline, &self.after_deadline) {
+            line(format!("Until: {}; then {outcome}.", deadline.to_seconds()));
+        }
+        if !self.possible.is_empty() {
+            line("Next:".to_owned());
+        }
+        for possible in &self.possible {
+            let to: Vec<&str> = possible.to.iter().map(PhaseName::as_str).collect();
+            let arrow = if to.is_empty() { String::new() } else { format!(" -> {}", to.join(" or ")) };
+            let needs = if possible.needs.is_empty() {
+                String::new()
+            } else {
+                format!("; needs {}", possible.needs.join(", "))
+            };
+            line(format!("  {}{arrow}{needs}", possible.event));
+        }
+        if !self.budgets.is_empty() {
+            line("Budgets:".to_owned());
+        }
+        for budget in &self.budgets {
+            line(format!("  {}: {} of {}", budget.reason, budget.used, budget.limit));
+        }
+        text
+    }
+}
+
+fn lower(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_lowercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,59 @@
+//! The log: every event of a run, oldest first.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{EventName, PhaseName, Record, Time};
+
+/// One event, as `warp log --json` prints it.
+#[derive(Debug, Serialize)]
+pub struct LogRow {
+    pub seq: u64,
+    pub phase: PhaseName,
+    pub event: EventName,
+    pub from: Option<PhaseName>,
+    pub at: Time,
+    /// Whether the event moved the run, if only back to where it was.
+    pub moved: bool,
+    /// The budgets that sent the run elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exceeded: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+}
+
+impl LogRow {
+    /// Makes a row of the record with that number.
+    pub fn of(seq: u64, record: &Record) -> Self {
+        Self {
+            seq,
+            phase: record.phase.clone(),
+            event: record.event.clone(),
+            from: record.from.clone(),
+            at: record.at,
+            moved: record.moves(),
+            exceeded: record.trip().map(|trip| trip.reasons.clone()),
+            data: record.data.clone(),
+        }
+    }
+}
+
+/// Writes the phase history as a table.
+pub fn render_log(project: &str, rows: &[LogRow]) -> String {
+    let mut text = format!("Phase History ({project})\n\n");
+    let widest = |width: usize, of: fn(&LogRow) -> usize| rows.iter().map(of).max().unwrap_or(0).max(width);
+    let phase = widest(24, |row| row.phase.as_str().chars().count());
+    let event = widest(19, |row| row.event.as_str().chars().count());
+    let mut line = |seq: &str, name: &str, what: &str, at: &str| {
+        let line = format!("{seq:<3} {name:<phase$} {what:<event$} {at}");
+        writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
+    };
+    line("#", "Phase", "Event", "Time");
+    line("───", &"─".repeat(phase), &"─".repeat(event), &"─".repeat(21));
+    for row in rows {
+        line(&row.seq.to_string(), row.phase.as_str(), row.event.as_str(), &row.at.to_seconds());
+    }
+    text
+}

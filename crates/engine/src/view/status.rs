@@ -1,0 +1,133 @@
+//! The status of a run: what phase it is in, how far it has come, who carries it on.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::{Effect, PhaseName, Run, Standing, Time, Trip, Workflow};
+
+/// Whether the process that owns a run is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owned {
+    Live,
+    Stale,
+}
+
+/// What `warp status --json` prints.
+#[derive(Debug, Serialize)]
+pub struct Status<'a> {
+    pub version: u32,
+    pub project: &'a str,
+    pub run: &'a str,
+    pub workflow: &'a str,
+    pub phase: &'a PhaseName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_reason: Option<&'a str>,
+    pub standing: &'a Standing,
+    pub issue: Option<&'a str>,
+    pub feature: Option<&'a str>,
+    pub branch: &'a str,
+    pub level: u64,
+    pub chunk: u64,
+    pub chunks: usize,
+    pub commits: u64,
+    pub chunks_completed: u64,
+    pub tests_run: u64,
+    pub reports_filed: u64,
+    pub started_at: Time,
+    pub phase_started_at: Time,
+    pub deadline: Option<Time>,
+    pub budget: Option<&'a Trip>,
+    pub effect: Option<&'a Effect>,
+    pub pid: u32,
+    pub owner: Owned,
+    pub events: u64,
+    pub root: &'a str,
+}
+
+/// Makes the status of a run.
+pub fn status<'a>(workflow: &Workflow, run: &'a Run, project: &'a str, owner: Owned) -> Status<'a> {
+    Status {
+        version: 1,
+        project,
+        run: run.id.as_str(),
+        workflow: &run.workflow,
+        phase: &run.phase,
+        phase_reason: run.phase_reason.as_deref(),
+        standing: &run.standing,
+        issue: run.issue.as_deref(),
+        feature: run.feature.as_deref(),
+        branch: &run.branches.branch,
+        level: run.level,
+        chunk: run.chunk.index,
+        chunks: run.chunk.acs.len(),
+        commits: run.metrics.commits,
+        chunks_completed: run.metrics.chunks_completed,
+        tests_run: run.metrics.tests_run,
+        reports_filed: run.metrics.reports_filed,
+        started_at: run.started_at,
+        phase_started_at: run.phase_started_at,
+        deadline: run.deadline(workflow),
+        budget: run.trip.as_ref(),
+        effect: run.effect.as_ref(),
+        pid: run.owner.pid,
+        owner,
+        events: run.events,
+        root: &run.root,
+    }
+}
+
+/// Writes a status as people read it.
+pub fn render_status(status: &Status<'_>) -> String {
+    let is_warp_drive = status.workflow == "warp-drive";
+    let title = match status.standing {
+        Standing::Active => "ACTIVE".to_owned(),
+        Standing::Parked { decision } => format!("WAITING FOR A DECISION ({})", decision.id),
+        Standing::Stopped => "STOPPED".to_owned(),
+        Standing::Ended { how } => format!("ENDED ({how})"),
+    };
+    let mut text = format!("WARP DRIVE {title}\n");
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            writeln!(text, "{name}: {value}").expect("writing to a string cannot fail");
+        }
+    };
+    line("Project", status.project);
+    if !is_warp_drive {
+        line("Workflow", status.workflow);
+    }
+    let reason = status.phase_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    line("Phase", &format!("{}{reason}", status.phase));
+    line("Issue", status.issue.unwrap_or(""));
+    line("Feature", status.feature.unwrap_or(""));
+    line("Branch", status.branch);
+    if is_warp_drive {
+        line("Level", &status.level.to_string());
+        line("Chunk", &format!("{} / {}", status.chunk, status.chunks));
+        let counts = format!(
+            "{} Chunks: {} Tests: {} Reports: {}",
+            status.commits, status.chunks_completed, status.tests_run, status.reports_filed
+        );
+        line("Commits", &counts);
+    }
+    if let Some(trip) = status.budget.filter(|_| status.phase == "budget_exceeded") {
+        line("Exceeded", &format!("{} (from {})", trip.reasons.join(", "), trip.from_phase));
+    }
+    if let Standing::Parked { decision } = status.standing {
+        line("Question", &decision.question);
+        line("Answer", &format!("warp answer {} {}", decision.id, decision.options.join("|")));
+    }
+    line("Started", &status.started_at.to_seconds());
+    let stale = if status.owner == Owned::Stale { " (stale)" } else { "" };
+    line("PID", &format!("{}{stale}", status.pid));
+    text
+}
+
+impl Run {
+    /// Returns when the current phase is due to end.
+    pub fn deadline(&self, workflow: &Workflow) -> Option<Time> {
+        let deadline = workflow.phase(&self.phase)?.deadline.as_ref()?;
+        Some(self.phase_started_at.plus_minutes(deadline.minutes.value(&self.settings)))
+    }
+}

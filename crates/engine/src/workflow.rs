@@ -1,0 +1,360 @@
+//! Workflows: named machines of phases, events, budgets and tool rules. They are data.
+//!
+//! A [`Workflow`] can only be made by [`Workflow::parse`], which proves before it answers: every target
+//! exists, every phase can be reached, an end can be reached from everywhere, every cycle is counted and
+//! every wait has a deadline with a named outcome. Past it, an unknown phase cannot occur.
+
+mod builtin;
+mod parse;
+mod proof;
+mod show;
+
+use serde::Deserialize;
+
+pub use builtin::BUILT_IN;
+pub use parse::{LARGEST, WorkflowError};
+pub use proof::{Fault, Path, Proof};
+pub use show::{Shown, ShownTransition};
+
+use crate::{EventName, PhaseName, Run, Settings};
+
+/// A machine that was checked.
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    pub name: String,
+    pub purpose: String,
+    pub initial: PhaseName,
+    /// A setting that, when on, lets a run begin elsewhere.
+    pub initial_when: Option<(String, PhaseName)>,
+    pub finals: Vec<PhaseName>,
+    /// The automation levels at which it may run; empty if it does not care.
+    pub levels: Vec<u64>,
+    pub state_file: Option<StateFile>,
+    /// What a run is about.
+    pub subject: Subject,
+    /// The event that a stop fires. Without one, a stop leaves the phase and changes the standing.
+    pub stop_event: Option<EventName>,
+    /// The event that ends a run in a final phase which still has work to do.
+    pub close_event: Option<EventName>,
+    pub phases: Vec<Phase>,
+    pub ticks: Vec<Tick>,
+    pub budgets: Vec<Budget>,
+    /// Counters that start again with every phase.
+    pub phase_counters: Vec<String>,
+    /// The text it was made from, and that text's digest: what a run is pinned to.
+    pub text: String,
+    pub digest: String,
+}
+
+/// Which of the seeds' state files shows a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateFile {
+    WarpDrive,
+    AutonomousLoop,
+}
+
+/// What a run of the workflow is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    Issue,
+    Feature,
+}
+
+/// Where a run can stand.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    pub name: PhaseName,
+    pub purpose: String,
+    pub activity: Activity,
+    pub role: Option<String>,
+    /// The forge label that shows the phase.
+    pub label: Option<String>,
+    /// Operations that the phase gives leave for, such as `git_commit`.
+    pub may: Vec<String>,
+    /// None only in a final phase.
+    pub deadline: Option<Deadline>,
+    pub rows: Vec<Row>,
+}
+
+/// Who does a phase's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    Engine,
+    Agent,
+    Person,
+}
+
+/// One allowed (phase, event) pair.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub event: EventName,
+    pub to: Target,
+    /// Set when only a person may say so.
+    pub by_person: bool,
+    pub gate: Option<SemanticGate>,
+    pub acts: Vec<Act>,
+    pub raises: Vec<String>,
+    pub resets: Vec<String>,
+    /// Never redirected by a budget.
+    pub exempt: bool,
+    /// Why the target is entered, where it can be entered for several reasons.
+    pub reason: Option<String>,
+    /// The review status that the event stands for.
+    pub status: Option<String>,
+}
+
+/// Where a row leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Phase(PhaseName),
+    /// Back to the phase from which this one was entered.
+    Origin,
+}
+
+/// A check built into the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SemanticGate {
+    DiffRelevanceCheck,
+    AcCountCheck,
+}
+
+impl SemanticGate {
+    /// Returns the name that state files and workflows use.
+    pub fn name(self) -> &'static str {
+        match self {
+            SemanticGate::DiffRelevanceCheck => "diff_relevance_check",
+            SemanticGate::AcCountCheck => "ac_count_check",
+        }
+    }
+}
+
+/// What a row means to the work itself, beside moving the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    SelectWork,
+    DefineChunks,
+    TakeNextChunk,
+    CompleteChunk,
+    MarkDocs,
+    MarkTestsPassed,
+    MarkTestsFailed,
+    MarkDrift,
+    MarkCommit,
+    MarkReport,
+    MarkAborted,
+    StartOver,
+    RenewBudgets,
+    RenewOrigin,
+    CompletePhase,
+}
+
+/// An event that counts without moving, such as the end of an agent's turn.
+#[derive(Clone, Debug)]
+pub struct Tick {
+    pub event: EventName,
+    /// Empty means every phase that is not final.
+    pub phases: Vec<PhaseName>,
+    pub raises: Vec<String>,
+}
+
+/// How long a phase may last, and what then.
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    pub minutes: Limit,
+    pub outcome: DeadlineOutcome,
+}
+
+/// What a missed deadline does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadlineOutcome {
+    /// Fires this event.
+    Event(EventName),
+    /// Trips this budget.
+    Budget(String),
+    /// Parks the run on a decision.
+    Park,
+}
+
+/// A limit with a counter and a named outcome.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    pub reason: String,
+    pub measure: Measure,
+    pub limit: Limit,
+    pub trips: Trips,
+    /// A setting that tells how hard a timeout is: `warn`, `block` or `abort`.
+    pub enforcement: Option<String>,
+    /// Set when following the outcome is a forced advance: an error is recorded with it.
+    pub forced: bool,
+    pub outcomes: Vec<BudgetOutcome>,
+}
+
+/// What a budget measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Measure {
+    Counter(String),
+    PhaseMinutes,
+    SessionMinutes,
+    /// Identical failures in a row.
+    SameFailures,
+}
+
+/// When a budget trips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trips {
+    /// When the measure goes beyond the limit.
+    Above,
+    /// When the measure reaches the limit.
+    At,
+}
+
+/// What a tripped budget does in one place.
+#[derive(Clone, Debug)]
+pub struct BudgetOutcome {
+    pub phase: Option<PhaseName>,
+    pub event: Option<EventName>,
+    /// Only when this setting is on (or off).
+    pub when: Option<(String, bool)>,
+    pub does: BudgetDoes,
+}
+
+/// The act of a tripped budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BudgetDoes {
+    /// Goes there instead of taking the asked transition.
+    Redirect(PhaseName),
+    /// Takes the asked transition, then this event.
+    Follow(EventName),
+    /// Parks the run on a decision: instead of the asked transition if one is named, else after it.
+    Park,
+}
+
+/// A number, or the setting that holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Limit {
+    Number(u32),
+    Setting(String),
+}
+
+impl Limit {
+    /// Returns the number that is in force under `settings`.
+    pub fn value(&self, settings: &Settings) -> u64 {
+        match self {
+            Limit::Number(number) => u64::from(*number),
+            Limit::Setting(key) => settings.count(key),
+        }
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Limit::Number(number) => write!(f, "{number}"),
+            Limit::Setting(key) => f.write_str(key),
+        }
+    }
+}
+
+impl Workflow {
+    /// Returns the built-in workflow of that name.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
+        Some(Self::parse(text).expect("the tests parse every built-in workflow"))
+    }
+
+    /// Returns the phase of that name.
+    pub fn phase(&self, name: &PhaseName) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == *name)
+    }
+
+    /// Returns the rows that lead out of `phase`.
+    pub fn rows(&self, phase: &PhaseName) -> &[Row] {
+        self.phase(phase).map(|phase| phase.rows.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns the row for a pair, if it is allowed.
+    pub fn row(&self, phase: &PhaseName, event: &str) -> Option<&Row> {
+        self.rows(phase).iter().find(|row| row.event == *event)
+    }
+
+    /// Tells whether a run that enters `phase` has come to its end.
+    pub fn is_final(&self, phase: &PhaseName) -> bool {
+        self.finals.contains(phase)
+    }
+
+    /// Returns the phase that a new run under `settings` begins in.
+    pub fn first_phase(&self, settings: &Settings) -> &PhaseName {
+        match &self.initial_when {
+            Some((setting, phase)) if settings.is_on(setting) => phase,
+            Some(_) | None => &self.initial,
+        }
+    }
+
+    /// Returns the phases from which `phase` can be entered: where a return to the origin may lead.
+    pub fn origins(&self, phase: &PhaseName) -> Vec<&PhaseName> {
+        let enters = |from: &&Phase| from.rows.iter().any(|row| row.to == Target::Phase(phase.clone()));
+        self.phases.iter().filter(enters).map(|from| &from.name).collect()
+    }
+
+    /// Returns every phase that `row` of `phase` may lead to.
+    pub fn targets<'a>(&'a self, phase: &PhaseName, row: &'a Row) -> Vec<&'a PhaseName> {
+        match &row.to {
+            Target::Phase(to) => vec![to],
+            Target::Origin => self.origins(phase),
+        }
+    }
+
+    /// Tells whether `phase` remembers where it was entered from.
+    pub fn remembers_origin(&self, phase: &PhaseName) -> bool {
+        self.rows(phase).iter().any(|row| row.to == Target::Origin)
+    }
+
+    /// Returns every event name that a table row uses, each once, in order of first use.
+    pub fn events(&self) -> Vec<&EventName> {
+        let mut events: Vec<&EventName> = Vec::new();
+        for row in self.phases.iter().flat_map(|phase| &phase.rows) {
+            if !events.contains(&&row.event) {
+                events.push(&row.event);
+            }
+        }
+        events
+    }
+
+    /// Returns what counts when `event` ticks in `phase`; nothing if it does not tick there.
+    pub fn ticks(&self, phase: &PhaseName, event: &str) -> Option<&Tick> {
+        let applies = |tick: &&Tick| {
+            tick.event == *event
+                && if tick.phases.is_empty() {
+                    !self.is_final(phase) || self.close_event.is_some()
+                } else {
+                    tick.phases.contains(phase)
+                }
+        };
+        self.ticks.iter().find(applies)
+    }
+
+    /// Returns the outcome of a tripped budget for a run that stands where `run` stands.
+    pub(crate) fn outcome<'a>(
+        &self,
+        budget: &'a Budget,
+        run: &Run,
+        phase: &PhaseName,
+        event: Option<&EventName>,
+    ) -> Option<&'a BudgetDoes> {
+        let fits = |outcome: &&BudgetOutcome| {
+            outcome.phase.as_ref().is_none_or(|wanted| wanted == phase)
+                && outcome.event.as_ref().is_none_or(|wanted| Some(wanted) == event)
+                && outcome.when.as_ref().is_none_or(|(setting, on)| run.settings.is_on(setting) == *on)
+                // What replaces the asked transition is looked up with its event, what follows it without.
+                && (outcome.event.is_some() || matches!(outcome.does, BudgetDoes::Redirect(_))) == event.is_some()
+        };
+        budget.outcomes.iter().find(fits).map(|outcome| &outcome.does)
+    }
+}
