@@ -1,1 +1,38 @@
-fn main() {}
+//! `cargo xtask`: tests everything, generates the reference, fuzzes, benchmarks.
+
+mod bench;
+mod fuzz;
+mod generate;
+mod run;
+mod test;
+mod tidy;
+
+use std::{env, process::ExitCode};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test            format, lints, tests, docs, generated files; what CI runs
+  generate        write the generated parts of docs/
+  fuzz [SECONDS]  fuzz every parser for a while (default: 20 seconds each)
+  bench           measure the hot paths against a bare process and the original scripts
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["test"] => test::run(),
+        ["generate"] => generate::write(),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["bench", rest @ ..] => bench::run(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            run::say(&format!("xtask: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -198,26 +198,22 @@ pub fn step(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> 
     if size > LARGEST_DATA {
         return Err(Refused::data("data", format!("has {size} bytes; the most is {LARGEST_DATA}")));
     }
-    match &ask.event {
-        Event::Named(event) if workflow.row(&run.phase, event.as_str()).is_some() => {
-            check_standing(run, event)?;
-            take_row(workflow, run, ask, event)
-        }
-        Event::Named(event)
-            if workflow.close_event.as_ref() == Some(event) && workflow.is_final(&run.phase) =>
-        {
-            check_standing(run, event)?;
-            notes::close(workflow, run, ask)
-        }
-        Event::Named(event) => match workflow.ticks(&run.phase, event.as_str()) {
-            Some(tick) => {
-                check_standing(run, event)?;
-                notes::tick(workflow, run, ask, tick)
-            }
-            None => Err(Refused::not_possible(workflow, run, event)),
-        },
-        other => notes::note(workflow, run, ask, other),
+    let Event::Named(event) = &ask.event else { return notes::note(workflow, run, ask) };
+    if workflow.row(&run.phase, event.as_str()).is_some() {
+        check_standing(run, event)?;
+        return take_row(workflow, run, ask, event);
     }
+    if workflow.close_event.as_ref() == Some(event) && workflow.is_final(&run.phase) {
+        check_standing(run, event)?;
+        check_attempt(run, ask)?;
+        return Ok(notes::close(workflow, run, ask));
+    }
+    let Some(tick) = workflow.ticks(&run.phase, event.as_str()) else {
+        return Err(Refused::not_possible(workflow, run, event));
+    };
+    check_standing(run, event)?;
+    check_attempt(run, ask)?;
+    Ok(notes::tick(workflow, run, ask, tick))
 }
 
 /// A run that waits for a person takes no events of its workflow; stopping it is always possible.
@@ -225,7 +221,7 @@ fn check_standing(run: &Run, event: &EventName) -> Result<(), Refused> {
     match &run.standing {
         Standing::Active => Ok(()),
         Standing::Parked { decision } => {
-            Err(Refused::Parked { event: event.clone(), decision: decision.clone() })
+            Err(Refused::Parked { event: event.clone(), decision: Box::new(decision.clone()) })
         }
         Standing::Stopped => Err(Refused::Stopped { event: event.clone(), phase: run.phase.clone() }),
         Standing::Ended { how } => Err(Refused::Ended { event: event.clone(), how: how.clone() }),

@@ -262,6 +262,38 @@ impl std::fmt::Display for Limit {
     }
 }
 
+impl Phase {
+    /// Tells whether the phase's deadline trips `budget`.
+    pub(crate) fn is_due_by(&self, budget: &Budget) -> bool {
+        let due = self.deadline.as_ref().map(|deadline| &deadline.outcome);
+        due == Some(&DeadlineOutcome::Budget(budget.reason.clone()))
+    }
+}
+
+impl Budget {
+    /// Returns what the budget does when the deadline of `phase` trips it.
+    pub(crate) fn timeout(
+        &self,
+        phase: &Phase,
+        fits: impl Fn(&BudgetOutcome) -> bool,
+    ) -> Option<&BudgetDoes> {
+        let here = |outcome: &&BudgetOutcome| {
+            outcome.phase.as_ref().is_none_or(|name| *name == phase.name)
+                && outcome.event.is_none()
+                && !matches!(outcome.does, BudgetDoes::Follow(_))
+                && fits(outcome)
+        };
+        self.outcomes.iter().find(here).map(|outcome| &outcome.does)
+    }
+}
+
+impl BudgetOutcome {
+    /// Tells whether the settings of a run let the outcome happen.
+    pub(crate) fn is_on(&self, settings: &Settings) -> bool {
+        self.when.as_ref().is_none_or(|(setting, on)| settings.is_on(setting) == *on)
+    }
+}
+
 impl Workflow {
     /// Returns the built-in workflow of that name.
     pub fn built_in(name: &str) -> Option<Self> {
@@ -287,6 +319,11 @@ impl Workflow {
     /// Tells whether a run that enters `phase` has come to its end.
     pub fn is_final(&self, phase: &PhaseName) -> bool {
         self.finals.contains(phase)
+    }
+
+    /// Tells whether nothing is left to do in `phase`: a final phase that no event has to close.
+    pub fn ends_in(&self, phase: &PhaseName) -> bool {
+        self.is_final(phase) && self.close_event.is_none()
     }
 
     /// Returns the phase that a new run under `settings` begins in.
@@ -331,11 +368,7 @@ impl Workflow {
     pub fn ticks(&self, phase: &PhaseName, event: &str) -> Option<&Tick> {
         let applies = |tick: &&Tick| {
             tick.event == *event
-                && if tick.phases.is_empty() {
-                    !self.is_final(phase) || self.close_event.is_some()
-                } else {
-                    tick.phases.contains(phase)
-                }
+                && if tick.phases.is_empty() { !self.ends_in(phase) } else { tick.phases.contains(phase) }
         };
         self.ticks.iter().find(applies)
     }
@@ -351,7 +384,7 @@ impl Workflow {
         let fits = |outcome: &&BudgetOutcome| {
             outcome.phase.as_ref().is_none_or(|wanted| wanted == phase)
                 && outcome.event.as_ref().is_none_or(|wanted| Some(wanted) == event)
-                && outcome.when.as_ref().is_none_or(|(setting, on)| run.settings.is_on(setting) == *on)
+                && outcome.is_on(&run.settings)
                 // What replaces the asked transition is looked up with its event, what follows it without.
                 && (outcome.event.is_some() || matches!(outcome.does, BudgetDoes::Redirect(_))) == event.is_some()
         };

@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
         if self.run.phase_reason != reason {
             self.change(Change::ReasonSet { reason });
         }
-        let ends = self.workflow.is_final(to) && self.workflow.close_event.is_none();
+        let ends = self.workflow.ends_in(to);
         let id = format!("e{}", self.run.events);
         let effect = (!ends).then(|| Effect { id, attempt: 1, phase: to.clone() });
         self.change(Change::EffectSet { effect: effect.clone() });

@@ -5,32 +5,33 @@ use serde_json::json;
 use super::{Advice, Refused, Step, budgets, draft::Draft, take_row};
 use crate::{
     Ask, Change, DoomLoop, Effect, Event, Run, Standing, Workflow,
-    workflow::{DeadlineOutcome, Tick},
+    workflow::{Budget, DeadlineOutcome, Tick},
 };
 
 /// The most that is kept of a file's name.
 const LONGEST_FILE: usize = 500;
 
 /// Counts, and follows what a used-up budget asks for.
-pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Result<Step, Refused> {
+pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
     for counter in &tick.raises {
         draft.raise(counter);
     }
     budgets::follow(&mut draft);
-    Ok(draft.finish())
+    draft.finish()
 }
 
 /// Ends a run whose final phase still had work to do.
-pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::EffectSet { effect: None });
     draft.change(Change::StandingSet { standing: Standing::Ended { how: ask.event.name().to_string() } });
-    Ok(draft.finish())
+    draft.finish()
 }
 
 /// Takes an event of the engine's own.
-pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask, event: &Event) -> Result<Step, Refused> {
+pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    let event = &ask.event;
     let mut ask = ask.clone();
     match event {
         Event::Named(name) => Err(Refused::not_possible(workflow, run, name)),
@@ -56,7 +57,7 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask, event: &Event) -> 
             Standing::Stopped => Ok(stand(workflow, run, &ask, Standing::Active)),
             Standing::Active => Err(not_now(&ask, "the run is not stopped")),
             Standing::Parked { decision } => {
-                Err(Refused::Parked { event: ask.event.name(), decision: decision.clone() })
+                Err(Refused::Parked { event: ask.event.name(), decision: Box::new(decision.clone()) })
             }
             Standing::Ended { how } => Err(Refused::Ended { event: ask.event.name(), how: how.clone() }),
         },
@@ -120,9 +121,13 @@ fn deadline_passed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             let tripped = workflow.budgets.iter().filter(|budget| {
                 budget.reason == *reason && budgets::is_tripped(budget, &draft.run, draft.at)
             });
-            let tripped = tripped.filter_map(|budget| Some((budget, budget.outcomes.first()?.does.clone())));
-            let tripped = tripped.collect();
-            budgets::enforce(&mut draft, tripped);
+            let phase = workflow.phase(&run.phase).expect("the deadline was found there");
+            let does =
+                |budget: &Budget| budget.timeout(phase, |outcome| outcome.is_on(&run.settings)).cloned();
+            let tripped = tripped.filter_map(|budget| Some((budget, does(budget)?))).collect();
+            if let budgets::Enforced::Redirected = budgets::enforce(&mut draft, tripped) {
+                budgets::follow(&mut draft);
+            }
         }
         DeadlineOutcome::Park => {
             let question =

@@ -10,7 +10,7 @@ pub enum Refused {
     #[error("`{event}` is refused in `{phase}` by {gate}: {reason}")]
     Gate { phase: PhaseName, event: EventName, gate: String, reason: String },
     #[error("`{event}` is refused: the run waits for decision {}: {} ({})", decision.id, decision.question, decision.options.join(", "))]
-    Parked { event: EventName, decision: Decision },
+    Parked { event: EventName, decision: Box<Decision> },
     #[error("`{event}` is refused: the run was stopped in `{phase}`")]
     Stopped { event: EventName, phase: PhaseName },
     #[error("`{event}` is refused: the run is over ({how})")]

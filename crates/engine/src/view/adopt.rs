@@ -59,7 +59,7 @@ pub fn adopt(text: &str, beginning: Beginning) -> Result<(Workflow, Adopted), Ad
         StateFile::WarpDrive => warp_drive(&fields, beginning)?,
         StateFile::AutonomousLoop => autonomous_loop(&fields, beginning, &mut notes)?,
     };
-    if workflow.is_final(&run.phase) && workflow.close_event.is_none() {
+    if workflow.ends_in(&run.phase) {
         return Err(AdoptError::Field {
             field: "phase",
             problem: format!("is `{}`: that run is over", run.phase),

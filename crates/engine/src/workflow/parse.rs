@@ -192,10 +192,18 @@ impl RawWorkflow {
             names.fault(format!("there are more than {MOST_ROWS} rows"));
         }
         let budget_reasons: Vec<String> = self.budgets.iter().map(|budget| budget.reason.clone()).collect();
+        for counter in &self.phase_counters {
+            names.word("counter", counter);
+        }
+        if let Some(event) = &self.close_event {
+            names.word("event", event);
+        }
+        // A final phase that an event closes is still a wait.
+        let ends = if self.close_event.is_none() { finals.as_slice() } else { &[] };
         let phases = self
             .phases
             .into_iter()
-            .map(|phase| phase.check(&finals, default_deadline.as_ref(), &budget_reasons, &mut names))
+            .map(|phase| phase.check(ends, default_deadline.as_ref(), &budget_reasons, &mut names))
             .collect();
         let ticks = self
             .ticks
@@ -203,7 +211,7 @@ impl RawWorkflow {
             .map(|tick| Tick {
                 event: names.event(&tick.event),
                 phases: tick.phases.into_iter().map(PhaseName::new).collect(),
-                raises: tick.raises,
+                raises: names.counters(tick.raises),
             })
             .collect();
         let budgets = self.budgets.into_iter().filter_map(|budget| budget.check(&mut names)).collect();
@@ -235,16 +243,18 @@ impl RawWorkflow {
 impl RawPhase {
     fn check(
         self,
-        finals: &[PhaseName],
+        ends: &[PhaseName],
         default_deadline: Option<&RawDeadline>,
         budgets: &[String],
         names: &mut Names<'_>,
     ) -> Phase {
         names.word("phase", &self.name);
         let name = PhaseName::new(self.name);
-        let is_final = finals.contains(&name);
+        for operation in &self.may {
+            names.word("operation", operation);
+        }
         let rows: Vec<Row> = self.on.into_iter().filter_map(|row| row.check(&name, names)).collect();
-        let deadline = self.deadline.or_else(|| default_deadline.filter(|_| !is_final).cloned());
+        let deadline = self.deadline.or_else(|| default_deadline.filter(|_| !ends.contains(&name)).cloned());
         let deadline = deadline.map(|deadline| {
             names.count(&deadline.minutes);
             let outcome = if deadline.outcome == "park" {
@@ -292,8 +302,8 @@ impl RawRow {
             by_person: self.by.is_some(),
             gate: self.gate,
             acts: self.acts,
-            raises: self.raises,
-            resets: self.resets,
+            raises: names.counters(self.raises),
+            resets: names.counters(self.resets),
             exempt: self.exempt,
             reason: self.reason,
             status: self.status,
@@ -310,7 +320,10 @@ impl RawBudget {
             names.setting(setting, |kind| matches!(kind, Kind::Choice(_)), "a choice");
         }
         let measure = match (self.counter, self.measure) {
-            (Some(counter), None) => Measure::Counter(counter),
+            (Some(counter), None) => {
+                names.word("counter", &counter);
+                Measure::Counter(counter)
+            }
             (None, Some(RawMeasure::PhaseMinutes)) => Measure::PhaseMinutes,
             (None, Some(RawMeasure::SessionMinutes)) => Measure::SessionMinutes,
             (None, Some(RawMeasure::SameFailures)) => Measure::SameFailures,
@@ -388,6 +401,13 @@ impl Names<'_> {
     fn event(&mut self, name: &str) -> EventName {
         self.word("event", name);
         EventName::new(name)
+    }
+
+    fn counters(&mut self, names: Vec<String>) -> Vec<String> {
+        for name in &names {
+            self.word("counter", name);
+        }
+        names
     }
 
     fn count(&mut self, limit: &Limit) {

@@ -92,7 +92,7 @@ impl Proof {
                     initial: workflow.initial.clone(),
                     phase: phase.name.clone(),
                 }),
-                Some(path) if phase.deadline.is_none() && !workflow.is_final(&phase.name) => {
+                Some(path) if phase.deadline.is_none() && !workflow.ends_in(&phase.name) => {
                     faults.push(Fault::NoDeadline { phase: phase.name.clone(), path: path.clone() });
                 }
                 Some(_) => {}
@@ -136,6 +136,18 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
         }
         if workflow.remembers_origin(&phase.name) && workflow.origins(&phase.name).is_empty() {
             fault(format!("`{}` returns to its origin, but nothing leads to it", phase.name));
+        }
+    }
+    for phase in &workflow.phases {
+        for budget in workflow.budgets.iter().filter(|budget| phase.is_due_by(budget)) {
+            let limits = phase.deadline.as_ref().is_some_and(|deadline| deadline.minutes == budget.limit);
+            let acts = budget.timeout(phase, |outcome| outcome.when.is_none()).is_some();
+            if budget.measure != Measure::PhaseMinutes || !limits || !acts {
+                fault(format!(
+                    "the deadline of `{}` trips `{}`, which must measure `phase_minutes` with the same limit and redirect or park there",
+                    phase.name, budget.reason
+                ));
+            }
         }
     }
     for tick in &workflow.ticks {
@@ -252,9 +264,10 @@ impl<'a> Graph<'a> {
             for budget in &workflow.budgets {
                 for outcome in &budget.outcomes {
                     let applies = outcome.phase.as_ref().is_none_or(|wanted| *wanted == phase.name);
-                    let can_trip = phase.rows.iter().any(|row| {
-                        !row.exempt && outcome.event.as_ref().is_none_or(|event| *event == row.event)
-                    });
+                    let can_trip = phase.is_due_by(budget)
+                        || phase.rows.iter().any(|row| {
+                            !row.exempt && outcome.event.as_ref().is_none_or(|event| *event == row.event)
+                        });
                     if let BudgetDoes::Redirect(to) = &outcome.does
                         && applies
                         && can_trip
@@ -358,22 +371,26 @@ impl<'a> Graph<'a> {
     fn is_shut(&self, edge: usize, counter: &str) -> bool {
         let edge = &self.edges[edge];
         let Some(row) = edge.row else { return false };
-        let budgets = self
-            .workflow
-            .budgets
-            .iter()
-            .filter(|budget| budget.measure == Measure::Counter(counter.to_owned()));
-        budgets.flat_map(|budget| &budget.outcomes).any(|outcome| {
-            let here = outcome.phase.as_ref().is_none_or(|phase| phase == edge.from)
-                && outcome.event.as_ref().is_none_or(|event| *event == row.event)
-                // A setting may switch the outcome off, so it bounds nothing.
-                && outcome.when.is_none();
-            here && match &outcome.does {
-                BudgetDoes::Redirect(_) => !row.exempt,
-                BudgetDoes::Follow(event) => row.event != *event,
-                BudgetDoes::Park => true,
+        // Only the first budget that asks for an event is followed.
+        let mut is_forestalled = false;
+        for budget in &self.workflow.budgets {
+            let counts = budget.measure == Measure::Counter(counter.to_owned());
+            for outcome in &budget.outcomes {
+                let here = outcome.phase.as_ref().is_none_or(|phase| phase == edge.from)
+                    && outcome.event.as_ref().is_none_or(|event| *event == row.event);
+                let shuts = match &outcome.does {
+                    BudgetDoes::Redirect(_) => !row.exempt,
+                    BudgetDoes::Follow(event) => row.event != *event && !is_forestalled,
+                    BudgetDoes::Park => outcome.event.is_none() || !row.exempt,
+                };
+                // What a setting may switch off bounds nothing.
+                if here && shuts && counts && outcome.when.is_none() && budget.enforcement.is_none() {
+                    return true;
+                }
+                is_forestalled |= here && matches!(outcome.does, BudgetDoes::Follow(_));
             }
-        })
+        }
+        false
     }
 
     /// Returns those of `edges` that lie on a cycle of `edges`.

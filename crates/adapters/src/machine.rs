@@ -1,0 +1,76 @@
+//! The machine: its clock, its boot id, its processes, its random numbers.
+
+use std::{
+    fs,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use engine::{Owner, RunId, Time};
+
+/// Returns the current time.
+pub fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Describes a process so that a later one with the same number is not taken for it.
+pub fn owner(pid: u32) -> Owner {
+    Owner { pid, boot_id: boot_id(), start_ticks: start_ticks(pid) }
+}
+
+/// Tells whether a run's owner is still the process that it was.
+pub fn is_live(owner: &Owner) -> bool {
+    owner.start_ticks.is_some() && owner.boot_id == boot_id() && start_ticks(owner.pid) == owner.start_ticks
+}
+
+/// Returns the process id of whoever started this program.
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+/// Makes a new run id: short enough to type, long enough not to meet another.
+pub fn new_run_id() -> std::io::Result<RunId> {
+    Ok(RunId::new(random_text(10)?))
+}
+
+/// Returns `length` random characters that are easy to tell apart.
+pub fn random_text(length: usize) -> std::io::Result<String> {
+    const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
+}
+
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// Returns when a process started, in ticks since boot; none if it is gone.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; what follows it is counted from the last one.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_live_and_one_that_started_at_another_time_is_not() {
+        let owner = owner(std::process::id());
+        assert!(is_live(&owner));
+        assert!(!is_live(&Owner { start_ticks: owner.start_ticks.map(|ticks| ticks + 1), ..owner.clone() }));
+        assert!(!is_live(&Owner { boot_id: "another boot".to_owned(), ..owner.clone() }));
+        assert!(!is_live(&Owner { start_ticks: None, ..owner }));
+    }
+
+    #[test]
+    fn run_ids_differ() {
+        assert_ne!(new_run_id().unwrap(), new_run_id().unwrap());
+    }
+}

@@ -1,0 +1,233 @@
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use adapters::{git::Git, machine, process};
+use journal::sqlite::{self, Outcome, RepairReport};
+use project::{Dirs, Place, config};
+use serde::Serialize;
+
+use super::place;
+use crate::{error::CommandError, exit::Exit, output};
+
+/// How long a program may take to say that it is there.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Check what warp needs, and the whole journal
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Set a damaged journal aside and keep all that can be verified
+    #[arg(long)]
+    repair: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Finding {
+    Ok,
+    /// Something is missing that not everybody needs.
+    Absent,
+    Failed,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    result: Finding,
+    found: String,
+    /// What mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, result: Finding::Ok, found: found.into(), mend: None }
+    }
+
+    fn absent(name: &'static str, found: impl Into<String>, mend: &str) -> Self {
+        Self { name, result: Finding::Absent, found: found.into(), mend: Some(mend.to_owned()) }
+    }
+
+    fn failed(name: &'static str, found: impl Into<String>, mend: &str) -> Self {
+        Self { name, result: Finding::Failed, found: found.into(), mend: Some(mend.to_owned()) }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let place = place(project)?;
+    let dirs = Dirs::from_environment()?;
+    if arguments.repair {
+        repair(&place, &dirs)?;
+    }
+    let mut checks = vec![git(&place), repository(&place)];
+    checks.extend(agents(&place));
+    checks.push(forge(&place));
+    checks.push(sandbox(&place));
+    checks.push(configuration(&place, &dirs));
+    checks.extend(journal(&place, &dirs)?);
+    let failed = checks.iter().any(|check| check.result == Finding::Failed);
+    if arguments.json {
+        output::print_json(&checks)?;
+    } else {
+        output::print(&render(&checks))?;
+    }
+    Ok(if failed { Exit::OutsideSaidNo } else { Exit::Done })
+}
+
+fn render(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let word = match check.result {
+            Finding::Ok => "ok",
+            Finding::Absent => "-",
+            Finding::Failed => "FAIL",
+        };
+        text.push_str(&format!("{word:<5} {:<13} {}\n", check.name, check.found));
+        if let Some(mend) = &check.mend {
+            text.push_str(&format!("{:<19} mend: {mend}\n", ""));
+        }
+    }
+    text
+}
+
+fn git(place: &Place) -> Check {
+    match Git::new(&place.root).version() {
+        Some(version) => Check::ok("git", version),
+        None => Check::failed("git", "git cannot be run", "install git, e.g. `apt-get install git`"),
+    }
+}
+
+fn repository(place: &Place) -> Check {
+    if place.root.join(".git").exists() {
+        Check::ok("repository", place.root.display().to_string())
+    } else {
+        let found =
+            format!("{} has no git repository; diffs and commits are not checked", place.root.display());
+        Check::absent("repository", found, "git init")
+    }
+}
+
+fn agents(place: &Place) -> Vec<Check> {
+    let agents = [
+        ("claude", "npm install --global @anthropic-ai/claude-code"),
+        ("codex", "npm install --global @openai/codex"),
+        ("opencode", "npm install --global opencode-ai"),
+    ];
+    let version =
+        |program: &'static str, install: &str| match first_line(program, &["--version"], &place.root) {
+            Some(line) => Check::ok(program, line),
+            None => Check::absent(program, "not installed", install),
+        };
+    agents.into_iter().map(|(program, install)| version(program, install)).collect()
+}
+
+fn forge(place: &Place) -> Check {
+    match process::run("gh", ["auth", "status"], &place.root, &[("GH_PROMPT_DISABLED", "1")], LIMIT) {
+        Ok(finished) if finished.is_success() => Check::ok("gh", "logged in"),
+        Ok(_) => Check::absent("gh", "installed, not logged in", "gh auth login"),
+        Err(_) => Check::absent("gh", "not installed", "install GitHub's `gh`, then `gh auth login`"),
+    }
+}
+
+fn sandbox(place: &Place) -> Check {
+    let arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-all", "true"];
+    match process::run("bwrap", arguments, &place.root, &[], LIMIT) {
+        Ok(finished) if finished.is_success() => Check::ok("sandbox", "bubblewrap works"),
+        Ok(finished) => {
+            let found = format!("bubblewrap is there but fails: {}", finished.last_words(200));
+            Check::absent(
+                "sandbox",
+                found,
+                "allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1`",
+            )
+        }
+        Err(_) => Check::absent("sandbox", "bubblewrap is not installed", "apt-get install bubblewrap"),
+    }
+}
+
+fn configuration(place: &Place, dirs: &Dirs) -> Check {
+    match config::load(place, dirs, None, &[]) {
+        Ok(config) if config.warnings.is_empty() => Check::ok("configuration", "every file can be read"),
+        Ok(config) => {
+            Check::absent("configuration", config.warnings.join("; "), "correct the names, or remove them")
+        }
+        Err(error) => Check::failed(
+            "configuration",
+            CommandError::from(error).to_string(),
+            "`warp config` lists every setting",
+        ),
+    }
+}
+
+fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
+    let Some(id) = place.project_id()? else {
+        return Ok(vec![Check::ok("journal", "there is none yet: the project never had a run")]);
+    };
+    let path = dirs.project(&id).join("journal.db");
+    if !path.exists() {
+        let found = format!("{} is gone", path.display());
+        return Ok(vec![Check::failed(
+            "journal",
+            found,
+            "put it back from a backup, or begin afresh with `warp state init`",
+        )]);
+    }
+    let mend = "warp doctor --repair";
+    Ok(match sqlite::verify(&path) {
+        Ok(verification) if verification.is_sound() => {
+            let found = format!(
+                "{} streams, {} events, chain verified ({})",
+                verification.streams,
+                verification.events,
+                path.display()
+            );
+            vec![Check::ok("journal", found)]
+        }
+        Ok(verification) => verification
+            .faults
+            .iter()
+            .take(50)
+            .map(|fault| Check::failed("journal", fault.to_string(), mend))
+            .collect(),
+        Err(error) => vec![Check::failed("journal", error.to_string(), mend)],
+    })
+}
+
+fn repair(place: &Place, dirs: &Dirs) -> Result<(), CommandError> {
+    let Some(id) = place.project_id()? else { return Ok(()) };
+    let directory = dirs.project(&id);
+    let report =
+        sqlite::repair(&directory.join("journal.db"), &directory.join("set-aside"), machine::now().millis())
+            .map_err(|error| CommandError::new(Exit::OutsideSaidNo, error.to_string()))?;
+    output::print(&render_repair(&report))
+}
+
+fn render_repair(report: &RepairReport) -> String {
+    let mut text = match report.outcome {
+        Outcome::Sound => "the journal is sound; nothing was done\n".to_owned(),
+        Outcome::Rebuilt => "the journal was rebuilt from what could be verified\n".to_owned(),
+        Outcome::Unreadable => "nothing of the journal could be read; a new one was begun\n".to_owned(),
+    };
+    if let Some(directory) = &report.set_aside {
+        text.push_str(&format!("the damaged files are kept in {}\n", directory.display()));
+    }
+    for stream in &report.streams {
+        let lost = match stream.lost {
+            Some(lost) => format!("{lost} lost"),
+            None => "it is not known how many were lost".to_owned(),
+        };
+        text.push_str(&format!("{}: {} events kept, {lost}\n", stream.stream, stream.kept));
+    }
+    text
+}
+
+fn first_line(program: &str, arguments: &[&str], directory: &Path) -> Option<String> {
+    let finished = process::run(program, arguments, directory, &[], LIMIT).ok()?;
+    let line = finished.text().lines().next().unwrap_or_default().to_owned();
+    (finished.is_success() && !line.is_empty()).then_some(line)
+}

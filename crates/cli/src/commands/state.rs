@@ -1,0 +1,257 @@
+use std::path::{Path, PathBuf};
+
+use adapters::machine;
+use engine::{
+    Event, EventName, Outcome, Verdict, Workflow,
+    view::{self, OPERATIONS, Permission},
+};
+use project::{Answer, Dirs, Place, Request, Workspace};
+use serde_json::{Map, Value, json};
+
+use super::{config::key_value, deny, exit_of, say, status::owned, stop, summary};
+use crate::{error::CommandError, exit::Exit, output};
+
+/// Drive a run by hand: the state machine's own commands
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Begin a run in a workspace
+    Init(Init),
+    /// Show the run's state as JSON
+    Status {
+        root: PathBuf,
+        /// The default; accepted for symmetry
+        #[arg(long)]
+        json: bool,
+    },
+    /// Offer an event to the run
+    Transition {
+        root: PathBuf,
+        event: String,
+        /// What comes with the event, as a JSON object
+        #[arg(long, value_name = "JSON")]
+        data: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what an agent's session is told about the run
+    Inject { root: PathBuf },
+    /// Tell whether an operation is allowed: git_commit, git_push, git_merge
+    Gate { root: PathBuf, operation: String },
+    /// Run the verification commands that are configured for an event
+    Verify { root: PathBuf, event: String },
+    /// Abort the run, as `transition ROOT abort` does
+    Abort { root: PathBuf },
+    /// Let a stopped run go on
+    Resume { root: PathBuf },
+    /// Take the run off its workspace and archive its state file
+    Reset { root: PathBuf },
+}
+
+#[derive(Debug, clap::Args)]
+struct Init {
+    root: PathBuf,
+    /// Automation level: 2 hands over a pull request, 3 merges
+    #[arg(long)]
+    level: Option<u64>,
+    /// The issue to work on
+    #[arg(long)]
+    issue: Option<String>,
+    /// The process that carries the run on; without it, the caller
+    #[arg(long)]
+    pid: Option<u32>,
+    /// The workflow to go by
+    #[arg(long, value_name = "NAME", default_value = "warp-drive")]
+    workflow: String,
+    /// What to build, for workflows that are about a feature
+    #[arg(long, value_name = "TEXT")]
+    feature: Option<String>,
+    /// A setting for this run alone
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    set: Vec<(String, String)>,
+    /// Print the run's state as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit, CommandError> {
+    match arguments.action {
+        Action::Init(init) => begin(init),
+        Action::Status { root, json: _ } => status(&root),
+        Action::Transition { root, event, data, json } => transition(&root, &event, data.as_deref(), json),
+        Action::Inject { root } => inject(&root),
+        Action::Gate { root, operation } => gate(&root, &operation),
+        Action::Verify { root, event } => verify(&root, &event),
+        Action::Abort { root } => stop::stop(&mut open(&root)?),
+        Action::Resume { root } => ask(&mut open(&root)?, Event::Resumed, Map::new(), false),
+        Action::Reset { root } => stop::reset(&mut open(&root)?),
+    }
+}
+
+fn open(root: &Path) -> Result<Workspace, CommandError> {
+    Ok(Workspace::open(Place::at(root)?, Dirs::from_environment()?)?)
+}
+
+fn begin(init: Init) -> Result<Exit, CommandError> {
+    let mut workspace = open(&init.root)?;
+    let answer = workspace.begin(Request {
+        workflow: Some(init.workflow),
+        level: init.level,
+        issue: init.issue.map(|issue| issue.trim_start_matches('#').to_owned()),
+        feature: init.feature,
+        pid: init.pid,
+        set: init.set,
+    })?;
+    say(&answer.advice);
+    let current = &answer.current;
+    if init.json {
+        output::print_json(&view::state_json(&current.workflow, &current.run))?;
+    } else {
+        output::print(&format!(
+            "{}\nrun {} of {} has begun",
+            summary(&answer),
+            current.run.id,
+            current.run.workflow
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn status(root: &Path) -> Result<Exit, CommandError> {
+    let mut workspace = open(root)?;
+    super::refresh(&mut workspace);
+    let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
+    output::print_json(&view::state_json(&current.workflow, &current.run))?;
+    Ok(Exit::Done)
+}
+
+fn transition(root: &Path, event: &str, data: Option<&str>, json: bool) -> Result<Exit, CommandError> {
+    let data = match data {
+        None => Map::new(),
+        Some(text) => parse_data(text)?,
+    };
+    let mut workspace = open(root)?;
+    let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
+    let event = parse_event(&current.workflow, event, &data)?;
+    ask(&mut workspace, event, data, json)
+}
+
+fn ask(
+    workspace: &mut Workspace,
+    event: Event,
+    data: Map<String, Value>,
+    json: bool,
+) -> Result<Exit, CommandError> {
+    let answer = workspace.ask(event, data)?;
+    say(&answer.advice);
+    if json {
+        output::print_json(&answer_json(&answer))?;
+    } else {
+        output::print(&summary(&answer))?;
+    }
+    Ok(exit_of(&answer.outcome))
+}
+
+fn answer_json(answer: &Answer) -> Value {
+    let first = answer.current.events() - answer.records.len() as u64;
+    let rows = answer.records.iter().enumerate();
+    let rows: Vec<_> = rows.map(|(index, record)| view::LogRow::of(first + index as u64, record)).collect();
+    let outcome = match &answer.outcome {
+        Outcome::Moved => "moved",
+        Outcome::Redirected { .. } => "redirected",
+        Outcome::Noted => "noted",
+        Outcome::Parked { .. } => "parked",
+    };
+    let advice: Vec<&str> = answer.advice.iter().map(|advice| advice.0.as_str()).collect();
+    json!({ "outcome": outcome, "phase": answer.current.run.phase, "events": rows, "advice": advice })
+}
+
+/// Reads `--data`; what is wrong is said with its place.
+fn parse_data(text: &str) -> Result<Map<String, Value>, CommandError> {
+    let bad = |problem: String| {
+        CommandError::new(Exit::BadData, format!("--data {problem}"))
+            .hint("write a JSON object, like '{\"acs\":[[\"AC-01\",\"AC-02\"],[\"AC-03\"]]}'")
+    };
+    match serde_json::from_str(text) {
+        Ok(Value::Object(data)) => Ok(data),
+        Ok(_) => Err(bad("is JSON, but not an object".to_owned())),
+        Err(error) => Err(bad(format!("is not JSON: {error}"))),
+    }
+}
+
+/// Reads an event's name: one of the workflow's own, or one of those that observers report.
+fn parse_event(workflow: &Workflow, name: &str, data: &Map<String, Value>) -> Result<Event, CommandError> {
+    let text = |field: &str| {
+        data.get(field).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
+            CommandError::new(Exit::BadData, format!("`{name}` needs `{field}`"))
+                .hint(format!("--data '{{\"{field}\":\"…\"}}'"))
+        })
+    };
+    let is_own = workflow.events().iter().any(|event| **event == *name);
+    match name {
+        _ if is_own => Ok(Event::Named(EventName::new(name))),
+        "file_edited" => Ok(Event::FileEdited { file: text("file")? }),
+        "deadline_passed" => Ok(Event::DeadlinePassed),
+        "attempt_started" => Ok(Event::AttemptStarted { effect: text("effect")? }),
+        _ => Ok(Event::Named(EventName::new(name))),
+    }
+}
+
+fn inject(root: &Path) -> Result<Exit, CommandError> {
+    let mut workspace = open(root)?;
+    super::refresh(&mut workspace);
+    let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
+    output::print(&view::inject(&current.workflow, &current.run, owned(&current), machine::now()))?;
+    Ok(Exit::Done)
+}
+
+/// The gate's long way: leave is read from the store.
+fn gate(root: &Path, operation: &str) -> Result<Exit, CommandError> {
+    if !OPERATIONS.contains(&operation) {
+        let known = OPERATIONS.join(", ");
+        return Err(CommandError::new(
+            Exit::Usage,
+            format!("`{operation}` is not an operation; there are {known}"),
+        ));
+    }
+    let mut workspace = open(root)?;
+    super::refresh(&mut workspace);
+    match workspace.current()? {
+        None => Ok(Exit::Done),
+        Some(current) => match current.run.permission(&current.workflow, operation) {
+            Permission::Allowed => Ok(Exit::Done),
+            Permission::Denied(reason) => Ok(deny(&reason)),
+        },
+    }
+}
+
+fn verify(root: &Path, event: &str) -> Result<Exit, CommandError> {
+    let mut workspace = open(root)?;
+    let Some((current, observations)) = workspace.verify(event)? else {
+        return Err(CommandError::no_session());
+    };
+    let results = &observations.commands;
+    if !current.workflow.events().iter().any(|known| **known == *event) {
+        let problem = format!("`{event}` is not an event of {}", current.run.workflow);
+        return Err(CommandError::new(Exit::Usage, problem));
+    }
+    for result in results {
+        let word = if result.passed { "passed" } else { "failed" };
+        output::print(&format!("{word}: {} ({})", result.command, result.end))?;
+    }
+    match current.run.verify(event, &observations) {
+        Verdict::Cleared | Verdict::NotChecked(_) => {
+            if results.is_empty() {
+                output::print(&format!("no verification gate is configured for {event}"))?;
+            }
+            Ok(Exit::Done)
+        }
+        Verdict::Refused(reason) => Err(CommandError::new(Exit::OutsideSaidNo, reason)),
+    }
+}

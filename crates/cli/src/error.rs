@@ -1,0 +1,183 @@
+//! What went wrong, with an exit code and what to do next.
+
+use std::{error::Error as StdError, fmt};
+
+use engine::{EventName, Refused};
+use journal::{OpenError, StoreError};
+use project::{AskError, BeginError, Error, PlaceError, config::ConfigError};
+
+use crate::exit::Exit;
+
+/// An error as a person sees it.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) exit: Exit,
+    message: String,
+    pub(crate) hints: Vec<String>,
+}
+
+impl CommandError {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hints: Vec::new() }
+    }
+
+    /// Says the error and all that caused it in one line.
+    fn of(exit: Exit, error: &dyn StdError) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            message.push_str(&format!(": {cause}"));
+            source = cause.source();
+        }
+        Self::new(exit, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The error of every command that needs a run and finds none.
+    pub(crate) fn no_session() -> Self {
+        Self::new(Exit::NoSessionOrDenied, "no active session")
+            .hint("`warp state init . --level 2 --issue 42` starts one; `warp log` shows the last")
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<Error> for CommandError {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Place(place) => return place_error(place),
+            Error::Open(OpenError::Store(store)) | Error::Store(store) => return store_error(store),
+            Error::Open(OpenError::Directory { .. }) => Self::of(Exit::OutsideSaidNo, &error),
+            Error::Open(OpenError::Foreign { .. } | OpenError::Newer { .. }) => {
+                Self::of(Exit::BadData, &error)
+            }
+            Error::Event { .. } | Error::Fold { .. } | Error::Pinned { .. } => {
+                Self::of(Exit::BadData, &error).hint("`warp doctor` checks the whole journal")
+            }
+            Error::Locked { .. } => {
+                Self::of(Exit::OutsideSaidNo, &error).hint("`warp status` shows the run; try again")
+            }
+            Error::Write { .. } | Error::Contended => Self::of(Exit::OutsideSaidNo, &error),
+        }
+    }
+}
+
+fn place_error(error: &PlaceError) -> CommandError {
+    let exit = match error {
+        PlaceError::NotThere { .. } | PlaceError::NotADirectory { .. } | PlaceError::NotText { .. } => {
+            Exit::Usage
+        }
+        PlaceError::NoHome => Exit::Configuration,
+        PlaceError::BadId { .. } => Exit::BadData,
+        PlaceError::Write { .. } | PlaceError::Read { .. } => Exit::OutsideSaidNo,
+    };
+    let shown = CommandError::of(exit, error);
+    match error {
+        PlaceError::BadId { path } => {
+            shown.hint(format!("`ls` the directory `projects` in warp's state directory and write the id into {}, or remove that file to begin afresh", path.display()))
+        }
+        PlaceError::NotThere { .. }
+        | PlaceError::NotADirectory { .. }
+        | PlaceError::NotText { .. }
+        | PlaceError::NoHome
+        | PlaceError::Write { .. }
+        | PlaceError::Read { .. } => shown,
+    }
+}
+
+fn store_error(error: &StoreError) -> CommandError {
+    match error {
+        StoreError::Corrupt { .. } => CommandError::of(Exit::BadData, error)
+            .hint("`warp doctor` names every fault")
+            .hint("`warp doctor --repair` sets the file aside and keeps all that can be verified"),
+        StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Busy { .. } => {
+            CommandError::of(Exit::OutsideSaidNo, error)
+        }
+        StoreError::Failed { .. } => CommandError::of(Exit::Internal, error),
+    }
+}
+
+impl From<PlaceError> for CommandError {
+    fn from(error: PlaceError) -> Self {
+        place_error(&error)
+    }
+}
+
+impl From<AskError> for CommandError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::NoRun => Self::no_session(),
+            AskError::Refused(refused) => refused.into(),
+            AskError::Failed(error) => error.into(),
+        }
+    }
+}
+
+impl From<Refused> for CommandError {
+    fn from(refused: Refused) -> Self {
+        match &refused {
+            Refused::NotPossible { possible, .. } => {
+                let shown = Self::of(Exit::Refused, &refused);
+                match possible.iter().map(EventName::as_str).next() {
+                    Some(_) => shown.hint("`warp explain` says what each of them needs"),
+                    None => shown,
+                }
+            }
+            Refused::Gate { .. } | Refused::StaleAttempt { .. } | Refused::NotNow { .. } => {
+                Self::of(Exit::Refused, &refused)
+            }
+            Refused::Ended { .. } => Self::of(Exit::Refused, &refused),
+            Refused::Stopped { .. } => Self::of(Exit::Refused, &refused)
+                .hint("`warp state resume .` lets it go on; `warp state reset .` archives it"),
+            Refused::Parked { decision, .. } => {
+                let answer =
+                    format!("`warp answer {} {}` answers it", decision.id, decision.options.join("|"));
+                Self::of(Exit::Parked, &refused).hint(answer)
+            }
+            Refused::Data { .. } => Self::of(Exit::BadData, &refused),
+        }
+    }
+}
+
+impl From<BeginError> for CommandError {
+    fn from(error: BeginError) -> Self {
+        match &error {
+            BeginError::Active { .. } => Self::of(Exit::Refused, &error)
+                .hint("`warp status` shows whether it is stale")
+                .hint("`warp stop --hard` resets it; the journal keeps everything"),
+            BeginError::ForeignStateFile { file } => Self::of(Exit::Refused, &error)
+                .hint(format!("`warp adopt {}` takes it over", file.display()))
+                .hint("`warp stop --hard` archives it"),
+            BeginError::Level { configured, .. } => {
+                let exit = if *configured { Exit::Configuration } else { Exit::Usage };
+                Self::of(exit, &error)
+                    .hint("run `/automation level 2` inside Claude Code first, or give `--level 2`")
+            }
+            BeginError::NoWorkflow { .. } | BeginError::NoFeature { .. } => Self::of(Exit::Usage, &error),
+            // The source is part of the message, on lines of its own.
+            BeginError::Workflow { .. } | BeginError::Adopt { .. } => {
+                Self::new(Exit::BadData, error.to_string())
+            }
+            BeginError::ReadState { .. } => Self::of(Exit::BadData, &error),
+            BeginError::Config(_) | BeginError::Failed(_) => match error {
+                BeginError::Config(error) => error.into(),
+                BeginError::Failed(error) => error.into(),
+                _ => unreachable!("the outer match has chosen these two"),
+            },
+        }
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        Self::of(Exit::Configuration, &error).hint("`warp config` lists every setting with its default")
+    }
+}

@@ -1,0 +1,45 @@
+//! Exit codes: one table for all commands. A code is never given another meaning.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    /// The outside world said no: a check failed, a disk is full.
+    OutsideSaidNo = 1,
+    /// There is no session, or a gate denies.
+    NoSessionOrDenied = 2,
+    /// The transition was refused; nothing changed.
+    Refused = 3,
+    /// A budget sent the run to `budget_exceeded`.
+    Redirected = 4,
+    /// The run waits for a decision.
+    Parked = 5,
+    Usage = 64,
+    BadData = 65,
+    Internal = 70,
+    Configuration = 78,
+}
+
+impl Exit {
+    /// Every code with its meaning, as the help shows it.
+    pub(crate) const TABLE: &'static [(Exit, &'static str)] = &[
+        (Exit::Done, "done"),
+        (Exit::OutsideSaidNo, "the outside world said no (a check failed, a disk is full)"),
+        (Exit::NoSessionOrDenied, "no session, or denied by a gate"),
+        (Exit::Refused, "the transition was refused; nothing changed"),
+        (Exit::Redirected, "redirected to budget_exceeded"),
+        (Exit::Parked, "the run waits for a decision"),
+        (Exit::Usage, "wrong usage"),
+        (Exit::BadData, "bad data"),
+        (Exit::Internal, "internal error"),
+        (Exit::Configuration, "wrong configuration"),
+    ];
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}

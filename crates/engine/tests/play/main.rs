@@ -1,0 +1,15 @@
+//! Scripts of events, and what comes of them: one line for each.
+
+#[path = "../oracle/mod.rs"]
+mod oracle;
+mod script;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod budgets;
+mod chunks;
+mod coder;
+mod factory;
+mod gates;
+mod looping;
+mod standing;

@@ -1,0 +1,200 @@
+//! The one place that knows the engine's API: it plays a script and tells what happened.
+//!
+//! A script is a list of steps, parted by a comma and a space, after an optional `WORKFLOW KEY=VALUE...:`
+//! (without one it is warp-drive). A step is an event with its data, or one of the words below.
+//!
+//! | step | meaning |
+//! |---|---|
+//! | `@PHASE` | goes to that phase by the shortest way, without a line |
+//! | `+31m`, `+5ms` | lets time pass |
+//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `diff`, `boxes` and `run` are observations, the rest is data |
+//! | `edit FILE` | a file was edited |
+//! | `deadline`, `attempt`, `answer OPTION`, `stop`, `resume`, `reset` | the engine's own events |
+//!
+//! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
+
+use engine::{
+    Ask, Boxes, CommandResult, Diff, Effect, Event, Outcome, Run, Seen, Standing, Step, Time, Workflow, begin,
+    step,
+};
+use serde_json::Value;
+
+use crate::{
+    oracle::Oracle,
+    support::{MINUTE, beginning, clear, code_diff, settings, workflow},
+};
+
+/// Plays a script and returns its lines.
+pub(crate) fn play(script: &str) -> String {
+    play_to(script).1
+}
+
+/// Plays a script and returns the run as it then stands, and the lines.
+pub(crate) fn play_to(script: &str) -> (Run, String) {
+    let (head, steps) = script.split_once(": ").unwrap_or(("warp-drive", script));
+    let mut words = head.split_whitespace();
+    let name = words.next().expect("the name of a workflow");
+    let pair = |word: &'static str| word;
+    let values = words.map(|word| word.split_once('=').expect("KEY=VALUE")).map(|(key, value)| (key, read(value)));
+    let _ = pair;
+    let mut player = Player::new(workflow(name), values);
+    for one in steps.split(", ").map(str::trim).filter(|one| !one.is_empty()) {
+        player.play(one);
+    }
+    (player.run, player.lines.join("\n"))
+}
+
+/// Reads a value as JSON, or else as a text.
+fn read(value: &str) -> Value {
+    serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()))
+}
+
+struct Player {
+    workflow: &'static Workflow,
+    run: Run,
+    at: Time,
+    lines: Vec<String>,
+}
+
+impl Player {
+    fn new<'a>(workflow: &'static Workflow, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        let run = begin(workflow, beginning(settings(values))).run;
+        Self { workflow, at: run.started_at, run, lines: Vec::new() }
+    }
+
+    fn play(&mut self, text: &str) {
+        if let Some(phase) = text.strip_prefix('@') {
+            self.go(phase);
+        } else if let Some(passed) = text.strip_prefix('+') {
+            let (number, unit) = passed.split_at(passed.find('m').expect("a unit"));
+            let unit = if unit == "ms" { 1 } else { MINUTE };
+            self.at = Time::from_millis(self.at.millis() + number.parse::<i64>().expect("a number") * unit);
+        } else {
+            let ask = self.ask(text);
+            match step(self.workflow, &self.run, &ask) {
+                Ok(step) => {
+                    self.lines.push(line(text, &step));
+                    self.lines.extend(step.advice.iter().map(|advice| format!("  {}", advice.0)));
+                    self.run = step.run;
+                }
+                Err(refused) => self.lines.push(format!("{text}: refused: {refused}")),
+            }
+        }
+    }
+
+    fn go(&mut self, phase: &str) {
+        let way = Oracle::of(&self.workflow.name).way(self.run.phase.as_str(), phase);
+        for event in way.unwrap_or_else(|| panic!("no way from {} to {phase}", self.run.phase)) {
+            let step = step(self.workflow, &self.run, &clear(event, self.at));
+            self.run = step.unwrap_or_else(|refused| panic!("on the way to {phase}: {refused}")).run;
+        }
+        assert_eq!(self.run.phase, phase, "a budget was in the way");
+    }
+
+    fn ask(&self, text: &str) -> Ask {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let event = match word {
+            "edit" => Event::FileEdited { file: rest.to_owned() },
+            "deadline" => Event::DeadlinePassed,
+            "attempt" => {
+                Event::AttemptStarted { effect: self.run.effect.as_ref().expect("an effect").id.clone() }
+            }
+            "answer" => {
+                let id = match &self.run.standing {
+                    Standing::Parked { decision } => decision.id.clone(),
+                    Standing::Active | Standing::Stopped | Standing::Ended { .. } => "r1.0".to_owned(),
+                };
+                Event::DecisionAnswered { decision: id, option: rest.to_owned() }
+            }
+            "stop" => Event::StopRequested,
+            "resume" => Event::Resumed,
+            "reset" => Event::ResetRequested,
+            _ => return self.named(word, rest),
+        };
+        Ask::new(event, self.at)
+    }
+
+    fn named(&self, event: &str, rest: &str) -> Ask {
+        let mut ask = clear(event, self.at);
+        for word in rest.split_whitespace() {
+            let (key, value) = word.split_once('=').unwrap_or_else(|| panic!("KEY=VALUE, not {word}"));
+            let seen = || Some(Seen::Value(value.to_owned()));
+            match key {
+                "tree" => ask.observations.tree = seen(),
+                "head" => ask.observations.head = seen(),
+                "diff" => ask.observations.diff = see_diff(value),
+                "boxes" => ask.observations.boxes = see_boxes(value),
+                "run" => ask.observations.commands.extend(command(value)),
+                _ => {
+                    ask.data.insert(key.to_owned(), read(value));
+                }
+            }
+        }
+        ask
+    }
+}
+
+/// Reads `FILE;FILE`, a diff without a word of the criteria if it begins with `~`, or `nothing`, `unseen`,
+/// `absent`, `broken`.
+fn see_diff(value: &str) -> Option<Seen<Diff>> {
+    let files = |text: &str| text.split(';').map(str::to_owned).collect::<Vec<_>>();
+    let seen = match value {
+        "unseen" => return None,
+        "absent" => return Some(Seen::Absent("there is no repository".to_owned())),
+        "broken" => return Some(Seen::Failed("git: exit 128".to_owned())),
+        "nothing" => Diff { files: Vec::new(), count: 0, shared_words: Vec::new() },
+        value => match value.strip_prefix('~') {
+            Some(value) => Diff { files: files(value), shared_words: Vec::new(), ..code_diff() },
+            None => Diff { files: files(value), ..code_diff() },
+        },
+    };
+    let count = seen.files.len();
+    Some(Seen::Value(Diff { count, ..seen }))
+}
+
+/// Reads `TICKED/TOTAL` with the texts of two criteria first, or `unseen`, `absent`, `broken`.
+fn see_boxes(value: &str) -> Option<Seen<Boxes>> {
+    let texts = ["A user can log in", "The README tells how"];
+    match value {
+        "unseen" => None,
+        "absent" => Some(Seen::Absent("the issue has no text".to_owned())),
+        "broken" => Some(Seen::Failed("gh: exit 1".to_owned())),
+        value => {
+            let (checked, total) = value.split_once('/').expect("TICKED/TOTAL");
+            let (checked, total): (usize, usize) = (checked.parse().expect("TICKED"), total.parse().expect("TOTAL"));
+            let text = |index: usize| texts.get(index).copied().unwrap_or("More").to_owned();
+            Some(Seen::Value(Boxes { items: (0..total).map(|index| (index < checked, text(index))).collect() }))
+        }
+    }
+}
+
+/// Reads `COMMAND:passed` or `COMMAND:failed`.
+fn command(value: &str) -> Option<CommandResult> {
+    let (command, end) = value.split_once(':').expect("COMMAND:END");
+    let passed = end == "passed";
+    let (end, output) = if passed { ("exit 0", "") } else { ("exit 2", "warning: unused") };
+    Some(CommandResult { command: command.to_owned(), passed, end: end.to_owned(), output: output.to_owned() })
+}
+
+/// Writes one line about an accepted ask.
+fn line(asked: &str, step: &Step) -> String {
+    let follow: String = step.records[1..].iter().map(|record| format!(", then {}", record.event)).collect();
+    let run = &step.run;
+    let reason = run.phase_reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let by = match &step.outcome {
+        Outcome::Redirected { reasons } => format!(", redirected by {}", reasons.join(" and ")),
+        Outcome::Moved | Outcome::Noted | Outcome::Parked { .. } => String::new(),
+    };
+    let standing = match &run.standing {
+        Standing::Active => String::new(),
+        Standing::Parked { decision } => format!(", parked on {}: {}", decision.id, decision.question),
+        Standing::Stopped => ", stopped".to_owned(),
+        Standing::Ended { how } => format!(", ended ({how})"),
+    };
+    let counters = run.counters.iter().filter(|(_, value)| **value > 0);
+    let counters: Vec<String> = counters.map(|(name, value)| format!("{name} {value}")).collect();
+    let counters = if counters.is_empty() { String::new() } else { format!(" [{}]", counters.join(", ")) };
+    let effect = |effect: &Effect| format!(" start {}.{} {}", effect.id, effect.attempt, effect.phase);
+    let effects: String = step.effects.iter().map(effect).collect();
+    format!("{asked}{follow}: {}{reason}{by}{standing}{counters}{effects}", run.phase)
+}

@@ -1,0 +1,75 @@
+//! What the engine's tests share: runs to begin with, and asks that clear the gates.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use engine::{
+    Ask, Beginning, Boxes, Branches, Diff, Event, EventName, Observations, Owner, Run, RunId, Seen, Settings,
+    Time, Workflow, begin,
+};
+use serde_json::Value;
+
+/// When every run of the tests begins: the moment of the state reference's example.
+pub(crate) const START: i64 = 1_778_255_819_401;
+pub(crate) const MINUTE: i64 = 60_000;
+
+static BUILT_IN: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
+    let names = engine::workflow::BUILT_IN.iter().map(|(name, _)| *name);
+    names.map(|name| (name, Workflow::built_in(name).expect("it is built in"))).collect()
+});
+
+pub(crate) fn workflow(name: &str) -> &'static Workflow {
+    BUILT_IN.get(name).expect("a built-in workflow")
+}
+
+pub(crate) fn settings<'a>(values: impl IntoIterator<Item = (&'a str, Value)>) -> Settings {
+    let mut settings = Settings::default();
+    for (key, value) in values {
+        settings.set(key, value).expect("a setting of the table");
+    }
+    settings
+}
+
+pub(crate) fn beginning(settings: Settings) -> Beginning {
+    Beginning {
+        id: RunId::new("r1"),
+        settings,
+        root: "/home/ada/bodmail".to_owned(),
+        level: 3,
+        owner: Owner { pid: 51506, boot_id: "b1".to_owned(), start_ticks: Some(7) },
+        github_user: "paulirv".to_owned(),
+        issue: Some("42".to_owned()),
+        feature: Some("Add a login".to_owned()),
+        branches: Branches {
+            branch: "feature/issue-42-title".to_owned(),
+            main_branch: "master".to_owned(),
+            session_branch: None,
+            merge_target: "master".to_owned(),
+            merge_strategy: "ff-only".to_owned(),
+        },
+        at: Time::from_millis(START),
+    }
+}
+
+pub(crate) fn begun(workflow: &Workflow, settings: Settings) -> Run {
+    begin(workflow, beginning(settings)).run
+}
+
+/// Makes an ask with observations that clear every gate.
+pub(crate) fn clear(event: &str, at: Time) -> Ask {
+    let mut ask = Ask::new(Event::Named(EventName::new(event)), at);
+    ask.observations = Observations {
+        diff: (event == "code_complete").then(|| Seen::Value(code_diff())),
+        boxes: (event == "docs_updated").then(|| Seen::Value(ticked(1600))),
+        ..Observations::default()
+    };
+    ask
+}
+
+pub(crate) fn code_diff() -> Diff {
+    Diff { files: vec!["src/login.rs".to_owned()], count: 1, shared_words: vec!["login".to_owned()] }
+}
+
+pub(crate) fn ticked(count: usize) -> Boxes {
+    Boxes { items: vec![(true, "a criterion".to_owned()); count] }
+}

@@ -1,0 +1,192 @@
+//! Appending: one transaction, and one sync of the log.
+//!
+//! The usual append is four statements. It does not read before it writes: the hashes follow from the version the
+//! caller presents, and the update of the stream's row finds nothing to update if that version is not the current
+//! one. Only then is it worth finding out why.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use crate::chain::{self, Digest, Extension};
+use crate::error::AppendError;
+use crate::integrity::Mismatch;
+use crate::store::{NewEvent, StreamId, Version, View};
+
+use super::guard::PATIENCE;
+use super::read::{self, clamp};
+use super::{LOG_PAGES_AT_MOST, SqliteStore, fault};
+
+pub(super) fn append(
+    store: &mut SqliteStore,
+    stream: &StreamId,
+    expected: &Version,
+    events: &[NewEvent],
+    view: View<'_>,
+) -> Result<Version, AppendError> {
+    let Some(last) = events.last() else { return Err(AppendError::NoEvents) };
+    // Hashed before the lock is taken, so that nobody waits for it.
+    let extension = chain::extend(stream, expected, events);
+    let seal = chain::seal(stream, &extension.version, last.at, view);
+    let row = Row { stream, expected, extension: &extension, updated_at: last.at, seal, view };
+    let position = row.write(&store.connection, events).map_err(|refusal| match refusal {
+        Refusal::Conflict(actual) => AppendError::Conflict { actual },
+        Refusal::MarkTaken(mark, holder) => AppendError::MarkTaken { mark, holder },
+        Refusal::BeyondTail(seq) => {
+            let mismatch = Mismatch::BeyondTail { expected: expected.events() };
+            fault::in_stream(&store.path, stream, seq, mismatch).into()
+        }
+        Refusal::Sqlite(error) => AppendError::Store(fault::classify(&store.path, error)),
+    })?;
+    store.guard.acknowledge(position);
+    store.has_written = true;
+    if store.log_pages() > LOG_PAGES_AT_MOST {
+        fold_log(&store.connection);
+    }
+    Ok(extension.version)
+}
+
+enum Refusal {
+    Conflict(Version),
+    MarkTaken(String, StreamId),
+    BeyondTail(u64),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+/// The stream's row as the append will leave it.
+struct Row<'a> {
+    stream: &'a StreamId,
+    expected: &'a Version,
+    extension: &'a Extension,
+    updated_at: i64,
+    seal: Digest,
+    view: View<'a>,
+}
+
+impl Row<'_> {
+    /// Writes events and row in one transaction, and returns the position of the last event.
+    fn write(&self, connection: &Connection, events: &[NewEvent]) -> Result<u64, Refusal> {
+        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        let position = match self.insert_events(&transaction, events) {
+            Err(error) if fault::is_duplicate(&error) => {
+                let actual = self.actual(&transaction)?;
+                return Err(if actual == *self.expected {
+                    Refusal::BeyondTail(self.extension.first_seq)
+                } else {
+                    Refusal::Conflict(actual)
+                });
+            }
+            outcome => outcome?,
+        };
+        let outcome = if *self.expected == Version::NONE {
+            self.insert(&transaction, position)
+        } else {
+            self.update(&transaction, position)
+        };
+        match outcome {
+            Ok(1) => {}
+            Err(error) if !fault::is_duplicate(&error) => return Err(error.into()),
+            Ok(_) | Err(_) => return Err(self.refusal(&transaction)?),
+        }
+        transaction.commit()?;
+        Ok(position.unsigned_abs())
+    }
+
+    fn insert_events(&self, transaction: &Connection, events: &[NewEvent]) -> rusqlite::Result<i64> {
+        let mut statement = transaction.prepare(
+            "INSERT INTO event (stream, seq, record, at, kind, hash, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?;
+        let record = clamp(self.extension.record);
+        for ((seq, event), hash) in (self.extension.first_seq..).zip(events).zip(&self.extension.hashes) {
+            statement.execute(params![
+                self.stream.as_str(),
+                clamp(seq),
+                record,
+                event.at,
+                event.kind,
+                hash.as_bytes(),
+                event.body
+            ])?;
+        }
+        Ok(transaction.last_insert_rowid())
+    }
+
+    fn insert(&self, transaction: &Connection, position: i64) -> rusqlite::Result<usize> {
+        let sql = "INSERT INTO stream (name, events, head, position, updated_at, seal, snapshot, mark, topic)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        transaction.execute(
+            sql,
+            params![
+                self.stream.as_str(),
+                clamp(self.extension.version.events()),
+                self.extension.version.head().as_bytes(),
+                position,
+                self.updated_at,
+                self.seal.as_bytes(),
+                self.view.snapshot,
+                self.view.mark,
+                self.view.topic,
+            ],
+        )
+    }
+
+    fn update(&self, transaction: &Connection, position: i64) -> rusqlite::Result<usize> {
+        // Mark and topic seldom change, and setting them again would write the pages of their indexes.
+        let unchanged = "UPDATE stream SET events = ?2, head = ?3, position = ?4, updated_at = ?5, seal = ?6,
+            snapshot = ?7 WHERE name = ?1 AND events = ?10 AND head = ?11 AND mark IS ?8 AND topic IS ?9";
+        let changed = "UPDATE stream SET events = ?2, head = ?3, position = ?4, updated_at = ?5, seal = ?6,
+            snapshot = ?7, mark = ?8, topic = ?9 WHERE name = ?1 AND events = ?10 AND head = ?11";
+        let update = |sql| {
+            transaction.execute(
+                sql,
+                params![
+                    self.stream.as_str(),
+                    clamp(self.extension.version.events()),
+                    self.extension.version.head().as_bytes(),
+                    position,
+                    self.updated_at,
+                    self.seal.as_bytes(),
+                    self.view.snapshot,
+                    self.view.mark,
+                    self.view.topic,
+                    clamp(self.expected.events()),
+                    self.expected.head().as_bytes(),
+                ],
+            )
+        };
+        match update(unchanged)? {
+            0 => update(changed),
+            updated => Ok(updated),
+        }
+    }
+
+    /// Finds out why the row could not be written: another version, or a mark that is taken.
+    fn refusal(&self, transaction: &Connection) -> rusqlite::Result<Refusal> {
+        let actual = self.actual(transaction)?;
+        if actual != *self.expected {
+            return Ok(Refusal::Conflict(actual));
+        }
+        let mark = self.view.mark.unwrap_or_default();
+        let holder = transaction
+            .query_row("SELECT name FROM stream WHERE mark = ?1", [mark], |row| read::stream_id(row, 0))?;
+        Ok(Refusal::MarkTaken(mark.into(), holder))
+    }
+
+    fn actual(&self, transaction: &Connection) -> rusqlite::Result<Version> {
+        Ok(read::version(transaction, self.stream)?.unwrap_or(Version::NONE))
+    }
+}
+
+/// Folds the log into the database and starts it over, unless somebody is reading from it.
+fn fold_log(connection: &Connection) {
+    // The append has succeeded whatever comes of this, and nobody should wait for a reader because of it.
+    let _ = connection.busy_timeout(Duration::ZERO);
+    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    let _ = connection.busy_timeout(PATIENCE);
+}

@@ -1,0 +1,280 @@
+//! Opening a store: making it, recognising it, refusing what is not it.
+//!
+//! A file that is not a whole journal is refused and left alone. The care is in the cases that look like a store
+//! that was never used: SQLite takes a file of no length for an empty database and deletes a log it finds beside
+//! it, so those files never get as far as SQLite.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{CWD, FileType, Mode};
+use rustix::io::Errno;
+
+use crate::error::{Corruption, OpenError, StoreError};
+
+use super::guard::{self, Guard, PATIENCE};
+use super::place::{self, Found};
+use super::{SqliteStore, fault, read, schema};
+
+/// How often something that another process is just doing is looked at again.
+const PAUSE: Duration = Duration::from_millis(2);
+
+impl SqliteStore {
+    /// Opens the store at `path`, and makes it and its directory if there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        if look(path)? == Found::Nothing {
+            prepare_directory(place::directory(path))?;
+        }
+        open(path)
+    }
+
+    /// Opens the store at `path`, or returns `None` if there is none.
+    pub fn open_existing(path: impl AsRef<Path>) -> Result<Option<Self>, OpenError> {
+        let path = path.as_ref();
+        if look(path)? == Found::Nothing {
+            refuse_if_behind(path, guard::acknowledged_at(path), 0)?;
+            return Ok(None);
+        }
+        open(path).map(Some)
+    }
+}
+
+fn open(path: &Path) -> Result<SqliteStore, OpenError> {
+    let mut guard = share(path)?;
+    // A repair may have been waited for, so what is there is looked at again.
+    match look(path)? {
+        Found::Store => {}
+        Found::LoneLog => return Err(corrupt(path, Corruption::DatabaseGone).into()),
+        Found::Nothing => {
+            refuse_if_behind(path, guard.acknowledged(), 0)?;
+            make_file(path)?;
+        }
+        Found::Unfinished => {
+            drop(guard);
+            finish_repair(path)?;
+            guard = share(path)?;
+        }
+    }
+    // Taken before the database is read: whatever is noted by then can be seen.
+    let acknowledged = guard.acknowledged();
+    let connection = match connect(path).and_then(|connection| ready(connection, acknowledged)) {
+        Ok(Ready::Open(connection)) => connection,
+        Ok(Ready::Foreign { application_id }) => {
+            return Err(OpenError::Foreign { path: path.to_path_buf(), application_id });
+        }
+        Ok(Ready::Newer { found }) => {
+            return Err(OpenError::Newer { path: path.to_path_buf(), found, known: schema::CURRENT });
+        }
+        Ok(Ready::Behind { found }) => {
+            return Err(corrupt(path, Corruption::Behind { acknowledged, found }).into());
+        }
+        Err(error) => return Err(diagnose(path, fault::classify(path, error)).into()),
+    };
+    Ok(SqliteStore { path: path.to_path_buf(), has_written: false, connection, guard })
+}
+
+/// Connects to the file at `path`, which exists, with every setting that keeps it safe.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON")?;
+    Ok(connection)
+}
+
+/// What became of a connection.
+enum Ready {
+    Open(Connection),
+    Foreign { application_id: i64 },
+    Newer { found: i64 },
+    Behind { found: u64 },
+}
+
+fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
+    let kind = Kind {
+        application_id: schema::application_id(&connection)?,
+        version: schema::version(&connection)?,
+        is_empty: false,
+    };
+    if kind != Kind::CURRENT {
+        // Somebody may be just making it, so everything that tells what it is has to be of one moment.
+        let kind = Kind::read(&connection)?;
+        if kind == Kind::FRESH {
+            if acknowledged > 0 {
+                return Ok(Ready::Behind { found: 0 });
+            }
+            make(&connection)?;
+        } else if kind.application_id != schema::APPLICATION_ID {
+            return Ok(Ready::Foreign { application_id: kind.application_id });
+        } else if kind.version > schema::CURRENT {
+            return Ok(Ready::Newer { found: kind.version });
+        } else {
+            schema::migrate(&connection, &schema::STEPS)?;
+        }
+    }
+    let found = read::last_position(&connection)?;
+    if found < acknowledged {
+        return Ok(Ready::Behind { found });
+    }
+    Ok(Ready::Open(connection))
+}
+
+/// What tells a journal from other databases.
+#[derive(PartialEq, Eq)]
+struct Kind {
+    application_id: i64,
+    version: i64,
+    is_empty: bool,
+}
+
+impl Kind {
+    const CURRENT: Self =
+        Self { application_id: schema::APPLICATION_ID, version: schema::CURRENT, is_empty: false };
+    const FRESH: Self = Self { application_id: 0, version: 0, is_empty: true };
+
+    fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let moment = connection.unchecked_transaction()?;
+        Ok(Self {
+            is_empty: schema::is_empty(&moment)?,
+            application_id: schema::application_id(&moment)?,
+            version: schema::version(&moment)?,
+        })
+    }
+}
+
+/// Turns an empty file into a store.
+///
+/// The tables are folded into the file at once: a store whose log is lost right after its making is then still
+/// recognised as one.
+fn make(connection: &Connection) -> rusqlite::Result<()> {
+    write_ahead(connection)?;
+    schema::migrate(connection, &schema::STEPS)?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// Switches the file to a write-ahead log, for good.
+pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let started = Instant::now();
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
+            // SQLite does not wait here by itself when two processes make the same store at once.
+            Err(error) if fault::is_busy(&error) && started.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            outcome => return outcome,
+        }
+    }
+}
+
+fn look(path: &Path) -> Result<Found, StoreError> {
+    place::look(path).map_err(|error| from_io(path, error))
+}
+
+fn share(path: &Path) -> Result<Guard, StoreError> {
+    Guard::share(path).map_err(|error| from_io(path, error))
+}
+
+fn refuse_if_behind(path: &Path, acknowledged: u64, found: u64) -> Result<(), StoreError> {
+    if found < acknowledged {
+        return Err(corrupt(path, Corruption::Behind { acknowledged, found }));
+    }
+    Ok(())
+}
+
+/// Makes an empty file that only its owner can read.
+///
+/// It is made without being opened: closing a second descriptor of a database drops the locks that SQLite holds on
+/// it elsewhere in this process.
+pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::mknodat(CWD, path, FileType::RegularFile, mode, 0) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(from_io(path, error.into())),
+    }
+}
+
+fn prepare_directory(directory: &Path) -> Result<(), OpenError> {
+    let missing: Vec<&Path> = directory
+        .ancestors()
+        .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
+        .collect();
+    let failed = |source| OpenError::Directory { path: directory.to_path_buf(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+    // An event is not durable if the directory it lies in is not.
+    for made in missing {
+        place::sync_directory(place::directory(made)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn finish_repair(path: &Path) -> Result<(), StoreError> {
+    let started = Instant::now();
+    while look(path)? == Found::Unfinished {
+        if let Some(_owned) = Guard::own(path).map_err(|error| from_io(path, error))? {
+            if look(path)? == Found::Unfinished {
+                place::swap(path).map_err(|error| from_io(path, error))?;
+            }
+        } else if started.elapsed() < PATIENCE {
+            thread::sleep(PAUSE);
+        } else {
+            return Err(StoreError::Busy { path: path.to_path_buf() });
+        }
+    }
+    Ok(())
+}
+
+/// Says more about a file that SQLite could not read.
+fn diagnose(path: &Path, error: StoreError) -> StoreError {
+    let unreadable = matches!(
+        error,
+        StoreError::Corrupt { corruption: Corruption::NotADatabase | Corruption::Malformed { .. }, .. }
+    );
+    match if unreadable { cut_short(path) } else { None } {
+        Some(corruption) => corrupt(path, corruption),
+        None => error,
+    }
+}
+
+fn cut_short(path: &Path) -> Option<Corruption> {
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let length = fs::metadata(path).ok()?.len();
+    let mut header = Vec::with_capacity(100);
+    File::open(path).ok()?.take(100).read_to_end(&mut header).ok()?;
+    if !header.starts_with(MAGIC) {
+        return None;
+    }
+    let found = length / super::PAGE;
+    let recorded = match header.get(28..32).and_then(|bytes| bytes.try_into().ok()) {
+        Some(bytes) => u64::from(u32::from_be_bytes(bytes)),
+        None => 1,
+    };
+    (recorded > found).then_some(Corruption::Truncated { recorded, found })
+}
+
+fn corrupt(path: &Path, corruption: Corruption) -> StoreError {
+    StoreError::Corrupt { path: path.to_path_buf(), corruption }
+}
+
+/// Puts an error of the file system into the store's words.
+fn from_io(path: &Path, error: io::Error) -> StoreError {
+    let path = PathBuf::from(path);
+    let kind = error.kind();
+    let is = |kinds: &[io::ErrorKind]| kinds.contains(&kind);
+    if is(&[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem]) {
+        StoreError::ReadOnly { path }
+    } else if is(&[io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded]) {
+        StoreError::Full { path }
+    } else if is(&[io::ErrorKind::WouldBlock]) {
+        StoreError::Busy { path }
+    } else {
+        StoreError::Failed { path, source: Box::new(error) }
+    }
+}

@@ -1,0 +1,325 @@
+//! Getting out of a damaged store what can still be proved.
+//!
+//! Works on a copy, which it may mend: the page count of a file that was cut is corrected, and a first page that
+//! cannot be read is replaced by that of an empty store, which has the same tables in the same places. Neither can
+//! bring in anything false, because an event is kept only if the chain from the first event of its stream leads to
+//! it, and only together with the other events of its append.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::chain::{self, Digest, Link};
+use crate::store::{StreamId, Version, View};
+
+use super::read::{Sealed, clamp, digest, number, stream_id, view_columns};
+use super::repair::{StreamRepair, ViewRepair};
+use super::{PAGE, open, schema};
+
+/// The fewest bytes an event takes in a file, so that a length bounds how many there can be.
+const EVENT_BYTES: u64 = 64;
+
+/// What is left of a store: where its readable events are, and what is kept beside its streams.
+pub(super) struct Remains {
+    connection: Connection,
+    streams: BTreeMap<StreamId, Traces>,
+    leases: Vec<(i64, String, String, i64)>,
+    last_position: u64,
+    last_generation: u64,
+}
+
+/// What is left of one stream.
+#[derive(Default)]
+struct Traces {
+    /// Positions by number. More than one only if the file is so damaged that rows appear twice.
+    positions: BTreeMap<u64, Vec<i64>>,
+    row: Option<Sealed>,
+}
+
+/// Reads what can be read of the copy at `path`, or returns `None` if that is nothing at all.
+///
+/// `template` is an empty store.
+pub(super) fn read(path: &Path, template: &Path) -> io::Result<Option<Remains>> {
+    mend_length(path)?;
+    let remains = Remains::read(path);
+    if remains.as_ref().is_some_and(|remains| !remains.streams.is_empty()) {
+        return Ok(remains);
+    }
+    drop(remains);
+    mend_first_page(path, template)?;
+    Ok(Remains::read(path).filter(|remains| !remains.streams.is_empty()))
+}
+
+impl Remains {
+    fn read(path: &Path) -> Option<Self> {
+        let length = fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let connection = open::connect(path).ok()?;
+        // An older store is read as a current one; if it does not get that far, it is read as it is.
+        let _ = schema::migrate(&connection, &schema::STEPS);
+        let sequence = |name: &str| {
+            let sql = "SELECT seq FROM sqlite_sequence WHERE name = ?1";
+            connection.query_row(sql, [name], |row| number(row, 0)).optional().ok().flatten().unwrap_or(0)
+        };
+        let (mut last_position, mut last_generation) = (sequence("event"), sequence("lease"));
+        let bound = clamp(last_position.saturating_add(length / EVENT_BYTES));
+        let mut streams: BTreeMap<StreamId, Traces> = BTreeMap::new();
+
+        let sql = "SELECT position, stream, seq FROM event WHERE position >= ?1 ORDER BY position";
+        scan(&connection, sql, bound, |row| {
+            let (position, stream, seq) = (number(row, 0)?, stream_id(row, 1)?, number(row, 2)?);
+            streams.entry(stream).or_default().positions.entry(seq).or_default().push(clamp(position));
+            last_position = last_position.max(position);
+            Ok(())
+        });
+
+        let sql = "SELECT rowid, name FROM stream WHERE rowid >= ?1 ORDER BY rowid";
+        let mut rows = Vec::new();
+        scan(&connection, sql, bound, |row| {
+            rows.push((row.get::<_, i64>(0)?, stream_id(row, 1)?));
+            Ok(())
+        });
+        for (id, stream) in rows {
+            let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE rowid = ?1");
+            let row = connection.query_row(sql, [id], Sealed::from_row).ok();
+            if let Some(row) = &row {
+                last_position = last_position.max(row.view.position);
+            }
+            streams.entry(stream).or_default().row = row;
+        }
+
+        let sql = "SELECT generation, name, owner, expires_at FROM lease WHERE generation >= ?1 ORDER BY generation";
+        let mut leases = Vec::new();
+        scan(&connection, sql, bound, |row| {
+            leases.push((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            last_generation = last_generation.max(number(row, 0)?);
+            Ok(())
+        });
+        Some(Self { connection, streams, leases, last_position, last_generation })
+    }
+
+    pub(super) fn last_position(&self) -> u64 {
+        self.last_position
+    }
+
+    pub(super) fn last_generation(&self) -> u64 {
+        self.last_generation
+    }
+
+    /// Writes what can be proved to the empty store behind `target`, and reports on every stream.
+    pub(super) fn pour(&self, target: &Connection) -> rusqlite::Result<Vec<StreamRepair>> {
+        let mut marks = HashSet::new();
+        let mut report = Vec::new();
+        for (stream, traces) in &self.streams {
+            let kept = self.pour_events(target, stream, traces)?;
+            let view = kept.write_row(target, stream, traces.row.as_ref(), &mut marks)?;
+            let lost = traces.row.as_ref().map(|row| {
+                let expected = row.view.version.events();
+                expected.saturating_sub(kept.version.events())
+            });
+            report.push(StreamRepair { stream: stream.clone(), kept: kept.version.events(), lost, view });
+        }
+        for (generation, name, owner, expires_at) in &self.leases {
+            let sql =
+                "INSERT OR IGNORE INTO lease (generation, name, owner, expires_at) VALUES (?1, ?2, ?3, ?4)";
+            target.execute(sql, params![generation, name, owner, expires_at])?;
+        }
+        Ok(report)
+    }
+
+    /// Writes the longest run of whole appends whose chain holds.
+    fn pour_events(&self, target: &Connection, stream: &StreamId, traces: &Traces) -> rusqlite::Result<Kept> {
+        let mut kept = Kept { version: Version::NONE, position: 0, updated_at: 0 };
+        let mut head = Digest::ZERO;
+        let mut append: Vec<Event> = Vec::new();
+        for (seq, positions) in (0..)
+            .zip(traces.positions.iter())
+            .map_while(|(expected, (seq, positions))| (expected == *seq).then_some((*seq, positions)))
+        {
+            let proved = positions.iter().find_map(|position| {
+                let event = self.event(*position)?;
+                let hash = event.link(stream, seq).hash(&head);
+                (hash == event.hash && event.record >= seq).then_some(event)
+            });
+            let Some(event) = proved else { break };
+            head = event.hash;
+            let ends = event.record == seq;
+            append.push(event);
+            if !ends {
+                continue;
+            }
+            let first = seq + 1 - append.len() as u64;
+            for (seq, event) in (first..).zip(append.drain(..)) {
+                // A position that is out of order is replaced by one after all others.
+                let position = (event.position > kept.position).then_some(event.position);
+                event.write(target, stream, seq, position)?;
+                kept.position = position.unwrap_or_else(|| target.last_insert_rowid());
+                kept.updated_at = event.at;
+            }
+            kept.version = Version::new(seq + 1, head);
+        }
+        Ok(kept)
+    }
+
+    fn event(&self, position: i64) -> Option<Event> {
+        let sql = "SELECT record, at, kind, hash, body FROM event WHERE position = ?1";
+        let from_row = |row: &Row<'_>| {
+            Ok(Event {
+                position,
+                record: number(row, 0)?,
+                at: row.get(1)?,
+                kind: row.get(2)?,
+                hash: digest(row, 3)?,
+                body: row.get(4)?,
+            })
+        };
+        self.connection.query_row(sql, [position], from_row).ok()
+    }
+}
+
+struct Event {
+    position: i64,
+    record: u64,
+    at: i64,
+    kind: String,
+    hash: Digest,
+    body: Vec<u8>,
+}
+
+impl Event {
+    fn link<'a>(&'a self, stream: &'a StreamId, seq: u64) -> Link<'a> {
+        Link { stream, seq, record: self.record, at: self.at, kind: &self.kind, body: &self.body }
+    }
+
+    fn write(
+        &self,
+        target: &Connection,
+        stream: &StreamId,
+        seq: u64,
+        position: Option<i64>,
+    ) -> rusqlite::Result<usize> {
+        let sql = "INSERT INTO event (position, stream, seq, record, at, kind, hash, body)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let record = clamp(self.record);
+        target.execute(
+            sql,
+            params![
+                position,
+                stream.as_str(),
+                clamp(seq),
+                record,
+                self.at,
+                self.kind,
+                self.hash.as_bytes(),
+                self.body
+            ],
+        )
+    }
+}
+
+/// How far a stream could be kept.
+struct Kept {
+    version: Version,
+    position: i64,
+    updated_at: i64,
+}
+
+impl Kept {
+    /// Writes what is kept beside the stream, with its snapshot only if nothing of the stream is lost.
+    fn write_row(
+        &self,
+        target: &Connection,
+        stream: &StreamId,
+        row: Option<&Sealed>,
+        marks: &mut HashSet<String>,
+    ) -> rusqlite::Result<ViewRepair> {
+        if self.version == Version::NONE {
+            return Ok(ViewRepair::Dropped);
+        }
+        let whole = row.filter(|row| row.view.version == self.version && row.is_intact());
+        let mark = row.and_then(|row| row.view.mark.clone()).filter(|mark| marks.insert(mark.clone()));
+        let view = View {
+            snapshot: whole.map_or(&[], |row| row.view.snapshot.as_slice()),
+            mark: mark.as_deref(),
+            topic: row.and_then(|row| row.view.topic.as_deref()),
+        };
+        let seal = chain::seal(stream, &self.version, self.updated_at, view);
+        let sql = "INSERT INTO stream (name, events, head, position, updated_at, mark, topic, seal, snapshot)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        target.execute(
+            sql,
+            params![
+                stream.as_str(),
+                clamp(self.version.events()),
+                self.version.head().as_bytes(),
+                self.position,
+                self.updated_at,
+                view.mark,
+                view.topic,
+                seal.as_bytes(),
+                view.snapshot,
+            ],
+        )?;
+        Ok(if whole.is_some() { ViewRepair::Kept } else { ViewRepair::Emptied })
+    }
+}
+
+/// Visits every row that can be read, in the order of the key in column 0, up to the key `bound`.
+///
+/// A page that cannot be read stops SQLite; the scan goes on with the next key, until a readable page has it.
+fn scan(
+    connection: &Connection,
+    sql: &str,
+    bound: i64,
+    mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) {
+    let Ok(mut statement) = connection.prepare(sql) else { return };
+    let mut key = 0;
+    while key <= bound {
+        let mut pass = || -> rusqlite::Result<()> {
+            let mut rows = statement.query([key])?;
+            while let Some(row) = rows.next()? {
+                // Never backwards: the order of a damaged tree cannot be relied on.
+                key = row.get::<_, i64>(0)?.saturating_add(1).max(key);
+                // A row whose values make no sense is lost, the next one need not be.
+                let _ = visit(row);
+            }
+            Ok(())
+        };
+        match pass() {
+            Ok(()) => return,
+            Err(_) => key += 1,
+        }
+    }
+}
+
+/// Makes the file a whole number of pages, and no fewer than its header says.
+fn mend_length(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let pages = file.metadata()?.len().div_ceil(PAGE);
+    file.set_len(pages * PAGE)?;
+    let mut recorded = [0; 4];
+    if pages > 0 {
+        file.read_exact_at(&mut recorded, 28)?;
+    }
+    if u64::from(u32::from_be_bytes(recorded)) > pages {
+        write_page_count(&file, pages)?;
+    }
+    Ok(())
+}
+
+fn mend_first_page(path: &Path, template: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let pages = file.metadata()?.len().div_ceil(PAGE).max(1);
+    let page = fs::read(template)?;
+    file.write_all_at(page.get(..PAGE as usize).unwrap_or_default(), 0)?;
+    write_page_count(&file, pages)
+}
+
+fn write_page_count(file: &fs::File, pages: u64) -> io::Result<()> {
+    let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+    file.write_all_at(&pages.to_be_bytes(), 28)
+}

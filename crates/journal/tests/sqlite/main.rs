@@ -1,0 +1,10 @@
+//! What the store in a file promises beyond the contract: it survives what happens to files and processes.
+
+mod damage;
+mod kill;
+mod open;
+mod race;
+mod repair;
+mod support;
+mod tamper;
+mod watch;

@@ -1,0 +1,200 @@
+//! Settings, layer by layer: defaults, the user's file, `warp.toml`, `.claude/settings.local.json`, the
+//! environment, flags. Each value remembers where it came from.
+
+use std::{
+    collections::BTreeMap,
+    env, fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use engine::{BadSetting, Settings};
+use serde_json::{Map, Value};
+
+use crate::{Dirs, Place};
+
+/// The largest configuration file that is read, in bytes.
+const LARGEST: u64 = 1024 * 1024;
+/// Settings that live in a section of their own; all others are in `[workflow]`.
+const SECTIONS: &[&str] = &["workflow", "automation", "rdb"];
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File(String),
+    Environment(String),
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File(name) => f.write_str(name),
+            Origin::Environment(name) => write!(f, "environment {name}"),
+            Origin::Flag => f.write_str("flag"),
+        }
+    }
+}
+
+/// The settings in force, with their origins.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub settings: Settings,
+    pub origins: BTreeMap<&'static str, Origin>,
+    pub warnings: Vec<String>,
+}
+
+/// Why the configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("failed to read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` has {size} bytes; the most is {LARGEST}", path.display())]
+    TooLarge { path: PathBuf, size: u64 },
+    #[error("{file} cannot be read: {problem}")]
+    Syntax { file: String, problem: String },
+    #[error("{place}: {error}{}", .nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    Setting { place: String, error: BadSetting, nearest: Option<&'static str> },
+    #[error("{place}: `{section}` is not a section; there are `[workflow]`, `[automation]` and `[rdb]`")]
+    Section { place: String, section: String },
+}
+
+/// Puts the layers together. `warp_toml` is the project's file where it is not the one in the workspace.
+pub fn load(
+    place: &Place,
+    dirs: &Dirs,
+    warp_toml: Option<(String, String)>,
+    flags: &[(String, String)],
+) -> Result<Config, ConfigError> {
+    let mut config = Config { settings: Settings::default(), origins: BTreeMap::new(), warnings: Vec::new() };
+    for setting in Settings::TABLE {
+        config.origins.insert(setting.key, Origin::Default);
+    }
+    let user = dirs.config.join("config.toml");
+    if let Some(text) = read(&user)? {
+        config.add_toml(&user.display().to_string(), &text)?;
+    }
+    match warp_toml {
+        Some((name, text)) => config.add_toml(&name, &text)?,
+        None => {
+            if let Some(text) = read(&place.root.join("warp.toml"))? {
+                config.add_toml("warp.toml", &text)?;
+            }
+        }
+    }
+    if let Some(text) = read(&place.root.join(".claude/settings.local.json"))? {
+        config.add_claude_settings(".claude/settings.local.json", &text)?;
+    }
+    for setting in Settings::TABLE {
+        let name = format!("WARP_{}", setting.key.replace('.', "_").to_uppercase());
+        if let Some(text) = env::var_os(&name) {
+            let value = setting.kind.read(&text.to_string_lossy());
+            config.set(
+                setting.key,
+                value,
+                &format!("environment variable {name}"),
+                Origin::Environment(name.clone()),
+            )?;
+        }
+    }
+    for (key, text) in flags {
+        let value = Settings::row(key).map(|row| row.kind.read(text)).unwrap_or(Value::Null);
+        config.set(key, value, "--set", Origin::Flag)?;
+    }
+    Ok(config)
+}
+
+impl Config {
+    fn set(&mut self, key: &str, value: Value, place: &str, origin: Origin) -> Result<(), ConfigError> {
+        self.settings.set(key, value).map_err(|error| ConfigError::Setting {
+            place: place.to_owned(),
+            nearest: nearest(key).filter(|_| matches!(error, BadSetting::Unknown { .. })),
+            error,
+        })?;
+        if let Some(row) = Settings::row(key) {
+            self.origins.insert(row.key, origin);
+        }
+        Ok(())
+    }
+
+    /// Adds a file of our own: what is not known there is an error.
+    fn add_toml(&mut self, file: &str, text: &str) -> Result<(), ConfigError> {
+        let syntax = |problem: String| ConfigError::Syntax { file: file.to_owned(), problem };
+        let tables: Map<String, Value> =
+            toml::from_str(text).map_err(|error| syntax(error.to_string().trim_end().to_owned()))?;
+        for (section, values) in &tables {
+            let place = place_of(file, text, section);
+            if !SECTIONS.contains(&section.as_str()) {
+                return Err(ConfigError::Section { place, section: section.clone() });
+            }
+            let values = values.as_object().ok_or_else(|| syntax(format!("`{section}` must be a table")))?;
+            for (name, value) in values {
+                let key = if section == "workflow" { name.clone() } else { format!("{section}.{name}") };
+                let place = place_of(file, text, name);
+                self.set(&key, value.clone(), &place, Origin::File(file.to_owned()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds Claude Code's own file: what is not known there is somebody else's, and only a warning.
+    fn add_claude_settings(&mut self, file: &str, text: &str) -> Result<(), ConfigError> {
+        let syntax = |problem: String| ConfigError::Syntax { file: file.to_owned(), problem };
+        let fields: Map<String, Value> =
+            serde_json::from_str(text).map_err(|error| syntax(error.to_string()))?;
+        for section in SECTIONS {
+            let Some(values) = fields.get(&format!("_{section}")) else { continue };
+            let values =
+                values.as_object().ok_or_else(|| syntax(format!("`_{section}` must be an object")))?;
+            for (name, value) in values {
+                let key = if *section == "workflow" { name.clone() } else { format!("{section}.{name}") };
+                if Settings::row(&key).is_none() {
+                    let hint =
+                        nearest(&key).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+                    self.warnings.push(format!("{file}: `_{section}.{name}` is not a setting{hint}"));
+                    continue;
+                }
+                self.set(&key, value.clone(), file, Origin::File(file.to_owned()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names a file and the line on which `name` is set, as far as that can be told from the text.
+fn place_of(file: &str, text: &str, name: &str) -> String {
+    let starts = |line: &str| {
+        let line = line.trim_start().trim_start_matches(['[', '"', '\'']);
+        line.strip_prefix(name)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    match text.lines().position(starts) {
+        Some(index) => format!("{file}:{}", index + 1),
+        None => file.to_owned(),
+    }
+}
+
+/// Returns the known name that is most like `key`, if one is like it at all.
+fn nearest(key: &str) -> Option<&'static str> {
+    let likeness = |row: &&engine::Setting| strsim::jaro_winkler(row.key, key);
+    let best = Settings::TABLE.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(&best) > 0.8).then_some(best.key)
+}
+
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(failed(source)),
+        Ok(data) if !data.is_file() => Err(failed(io::Error::other("it is not a file"))),
+        Ok(data) if data.len() > LARGEST => {
+            Err(ConfigError::TooLarge { path: path.to_owned(), size: data.len() })
+        }
+        Ok(_) => fs::read_to_string(path).map(Some).map_err(failed),
+    }
+}

@@ -1,0 +1,210 @@
+//! Where things are: the workspace, its own small directory, the store.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use adapters::{git, machine};
+
+/// The user's directories, from the environment.
+#[derive(Clone, Debug)]
+pub struct Dirs {
+    /// Where stores are kept.
+    pub state: PathBuf,
+    /// Where the user's own configuration is.
+    pub config: PathBuf,
+}
+
+/// A workspace: a directory that one run at a time works in.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The root, with all links resolved: the key of its run.
+    pub root: PathBuf,
+    /// The workspace's own directory: head, lock, files set aside. In the git directory if there is one.
+    pub own: PathBuf,
+    /// The directory that all workspaces of the project share.
+    shared: PathBuf,
+    /// Git's list of names to ignore, if there is a repository.
+    exclude: Option<PathBuf>,
+}
+
+/// Why a place cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("`{}` is not a directory that can be opened", path.display())]
+    NotThere {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` is not a directory", path.display())]
+    NotADirectory { path: PathBuf },
+    #[error("the path of `{}` is not text", path.display())]
+    NotText { path: PathBuf },
+    #[error(
+        "neither XDG_STATE_HOME nor HOME is set to an absolute path, so there is no place for the journal"
+    )]
+    NoHome,
+    #[error("`{}` does not hold a project id", path.display())]
+    BadId { path: PathBuf },
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("failed to read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Dirs {
+    /// Finds the user's directories.
+    pub fn from_environment() -> Result<Self, PlaceError> {
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = absolute("HOME");
+        let under_home = |path: &str| home.as_ref().map(|home| home.join(path));
+        let state =
+            absolute("XDG_STATE_HOME").or_else(|| under_home(".local/state")).ok_or(PlaceError::NoHome)?;
+        let config =
+            absolute("XDG_CONFIG_HOME").or_else(|| under_home(".config")).ok_or(PlaceError::NoHome)?;
+        Ok(Self { state: state.join("warp"), config: config.join("warp") })
+    }
+
+    /// Returns the directory of a project's store.
+    pub fn project(&self, id: &str) -> PathBuf {
+        self.state.join("projects").join(id)
+    }
+}
+
+impl Place {
+    /// Takes `root` as a workspace.
+    pub fn at(root: &Path) -> Result<Self, PlaceError> {
+        let not_there = |source| PlaceError::NotThere { path: root.to_owned(), source };
+        let root = root.canonicalize().map_err(not_there)?;
+        if !root.is_dir() {
+            return Err(PlaceError::NotADirectory { path: root });
+        }
+        if root.to_str().is_none_or(|text| text.contains('\n')) {
+            return Err(PlaceError::NotText { path: root });
+        }
+        Ok(match git::locate(&root) {
+            Some(location) => Self {
+                own: location.git_dir.join("warp"),
+                shared: location.common_dir.join("warp"),
+                exclude: Some(location.common_dir.join("info/exclude")),
+                root,
+            },
+            None => {
+                Self { own: root.join(".warp/local"), shared: root.join(".warp/local"), exclude: None, root }
+            }
+        })
+    }
+
+    /// Finds the workspace around a directory: the nearest one that has a repository or a run of its own.
+    pub fn around(directory: &Path) -> Result<Self, PlaceError> {
+        let start = Self::at(directory)?;
+        let is_root = |path: &&Path| path.join(".git").exists() || path.join(".warp/local").exists();
+        match start.root.ancestors().find(is_root) {
+            Some(root) if root != start.root => Self::at(root),
+            Some(_) | None => Ok(start),
+        }
+    }
+
+    /// Returns the root as text: the mark of its run.
+    pub fn mark(&self) -> &str {
+        self.root.to_str().expect("the constructor has refused a root that is not text")
+    }
+
+    /// Returns the project's name: that of the directory that holds the repository.
+    pub fn name(&self) -> String {
+        let repository =
+            self.shared.parent().filter(|shared| shared.ends_with(".git")).and_then(Path::parent);
+        let directory =
+            repository.and_then(|path| path.canonicalize().ok()).unwrap_or_else(|| self.root.clone());
+        directory
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_else(|| "/".to_owned())
+    }
+
+    fn id_file(&self) -> PathBuf {
+        self.shared.join("project-id")
+    }
+
+    /// Returns the project's id; none if it never had a run.
+    pub fn project_id(&self) -> Result<Option<String>, PlaceError> {
+        let path = self.id_file();
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let id = text.trim();
+                let fits =
+                    (8..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+                if fits { Ok(Some(id.to_owned())) } else { Err(PlaceError::BadId { path }) }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(PlaceError::BadId { path }),
+            Err(source) => Err(PlaceError::Read { path, source }),
+        }
+    }
+
+    /// Returns the project's id, giving it one if it has none. Of two processes that do so at once one wins.
+    pub fn ensure_project_id(&self) -> Result<String, PlaceError> {
+        if let Some(id) = self.project_id()? {
+            return Ok(id);
+        }
+        let path = self.id_file();
+        let failed = |source| PlaceError::Write { path: path.clone(), source };
+        fs::create_dir_all(&self.shared).map_err(failed)?;
+        let id = machine::random_text(20).map_err(failed)?;
+        let mut draft = tempfile::NamedTempFile::new_in(&self.shared).map_err(failed)?;
+        io::Write::write_all(&mut draft, format!("{id}\n").as_bytes()).map_err(failed)?;
+        draft.as_file().sync_all().map_err(failed)?;
+        match draft.persist_noclobber(&path) {
+            Ok(_) => Ok(id),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                self.project_id()?.ok_or(PlaceError::BadId { path })
+            }
+            Err(error) => Err(failed(error.error)),
+        }
+    }
+
+    /// Returns the file that hooks read.
+    pub fn head_file(&self) -> PathBuf {
+        self.own.join("head")
+    }
+
+    /// Keeps what warp writes into the workspace out of commits.
+    pub fn exclude_from_git(&self, names: &[&str]) -> io::Result<()> {
+        let Some(exclude) = &self.exclude else { return Ok(()) };
+        let text = match fs::read_to_string(exclude) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        let missing: Vec<&&str> =
+            names.iter().filter(|name| !text.lines().any(|line| line == **name)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if let Some(directory) = exclude.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut more = String::new();
+        if !text.is_empty() && !text.ends_with('\n') {
+            more.push('\n');
+        }
+        for name in missing {
+            more.push_str(name);
+            more.push('\n');
+        }
+        io::Write::write_all(
+            &mut fs::OpenOptions::new().append(true).create(true).open(exclude)?,
+            more.as_bytes(),
+        )
+    }
+}

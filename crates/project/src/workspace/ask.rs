@@ -1,0 +1,144 @@
+//! The path of one event: needs, probes, step, journal, views.
+
+use adapters::machine;
+use engine::{Advice, Ask, Event, Observations, Outcome, Probe, Record, Step, needs, step};
+use journal::{NewEvent, Store, Version, View};
+use serde_json::{Map, Value};
+
+use super::{
+    Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Workspace, append_outcome,
+    lock::Lock,
+    show::{Found, view_digest},
+    topic,
+};
+use crate::probe;
+
+/// How often an event is decided again because others were faster.
+const TRIES: usize = 100;
+
+/// What became of an event that was taken.
+#[derive(Debug)]
+pub struct Answer {
+    pub current: Current,
+    pub records: Vec<Record>,
+    pub outcome: Outcome,
+    pub advice: Vec<Advice>,
+}
+
+impl Workspace {
+    /// Offers an event to the run of this workspace.
+    pub fn ask(&mut self, event: Event, data: Map<String, Value>) -> Result<Answer, AskError> {
+        for _ in 0..TRIES {
+            let current = self.current()?.ok_or(AskError::NoRun)?;
+            // Probes may take minutes, so they are gathered before the lock is taken.
+            let probes = needs(&current.workflow, &current.run, &event, &data);
+            let observations = probe::gather(&self.place.root, &probes);
+
+            let _lock = Lock::take(&self.place.own)?;
+            let seen = current.version.clone();
+            let current = self.current()?.ok_or(AskError::NoRun)?;
+            if current.version != seen && needs(&current.workflow, &current.run, &event, &data) != probes {
+                continue;
+            }
+            let (current, mut advice) = self.settle(current)?;
+            let ask = Ask { event: event.clone(), data: data.clone(), at: machine::now(), observations };
+            let step = step(&current.workflow, &current.run, &ask)?;
+            if let Some(mut answer) = self.record(current, step)? {
+                advice.append(&mut answer.advice);
+                answer.advice = advice;
+                return Ok(answer);
+            }
+        }
+        Err(Error::Contended.into())
+    }
+
+    /// Brings the workspace's views up to date, as any command that looks at the run does.
+    pub fn refresh(&mut self) -> Result<Vec<Advice>, Error> {
+        let Some(current) = self.current()? else { return Ok(Vec::new()) };
+        if matches!(self.find_state_file(&current), Found::Ours) && self.place.head_file().exists() {
+            return Ok(Vec::new());
+        }
+        let _lock = Lock::take(&self.place.own)?;
+        let Some(current) = self.current()? else { return Ok(Vec::new()) };
+        let (current, advice) = self.settle(current)?;
+        self.show(&current)?;
+        Ok(advice)
+    }
+
+    /// Sees to it that the state file is the view of the run as it stands, before anything else happens.
+    ///
+    /// One that we did not write is set aside and recorded, never obeyed and never lost.
+    fn settle(&mut self, current: Current) -> Result<(Current, Vec<Advice>), Error> {
+        match self.find_state_file(&current) {
+            Found::Ours => Ok((current, Vec::new())),
+            Found::Old => {
+                self.show(&current)?;
+                Ok((current, Vec::new()))
+            }
+            Found::Foreign => {
+                let kind = current.workflow.state_file.expect("only a state file can be foreign");
+                let kept = self
+                    .set_aside(&self.place.root.join(kind.path()), &format!("{}", machine::now().millis()))?;
+                let kept = kept.display().to_string();
+                let advice =
+                    Advice(format!("{} differed from the journal and was set aside as {kept}", kind.path()));
+                let event = Event::StateFileSetAside { file: kind.path().to_owned(), kept_as: kept };
+                let ask = Ask {
+                    event,
+                    data: Map::new(),
+                    at: machine::now(),
+                    observations: Observations::default(),
+                };
+                let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
+                let answer = self.record(current, step)?.ok_or(Error::Contended)?;
+                Ok((answer.current, vec![advice]))
+            }
+        }
+    }
+
+    /// Records a step and shows it; nothing if others recorded something in between.
+    fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
+        let mut current = Current { run: step.run, ..before };
+        current.shown = Shown { current: view_digest(&current), before: current.shown.current.take() };
+        self.hide_head()?;
+        let expected = current.version.clone();
+        match self.append(&current, &expected, &step.records)? {
+            Append::Done(version) => current.version = version,
+            Append::Moved | Append::MarkTaken => return Ok(None),
+        }
+        self.show(&current)?;
+        Ok(Some(Answer { current, records: step.records, outcome: step.outcome, advice: step.advice }))
+    }
+
+    pub(super) fn append(
+        &mut self,
+        current: &Current,
+        expected: &Version,
+        records: &[Record],
+    ) -> Result<Append, Error> {
+        let snapshot =
+            Snapshot { format: SNAPSHOT_FORMAT, run: current.run.clone(), shown: current.shown.clone() };
+        let json = "what the engine makes can be written as JSON";
+        let snapshot = serde_json::to_vec(&snapshot).expect(json);
+        let event = |record: &Record| NewEvent {
+            at: record.at.millis(),
+            kind: record.event.to_string(),
+            body: serde_json::to_vec(record).expect(json),
+        };
+        let events: Vec<NewEvent> = records.iter().map(event).collect();
+        let topic = current.run.issue.as_deref().map(topic);
+        let mark = current.run.is_open().then_some(current.run.root.as_str());
+        let view = View { snapshot: &snapshot, mark, topic: topic.as_deref() };
+        append_outcome(self.store()?.append(&current.stream, expected, &events, view))
+    }
+}
+
+impl Workspace {
+    /// Runs the verification commands that are configured for `event`; nothing moves.
+    pub fn verify(&mut self, event: &str) -> Result<Option<(Current, Observations)>, Error> {
+        let Some(current) = self.current()? else { return Ok(None) };
+        let commands = current.run.settings.verification_gates(event);
+        let observations = probe::gather(&self.place.root, &[Probe::Commands(commands)]);
+        Ok(Some((current, observations)))
+    }
+}

@@ -1,0 +1,221 @@
+//! Beginning, adopting and resetting runs.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use adapters::{git::Git, machine, process};
+use engine::{Advice, Beginning, Event, Step, Workflow, begin, view, workflow::Subject};
+use journal::{StreamId, Version};
+use serde_json::Map;
+
+use super::{
+    Answer, Append, AskError, BeginError, Current, Error, Shown, Workspace, find_workflow,
+    lock::Lock,
+    show::{digest_of, view_digest},
+};
+use crate::config::{self, Config};
+
+/// The largest state file that is adopted, in bytes.
+const LARGEST: u64 = 8 * 1024 * 1024;
+/// How long the forge's command line may take to say who the user is.
+const WHO_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What a person asks for when a run begins.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub workflow: Option<String>,
+    pub level: Option<u64>,
+    pub issue: Option<String>,
+    pub feature: Option<String>,
+    pub pid: Option<u32>,
+    /// Settings given as flags.
+    pub set: Vec<(String, String)>,
+}
+
+/// What a reset did.
+#[derive(Debug, Default)]
+pub struct Reset {
+    /// The run that was taken off the workspace.
+    pub run: Option<String>,
+    /// Files that were archived.
+    pub archived: Vec<PathBuf>,
+}
+
+impl Workspace {
+    /// Begins a run in this workspace.
+    pub fn begin(&mut self, request: Request) -> Result<Answer, BeginError> {
+        let name = request.workflow.as_deref().unwrap_or("warp-drive");
+        let workflow = find_workflow(&self.place, name)?;
+        let (beginning, mut advice) = self.prepare(&request)?;
+        let configured = request.level.is_none();
+        if !workflow.levels.is_empty() && !workflow.levels.contains(&beginning.level) {
+            return Err(BeginError::Level { level: beginning.level, allowed: workflow.levels, configured });
+        }
+        if workflow.subject == Subject::Feature && beginning.feature.is_none() {
+            return Err(BeginError::NoFeature { workflow: workflow.name });
+        }
+        if workflow.levels.contains(&2) && ["main", "master"].contains(&beginning.branches.branch.as_str()) {
+            advice.push(Advice(
+                "Must not be on main/master: make a feature branch before anything is committed".to_owned(),
+            ));
+        }
+        let step = begin(&workflow, beginning);
+        self.start(workflow, step, advice)
+    }
+
+    /// Begins a run where a state file of the original tools says it stands; the file itself is set aside.
+    pub fn adopt(&mut self, file: &Path, request: Request) -> Result<Answer, BeginError> {
+        let failed = |source| BeginError::ReadState { file: file.to_owned(), source };
+        let path = file.canonicalize().map_err(failed)?;
+        let mut text = String::new();
+        let mut source = File::open(&path).map_err(failed)?;
+        if !source.metadata().map_err(failed)?.is_file() {
+            return Err(failed(io::Error::other("it is not a file")));
+        }
+        let size = (&mut source).take(LARGEST + 1).read_to_string(&mut text).map_err(failed)?;
+        if size as u64 > LARGEST {
+            return Err(failed(io::Error::other(format!("it has more than {LARGEST} bytes"))));
+        }
+        let (beginning, mut advice) = self.prepare(&request)?;
+        let (workflow, adopted) = view::adopt(&text, beginning)
+            .map_err(|source| BeginError::Adopt { file: file.to_owned(), source })?;
+        advice.extend(adopted.notes.into_iter().map(Advice));
+        self.refuse_second_run()?;
+        if self.stray_state_files().contains(&path) {
+            let kept = self.set_aside(&path, &machine::now().millis().to_string())?;
+            advice.push(Advice(format!("the original file is kept as {}", kept.display())));
+        }
+        self.start(workflow, adopted.step, advice)
+    }
+
+    /// Takes the run off the workspace and archives its state file. The journal keeps everything.
+    pub fn reset(&mut self) -> Result<Reset, Error> {
+        let mut reset = Reset::default();
+        {
+            let _lock = Lock::take(&self.place.own)?;
+            for file in self.stray_state_files() {
+                reset.archived.push(self.set_aside(&file, &machine::now().millis().to_string())?);
+            }
+        }
+        match self.ask(Event::ResetRequested, Map::new()) {
+            Ok(answer) => reset.run = Some(answer.current.run.id.to_string()),
+            Err(AskError::NoRun) => {}
+            Err(AskError::Refused(refused)) => unreachable!("an open run can always be reset: {refused}"),
+            Err(AskError::Failed(error)) => return Err(error),
+        }
+        Ok(reset)
+    }
+
+    fn refuse_second_run(&mut self) -> Result<(), BeginError> {
+        match self.current()? {
+            Some(current) => Err(BeginError::Active {
+                run: current.run.id.to_string(),
+                phase: current.run.phase.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn start(
+        &mut self,
+        workflow: Workflow,
+        step: Step,
+        mut advice: Vec<Advice>,
+    ) -> Result<Answer, BeginError> {
+        let _lock = Lock::take(&self.place.own)?;
+        self.refuse_second_run()?;
+        self.clear_leftovers(&workflow)?;
+        let stream =
+            StreamId::parse(format!("run:{}", step.run.id)).expect("a run id is made of plain characters");
+        let mut current =
+            Current { workflow, run: step.run, stream, version: Version::NONE, shown: Shown::default() };
+        current.shown.current = view_digest(&current);
+        self.exclude(&current.workflow)?;
+        self.hide_head()?;
+        match self.append(&current, &Version::NONE, &step.records)? {
+            Append::Done(version) => current.version = version,
+            Append::Moved => return Err(Error::Contended.into()),
+            Append::MarkTaken => {
+                self.refuse_second_run()?;
+                return Err(Error::Contended.into());
+            }
+        }
+        self.show(&current)?;
+        advice.extend(step.advice);
+        Ok(Answer { current, records: step.records, outcome: step.outcome, advice })
+    }
+
+    /// Removes a state file that a crash left behind when a run ended. Any other file is left, and refuses.
+    fn clear_leftovers(&mut self, workflow: &Workflow) -> Result<(), BeginError> {
+        let Some(kind) = workflow.state_file else { return Ok(()) };
+        let file = self.place.root.join(kind.path());
+        let digest = match digest_of(&file) {
+            Ok(None) => return Ok(()),
+            Ok(Some(digest)) => digest,
+            Err(_) => return Err(BeginError::ForeignStateFile { file }),
+        };
+        let last = self.last_here()?;
+        if last.is_some_and(|last| last.shown.before == Some(digest)) {
+            crate::atomic::remove(&file).map_err(|source| Error::Write { path: file, source })?;
+            return Ok(());
+        }
+        Err(BeginError::ForeignStateFile { file })
+    }
+
+    /// Gathers what a new run is pinned to.
+    fn prepare(&mut self, request: &Request) -> Result<(Beginning, Vec<Advice>), BeginError> {
+        let git = Git::new(&self.place.root);
+        let branches = git.branches();
+        let mut advice = Vec::new();
+        let pinned = self.pinned_configuration(&git, &branches.merge_target, &mut advice);
+        let config = config::load(&self.place, &self.dirs, pinned, &request.set)?;
+        advice.extend(config.warnings.iter().cloned().map(Advice));
+        let level = request.level.unwrap_or_else(|| config.settings.count("automation.active_level"));
+        let made = machine::new_run_id();
+        let id = made.map_err(|source| Error::Write { path: PathBuf::from("/dev/random"), source })?;
+        let Config { settings, .. } = config;
+        let beginning = Beginning {
+            id,
+            settings,
+            root: self.place.mark().to_owned(),
+            level,
+            owner: machine::owner(request.pid.unwrap_or_else(machine::parent)),
+            github_user: github_user(&self.place.root),
+            issue: request.issue.clone(),
+            feature: request.feature.clone(),
+            branches,
+            at: machine::now(),
+        };
+        Ok((beginning, advice))
+    }
+
+    /// A run is pinned to the merge target's `warp.toml`, so that what an agent edits in its tree changes nothing
+    /// for its own run. A file that was never committed there counts as it is.
+    fn pinned_configuration(
+        &self,
+        git: &Git<'_>,
+        target: &str,
+        advice: &mut Vec<Advice>,
+    ) -> Option<(String, String)> {
+        let committed = git.file_in(target, "warp.toml")?;
+        let here = std::fs::read_to_string(self.place.root.join("warp.toml")).ok();
+        if here.as_ref() != Some(&committed) {
+            advice.push(Advice(format!(
+                "warp.toml differs from the one in `{target}`; the run goes by `{target}`"
+            )));
+        }
+        Some((format!("{target}:warp.toml"), committed))
+    }
+}
+
+/// Asks GitHub's command line who the user is; nobody if it is not there or not logged in.
+fn github_user(root: &Path) -> String {
+    match process::run("gh", ["api", "user", "-q", ".login"], root, &[("GH_PROMPT_DISABLED", "1")], WHO_LIMIT)
+    {
+        Ok(finished) if finished.is_success() => finished.text(),
+        Ok(_) | Err(_) => String::new(),
+    }
+}

@@ -1,0 +1,51 @@
+//! The workspace's lock: one process at a time changes its run and its views.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::Error;
+
+/// How long to wait for another process. The longest thing done under the lock is one synced append.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The lock, until it is dropped; the kernel gives it back if the process dies.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join("lock");
+        let failed = |source| Error::Write { path: path.clone(), source };
+        let open = || File::options().create(true).truncate(false).write(true).open(&path);
+        let file = match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(directory).map_err(failed)?;
+                open().map_err(failed)?
+            }
+            other => other.map_err(failed)?,
+        };
+        let started = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+            if started.elapsed() > PATIENCE {
+                return Err(Error::Locked { path, seconds: PATIENCE.as_secs() });
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Writing what is shown of a run into the workspace: the head and the state file.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use engine::{
+    Workflow, digest,
+    view::{Head, state_file},
+    workflow::StateFile,
+};
+
+use super::{Current, Error, Workspace};
+use crate::atomic;
+
+/// The largest state file that is compared; a larger one is not ours.
+const LARGEST: u64 = 8 * 1024 * 1024;
+
+/// What was found where a state file belongs.
+pub(super) enum Found {
+    /// As it should be, or not there.
+    Ours,
+    /// An earlier view, or none at all: to be written again.
+    Old,
+    /// Something that we did not write.
+    Foreign,
+}
+
+impl Workspace {
+    /// Compares the state file with what was last shown.
+    pub(super) fn find_state_file(&self, current: &Current) -> Found {
+        let Some(kind) = current.workflow.state_file else { return Found::Ours };
+        let path = self.place.root.join(kind.path());
+        match digest_of(&path) {
+            Ok(None) if current.run.is_open() => Found::Old,
+            Ok(None) => Found::Ours,
+            Ok(Some(digest)) if Some(&digest) == current.shown.current.as_ref() => Found::Ours,
+            Ok(Some(digest)) if Some(&digest) == current.shown.before.as_ref() => Found::Old,
+            // After a repair nothing is known about earlier views; compare with the view itself.
+            Ok(Some(digest))
+                if current.shown.current.is_none() && Some(&digest) == view_digest(current).as_ref() =>
+            {
+                Found::Ours
+            }
+            Ok(Some(_)) | Err(_) => Found::Foreign,
+        }
+    }
+
+    /// Writes the views of a run whose last event is recorded.
+    pub(super) fn show(&self, current: &Current) -> Result<(), Error> {
+        let head = self.place.head_file();
+        let failed = |path: &Path, source| Error::Write { path: path.to_owned(), source };
+        if let Some(kind) = current.workflow.state_file {
+            let path = self.place.root.join(kind.path());
+            match state_file(&current.workflow, &current.run) {
+                Some(view) => atomic::replace(&path, &view.text).map_err(|source| failed(&path, source))?,
+                None => atomic::remove(&path).map_err(|source| failed(&path, source))?,
+            }
+        }
+        if current.run.is_open() {
+            let text = Head::of(&current.workflow, &current.run).render();
+            atomic::replace(&head, &text).map_err(|source| failed(&head, source))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes the head away before an event is recorded, so that a crash leaves none rather than an old one.
+    pub(super) fn hide_head(&self) -> Result<(), Error> {
+        let path = self.place.head_file();
+        atomic::remove(&path).map_err(|source| Error::Write { path, source })
+    }
+
+    /// Moves a file out of the workspace, into the place for files set aside.
+    pub(super) fn set_aside(&self, path: &Path, label: &str) -> Result<PathBuf, Error> {
+        let directory = self.place.own.join("set-aside");
+        atomic::set_aside(path, &directory, label)
+            .map_err(|source| Error::Write { path: path.to_owned(), source })
+    }
+
+    /// Returns state files that are there although no run is open.
+    pub fn stray_state_files(&self) -> Vec<PathBuf> {
+        let paths =
+            [StateFile::WarpDrive, StateFile::AutonomousLoop].map(|kind| self.place.root.join(kind.path()));
+        paths.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect()
+    }
+
+    /// Keeps what is written into the workspace out of commits.
+    pub(super) fn exclude(&self, workflow: &Workflow) -> Result<(), Error> {
+        let Some(kind) = workflow.state_file else { return Ok(()) };
+        let names = [format!("/{}", kind.path()), format!("/{}.new", kind.path())];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let failed = |source| Error::Write { path: self.place.own.join("../info/exclude"), source };
+        self.place.exclude_from_git(&names).map_err(failed)
+    }
+}
+
+/// Returns the digest of a run's state file as it should be.
+pub(super) fn view_digest(current: &Current) -> Option<String> {
+    state_file(&current.workflow, &current.run).map(|view| digest(view.text))
+}
+
+/// Returns the digest of a file; an error if it is no ordinary file of a sensible size.
+pub(super) fn digest_of(path: &Path) -> io::Result<Option<String>> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(data) if !data.is_file() || data.len() > LARGEST => Err(io::ErrorKind::InvalidData.into()),
+        Ok(_) => fs::read(path).map(|bytes| Some(digest(bytes))),
+    }
+}

@@ -1,0 +1,73 @@
+//! Finding workflows: those built in, and those of the project, which add or replace.
+
+use std::{fs, path::PathBuf};
+
+use adapters::git::Git;
+use engine::{
+    Workflow, WorkflowError,
+    workflow::{BUILT_IN, LARGEST},
+};
+
+use super::BeginError;
+use crate::Place;
+
+const DIRECTORY: &str = ".warp/workflows";
+
+/// Returns the project's workflow files as they are in the workspace: name and path.
+pub fn workflow_files(place: &Place) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = fs::read_dir(place.root.join(DIRECTORY)) else { return Vec::new() };
+    let mut files: Vec<(String, PathBuf)> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Finds the workflow that a new run of this project goes by.
+///
+/// The project's own is read from the merge target's newest commit if it is there, so that an agent cannot change
+/// the rules of its own run; else from the workspace.
+pub fn find_workflow(place: &Place, name: &str) -> Result<Workflow, BeginError> {
+    if let Some((origin, text)) = project_workflow(place, name) {
+        let bad = |source| BeginError::Workflow { place: origin.clone(), source };
+        let workflow = Workflow::parse(&text?).map_err(bad)?;
+        if workflow.name != name {
+            let problem = format!("it is named `{}`; name and file name must be the same", workflow.name);
+            return Err(bad(WorkflowError::Syntax(problem)));
+        }
+        return Ok(workflow);
+    }
+    Workflow::built_in(name).ok_or_else(|| {
+        let mut known: Vec<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+        known.extend(workflow_files(place).into_iter().map(|(name, _)| name));
+        known.dedup();
+        BeginError::NoWorkflow { name: name.to_owned(), known }
+    })
+}
+
+type Text = Result<String, BeginError>;
+
+fn project_workflow(place: &Place, name: &str) -> Option<(String, Text)> {
+    let path = format!("{DIRECTORY}/{name}.toml");
+    if name.contains(['/', '\\']) || name.starts_with('.') {
+        return None;
+    }
+    if place.root.join(".git").exists() {
+        let git = Git::new(&place.root);
+        let target = git.branches().merge_target;
+        if let Some(text) = git.file_in(&target, &path) {
+            return Some((format!("{target}:{path}"), Ok(text)));
+        }
+    }
+    let file = place.root.join(&path);
+    let size = fs::metadata(&file).ok()?.len();
+    if size > LARGEST as u64 {
+        let source = WorkflowError::TooLarge { size: usize::try_from(size).unwrap_or(usize::MAX) };
+        return Some((path.clone(), Err(BeginError::Workflow { place: path, source })));
+    }
+    let text = fs::read_to_string(&file).map_err(|source| BeginError::ReadState { file, source });
+    Some((path, text))
+}
