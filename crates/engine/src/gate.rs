@@ -50,6 +50,9 @@ pub(crate) fn judge(gate: SemanticGate, run: &Run, observations: &Observations) 
             Some(Seen::Failed(why)) => {
                 Verdict::Refused(format!("the issue's criteria could not be read: {why}"))
             }
+            None if run.issue.is_none() => {
+                Verdict::NotChecked("ac_count_check: the run has no issue".to_owned())
+            }
             None => Verdict::Refused("the issue's criteria were not looked at".to_owned()),
         },
     }
@@ -138,7 +141,9 @@ pub(crate) fn criteria_words(run: &Run) -> Vec<String> {
 
 /// Returns the text behind `AC-03`: the issue's third criterion, if it is known.
 fn criterion_text<'a>(run: &'a Run, criterion: &'a str) -> &'a str {
-    let labelled = run.chunk.texts.iter().find(|text| text.starts_with(criterion));
+    // `AC-1` is not the label of a text that begins with `AC-10`.
+    let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
+    let labelled = run.chunk.texts.iter().find(|text| text.strip_prefix(criterion).is_some_and(is_whole));
     let numbered = || {
         let number: usize = criterion.strip_prefix("AC-")?.parse().ok()?;
         run.chunk.texts.get(number.checked_sub(1)?)

@@ -1,1 +1,140 @@
-//! testkit
+//! Hermetic projects for tests: a home, a git configuration and a state directory of their own.
+//!
+//! Nothing of the person who runs the tests is read or written, and nothing outside the temporary directory.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// A temporary home with a project in it.
+#[derive(Debug)]
+pub struct Sandbox {
+    warp: PathBuf,
+    directory: TempDir,
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Sandbox {
+    /// Makes a home with an empty git repository named `demo`, on a feature branch. `warp` is the program to test.
+    pub fn new(warp: impl AsRef<Path>) -> Self {
+        let directory = TempDir::with_prefix("warp-test-").expect("a temporary directory can be made");
+        let sandbox = Self { warp: warp.as_ref().to_owned(), directory };
+        fs::create_dir(sandbox.root()).expect("the project's directory can be made");
+        sandbox.git(&["init", "--quiet", "--initial-branch", "main"]);
+        sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "chore: begin"]);
+        sandbox.git(&["switch", "--quiet", "-c", "feature/issue-42-parser"]);
+        sandbox
+    }
+
+    /// Returns the project's root.
+    pub fn root(&self) -> PathBuf {
+        self.home().join("demo")
+    }
+
+    /// Returns the temporary home.
+    pub fn home(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Makes a command that knows only this home.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.root()).stdin(Stdio::null());
+        // Without PATH neither git nor a shell would be found.
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.home()).env("LANG", "C.UTF-8").env("COLUMNS", "100");
+        command
+            .env("XDG_STATE_HOME", self.home().join("state"))
+            .env("XDG_CONFIG_HOME", self.home().join("config"));
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@localhost");
+        }
+        command
+    }
+
+    /// Makes a `warp` command in the project.
+    pub fn warp_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(&self.warp);
+        command.args(arguments);
+        command
+    }
+
+    /// Runs `warp` in the project.
+    pub fn warp(&self, arguments: &[&str]) -> Said {
+        let output = self.warp_command(arguments).output().expect("warp can be started");
+        self.said(&output)
+    }
+
+    /// Runs `warp` and expects success; returns what it printed.
+    pub fn warp_ok(&self, arguments: &[&str]) -> String {
+        let said = self.warp(arguments);
+        assert_eq!(said.code, Some(0), "warp {arguments:?}: {said:?}");
+        said.out
+    }
+
+    /// Offers events to the project's run, one after the other, and expects each to be taken.
+    pub fn transitions(&self, events: &[&str]) {
+        for event in events {
+            self.warp_ok(&["state", "transition", ".", event]);
+        }
+    }
+
+    /// Runs git in the project and expects success.
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let output = self.command("git").args(arguments).output().expect("git can be started");
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Writes a file of the project.
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a file has a directory")).expect("directories can be made");
+        fs::write(path, text).expect("the file can be written");
+    }
+
+    /// Reads a file of the project; none if it is not there.
+    pub fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root().join(path)).ok()
+    }
+
+    /// Returns the project's journal.
+    pub fn journal(&self) -> PathBuf {
+        let id = self.read(".git/warp/project-id").expect("the project has an id");
+        self.home().join("state/warp/projects").join(id.trim()).join("journal.db")
+    }
+
+    /// Takes what changes from run to run out of a text: times, run ids, process ids, the directory.
+    pub fn plain(&self, text: &str) -> String {
+        let home = self.home().canonicalize().expect("the home is there");
+        let text = text.replace(home.to_str().expect("the home is text"), "[HOME]");
+        let plain = text.split_inclusive(char::is_whitespace).map(plain_word);
+        plain.collect()
+    }
+
+    fn said(&self, output: &Output) -> Said {
+        let text = |bytes: &[u8]| self.plain(&String::from_utf8_lossy(bytes));
+        Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+}
+
+fn plain_word(word: &str) -> String {
+    let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let is_time = core.len() >= 20 && core.as_bytes()[4] == b'-' && core.ends_with('Z') && core.contains('T');
+    if is_time { word.replace(core, "[TIME]") } else { word.to_owned() }
+}

@@ -184,12 +184,25 @@ fn start_over(draft: &mut Draft<'_>) {
 fn renew_budgets(draft: &mut Draft<'_>) {
     let workflow = draft.workflow;
     let reasons = draft.run.trip.as_ref().map(|trip| trip.reasons.clone()).unwrap_or_default();
+    // The trip stays on record; a budget of it that was renewed before is not renewed again.
+    let is_used_up = |reason: &String| {
+        let mut budgets = workflow.budgets.iter().filter(|budget| budget.reason == *reason);
+        budgets.any(|budget| budgets::is_tripped(budget, &draft.run, draft.at))
+    };
+    let reasons: Vec<String> = reasons.into_iter().filter(is_used_up).collect();
     budgets::renew(draft, workflow, &reasons, &[]);
     // A chunk whose report is filed is done; going on means the next one.
     let next = draft.run.chunk.index + 1;
     if draft.run.report_filed && next <= draft.run.chunk.acs.len() as u64 {
         let base = draft.run.commit_hashes.last().cloned();
         draft.change(Change::ChunkTaken { index: next, base, checked_before: None });
+        draft.change(Change::FailureSeen { failure: None });
+        let rows = workflow.phases.iter().flat_map(|phase| &phase.rows);
+        for row in rows.filter(|row| row.acts.contains(&Act::TakeNextChunk)) {
+            for counter in &row.resets {
+                draft.set_counter(counter, 0);
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     EventName, PhaseName, Run, Standing, Time, Workflow,
-    workflow::{Act, Activity, Limit, Measure, Row, SemanticGate, Trips},
+    workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
 };
 
 /// What `warp explain --json` prints.
@@ -159,9 +159,7 @@ fn used(workflow: &Workflow, run: &Run, now: Time) -> Vec<Used> {
                 Measure::PhaseMinutes => now.minutes_since(run.phase_started_at),
                 Measure::SessionMinutes => now.minutes_since(run.session_clock),
             };
-            // `at` trips one earlier than `above`; both are shown as the last number that still goes.
             let limit = budget.limit.value(&run.settings);
-            let limit = if budget.trips == Trips::At { limit.saturating_sub(1) } else { limit };
             Used { reason: budget.reason.clone(), used, limit }
         })
         .collect()

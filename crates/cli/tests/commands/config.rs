@@ -1,0 +1,97 @@
+use crate::{json, sandbox};
+
+#[test]
+fn every_layer_wins_over_the_ones_before_and_says_so() {
+    let sandbox = sandbox();
+    let shown = |environment: Option<&str>, flags: &[&str]| {
+        let mut command = sandbox.warp_command(&["config", "--json"]);
+        command.args(flags).envs(environment.map(|value| ("WARP_MAX_CODING_CYCLES", value)));
+        let output = command.output().unwrap();
+        let setting = json(&String::from_utf8(output.stdout).unwrap())["max_coding_cycles"].clone();
+        (setting["value"].as_u64().unwrap(), sandbox.plain(setting["origin"].as_str().unwrap()))
+    };
+    let is = |value: u64, origin: &str| (value, origin.to_owned());
+    assert_eq!(shown(None, &[]), is(3, "default"));
+    sandbox.write("../config/warp/config.toml", "[workflow]\nmax_coding_cycles = 4\n");
+    assert_eq!(shown(None, &[]), is(4, "[HOME]/config/warp/config.toml"));
+    sandbox.write("warp.toml", "[workflow]\nmax_coding_cycles = 5\n");
+    assert_eq!(shown(None, &[]), is(5, "warp.toml"));
+    sandbox.write(".claude/settings.local.json", r#"{"_workflow":{"max_coding_cycles":6},"permissions":{}}"#);
+    assert_eq!(shown(None, &[]), is(6, ".claude/settings.local.json"));
+    assert_eq!(shown(Some("7"), &[]), is(7, "environment WARP_MAX_CODING_CYCLES"));
+    assert_eq!(shown(Some("7"), &["--set", "max_coding_cycles=8"]), is(8, "flag"));
+}
+
+#[test]
+fn an_unknown_name_is_an_error_in_our_file_and_a_warning_in_another_tools() {
+    let sandbox = sandbox();
+    sandbox.write(".claude/settings.local.json", r#"{"_workflow":{"max_codng_cycles":6}}"#);
+    let said = sandbox.warp(&["config"]);
+    assert_eq!(said.code, Some(0));
+    assert_eq!(
+        said.err,
+        "note: .claude/settings.local.json: `_workflow.max_codng_cycles` is not a setting; did you mean `max_coding_cycles`?\n"
+    );
+    sandbox.write("warp.toml", "[workflow]\nauto_merge = false\nmax_codng_cycles = 6\n");
+    let said = sandbox.warp(&["config"]);
+    assert_eq!(said.code, Some(78));
+    assert_eq!(
+        said.err,
+        "error: warp.toml:3: `max_codng_cycles` is not a setting; did you mean `max_coding_cycles`?\n\
+         hint: `warp config` lists every setting with its default\n"
+    );
+}
+
+#[test]
+fn every_setting_of_the_seeds_table_is_shown() {
+    let sandbox = sandbox();
+    let said = sandbox.warp_ok(&["config"]);
+    for name in [
+        "max_acs_per_commit",
+        "test_before_commit",
+        "auto_merge",
+        "max_phase_minutes",
+        "max_coding_cycles",
+        "max_retries_per_chunk",
+        "max_edits_per_file",
+        "pre_exit_verification",
+        "decision_timeout_minutes",
+        "heartbeat_on_commit",
+        "reconcile_per_chunk",
+        "dev_health_check",
+        "dev_seed_check",
+        "max_total_chunks",
+        "max_session_minutes",
+        "phase_timeout_enforcement",
+        "doc_drift_gate",
+        "max_no_progress",
+        "reasoning_budget",
+        "verification_gates",
+        "automation.active_level",
+        "rdb.enabled",
+    ] {
+        assert!(said.lines().any(|line| line.split(' ').next() == Some(name)), "{name}");
+    }
+}
+
+#[test]
+fn a_run_is_pinned_to_the_merge_targets_settings() {
+    let sandbox = sandbox();
+    sandbox.git(&["switch", "--quiet", "main"]);
+    sandbox.write("warp.toml", "[workflow]\nmax_acs_per_commit = 1\n");
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: settings"]);
+    sandbox.git(&["switch", "--quiet", "-c", "feature/x"]);
+    sandbox.write("warp.toml", "[workflow]\nmax_acs_per_commit = 9\n");
+    let said = sandbox.warp(&["state", "init", ".", "--level", "2"]);
+    assert!(
+        said.err.contains("warp.toml differs from the one in `main`; the run goes by `main`"),
+        "{}",
+        said.err
+    );
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    let said =
+        sandbox.warp(&["state", "transition", ".", "chunks_defined", "--data", r#"{"acs":[["A","B"]]}"#]);
+    assert_eq!(said.code, Some(65));
+    assert_eq!(said.err, "error: `acs` has 2 criteria in chunk 1; max_acs_per_commit is 1\n");
+}

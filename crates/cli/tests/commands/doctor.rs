@@ -1,0 +1,47 @@
+use std::fs;
+
+use crate::{coding, json};
+
+#[test]
+fn doctor_checks_every_need_and_the_whole_journal() {
+    let sandbox = coding();
+    let said = sandbox.warp(&["doctor"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for name in
+        ["git", "repository", "claude", "codex", "opencode", "gh", "sandbox", "configuration", "journal"]
+    {
+        assert!(
+            said.out.lines().any(|line| line.split_whitespace().nth(1) == Some(name)),
+            "{name}: {}",
+            said.out
+        );
+    }
+    assert!(said.out.contains("1 streams, 5 events, chain verified"), "{}", said.out);
+}
+
+#[test]
+fn a_damaged_journal_is_reported_and_repaired_without_losing_a_byte() {
+    let sandbox = coding();
+    let journal = sandbox.journal();
+    let mut bytes = fs::read(&journal).unwrap();
+    bytes.extend(fs::read(journal.with_extension("db-wal")).unwrap_or_default());
+    fs::remove_file(journal.with_extension("db-wal")).ok();
+    fs::remove_file(journal.with_extension("db-shm")).ok();
+    fs::write(&journal, "this is no database, but it is long enough to be looked at".repeat(100)).unwrap();
+    let said = sandbox.warp(&["status"]);
+    assert_eq!(said.code, Some(65), "{said:?}");
+    assert!(said.err.contains("it is not a database"), "{}", said.err);
+    assert!(said.err.contains("hint: `warp doctor --repair`"), "{}", said.err);
+    let said = sandbox.warp(&["doctor", "--json"]);
+    assert_eq!(said.code, Some(1));
+    let checks = json(&said.out);
+    let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "journal").unwrap();
+    assert_eq!(
+        (check["result"].as_str(), check["mend"].as_str()),
+        (Some("failed"), Some("warp doctor --repair"))
+    );
+    let said = sandbox.warp(&["doctor", "--repair"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("the damaged files are kept in"), "{}", said.out);
+    assert!(said.out.contains("nothing of the journal could be read"), "{}", said.out);
+}

@@ -1,0 +1,40 @@
+//! The real binary in a hermetic home: what a person types, sees and gets as an exit code.
+
+mod adopting;
+mod config;
+mod doctor;
+mod head;
+mod looking;
+mod state;
+mod stopping;
+mod tour;
+mod views;
+mod workflow;
+
+use testkit::Sandbox;
+
+/// A project with the program under test.
+fn sandbox() -> Sandbox {
+    Sandbox::new(env!("CARGO_BIN_EXE_warp"))
+}
+
+/// A project with a run that stands in `coding`, with two chunks.
+fn coding() -> Sandbox {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    sandbox.warp_ok(&[
+        "state",
+        "transition",
+        ".",
+        "chunks_defined",
+        "--data",
+        r#"{"acs":[["AC-01","AC-02"],["AC-03"]]}"#,
+    ]);
+    sandbox
+}
+
+/// Reads what a command printed as JSON.
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}

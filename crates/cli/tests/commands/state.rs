@@ -1,0 +1,253 @@
+use serde_json::json as value;
+
+use crate::{coding, json, sandbox};
+
+#[test]
+fn a_second_session_on_the_same_root_is_refused() {
+    let sandbox = coding();
+    let said = sandbox.warp(&["state", "init", ".", "--level", "2", "--issue", "43"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.starts_with("error: Active session exists"), "{}", said.err);
+    assert!(said.err.contains("hint: `warp stop --hard` resets it"));
+}
+
+#[test]
+fn a_level_below_two_is_refused_in_the_seeds_words() {
+    let sandbox = sandbox();
+    let said = sandbox.warp(&["state", "init", ".", "--level", "1"]);
+    assert_eq!(said.code, Some(64));
+    assert!(said.err.starts_with("error: Automation level must be 2 or 3\n"), "{}", said.err);
+    let said = sandbox.warp(&["state", "init", "."]);
+    assert_eq!(said.code, Some(78), "the configured level is 1");
+    sandbox.write(".claude/settings.local.json", r#"{"_automation":{"active_level":3}}"#);
+    assert_eq!(json(&sandbox.warp_ok(&["state", "init", ".", "--json"]))["session"]["level"], 3);
+}
+
+#[test]
+fn a_refused_transition_names_phase_event_and_what_is_possible() {
+    let sandbox = coding();
+    let before = sandbox.warp_ok(&["log", "--json"]);
+    let said = sandbox.warp(&["state", "transition", ".", "committed"]);
+    assert_eq!(said.code, Some(3));
+    assert_eq!(
+        said.err,
+        "error: `committed` is not possible in `coding`; possible: code_complete, abort\n\
+         hint: `warp explain` says what each of them needs\n"
+    );
+    assert_eq!(sandbox.warp_ok(&["log", "--json"]), before);
+}
+
+#[test]
+fn code_complete_wants_a_change_that_has_to_do_with_the_criteria() {
+    let sandbox = sandbox();
+    sandbox
+        .write(".warp/issues/42.md", "- [ ] the parser reads quoted names\n- [ ] the printer writes them\n");
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "--quiet", "-m", "docs: issue"]);
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    sandbox.warp_ok(&[
+        "state",
+        "transition",
+        ".",
+        "chunks_defined",
+        "--data",
+        r#"{"acs":[["AC-01"],["AC-02"]]}"#,
+    ]);
+
+    let refused = |why: &str| {
+        let said = sandbox.warp(&["state", "transition", ".", "code_complete"]);
+        assert_eq!(said.code, Some(3));
+        assert!(said.err.contains(why), "{}", said.err);
+    };
+    refused("nothing has changed since");
+    sandbox.write("README.md", "hello\n");
+    refused("only documentation or lock files have changed (README.md)");
+    sandbox.write("colours.rs", "fn blue() {}\n");
+    refused(
+        "no changed path or added line has a word of the chunk's criteria (parser, reads, quoted, names)",
+    );
+    sandbox.write("src/parse.rs", "fn quoted() {}\n");
+    sandbox.transitions(&["code_complete"]);
+
+    let said = sandbox.warp(&["state", "transition", ".", "docs_updated"]);
+    assert_eq!(said.code, Some(3));
+    assert!(
+        said.err.contains("0 of 2 criteria are ticked in the issue; after this chunk it must be 1"),
+        "{}",
+        said.err
+    );
+    sandbox
+        .write(".warp/issues/42.md", "- [x] the parser reads quoted names\n- [ ] the printer writes them\n");
+    sandbox.transitions(&["docs_updated"]);
+}
+
+#[test]
+fn verification_gates_run_before_their_event_and_with_verify() {
+    let sandbox = sandbox();
+    sandbox.write(
+        ".claude/settings.local.json",
+        r#"{"_workflow":{"verification_gates":{"prerequisites_ok":["test -f ready"]}}}"#,
+    );
+    let state = json(&sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--json"]));
+    assert_eq!(state["gates"]["prerequisites_ok"], value!({"targets": ["test -f ready"]}));
+    let said = sandbox.warp(&["state", "verify", ".", "prerequisites_ok"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), "failed: test -f ready (exit 1)\n"));
+    let said = sandbox.warp(&["state", "transition", ".", "prerequisites_ok"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.contains("verification gate `test -f ready` failed (exit 1)"), "{}", said.err);
+    sandbox.write("ready", "");
+    assert_eq!(
+        sandbox.warp_ok(&["state", "verify", ".", "prerequisites_ok"]),
+        "passed: test -f ready (exit 0)\n"
+    );
+    sandbox.transitions(&["prerequisites_ok"]);
+    assert_eq!(sandbox.warp(&["state", "verify", ".", "no_such_event"]).code, Some(64));
+}
+
+#[test]
+fn budgets_redirect_with_exit_4_and_say_why() {
+    let sandbox = coding();
+    sandbox.write("src/a.rs", "fn a() {}\n");
+    for _ in 0..3 {
+        sandbox.transitions(&["code_complete", "docs_updated", "tests_failed"]);
+    }
+    sandbox.transitions(&["code_complete", "docs_updated"]);
+    let said = sandbox.warp(&["state", "transition", ".", "tests_failed"]);
+    assert_eq!(said.code, Some(4));
+    assert!(
+        said.out.ends_with("testing -> budget_exceeded (tests_failed, redirected: coding_cycles_exceeded)\n"),
+        "{}",
+        said.out
+    );
+    let budgets = json(&sandbox.warp_ok(&["state", "status", "."]))["budgets"].clone();
+    assert_eq!(budgets["exceeded_reasons"], value!(["coding_cycles_exceeded"]));
+    assert_eq!(budgets["exceeded_from_phase"], "testing");
+    assert_eq!((&budgets["coding_cycles"], &budgets["retry_count"]), (&value!(4), &value!(4)));
+    sandbox.transitions(&["budget_continue"]);
+    let budgets = json(&sandbox.warp_ok(&["state", "status", "."]))["budgets"].clone();
+    assert_eq!((&budgets["coding_cycles"], &budgets["retry_count"]), (&value!(0), &value!(4)));
+}
+
+#[test]
+fn the_same_failure_on_the_same_tree_three_times_is_no_progress() {
+    let sandbox = coding();
+    sandbox.write("src/a.rs", "fn a() {}\n");
+    let fail = |seconds: u32| {
+        let failure =
+            format!(r#"{{"failure":"assertion failed at 0x7ffe{seconds:04x} after {seconds} ms"}}"#);
+        sandbox.warp(&["state", "transition", ".", "tests_failed", "--data", &failure])
+    };
+    for seconds in [1, 20] {
+        sandbox.transitions(&["code_complete", "docs_updated"]);
+        assert_eq!(fail(seconds).code, Some(0));
+    }
+    sandbox.transitions(&["code_complete", "docs_updated"]);
+    let said = fail(300);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert!(said.out.contains("redirected: no_progress"), "{}", said.out);
+}
+
+#[test]
+fn a_new_diff_is_progress_although_the_failure_is_the_same() {
+    let sandbox = coding();
+    for round in 0..3 {
+        sandbox.write("src/a.rs", format!("fn a{round}() {{}}\n"));
+        sandbox.transitions(&["code_complete", "docs_updated"]);
+        let data = r#"{"failure":"assertion failed"}"#;
+        assert_eq!(sandbox.warp(&["state", "transition", ".", "tests_failed", "--data", data]).code, Some(0));
+    }
+}
+
+#[test]
+fn no_session_is_exit_2_for_every_command_that_needs_one() {
+    let sandbox = sandbox();
+    for arguments in [
+        vec!["state", "status", "."],
+        vec!["state", "transition", ".", "abort"],
+        vec!["state", "inject", "."],
+        vec!["state", "verify", ".", "code_complete"],
+        vec!["state", "abort", "."],
+        vec!["state", "reset", "."],
+        vec!["status"],
+        vec!["log"],
+        vec!["explain"],
+        vec!["stop"],
+        vec!["stop", "--hard"],
+    ] {
+        assert_eq!(sandbox.warp(&arguments).code, Some(2), "{arguments:?}");
+    }
+    assert_eq!(
+        sandbox.warp(&["state", "gate", ".", "git_commit"]).code,
+        Some(0),
+        "nothing is forbidden without a run"
+    );
+}
+
+#[test]
+fn a_parked_run_takes_no_event_until_it_is_answered() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&[
+        "state",
+        "init",
+        ".",
+        "--workflow",
+        "autonomous-loop",
+        "--feature",
+        "Login",
+        "--set",
+        "max_iterations=1",
+    ]);
+    let said = sandbox.warp(&["state", "transition", ".", "turn_finished"]);
+    assert_eq!(said.code, Some(5));
+    let said = sandbox.warp(&["state", "transition", ".", "brainstorm_written"]);
+    assert_eq!(said.code, Some(5));
+    let status = json(&sandbox.warp_ok(&["status", "--json"]));
+    let id = status["standing"]["decision"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(sandbox.warp(&["answer", &id, "maybe"]).code, Some(65));
+    assert_eq!(sandbox.warp(&["answer", "nobody.7", "continue"]).code, Some(3));
+    sandbox.warp_ok(&["answer", &id, "continue", "--note", "one more"]);
+    assert_eq!(sandbox.warp(&["answer", &id, "continue"]).code, Some(3), "an answer counts once");
+    sandbox.transitions(&["brainstorm_written"]);
+}
+
+#[test]
+fn gates_read_the_head_to_deny_and_the_store_to_allow() {
+    let sandbox = coding();
+    let said = sandbox.warp(&["state", "gate", ".", "git_commit"]);
+    assert_eq!(said.code, Some(2));
+    assert_eq!(said.err, "git_commit is only allowed during committing phase; the run is in coding\n");
+    let said = sandbox.warp(&["state", "gate", ".", "git_push"]);
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (Some(2), "git_push is only done by warp itself; the run is in coding\n")
+    );
+    assert_eq!(sandbox.warp(&["state", "gate", ".", "juggle"]).code, Some(64));
+
+    // A head that says yes is not believed.
+    let head = sandbox.read(".git/warp/head").unwrap();
+    sandbox.write(
+        ".git/warp/head",
+        head.replace("phase coding", "phase committing").replace("may \n", "may git_commit\n"),
+    );
+    assert_eq!(sandbox.warp(&["state", "gate", ".", "git_commit"]).code, Some(2));
+
+    sandbox.write("src/a.rs", "fn a() {}\n");
+    sandbox.transitions(&["code_complete", "docs_updated", "tests_passed"]);
+    assert_eq!(sandbox.warp(&["state", "gate", ".", "git_commit"]).code, Some(0));
+}
+
+#[test]
+fn what_a_session_is_told_are_facts() {
+    let sandbox = coding();
+    insta::assert_snapshot!(sandbox.warp_ok(&["state", "inject", "."]), @r"
+    A warp-drive run is under way in this project, for issue 42.
+    It stands in phase `coding`: Implements the current chunk's acceptance criteria.
+    Chunk 1 of 2: AC-01, AC-02.
+    Reasoning budget of this phase: standard.
+    What can happen next:
+    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check))
+    - abort
+    Commits are only allowed during committing phase.
+    ");
+}

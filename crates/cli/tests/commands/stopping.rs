@@ -1,0 +1,58 @@
+use std::fs;
+
+use crate::{coding, json, sandbox};
+
+#[test]
+fn stop_moves_to_aborted_and_the_next_session_is_told() {
+    let sandbox = coding();
+    assert_eq!(sandbox.warp_ok(&["stop"]), "#5 coding -> aborted (abort)\n");
+    let state = json(&sandbox.warp_ok(&["state", "status", "."]));
+    assert_eq!(state["aborted"], true);
+    assert!(sandbox.warp_ok(&["state", "inject", "."]).contains("It was aborted."));
+    sandbox.transitions(&["restart", "start"]);
+    assert_eq!(json(&sandbox.warp_ok(&["state", "status", "."]))["aborted"], false);
+}
+
+#[test]
+fn a_hard_stop_archives_and_leaves_the_work_in_the_tree() {
+    let sandbox = coding();
+    sandbox.write("src/a.rs", "fn a() {}\n");
+    let state = sandbox.read(".claude/.warp-drive-state.json").unwrap();
+    let said = sandbox.warp_ok(&["stop", "--hard"]);
+    assert!(said.contains("archived [HOME]/demo/.git/warp/set-aside/"), "{said}");
+    let archived = fs::read_dir(sandbox.root().join(".git/warp/set-aside")).unwrap().next().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(archived.path()).unwrap(), state);
+    assert_eq!(sandbox.read(".claude/.warp-drive-state.json"), None);
+    assert_eq!(sandbox.read("src/a.rs").unwrap(), "fn a() {}\n");
+    assert_eq!(sandbox.warp(&["status"]).code, Some(2));
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+}
+
+#[test]
+fn a_corrupt_state_file_is_archived_by_a_hard_stop() {
+    let sandbox = sandbox();
+    sandbox.write(".claude/.warp-drive-state.json", "{ not json");
+    let said = sandbox.warp(&["state", "init", ".", "--level", "2"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.contains("Active session exists"), "{}", said.err);
+    assert!(said.err.contains("hint: `warp stop --hard` archives it"), "{}", said.err);
+    sandbox.warp_ok(&["stop", "--hard"]);
+    let archived = fs::read_dir(sandbox.root().join(".git/warp/set-aside")).unwrap().next().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(archived.path()).unwrap(), "{ not json");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+}
+
+#[test]
+fn outside_warp_drive_a_stop_leaves_the_phase_and_can_be_resumed() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["state", "init", ".", "--workflow", "coder", "--issue", "7"]);
+    sandbox.transitions(&["receive_task", "workspace_ready"]);
+    sandbox.warp_ok(&["stop"]);
+    assert!(sandbox.warp_ok(&["status"]).starts_with("WARP DRIVE STOPPED\n"));
+    let said = sandbox.warp(&["state", "transition", ".", "submit_plan"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.contains("the run was stopped in `PLANNING`"), "{}", said.err);
+    sandbox.warp_ok(&["state", "resume", "."]);
+    sandbox.transitions(&["submit_plan"]);
+    assert_eq!(sandbox.warp(&["state", "resume", "."]).code, Some(3), "it is not stopped");
+}
