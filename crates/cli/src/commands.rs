@@ -59,7 +59,7 @@ impl Arguments {
             Command::Adopt(arguments) => adopt::run(&arguments, project),
             Command::Doctor(arguments) => doctor::run(&arguments, project),
             Command::Workflow(arguments) => workflow::run(&arguments, project),
-            Command::State(arguments) => state::run(arguments),
+            Command::State(arguments) => state::run(arguments, project),
             Command::Tour(arguments) => tour::run(&arguments),
         };
         result.unwrap_or_else(|error| {

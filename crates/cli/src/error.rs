@@ -52,21 +52,25 @@ impl fmt::Display for CommandError {
 
 impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
-        match &error {
-            Error::Place(place) => return place_error(place),
-            Error::Open(OpenError::Store(store)) | Error::Store(store) => return store_error(store),
-            Error::Open(OpenError::Directory { .. }) => Self::of(Exit::OutsideSaidNo, &error),
-            Error::Open(OpenError::Foreign { .. } | OpenError::Newer { .. }) => {
-                Self::of(Exit::BadData, &error)
-            }
-            Error::Event { .. } | Error::Fold { .. } | Error::Pinned { .. } => {
-                Self::of(Exit::BadData, &error).hint("`warp doctor` checks the whole journal")
-            }
-            Error::Locked { .. } => {
-                Self::of(Exit::OutsideSaidNo, &error).hint("`warp status` shows the run; try again")
-            }
-            Error::Write { .. } | Error::Contended => Self::of(Exit::OutsideSaidNo, &error),
+        failure(&error)
+    }
+}
+
+fn failure(error: &Error) -> CommandError {
+    match error {
+        Error::Place(place) => place_error(place),
+        Error::Open(OpenError::Store(store)) | Error::Store(store) => store_error(store),
+        Error::Open(OpenError::Directory { .. }) => CommandError::of(Exit::OutsideSaidNo, error),
+        Error::Open(OpenError::Foreign { .. } | OpenError::Newer { .. }) => {
+            CommandError::of(Exit::BadData, error)
         }
+        Error::Event { .. } | Error::Fold { .. } | Error::Pinned { .. } => {
+            CommandError::of(Exit::BadData, error).hint("`warp doctor` checks the whole journal")
+        }
+        Error::Locked { .. } => {
+            CommandError::of(Exit::OutsideSaidNo, error).hint("`warp status` shows the run; try again")
+        }
+        Error::Write { .. } | Error::Contended => CommandError::of(Exit::OutsideSaidNo, error),
     }
 }
 
@@ -167,17 +171,18 @@ impl From<BeginError> for CommandError {
                 Self::new(Exit::BadData, error.to_string())
             }
             BeginError::ReadState { .. } => Self::of(Exit::BadData, &error),
-            BeginError::Config(_) | BeginError::Failed(_) => match error {
-                BeginError::Config(error) => error.into(),
-                BeginError::Failed(error) => error.into(),
-                _ => unreachable!("the outer match has chosen these two"),
-            },
+            BeginError::Config(error) => config_error(error),
+            BeginError::Failed(error) => failure(error),
         }
     }
 }
 
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
-        Self::of(Exit::Configuration, &error).hint("`warp config` lists every setting with its default")
+        config_error(&error)
     }
+}
+
+fn config_error(error: &ConfigError) -> CommandError {
+    CommandError::of(Exit::Configuration, error).hint("`warp config` lists every setting with its default")
 }

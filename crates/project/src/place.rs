@@ -79,6 +79,11 @@ impl Dirs {
     pub fn project(&self, id: &str) -> PathBuf {
         self.state.join("projects").join(id)
     }
+
+    /// Returns a project's journal.
+    pub fn journal(&self, id: &str) -> PathBuf {
+        self.project(id).join("journal.db")
+    }
 }
 
 impl Place {

@@ -137,7 +137,7 @@ impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
         let store = match place.project_id()? {
-            Some(id) => SqliteStore::open_existing(&dirs.project(&id).join("journal.db"))?,
+            Some(id) => SqliteStore::open_existing(dirs.journal(&id))?,
             None => None,
         };
         Ok(Self { place, dirs, store })
@@ -146,13 +146,13 @@ impl Workspace {
     /// Returns where the store is; none while the project never had a run.
     pub fn store_path(&self) -> Result<Option<PathBuf>, Error> {
         let id = self.place.project_id()?;
-        Ok(id.map(|id| self.dirs.project(&id).join("journal.db")))
+        Ok(id.map(|id| self.dirs.journal(&id)))
     }
 
     fn store(&mut self) -> Result<&mut SqliteStore, Error> {
         if self.store.is_none() {
             let id = self.place.ensure_project_id()?;
-            self.store = Some(SqliteStore::open(&self.dirs.project(&id).join("journal.db"))?);
+            self.store = Some(SqliteStore::open(self.dirs.journal(&id))?);
         }
         Ok(self.store.as_mut().expect("it was opened just now"))
     }

@@ -44,10 +44,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let mut text = format!("Settings ({})\n\n", place.name());
     for (setting, value, origin) in rows {
-        let value = match &value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let value = value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
         text.push_str(&format!("{:<26} {value:<10} {origin}\n", setting.key));
     }
     output::print(&text)?;

@@ -1,4 +1,5 @@
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -66,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let mut checks = vec![git(&place), repository(&place)];
     checks.extend(agents(&place));
+    checks.push(hooks(&place));
     checks.push(forge(&place));
     checks.push(sandbox(&place));
     checks.push(configuration(&place, &dirs));
@@ -126,6 +128,25 @@ fn agents(place: &Place) -> Vec<Check> {
     agents.into_iter().map(|(program, install)| version(program, install)).collect()
 }
 
+/// Tells whether Claude Code asks warp before it acts in this project.
+fn hooks(place: &Place) -> Check {
+    let files = [".claude/settings.json", ".claude/settings.local.json"];
+    let has_hooks = |file: &&&str| {
+        let text = fs::read_to_string(place.root.join(file)).unwrap_or_default();
+        serde_json::from_str::<serde_json::Value>(&text)
+            .is_ok_and(|settings| settings["hooks"].to_string().contains("warp"))
+    };
+    match files.iter().find(has_hooks) {
+        Some(file) => Check::ok("hooks", format!("registered in {file}")),
+        None => Check {
+            name: "hooks",
+            result: Finding::Absent,
+            found: "not registered: phases are not enforced inside an agent".to_owned(),
+            mend: None,
+        },
+    }
+}
+
 fn forge(place: &Place) -> Check {
     match process::run("gh", ["auth", "status"], &place.root, &[("GH_PROMPT_DISABLED", "1")], LIMIT) {
         Ok(finished) if finished.is_success() => Check::ok("gh", "logged in"),
@@ -168,7 +189,7 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
     let Some(id) = place.project_id()? else {
         return Ok(vec![Check::ok("journal", "there is none yet: the project never had a run")]);
     };
-    let path = dirs.project(&id).join("journal.db");
+    let path = dirs.journal(&id);
     if !path.exists() {
         let found = format!("{} is gone", path.display());
         return Ok(vec![Check::failed(
@@ -200,9 +221,8 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
 
 fn repair(place: &Place, dirs: &Dirs) -> Result<(), CommandError> {
     let Some(id) = place.project_id()? else { return Ok(()) };
-    let directory = dirs.project(&id);
     let report =
-        sqlite::repair(&directory.join("journal.db"), &directory.join("set-aside"), machine::now().millis())
+        sqlite::repair(dirs.journal(&id), dirs.project(&id).join("set-aside"), machine::now().millis())
             .map_err(|error| CommandError::new(Exit::OutsideSaidNo, error.to_string()))?;
     output::print(&render_repair(&report))
 }

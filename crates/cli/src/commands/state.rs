@@ -80,17 +80,21 @@ struct Init {
     json: bool,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let project = project.unwrap_or_default();
+    let open = |root: PathBuf| open(&project.join(root));
     match arguments.action {
-        Action::Init(init) => begin(init),
-        Action::Status { root, json: _ } => status(&root),
-        Action::Transition { root, event, data, json } => transition(&root, &event, data.as_deref(), json),
-        Action::Inject { root } => inject(&root),
-        Action::Gate { root, operation } => gate(&root, &operation),
-        Action::Verify { root, event } => verify(&root, &event),
-        Action::Abort { root } => stop::stop(&mut open(&root)?),
-        Action::Resume { root } => ask(&mut open(&root)?, Event::Resumed, Map::new(), false),
-        Action::Reset { root } => stop::reset(&mut open(&root)?),
+        Action::Init(init) => begin(open(init.root.clone())?, init),
+        Action::Status { root, json: _ } => status(open(root)?),
+        Action::Transition { root, event, data, json } => {
+            transition(open(root)?, &event, data.as_deref(), json)
+        }
+        Action::Inject { root } => inject(open(root)?),
+        Action::Gate { root, operation } => gate(open(root)?, &operation),
+        Action::Verify { root, event } => verify(open(root)?, &event),
+        Action::Abort { root } => stop::stop(&mut open(root)?),
+        Action::Resume { root } => ask(&mut open(root)?, Event::Resumed, Map::new(), false),
+        Action::Reset { root } => stop::reset(&mut open(root)?),
     }
 }
 
@@ -98,8 +102,7 @@ fn open(root: &Path) -> Result<Workspace, CommandError> {
     Ok(Workspace::open(Place::at(root)?, Dirs::from_environment()?)?)
 }
 
-fn begin(init: Init) -> Result<Exit, CommandError> {
-    let mut workspace = open(&init.root)?;
+fn begin(mut workspace: Workspace, init: Init) -> Result<Exit, CommandError> {
     let answer = workspace.begin(Request {
         workflow: Some(init.workflow),
         level: init.level,
@@ -123,20 +126,23 @@ fn begin(init: Init) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-fn status(root: &Path) -> Result<Exit, CommandError> {
-    let mut workspace = open(root)?;
+fn status(mut workspace: Workspace) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
     let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
     output::print_json(&view::state_json(&current.workflow, &current.run))?;
     Ok(Exit::Done)
 }
 
-fn transition(root: &Path, event: &str, data: Option<&str>, json: bool) -> Result<Exit, CommandError> {
+fn transition(
+    mut workspace: Workspace,
+    event: &str,
+    data: Option<&str>,
+    json: bool,
+) -> Result<Exit, CommandError> {
     let data = match data {
         None => Map::new(),
         Some(text) => parse_data(text)?,
     };
-    let mut workspace = open(root)?;
     let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
     let event = parse_event(&current.workflow, event, &data)?;
     ask(&mut workspace, event, data, json)
@@ -203,8 +209,7 @@ fn parse_event(workflow: &Workflow, name: &str, data: &Map<String, Value>) -> Re
     }
 }
 
-fn inject(root: &Path) -> Result<Exit, CommandError> {
-    let mut workspace = open(root)?;
+fn inject(mut workspace: Workspace) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
     let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
     output::print(&view::inject(&current.workflow, &current.run, owned(&current), machine::now()))?;
@@ -212,7 +217,7 @@ fn inject(root: &Path) -> Result<Exit, CommandError> {
 }
 
 /// The gate's long way: leave is read from the store.
-fn gate(root: &Path, operation: &str) -> Result<Exit, CommandError> {
+fn gate(mut workspace: Workspace, operation: &str) -> Result<Exit, CommandError> {
     if !OPERATIONS.contains(&operation) {
         let known = OPERATIONS.join(", ");
         return Err(CommandError::new(
@@ -220,7 +225,6 @@ fn gate(root: &Path, operation: &str) -> Result<Exit, CommandError> {
             format!("`{operation}` is not an operation; there are {known}"),
         ));
     }
-    let mut workspace = open(root)?;
     super::refresh(&mut workspace);
     match workspace.current()? {
         None => Ok(Exit::Done),
@@ -231,8 +235,7 @@ fn gate(root: &Path, operation: &str) -> Result<Exit, CommandError> {
     }
 }
 
-fn verify(root: &Path, event: &str) -> Result<Exit, CommandError> {
-    let mut workspace = open(root)?;
+fn verify(mut workspace: Workspace, event: &str) -> Result<Exit, CommandError> {
     let Some((current, observations)) = workspace.verify(event)? else {
         return Err(CommandError::no_session());
     };

@@ -7,9 +7,18 @@ fn doctor_checks_every_need_and_the_whole_journal() {
     let sandbox = coding();
     let said = sandbox.warp(&["doctor"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    for name in
-        ["git", "repository", "claude", "codex", "opencode", "gh", "sandbox", "configuration", "journal"]
-    {
+    for name in [
+        "git",
+        "repository",
+        "claude",
+        "codex",
+        "opencode",
+        "hooks",
+        "gh",
+        "sandbox",
+        "configuration",
+        "journal",
+    ] {
         assert!(
             said.out.lines().any(|line| line.split_whitespace().nth(1) == Some(name)),
             "{name}: {}",

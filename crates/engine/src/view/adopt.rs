@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::state_json;
 use crate::{
     Artifacts, BadSetting, Beginning, LoopError, PhaseName, Run, Step, Time, Workflow, begin,
-    run::{HistoryRow, Trip},
+    run::{ENTRIES_KEPT, HistoryRow, Trip},
     step::begin_as,
     workflow::StateFile,
 };
@@ -138,10 +138,11 @@ fn warp_drive(fields: &Map<String, Value>, beginning: Beginning) -> Result<(Work
     run.metrics.chunks_completed = count(metrics, "chunks_completed")?.unwrap_or(0);
     run.counters.insert("total_chunks".to_owned(), run.metrics.chunks_completed);
     if let Some(hashes) = fields.get("commit_hashes") {
-        run.commit_hashes = serde_json::from_value(hashes.clone()).map_err(|_| AdoptError::Field {
+        let hashes = serde_json::from_value(hashes.clone()).map_err(|_| AdoptError::Field {
             field: "commit_hashes",
             problem: "must be a list of texts".to_owned(),
         })?;
+        run.commit_hashes = newest(hashes);
     }
     for field in ["merge_target", "merge_strategy", "main_branch"] {
         if let Some(value) = text(fields, field)? {
@@ -192,7 +193,7 @@ fn autonomous_loop(
         let names: Vec<PhaseName> = serde_json::from_value(completed.clone()).map_err(|_| {
             AdoptError::Field { field: "phases_completed", problem: "must be a list of phases".to_owned() }
         })?;
-        run.phases_completed = names.into_iter().take(crate::run::ENTRIES_KEPT).collect();
+        run.phases_completed = newest(names);
     }
     let artifacts = table(fields, "artifacts")?;
     run.artifacts = Artifacts {
@@ -206,13 +207,19 @@ fn autonomous_loop(
     if let Some(errors) = fields.get("errors").and_then(Value::as_array) {
         let errors =
             errors.iter().filter_map(|error| serde_json::from_value::<LoopError>(error.clone()).ok());
-        run.errors = errors.take(crate::run::ENTRIES_KEPT).collect();
+        run.errors = newest(errors.collect());
     }
     if let Some(checkpoints) = fields.get("checkpoints").and_then(Value::as_array) {
         let checkpoints = checkpoints.iter().filter_map(|one| serde_json::from_value(one.clone()).ok());
-        run.checkpoints = checkpoints.take(crate::run::ENTRIES_KEPT).collect();
+        run.checkpoints = newest(checkpoints.collect());
     }
     Ok((workflow, run))
+}
+
+/// Cuts a list to what a run keeps of it.
+fn newest<T>(mut list: Vec<T>) -> Vec<T> {
+    list.drain(..list.len().saturating_sub(ENTRIES_KEPT));
+    list
 }
 
 fn begun(workflow: &Workflow, beginning: Beginning) -> Run {

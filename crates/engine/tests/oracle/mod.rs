@@ -64,7 +64,7 @@ impl Oracle {
         self.ticks.iter().find(|tick| tick.0 == phase && tick.1 == event).map(|tick| tick.2)
     }
 
-    /// Returns the events of a shortest way between two phases, over rows with one target.
+    /// Returns the events of a shortest way between two phases, over rows with one target and no budget.
     pub(crate) fn way(&self, from: &str, to: &str) -> Option<Vec<&'static str>> {
         let mut ways: BTreeMap<&str, Vec<&'static str>> = BTreeMap::from([(from, Vec::new())]);
         let mut queue = VecDeque::from([from]);
@@ -73,7 +73,8 @@ impl Oracle {
                 return ways.remove(phase);
             }
             for (_, event, next) in self.rows.iter().filter(|(start, _, _)| *start == phase) {
-                if self.targets(phase, event).len() == 1 && !ways.contains_key(next) {
+                let plain = self.targets(phase, event).len() == 1 && *event != "budget_exceeded";
+                if plain && !ways.contains_key(next) {
                     let mut way = ways[phase].clone();
                     way.push(event);
                     ways.insert(next, way);

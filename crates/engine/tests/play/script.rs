@@ -14,8 +14,8 @@
 //! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
 
 use engine::{
-    Ask, Boxes, CommandResult, Diff, Effect, Event, Outcome, Run, Seen, Standing, Step, Time, Workflow, begin,
-    step,
+    Ask, Boxes, CommandResult, Diff, Effect, Event, Outcome, Run, Seen, Standing, Step, Time, Workflow,
+    begin, step,
 };
 use serde_json::Value;
 
@@ -34,10 +34,8 @@ pub(crate) fn play_to(script: &str) -> (Run, String) {
     let (head, steps) = script.split_once(": ").unwrap_or(("warp-drive", script));
     let mut words = head.split_whitespace();
     let name = words.next().expect("the name of a workflow");
-    let pair = |word: &'static str| word;
-    let values = words.map(|word| word.split_once('=').expect("KEY=VALUE")).map(|(key, value)| (key, read(value)));
-    let _ = pair;
-    let mut player = Player::new(workflow(name), values);
+    let values = words.map(|word| word.split_once('=').expect("KEY=VALUE"));
+    let mut player = Player::new(workflow(name), values.map(|(key, value)| (key, read(value))));
     for one in steps.split(", ").map(str::trim).filter(|one| !one.is_empty()) {
         player.play(one);
     }
@@ -99,7 +97,7 @@ impl Player {
             "attempt" => {
                 Event::AttemptStarted { effect: self.run.effect.as_ref().expect("an effect").id.clone() }
             }
-            "answer" => {
+            "answer" if !rest.is_empty() => {
                 let id = match &self.run.standing {
                     Standing::Parked { decision } => decision.id.clone(),
                     Standing::Active | Standing::Stopped | Standing::Ended { .. } => "r1.0".to_owned(),
@@ -154,16 +152,19 @@ fn see_diff(value: &str) -> Option<Seen<Diff>> {
 
 /// Reads `TICKED/TOTAL` with the texts of two criteria first, or `unseen`, `absent`, `broken`.
 fn see_boxes(value: &str) -> Option<Seen<Boxes>> {
-    let texts = ["A user can log in", "The README tells how"];
+    let texts = ["The login page opens the dashboard", "The README tells how"];
     match value {
         "unseen" => None,
         "absent" => Some(Seen::Absent("the issue has no text".to_owned())),
         "broken" => Some(Seen::Failed("gh: exit 1".to_owned())),
         value => {
             let (checked, total) = value.split_once('/').expect("TICKED/TOTAL");
-            let (checked, total): (usize, usize) = (checked.parse().expect("TICKED"), total.parse().expect("TOTAL"));
+            let (checked, total): (usize, usize) =
+                (checked.parse().expect("TICKED"), total.parse().expect("TOTAL"));
             let text = |index: usize| texts.get(index).copied().unwrap_or("More").to_owned();
-            Some(Seen::Value(Boxes { items: (0..total).map(|index| (index < checked, text(index))).collect() }))
+            Some(Seen::Value(Boxes {
+                items: (0..total).map(|index| (index < checked, text(index))).collect(),
+            }))
         }
     }
 }
@@ -173,7 +174,12 @@ fn command(value: &str) -> Option<CommandResult> {
     let (command, end) = value.split_once(':').expect("COMMAND:END");
     let passed = end == "passed";
     let (end, output) = if passed { ("exit 0", "") } else { ("exit 2", "warning: unused") };
-    Some(CommandResult { command: command.to_owned(), passed, end: end.to_owned(), output: output.to_owned() })
+    Some(CommandResult {
+        command: command.to_owned(),
+        passed,
+        end: end.to_owned(),
+        output: output.to_owned(),
+    })
 }
 
 /// Writes one line about an accepted ask.
@@ -194,7 +200,10 @@ fn line(asked: &str, step: &Step) -> String {
     let counters = run.counters.iter().filter(|(_, value)| **value > 0);
     let counters: Vec<String> = counters.map(|(name, value)| format!("{name} {value}")).collect();
     let counters = if counters.is_empty() { String::new() } else { format!(" [{}]", counters.join(", ")) };
-    let effect = |effect: &Effect| format!(" start {}.{} {}", effect.id, effect.attempt, effect.phase);
+    let effect = |effect: &Effect| match effect.attempt {
+        1 => format!(" {}", effect.id),
+        attempt => format!(" {}#{attempt}", effect.id),
+    };
     let effects: String = step.effects.iter().map(effect).collect();
     format!("{asked}{follow}: {}{reason}{by}{standing}{counters}{effects}", run.phase)
 }

@@ -190,3 +190,39 @@ fn fold_log(connection: &Connection) {
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     let _ = connection.busy_timeout(PATIENCE);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::StoreError;
+    use crate::store::Store as _;
+
+    #[test]
+    fn a_full_disk_is_told_as_such_and_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::open(directory.path().join("journal.db")).unwrap();
+        let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        store.connection.pragma_update(None, "max_page_count", pages + 4).unwrap();
+        let stream = StreamId::parse("run:a").unwrap();
+        let huge = NewEvent { at: 0, kind: "huge".into(), body: vec![b'x'; 100_000] };
+        let outcome = store.append(&stream, &Version::NONE, &[huge], View::default());
+        assert!(matches!(outcome, Err(AppendError::Store(StoreError::Full { .. }))), "{outcome:?}");
+        assert_eq!(store.view(&stream).unwrap(), None);
+        let small = NewEvent { at: 0, kind: "small".into(), body: Vec::new() };
+        store.append(&stream, &Version::NONE, &[small], View::default()).unwrap();
+    }
+
+    #[test]
+    fn a_store_that_stays_locked_is_told_as_such() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let (other, mut store) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+        let _writing =
+            Transaction::new_unchecked(&other.connection, TransactionBehavior::Immediate).unwrap();
+        store.connection.busy_timeout(Duration::ZERO).unwrap();
+        let event = NewEvent { at: 0, kind: "late".into(), body: Vec::new() };
+        let stream = StreamId::parse("run:a").unwrap();
+        let outcome = store.append(&stream, &Version::NONE, &[event], View::default());
+        assert!(matches!(outcome, Err(AppendError::Store(StoreError::Busy { .. }))), "{outcome:?}");
+    }
+}

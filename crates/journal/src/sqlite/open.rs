@@ -131,18 +131,19 @@ fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
 
 /// What tells a journal from other databases.
 #[derive(PartialEq, Eq)]
-struct Kind {
-    application_id: i64,
-    version: i64,
+pub(super) struct Kind {
+    pub(super) application_id: i64,
+    pub(super) version: i64,
     is_empty: bool,
 }
 
 impl Kind {
     const CURRENT: Self =
         Self { application_id: schema::APPLICATION_ID, version: schema::CURRENT, is_empty: false };
-    const FRESH: Self = Self { application_id: 0, version: 0, is_empty: true };
+    /// A database in which nobody has done anything yet.
+    pub(super) const FRESH: Self = Self { application_id: 0, version: 0, is_empty: true };
 
-    fn read(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let moment = connection.unchecked_transaction()?;
         Ok(Self {
             is_empty: schema::is_empty(&moment)?,

@@ -37,7 +37,7 @@ pub(super) const DAMAGED: &str = ".damaged";
 pub(super) enum Found {
     /// A file with something in it.
     Store,
-    /// Nothing, or a file of no length.
+    /// Nothing, or an empty file.
     Nothing,
     /// A log without its database. SQLite would delete it.
     LoneLog,
@@ -49,13 +49,13 @@ pub(super) enum Found {
 ///
 /// Not being allowed to look is an error, and not the same as finding nothing.
 pub(super) fn look(path: &Path) -> io::Result<Found> {
-    if length(path)? > 0 {
+    if !is_empty(path)? {
         return Ok(Found::Store);
     }
     // The log is looked at before the database is looked at again: a store in the making has its first page
     // before it has a log, so a log that was there before an empty database is truly alone.
-    let has_log = length(&beside(path, LOG))? > 0;
-    if length(path)? > 0 {
+    let has_log = !is_empty(&beside(path, LOG))?;
+    if !is_empty(path)? {
         Ok(Found::Store)
     } else if beside(path, REPAIRED).exists() && !path.exists() {
         Ok(Found::Unfinished)
@@ -66,10 +66,11 @@ pub(super) fn look(path: &Path) -> io::Result<Found> {
     }
 }
 
-fn length(path: &Path) -> io::Result<u64> {
+/// Returns whether SQLite would take the file at `path` for an empty one, which is so up to one byte.
+pub(super) fn is_empty(path: &Path) -> io::Result<bool> {
     match fs::metadata(path) {
-        Ok(metadata) => Ok(metadata.len()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Ok(metadata) => Ok(metadata.len() <= 1),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }
 }

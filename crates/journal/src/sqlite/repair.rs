@@ -15,6 +15,7 @@ use crate::error::{OpenError, StoreError};
 use crate::store::StreamId;
 
 use super::guard::{self, Guard};
+use super::open::Kind;
 use super::place::{self, Found, beside};
 use super::read::{clamp, last_position};
 use super::salvage::{self, Remains};
@@ -29,6 +30,9 @@ pub struct RepairReport {
     pub set_aside: Option<PathBuf>,
     /// What became of each stream that left a trace, by name. Empty if the store was sound.
     pub streams: Vec<StreamRepair>,
+    /// How many positions were acknowledged after the last one that left a trace: a log was lost, or an older
+    /// copy put back. Their events are in no stream's count.
+    pub vanished: u64,
 }
 
 /// What became of a store.
@@ -49,7 +53,7 @@ pub struct StreamRepair {
     pub stream: StreamId,
     /// How many events were kept: the first ones, up to the end of an append.
     pub kept: u64,
-    /// How many were lost; `None` if it can no longer be known how many there were.
+    /// How many are known to be lost; `None` if it can no longer be told how many there were.
     pub lost: Option<u64>,
     /// What became of the row beside it.
     pub view: ViewRepair,
@@ -128,7 +132,8 @@ pub fn repair(
     let copied = copy(path).map_err(files)?;
     if examine(path, acknowledged)? == Examined::Sound {
         place::clear(path).map_err(files)?;
-        return Ok(RepairReport { outcome: Outcome::Sound, set_aside: earlier, streams: Vec::new() });
+        let streams = Vec::new();
+        return Ok(RepairReport { outcome: Outcome::Sound, set_aside: earlier, streams, vanished: 0 });
     }
     let rebuilt = Rebuild { path, copied, acknowledged, now }.run()?;
     place::swap(path).map_err(files)?;
@@ -136,7 +141,8 @@ pub fn repair(
     let set_aside = place::set_aside(path, aside, now).map_err(files)?;
     place::clear(path).map_err(files)?;
     let outcome = if rebuilt.is_readable { Outcome::Rebuilt } else { Outcome::Unreadable };
-    Ok(RepairReport { outcome, set_aside: set_aside.or(earlier), streams: rebuilt.streams })
+    let Rebuilt { streams, vanished, .. } = rebuilt;
+    Ok(RepairReport { outcome, set_aside: set_aside.or(earlier), streams, vanished })
 }
 
 /// Copies database and log, and returns how many bytes they have. The copy of a missing file is empty.
@@ -163,33 +169,33 @@ enum Examined {
 /// Tells a sound store, and one that is none of ours, from a damaged one.
 fn examine(path: &Path, acknowledged: u64) -> Result<Examined, RepairError> {
     let copy = beside(path, place::COPY);
-    // SQLite would make an empty database of an empty file, and delete the log beside it.
-    if fs::metadata(&copy).map_or(0, |metadata| metadata.len()) == 0 {
-        return Ok(Examined::Damaged);
-    }
-    let Ok(connection) = open::connect(&copy) else { return Ok(Examined::Damaged) };
-    let (Ok(application_id), Ok(version)) =
-        (schema::application_id(&connection), schema::version(&connection))
-    else {
+    // SQLite would take an empty file for an empty database, and delete the log beside it.
+    let is_empty = place::is_empty(&copy).unwrap_or(true);
+    let Some(connection) = (!is_empty).then(|| open::connect(&copy).ok()).flatten() else {
         return Ok(Examined::Damaged);
     };
+    let Ok(kind) = Kind::read(&connection) else { return Ok(Examined::Damaged) };
     let path = path.to_path_buf();
-    if application_id == schema::APPLICATION_ID && version > schema::CURRENT {
-        let newer = OpenError::Newer { path, found: version, known: schema::CURRENT };
+    if kind == Kind::FRESH {
+        return Ok(if acknowledged == 0 { Examined::Sound } else { Examined::Damaged });
+    }
+    if kind.application_id != schema::APPLICATION_ID {
+        let is_ours = connection.prepare("SELECT hash FROM event").is_ok();
+        let answer = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+        let is_healthy = answer.is_ok_and(|answer: String| answer == "ok");
+        if is_healthy && !is_ours {
+            let application_id = kind.application_id;
+            return Err(RepairError::Refused(OpenError::Foreign { path, application_id }));
+        }
+        return Ok(Examined::Damaged);
+    }
+    if kind.version > schema::CURRENT {
+        let newer = OpenError::Newer { path, found: kind.version, known: schema::CURRENT };
         return Err(RepairError::Refused(newer));
     }
-    let verification = verify::check(&connection);
-    let is_ours = connection.prepare("SELECT hash FROM event").is_ok();
-    if application_id != schema::APPLICATION_ID {
-        let is_healthy = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
-        let is_foreign = !is_ours && is_healthy.is_ok_and(|answer: String| answer == "ok");
-        return match is_foreign {
-            true => Err(RepairError::Refused(OpenError::Foreign { path, application_id })),
-            false => Ok(Examined::Damaged),
-        };
-    }
     let reaches = last_position(&connection).is_ok_and(|position| position >= acknowledged);
-    let is_sound = reaches && version > 0 && verification.is_ok_and(|verification| verification.is_sound());
+    let verification = verify::check(&connection);
+    let is_sound = kind.version > 0 && reaches && verification.is_ok_and(|found| found.is_sound());
     Ok(if is_sound { Examined::Sound } else { Examined::Damaged })
 }
 
@@ -205,6 +211,7 @@ struct Rebuilt {
     is_readable: bool,
     last_position: u64,
     streams: Vec<StreamRepair>,
+    vanished: u64,
 }
 
 impl Rebuild<'_> {
@@ -232,8 +239,9 @@ impl Rebuild<'_> {
         let transaction = target.unchecked_transaction()?;
         // No position and no generation may come back, not even those of events that are lost without a trace.
         let slack = self.copied / PAGE * 64;
-        let known = remains.map_or(0, Remains::last_position).max(self.acknowledged);
-        let last_position = known.saturating_add(slack);
+        let traced = remains.map_or(0, Remains::last_position);
+        let vanished = self.acknowledged.saturating_sub(traced);
+        let last_position = traced.max(self.acknowledged).saturating_add(slack);
         let now = u64::try_from(self.now).unwrap_or(0);
         let last_generation = remains.map_or(0, Remains::last_generation).max(now);
         let sql = "INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1), ('lease', ?2)";
@@ -241,7 +249,7 @@ impl Rebuild<'_> {
         let streams = remains.map_or(Ok(Vec::new()), |remains| remains.pour(&transaction))?;
         let last_position = super::read::last_position(&transaction)?;
         transaction.commit()?;
-        Ok(Rebuilt { is_readable: remains.is_some(), last_position, streams })
+        Ok(Rebuilt { is_readable: remains.is_some(), last_position, streams, vanished })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Getting out of a damaged store what can still be proved.
 //!
-//! Works on a copy, which it may mend: the page count of a file that was cut is corrected, and a first page that
+//! Works on a copy, which it may mend: the recorded number of pages is forgotten, and a first page that
 //! cannot be read is replaced by that of an empty store, which has the same tables in the same places. Neither can
 //! bring in anything false, because an event is kept only if the chain from the first event of its stream leads to
 //! it, and only together with the other events of its append.
@@ -18,7 +18,7 @@ use crate::store::{StreamId, Version, View};
 
 use super::read::{Sealed, clamp, digest, number, stream_id, view_columns};
 use super::repair::{StreamRepair, ViewRepair};
-use super::{PAGE, open, schema};
+use super::{PAGE, open, place, schema};
 
 /// The fewest bytes an event takes in a file, so that a length bounds how many there can be.
 const EVENT_BYTES: u64 = 64;
@@ -44,14 +44,16 @@ struct Traces {
 ///
 /// `template` is an empty store.
 pub(super) fn read(path: &Path, template: &Path) -> io::Result<Option<Remains>> {
-    mend_length(path)?;
-    let remains = Remains::read(path);
-    if remains.as_ref().is_some_and(|remains| !remains.streams.is_empty()) {
-        return Ok(remains);
+    // SQLite would delete the log beside an empty database.
+    if !place::is_empty(path)? {
+        mend_length(path)?;
+        let remains = Remains::read(path).filter(Remains::has_streams);
+        if remains.is_some() {
+            return Ok(remains);
+        }
     }
-    drop(remains);
     mend_first_page(path, template)?;
-    Ok(Remains::read(path).filter(|remains| !remains.streams.is_empty()))
+    Ok(Remains::read(path).filter(Remains::has_streams))
 }
 
 impl Remains {
@@ -99,6 +101,10 @@ impl Remains {
             Ok(())
         });
         Some(Self { connection, streams, leases, last_position, last_generation })
+    }
+
+    fn has_streams(&self) -> bool {
+        !self.streams.is_empty()
     }
 
     pub(super) fn last_position(&self) -> u64 {
@@ -296,30 +302,22 @@ fn scan(
     }
 }
 
-/// Makes the file a whole number of pages, and no fewer than its header says.
+/// Makes the file a whole number of pages, and lets SQLite count them.
 fn mend_length(path: &Path) -> io::Result<()> {
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let file = OpenOptions::new().write(true).open(path)?;
     let pages = file.metadata()?.len().div_ceil(PAGE);
     file.set_len(pages * PAGE)?;
-    let mut recorded = [0; 4];
-    if pages > 0 {
-        file.read_exact_at(&mut recorded, 28)?;
-    }
-    if u64::from(u32::from_be_bytes(recorded)) > pages {
-        write_page_count(&file, pages)?;
-    }
-    Ok(())
+    forget_page_count(&file)
 }
 
 fn mend_first_page(path: &Path, template: &Path) -> io::Result<()> {
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
-    let pages = file.metadata()?.len().div_ceil(PAGE).max(1);
     let page = fs::read(template)?;
+    let file = OpenOptions::new().write(true).open(path)?;
     file.write_all_at(page.get(..PAGE as usize).unwrap_or_default(), 0)?;
-    write_page_count(&file, pages)
+    forget_page_count(&file)
 }
 
-fn write_page_count(file: &fs::File, pages: u64) -> io::Result<()> {
-    let pages = u32::try_from(pages).unwrap_or(u32::MAX);
-    file.write_all_at(&pages.to_be_bytes(), 28)
+/// Clears the recorded number of pages. SQLite then goes by the length of the file and by the log.
+fn forget_page_count(file: &fs::File) -> io::Result<()> {
+    file.write_all_at(&[0; 4], 28)
 }

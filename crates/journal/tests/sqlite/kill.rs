@@ -87,14 +87,3 @@ fn a_killed_writer_does_not_stop_the_others() {
     append(&mut store, "run:a", &["after"]);
     assert_eq!(events(&mut store).len(), before + 1);
 }
-
-#[test]
-fn the_log_stays_short_though_no_writer_closes_it_for_long() {
-    let place = Place::new();
-    kill_after(&mut writer(&place, "run:a"), 120);
-    let mut store = place.open();
-    append(&mut store, "run:a", &["last"]);
-    drop(store);
-    let log = std::fs::metadata(place.side("-wal")).map_or(0, |metadata| metadata.len());
-    assert!(log < 1 << 20, "{log} bytes");
-}

@@ -1,1 +1,302 @@
+//! What is taken for a store, and what is refused and left alone.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use journal::{Corruption, NewEvent, OpenError, SqliteStore, Store, StoreError, Version, View, sqlite};
+use rusqlite::Connection;
+
+use crate::support::{Place, append, event, events, furnished, id};
+
+fn corruption(outcome: Result<SqliteStore, OpenError>) -> Corruption {
+    match outcome {
+        Err(OpenError::Store(StoreError::Corrupt { corruption, .. })) => corruption,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn opening_makes_private_directories_and_files() {
+    let place = Place::new();
+    let path = place.directory().join("a/b/journal.db");
+    append(&mut SqliteStore::open(&path).unwrap(), "run:a", &["a"]);
+    for directory in ["a", "a/b"] {
+        assert_eq!(mode(&place.directory().join(directory)), 0o700);
+    }
+    for file in names(path.parent().unwrap()) {
+        assert_eq!(mode(&path.with_file_name(&file)), 0o600, "{file}");
+    }
+}
+
+#[test]
+fn looking_for_a_store_makes_nothing() {
+    let place = Place::new();
+    assert!(SqliteStore::open_existing(place.path()).unwrap().is_none());
+    assert!(SqliteStore::open_existing(place.directory().join("a/b/journal.db")).unwrap().is_none());
+    assert_eq!(sqlite::verify(place.path()).unwrap(), journal::Verification::default());
+    assert!(names(place.directory()).is_empty());
+    drop(place.open());
+    assert!(SqliteStore::open_existing(place.path()).unwrap().is_some());
+}
+
+#[test]
+fn a_file_of_no_length_becomes_a_store() {
+    let place = Place::new();
+    fs::write(place.path(), "").unwrap();
+    append(&mut place.open(), "run:a", &["a"]);
+    assert_eq!(events(&mut place.open()).len(), 1);
+}
+
+#[test]
+fn a_store_is_whole_in_its_file_as_soon_as_it_is_made() {
+    let place = Place::new();
+    drop(place.open());
+    fs::remove_file(place.side("-wal")).ok();
+    fs::remove_file(place.side("-shm")).ok();
+    append(&mut place.open(), "run:a", &["a"]);
+}
+
+#[test]
+fn what_is_not_a_database_is_refused_and_left_alone() {
+    for content in [&b"hello"[..], &[0; 5000], &[b'x'; 100_000]] {
+        let place = Place::new();
+        fs::write(place.path(), content).unwrap();
+        assert_eq!(corruption(SqliteStore::open(place.path())), Corruption::NotADatabase);
+        assert_eq!(fs::read(place.path()).unwrap(), content);
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_refused() {
+    for sql in ["CREATE TABLE theirs (x)", "PRAGMA user_version = 1", "PRAGMA application_id = 7"] {
+        let place = Place::new();
+        Connection::open(place.path()).unwrap().execute_batch(sql).unwrap();
+        let before = fs::read(place.path()).unwrap();
+        let outcome = SqliteStore::open(place.path());
+        assert!(matches!(outcome, Err(OpenError::Foreign { .. })), "{outcome:?}");
+        assert_eq!(fs::read(place.path()).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_both_numbers() {
+    let place = furnished();
+    place.raw().execute_batch("PRAGMA user_version = 99").unwrap();
+    let error = SqliteStore::open(place.path()).unwrap_err();
+    assert!(matches!(error, OpenError::Newer { found: 99, known: 1, .. }));
+    let message = error.to_string();
+    assert!(message.ends_with("has schema 99, this program knows up to 1: upgrade warp"), "{message}");
+}
+
+#[test]
+fn a_store_without_its_tables_is_damaged() {
+    for sql in ["DROP TABLE stream", "DROP TABLE event", "PRAGMA user_version = 0"] {
+        let place = furnished();
+        place.raw().execute_batch(sql).unwrap();
+        let outcome = SqliteStore::open(place.path()).map_err(|error| error.to_string());
+        let outcome = outcome.and_then(|mut store| store.views().map_err(|error| error.to_string()));
+        assert!(outcome.unwrap_err().contains("is damaged"));
+    }
+}
+
+#[test]
+fn a_store_that_was_cut_is_told_by_its_pages() {
+    let place = furnished();
+    let whole = fs::metadata(place.path()).unwrap().len();
+    for length in [50, 100, 5000, whole / 2, whole - 4096] {
+        let copy = place.copy();
+        fs::File::options().write(true).open(copy.path()).unwrap().set_len(length).unwrap();
+        match corruption(SqliteStore::open(copy.path())) {
+            Corruption::Truncated { recorded, found } => {
+                assert_eq!(found, length / 4096);
+                assert!(recorded > found);
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(fs::metadata(copy.path()).unwrap().len(), length);
+    }
+}
+
+#[test]
+fn a_log_without_its_database_is_refused_and_kept() {
+    let place = Place::new();
+    append(&mut place.open(), "run:a", &["a"]);
+    let log = fs::read(place.side("-wal")).unwrap();
+    for remove in [true, false] {
+        match remove {
+            true => fs::remove_file(place.path()).unwrap(),
+            false => fs::write(place.path(), "").unwrap(),
+        }
+        assert_eq!(corruption(SqliteStore::open(place.path())), Corruption::DatabaseGone);
+        assert!(SqliteStore::open_existing(place.path()).is_err());
+        assert_eq!(fs::read(place.side("-wal")).unwrap(), log);
+    }
+}
+
+#[test]
+fn a_store_that_lost_its_log_is_not_taken_for_an_older_one() {
+    let place = furnished();
+    append(&mut place.open(), "run:a", &["acknowledged"]);
+    let last = place.open().last_position().unwrap();
+    fs::remove_file(place.side("-wal")).unwrap();
+    fs::remove_file(place.side("-shm")).unwrap();
+    let behind = Corruption::Behind { acknowledged: last, found: last - 1 };
+    assert_eq!(corruption(SqliteStore::open(place.path())), behind);
+}
+
+#[test]
+fn an_older_copy_put_back_is_noticed() {
+    let place = furnished();
+    let older = fs::read(place.path()).unwrap();
+    append(&mut place.open(), "run:a", &["acknowledged"]);
+    place.fold();
+    fs::write(place.path(), older).unwrap();
+    assert!(matches!(corruption(SqliteStore::open(place.path())), Corruption::Behind { .. }));
+}
+
+#[test]
+fn a_store_that_is_gone_is_not_taken_for_one_that_never_was() {
+    let place = furnished();
+    fs::remove_file(place.path()).unwrap();
+    assert!(matches!(corruption(SqliteStore::open(place.path())), Corruption::Behind { found: 0, .. }));
+    assert!(SqliteStore::open_existing(place.path()).is_err());
+    fs::write(place.path(), "").unwrap();
+    assert!(matches!(corruption(SqliteStore::open(place.path())), Corruption::Behind { found: 0, .. }));
+    assert_eq!(fs::metadata(place.path()).unwrap().len(), 0);
+}
+
+#[test]
+fn a_store_without_its_guard_is_as_good() {
+    let place = furnished();
+    fs::remove_file(place.side("-guard")).unwrap();
+    append(&mut place.open(), "run:a", &["a"]);
+    fs::write(place.side("-guard"), "not a number at all").unwrap();
+    append(&mut place.open(), "run:a", &["b"]);
+    assert!(place.open().verify().unwrap().is_sound());
+}
+
+#[test]
+fn looking_at_a_store_does_not_change_it() {
+    let place = furnished();
+    append(&mut place.open(), "run:a", &["in the log"]);
+    let files = |place: &Place| ["", "-wal", "-guard"].map(|side| fs::read(place.side(side)).unwrap());
+    let before = files(&place);
+    let mut store = place.open();
+    store.views().unwrap();
+    store.verify().unwrap();
+    events(&mut store);
+    drop(store);
+    assert_eq!(files(&place), before);
+}
+
+#[test]
+fn a_long_log_is_folded_by_the_writer_who_closes_last() {
+    let place = Place::new();
+    let log = || fs::metadata(place.side("-wal")).map_or(0, |metadata| metadata.len());
+    let mut longest = 0;
+    for _ in 0..40 {
+        append(&mut place.open(), "run:a", &["a"]);
+        longest = longest.max(log());
+    }
+    assert!((100_000..300_000).contains(&longest), "{longest} bytes");
+}
+
+#[test]
+fn a_very_long_log_is_folded_at_once() {
+    let place = Place::new();
+    let mut store = place.open();
+    let huge = NewEvent { body: vec![b'x'; 9_000_000], ..event("huge") };
+    store.append(&id("run:a"), &Version::NONE, &[huge], View::default()).unwrap();
+    assert_eq!(fs::metadata(place.side("-wal")).unwrap().len(), 0);
+    assert!(store.verify().unwrap().is_sound());
+}
+
+/// A file as the first version of the schema was written, as SQL. It is never regenerated.
+#[test]
+fn a_store_of_schema_1_can_be_used() {
+    let place = Place::new();
+    Connection::open(place.path()).unwrap().execute_batch(include_str!("../golden/v1.sql")).unwrap();
+    let mut store = place.open();
+    assert_eq!(store.verify().unwrap().faults, []);
+    let told: Vec<String> = events(&mut store)
+        .iter()
+        .map(|event| {
+            let body = String::from_utf8(event.body.clone()).unwrap();
+            format!("{} {} {} {} {} {body}", event.stream, event.seq, event.record, event.at, event.kind)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            r#"run:k3f9 0 1 1700000000000 run_started {"issue":42}"#,
+            r#"run:k3f9 1 1 1700000000001 phase_entered {"phase":"coding"}"#,
+            r#"project 0 0 1700000000002 issue_approved {"issue":42}"#,
+            r#"run:k3f9 2 2 1700000000003 code_finished {}"#,
+        ]
+    );
+    let view = store.find("workspace").unwrap().unwrap();
+    assert_eq!((view.stream.as_str(), view.version.events()), ("run:k3f9", 3));
+    assert_eq!((view.snapshot.as_slice(), view.topic.as_deref()), (&b"{\"phase\":\"coding\"}"[..], Some("issue:42")));
+    let lease = store.lease("factory").unwrap().unwrap();
+    assert_eq!((lease.owner.as_str(), lease.generation, lease.expires_at), ("one", 2, 1_700_000_060_000));
+
+    store.append(&view.stream, &view.version, &[event("next")], View::default()).unwrap();
+    assert_eq!(store.read(&view.stream, 3, 1).unwrap()[0].position, 5);
+    assert!(store.verify().unwrap().is_sound());
+}
+
+const READ_ONLY: &str = "JOURNAL_TEST_READ_ONLY";
+
+/// Not a test of its own: permissions do not bind root, so root runs it as somebody else.
+#[test]
+#[ignore = "run as a child by the test below"]
+fn opens_what_may_not_be_written() {
+    let Some(directory) = std::env::var_os(READ_ONLY).map(PathBuf::from) else { return };
+    for name in ["journal.db", "none.db"] {
+        match SqliteStore::open(directory.join(name)) {
+            Err(OpenError::Store(StoreError::ReadOnly { path })) => assert_eq!(path, directory.join(name)),
+            other => panic!("{other:?}"),
+        }
+    }
+    match SqliteStore::open(directory.join("a/b/journal.db")) {
+        Err(OpenError::Directory { path, .. }) => assert_eq!(path, directory.join("a/b")),
+        other => panic!("{other:?}"),
+    }
+    assert!(SqliteStore::open_existing(directory.join("none.db")).unwrap().is_none());
+    assert!(SqliteStore::open_existing(directory.join("locked/journal.db")).is_err());
+}
+
+#[test]
+fn a_read_only_directory_is_told_as_such() {
+    let place = furnished();
+    fs::create_dir(place.directory().join("locked")).unwrap();
+    let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    allow(&place.directory().join("locked"), 0o000);
+    for side in ["", "-guard"] {
+        allow(&place.side(side), 0o444);
+    }
+    allow(place.directory(), 0o555);
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--ignored", "--exact", "open::opens_what_may_not_be_written"]).env(READ_ONLY, place.directory());
+    if rustix::process::geteuid().is_root() {
+        child.uid(65534).current_dir("/");
+    }
+    let output = child.output();
+    allow(place.directory(), 0o755);
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

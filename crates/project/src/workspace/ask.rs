@@ -106,8 +106,9 @@ impl Workspace {
             Append::Done(version) => current.version = version,
             Append::Moved | Append::MarkTaken => return Ok(None),
         }
-        self.show(&current)?;
-        Ok(Some(Answer { current, records: step.records, outcome: step.outcome, advice: step.advice }))
+        let mut advice = step.advice;
+        advice.extend(self.show_if_possible(&current));
+        Ok(Some(Answer { current, records: step.records, outcome: step.outcome, advice }))
     }
 
     pub(super) fn append(

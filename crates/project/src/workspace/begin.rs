@@ -143,8 +143,8 @@ impl Workspace {
                 return Err(Error::Contended.into());
             }
         }
-        self.show(&current)?;
         advice.extend(step.advice);
+        advice.extend(self.show_if_possible(&current));
         Ok(Answer { current, records: step.records, outcome: step.outcome, advice })
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::{
-    Workflow, digest,
+    Advice, Workflow, digest,
     view::{Head, state_file},
     workflow::StateFile,
 };
@@ -64,6 +64,14 @@ impl Workspace {
         } else {
             Ok(())
         }
+    }
+
+    /// Writes the views after an event was recorded. If that fails, the event stays recorded: there is no head
+    /// then, so gates ask the store, and the next command tries again.
+    pub(super) fn show_if_possible(&self, current: &Current) -> Option<Advice> {
+        let error = self.show(current).err()?;
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        Some(Advice(format!("the event is recorded, but its views are not: {error}{cause}")))
     }
 
     /// Takes the head away before an event is recorded, so that a crash leaves none rather than an old one.
