@@ -1,5 +1,7 @@
 //! What every store promises, shown on each of them.
 
+#![expect(clippy::unwrap_used, reason = "a test has no better way to fail")]
+
 use journal::{AppendError, LeaseError, MemoryStore, NewEvent, SqliteStore, Store, StreamId, Version, View};
 
 /// Runs one test on both stores.

@@ -1,5 +1,7 @@
 //! Random use of a store, compared step by step with a model plain enough to be right by reading.
 
+#![expect(clippy::unwrap_used, reason = "a test has no better way to fail")]
+
 use std::collections::BTreeMap;
 
 use journal::{

@@ -4,8 +4,6 @@
 //! caller presents, and the update of the stream's row finds nothing to update if that version is not the current
 //! one. Only then is it worth finding out why.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::chain::{self, Digest, Extension};
@@ -13,9 +11,8 @@ use crate::error::AppendError;
 use crate::integrity::Mismatch;
 use crate::store::{NewEvent, StreamId, Version, View};
 
-use super::guard::PATIENCE;
 use super::read::{self, clamp};
-use super::{LOG_PAGES_AT_MOST, SqliteStore, fault};
+use super::{SqliteStore, fault};
 
 pub(super) fn append(
     store: &mut SqliteStore,
@@ -39,10 +36,7 @@ pub(super) fn append(
         Refusal::Sqlite(error) => AppendError::Store(fault::classify(&store.path, error)),
     })?;
     store.guard.acknowledge(position);
-    store.has_written = true;
-    if store.log_pages() > LOG_PAGES_AT_MOST {
-        fold_log(&store.connection);
-    }
+    store.has_committed();
     Ok(extension.version)
 }
 
@@ -183,16 +177,10 @@ impl Row<'_> {
     }
 }
 
-/// Folds the log into the database and starts it over, unless somebody is reading from it.
-fn fold_log(connection: &Connection) {
-    // The append has succeeded whatever comes of this, and nobody should wait for a reader because of it.
-    let _ = connection.busy_timeout(Duration::ZERO);
-    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    let _ = connection.busy_timeout(PATIENCE);
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::error::StoreError;
     use crate::store::Store as _;
@@ -217,8 +205,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         let (other, mut store) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
-        let _writing =
-            Transaction::new_unchecked(&other.connection, TransactionBehavior::Immediate).unwrap();
+        let _writing = Transaction::new_unchecked(&other.connection, TransactionBehavior::Immediate).unwrap();
         store.connection.busy_timeout(Duration::ZERO).unwrap();
         let event = NewEvent { at: 0, kind: "late".into(), body: Vec::new() };
         let stream = StreamId::parse("run:a").unwrap();

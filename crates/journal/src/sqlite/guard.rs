@@ -30,6 +30,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Digits of the position, so that a shorter one overwrites a longer one whole.
 const DIGITS: usize = 20;
 
+/// The highest position or generation that is believed of a damaged file. To get there takes centuries.
+///
+/// Believing a higher one would leave a repaired store without positions to give out.
+pub(super) const PLAUSIBLE: u64 = 1 << 53;
+
 /// A held lock on the guard of one store.
 #[derive(Debug)]
 pub(super) struct Guard {
@@ -85,7 +90,8 @@ fn acknowledged(file: &File) -> u64 {
     if file.read_exact_at(&mut digits, 0).is_err() {
         return 0;
     }
-    std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    let position = std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
+    position.filter(|position| *position <= PLAUSIBLE).unwrap_or(0)
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -12,7 +12,7 @@ use super::read::{clamp, number};
 use super::{SqliteStore, fault};
 
 pub(super) fn acquire(
-    store: &SqliteStore,
+    store: &mut SqliteStore,
     name: &str,
     owner: &str,
     now: i64,
@@ -38,7 +38,7 @@ pub(super) fn acquire(
 }
 
 pub(super) fn renew(
-    store: &SqliteStore,
+    store: &mut SqliteStore,
     name: &str,
     generation: u64,
     expires_at: i64,
@@ -50,7 +50,7 @@ pub(super) fn renew(
     .ok_or_else(|| stale(name, generation))
 }
 
-pub(super) fn release(store: &SqliteStore, name: &str, generation: u64) -> Result<(), LeaseError> {
+pub(super) fn release(store: &mut SqliteStore, name: &str, generation: u64) -> Result<(), LeaseError> {
     let released = in_transaction(store, |transaction| {
         let sql = "DELETE FROM lease WHERE name = ?1 AND generation = ?2";
         transaction.execute(sql, params![name, clamp(generation)])
@@ -82,16 +82,18 @@ fn extend(connection: &Connection, held: Lease, expires_at: i64) -> rusqlite::Re
 }
 
 fn in_transaction<T>(
-    store: &SqliteStore,
+    store: &mut SqliteStore,
     act: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> Result<T, LeaseError> {
-    let run = || {
-        let transaction = Transaction::new_unchecked(&store.connection, TransactionBehavior::Immediate)?;
+    let run = |connection: &Connection| {
+        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
         let outcome = act(&transaction)?;
         transaction.commit()?;
         Ok(outcome)
     };
-    run().map_err(|error| LeaseError::Store(fault::classify(&store.path, error)))
+    let outcome = run(&store.connection).map_err(|error| fault::classify(&store.path, error))?;
+    store.has_committed();
+    Ok(outcome)
 }
 
 fn stale(name: &str, generation: u64) -> LeaseError {

@@ -4,8 +4,9 @@
 //! our guard. A repair works beside them, under the names below; whichever of those exist tells how far it came.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
@@ -140,7 +141,7 @@ fn fresh_directory(aside: &Path, name: &str, now: i64) -> io::Result<PathBuf> {
     loop {
         let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
         let target = aside.join(format!("{name}-{now}{suffix}"));
-        match fs::create_dir(&target) {
+        match DirBuilder::new().mode(0o700).create(&target) {
             Ok(()) => return Ok(target),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
             Err(error) => return Err(error),

@@ -26,7 +26,21 @@ macro_rules! event_columns {
 
 pub(super) fn view(store: &SqliteStore, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
     let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE name = ?1");
-    select_views(store, sql, [stream.as_str()]).map(|mut views| views.pop())
+    let found = select_views(store, sql, [stream.as_str()])?.pop();
+    if found.is_none() {
+        refuse_orphans(store, stream)?;
+    }
+    Ok(found)
+}
+
+/// Tells a stream that does not exist from one that lost its row.
+fn refuse_orphans(store: &SqliteStore, stream: &StreamId) -> Result<(), StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM event WHERE stream = ?1)";
+    let has_events = store.connection.query_row(sql, [stream.as_str()], |row| row.get(0));
+    if has_events.map_err(|error| fault::classify(&store.path, error))? {
+        return Err(fault::in_stream(&store.path, stream, 0, Mismatch::ViewMissing));
+    }
+    Ok(())
 }
 
 pub(super) fn find(store: &SqliteStore, mark: &str) -> Result<Option<StreamView>, StoreError> {
@@ -54,7 +68,10 @@ pub(super) fn read(
     let classify = |error| fault::classify(&store.path, error);
     // One transaction, so that the number of events and the events are of the same moment.
     let transaction = store.connection.unchecked_transaction().map_err(classify)?;
-    let Some(version) = version(&transaction, stream).map_err(classify)? else { return Ok(Vec::new()) };
+    let Some(version) = version(&transaction, stream).map_err(classify)? else {
+        refuse_orphans(store, stream)?;
+        return Ok(Vec::new());
+    };
     let sql = concat!(
         "SELECT ",
         event_columns!(),

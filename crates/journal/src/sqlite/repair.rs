@@ -4,8 +4,9 @@
 //! renamed in an order that leaves no moment at which a crash would make a damaged, older or empty store look like
 //! the good one; whoever comes next, another repair or an ordinary open, finishes it.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
@@ -119,7 +120,7 @@ pub fn repair(
     }
     let guard = Guard::own(path).map_err(files)?;
     let guard = guard.ok_or_else(|| RepairError::InUse { path: path.to_path_buf() })?;
-    fs::create_dir_all(aside).map_err(files)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(aside).map_err(files)?;
 
     // What an interrupted repair left.
     if place::look(path).map_err(files)? == Found::Unfinished {

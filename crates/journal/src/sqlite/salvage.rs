@@ -16,12 +16,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::chain::{self, Digest, Link};
 use crate::store::{StreamId, Version, View};
 
+use super::guard::PLAUSIBLE;
 use super::read::{Sealed, clamp, digest, number, stream_id, view_columns};
 use super::repair::{StreamRepair, ViewRepair};
 use super::{PAGE, open, place, schema};
 
-/// The fewest bytes an event takes in a file, so that a length bounds how many there can be.
-const EVENT_BYTES: u64 = 64;
+/// How many keys in a row are tried without success before the rest of a table is given up.
+///
+/// The steps between them grow, so that this many get over an unreadable stretch of millions of events.
+const FAILURES: i64 = 20_000;
 
 /// What is left of a store: where its readable events are, and what is kept beside its streams.
 pub(super) struct Remains {
@@ -47,40 +50,39 @@ pub(super) fn read(path: &Path, template: &Path) -> io::Result<Option<Remains>> 
     // SQLite would delete the log beside an empty database.
     if !place::is_empty(path)? {
         mend_length(path)?;
-        let remains = Remains::read(path).filter(Remains::has_streams);
+        let remains = Remains::read(path).filter(Remains::has_events);
         if remains.is_some() {
             return Ok(remains);
         }
     }
     mend_first_page(path, template)?;
-    Ok(Remains::read(path).filter(Remains::has_streams))
+    Ok(Remains::read(path).filter(|remains| !remains.streams.is_empty()))
 }
 
 impl Remains {
     fn read(path: &Path) -> Option<Self> {
-        let length = fs::metadata(path).map_or(0, |metadata| metadata.len());
         let connection = open::connect(path).ok()?;
         // An older store is read as a current one; if it does not get that far, it is read as it is.
         let _ = schema::migrate(&connection, &schema::STEPS);
         let sequence = |name: &str| {
             let sql = "SELECT seq FROM sqlite_sequence WHERE name = ?1";
-            connection.query_row(sql, [name], |row| number(row, 0)).optional().ok().flatten().unwrap_or(0)
+            let last = connection.query_row(sql, [name], |row| number(row, 0)).optional().ok().flatten();
+            last.filter(|last| *last <= PLAUSIBLE).unwrap_or(0)
         };
         let (mut last_position, mut last_generation) = (sequence("event"), sequence("lease"));
-        let bound = clamp(last_position.saturating_add(length / EVENT_BYTES));
         let mut streams: BTreeMap<StreamId, Traces> = BTreeMap::new();
 
         let sql = "SELECT position, stream, seq FROM event WHERE position >= ?1 ORDER BY position";
-        scan(&connection, sql, bound, |row| {
+        scan(&connection, sql, |row| {
             let (position, stream, seq) = (number(row, 0)?, stream_id(row, 1)?, number(row, 2)?);
             streams.entry(stream).or_default().positions.entry(seq).or_default().push(clamp(position));
-            last_position = last_position.max(position);
+            last_position = last_position.max(plausible(position));
             Ok(())
         });
 
         let sql = "SELECT rowid, name FROM stream WHERE rowid >= ?1 ORDER BY rowid";
         let mut rows = Vec::new();
-        scan(&connection, sql, bound, |row| {
+        scan(&connection, sql, |row| {
             rows.push((row.get::<_, i64>(0)?, stream_id(row, 1)?));
             Ok(())
         });
@@ -88,23 +90,26 @@ impl Remains {
             let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE rowid = ?1");
             let row = connection.query_row(sql, [id], Sealed::from_row).ok();
             if let Some(row) = &row {
-                last_position = last_position.max(row.view.position);
+                last_position = last_position.max(plausible(row.view.position));
             }
             streams.entry(stream).or_default().row = row;
         }
 
         let sql = "SELECT generation, name, owner, expires_at FROM lease WHERE generation >= ?1 ORDER BY generation";
         let mut leases = Vec::new();
-        scan(&connection, sql, bound, |row| {
-            leases.push((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            last_generation = last_generation.max(number(row, 0)?);
+        scan(&connection, sql, |row| {
+            let generation = plausible(number(row, 0)?);
+            if generation > 0 {
+                leases.push((clamp(generation), row.get(1)?, row.get(2)?, row.get(3)?));
+            }
+            last_generation = last_generation.max(generation);
             Ok(())
         });
         Some(Self { connection, streams, leases, last_position, last_generation })
     }
 
-    fn has_streams(&self) -> bool {
-        !self.streams.is_empty()
+    fn has_events(&self) -> bool {
+        self.streams.values().any(|traces| !traces.positions.is_empty())
     }
 
     pub(super) fn last_position(&self) -> u64 {
@@ -122,7 +127,8 @@ impl Remains {
         for (stream, traces) in &self.streams {
             let kept = self.pour_events(target, stream, traces)?;
             let view = kept.write_row(target, stream, traces.row.as_ref(), &mut marks)?;
-            let lost = traces.row.as_ref().map(|row| {
+            // A row that is not what was written may as well have another number, or another stream's name.
+            let lost = traces.row.as_ref().filter(|row| row.is_intact()).map(|row| {
                 let expected = row.view.version.events();
                 expected.saturating_sub(kept.version.events())
             });
@@ -141,31 +147,17 @@ impl Remains {
         let mut kept = Kept { version: Version::NONE, position: 0, updated_at: 0 };
         let mut head = Digest::ZERO;
         let mut append: Vec<Event> = Vec::new();
-        for (seq, positions) in (0..)
-            .zip(traces.positions.iter())
-            .map_while(|(expected, (seq, positions))| (expected == *seq).then_some((*seq, positions)))
-        {
-            let proved = positions.iter().find_map(|position| {
-                let event = self.event(*position)?;
-                let hash = event.link(stream, seq).hash(&head);
-                (hash == event.hash && event.record >= seq).then_some(event)
-            });
-            let Some(event) = proved else { break };
+        for (expected, (seq, positions)) in (0..).zip(&traces.positions) {
+            let candidates = positions.iter().filter_map(|position| self.event(*position));
+            let mut proved = candidates.filter(|event| event.link(stream, *seq).hash(&head) == event.hash);
+            let Some(event) = proved.next().filter(|_| *seq == expected) else { break };
             head = event.hash;
-            let ends = event.record == seq;
+            let is_last = event.record == *seq;
             append.push(event);
-            if !ends {
-                continue;
+            if is_last {
+                kept.add(target, stream, append.drain(..), self.last_position)?;
+                kept.version = Version::new(*seq + 1, head);
             }
-            let first = seq + 1 - append.len() as u64;
-            for (seq, event) in (first..).zip(append.drain(..)) {
-                // A position that is out of order is replaced by one after all others.
-                let position = (event.position > kept.position).then_some(event.position);
-                event.write(target, stream, seq, position)?;
-                kept.position = position.unwrap_or_else(|| target.last_insert_rowid());
-                kept.updated_at = event.at;
-            }
-            kept.version = Version::new(seq + 1, head);
         }
         Ok(kept)
     }
@@ -234,6 +226,25 @@ struct Kept {
 }
 
 impl Kept {
+    /// Writes the events of one append after those before them.
+    fn add(
+        &mut self,
+        target: &Connection,
+        stream: &StreamId,
+        events: impl Iterator<Item = Event>,
+        last_position: u64,
+    ) -> rusqlite::Result<()> {
+        for (seq, event) in (self.version.events()..).zip(events) {
+            // A position that is out of order is replaced by one after all others.
+            let in_order = event.position > self.position && event.position <= clamp(last_position);
+            let position = in_order.then_some(event.position);
+            event.write(target, stream, seq, position)?;
+            self.position = position.unwrap_or_else(|| target.last_insert_rowid());
+            self.updated_at = event.at;
+        }
+        Ok(())
+    }
+
     /// Writes what is kept beside the stream, with its snapshot only if nothing of the stream is lost.
     fn write_row(
         &self,
@@ -273,33 +284,37 @@ impl Kept {
     }
 }
 
-/// Visits every row that can be read, in the order of the key in column 0, up to the key `bound`.
+/// Visits every row that can be read, in the order of the key in column 0.
 ///
-/// A page that cannot be read stops SQLite; the scan goes on with the next key, until a readable page has it.
-fn scan(
-    connection: &Connection,
-    sql: &str,
-    bound: i64,
-    mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
-) {
+/// A page that cannot be read stops SQLite. The scan goes on with the keys after it until a readable page has one,
+/// in steps of one at first; at the end of a very long stretch a few rows may be passed over.
+fn scan(connection: &Connection, sql: &str, mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) {
     let Ok(mut statement) = connection.prepare(sql) else { return };
-    let mut key = 0;
-    while key <= bound {
+    let (mut key, mut failures) = (0_i64, 0);
+    while failures < FAILURES {
         let mut pass = || -> rusqlite::Result<()> {
             let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {
+                let next = row.get::<_, i64>(0)?.saturating_add(1);
                 // Never backwards: the order of a damaged tree cannot be relied on.
-                key = row.get::<_, i64>(0)?.saturating_add(1).max(key);
+                if next > key {
+                    (key, failures) = (next, 0);
+                }
                 // A row whose values make no sense is lost, the next one need not be.
                 let _ = visit(row);
             }
             Ok(())
         };
-        match pass() {
-            Ok(()) => return,
-            Err(_) => key += 1,
+        if pass().is_ok() {
+            return;
         }
+        failures += 1;
+        key = key.saturating_add(1 + failures / 64);
     }
+}
+
+fn plausible(number: u64) -> u64 {
+    if number <= PLAUSIBLE { number } else { 0 }
 }
 
 /// Makes the file a whole number of pages, and lets SQLite count them.

@@ -50,7 +50,7 @@ fn examine(damaged: &Place, whole: &[StoredEvent], what: &str) {
         let all = of(whole, &stream.stream);
         let prefix = of(&kept, &stream.stream);
         assert_eq!(stream.kept, prefix.len() as u64, "{what}");
-        assert_eq!(prefix, all[..prefix.len()], "{what}: not what was appended");
+        assert!(prefix.iter().map(content).eq(all[..prefix.len()].iter().map(content)), "{what}: {prefix:?}");
         let is_all = |lost| stream.kept + lost == all.len() as u64;
         assert!(report.vanished > 0 || stream.lost.is_none_or(is_all), "{what}: {stream:?}");
         counted += prefix.len();
@@ -62,6 +62,11 @@ fn examine(damaged: &Place, whole: &[StoredEvent], what: &str) {
     append(&mut store, "run:next", &["next"]);
     let last = whole.last().map_or(0, |event| event.position);
     assert!(events(&mut store).last().unwrap().position > last, "{what}");
+}
+
+/// All of an event but its position, which the chain does not prove.
+fn content(event: &StoredEvent) -> StoredEvent {
+    StoredEvent { position: 0, ..event.clone() }
 }
 
 fn of(events: &[StoredEvent], stream: &StreamId) -> Vec<StoredEvent> {

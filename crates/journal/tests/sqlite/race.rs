@@ -55,10 +55,8 @@ fn every_writer_who_tries_again_gets_through() {
                     while let Err(error) =
                         store.append(&id("run:a"), &version, std::slice::from_ref(&event), View::default())
                     {
-                        match error {
-                            AppendError::Conflict { actual } => version = actual,
-                            other => panic!("{other}"),
-                        }
+                        let AppendError::Conflict { actual } = error else { panic!("{error}") };
+                        version = actual;
                     }
                 }
             });

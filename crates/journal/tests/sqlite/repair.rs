@@ -138,6 +138,40 @@ fn leases_are_kept_and_generations_go_on() {
 }
 
 #[test]
+fn numbers_that_cannot_be_are_not_believed() {
+    let place = tampered(
+        "UPDATE sqlite_sequence SET seq = 9223372036854775807;
+         UPDATE event SET position = 9223372036854775807 WHERE stream = 'run:single';
+         UPDATE event SET body = x'00' WHERE stream = 'run:a' AND seq = 7",
+    );
+    fs::write(place.side("-guard"), "18446744073709551615\n").unwrap();
+    sqlite::repair(place.path(), place.aside(), NOW).unwrap();
+    let mut store = place.open();
+    assert!(store.last_position().unwrap() < 1_000_000);
+    assert_eq!(store.read(&id("run:single"), 0, 10).unwrap().len(), 1);
+    append(&mut store, "run:single", &["next"]);
+    store.acquire("other", "one", 0, 10).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_damaged_store_can_be_set_aside_on_another_device() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let place = tampered("UPDATE event SET body = x'00' WHERE stream = 'run:a' AND seq = 7");
+    let before = fs::read(place.path()).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let device = |path| fs::metadata(path).unwrap().dev();
+    if device(elsewhere.path()) == device(place.directory()) {
+        return;
+    }
+    let report = sqlite::repair(place.path(), elsewhere.path(), NOW).unwrap();
+    assert_eq!(fs::read(report.set_aside.unwrap().join("journal.db")).unwrap(), before);
+    assert!(!place.side(".damaged").exists());
+    assert!(place.open().verify().unwrap().is_sound());
+}
+
+#[test]
 fn a_store_in_use_is_not_repaired() {
     let place = tampered("UPDATE event SET body = x'00' WHERE stream = 'run:a' AND seq = 7");
     let store = place.open();
@@ -196,7 +230,13 @@ fn a_repair_that_was_interrupted_anywhere_is_finished() {
     let [database, log] = &damaged;
     let garbage = b"half".to_vec();
     let steps: [&[(&str, &Vec<u8>)]; 5] = [
-        &[("", database), ("-wal", log), (".copy", database), (".copy-wal", &garbage), (".repairing", &garbage)],
+        &[
+            ("", database),
+            ("-wal", log),
+            (".copy", database),
+            (".copy-wal", &garbage),
+            (".repairing", &garbage),
+        ],
         &[("", database), ("-wal", log), (".copy", database), (".repaired", &repaired)],
         &[(".damaged", database), ("-wal", log), (".repaired", &repaired)],
         &[(".damaged", database), (".damaged-wal", log), (".repaired", &repaired)],
@@ -205,7 +245,7 @@ fn a_repair_that_was_interrupted_anywhere_is_finished() {
     for (number, files) in steps.iter().enumerate() {
         for by_opening_first in [false, true] {
             let what = format!("step {number}, by opening first: {by_opening_first}");
-            let crashed = Place::new();
+            let crashed = Place::in_memory();
             for (side, bytes) in *files {
                 fs::write(crashed.side(side), bytes).unwrap();
             }

@@ -17,6 +17,12 @@ impl Place {
         Self { directory: tempfile::tempdir().unwrap() }
     }
 
+    /// A place in memory, if the system has one, for tests that are not about what a disk does.
+    pub(crate) fn in_memory() -> Self {
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self { directory: directory.unwrap() }
+    }
+
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -50,7 +56,7 @@ impl Place {
 
     /// Returns a copy of this place, but for what only lives while a store is open.
     pub(crate) fn copy(&self) -> Self {
-        let copy = Self::new();
+        let copy = Self::in_memory();
         for suffix in ["", "-wal", "-guard"] {
             if self.side(suffix).exists() {
                 fs::copy(self.side(suffix), copy.side(suffix)).unwrap();
@@ -79,7 +85,7 @@ pub(crate) fn event(kind: &str) -> NewEvent {
 
 /// A store with several streams, long and short, with appends of one, two and many events and a lease.
 pub(crate) fn furnished() -> Place {
-    let place = Place::new();
+    let place = Place::in_memory();
     let mut store = place.open();
     for round in 0..12 {
         for name in ["run:a", "run:b", "project"] {

@@ -102,6 +102,18 @@ fn a_missing_row_is_named() {
 }
 
 #[test]
+fn a_stream_that_lost_its_row_is_not_taken_for_one_that_never_was() {
+    let place = furnished();
+    place.raw().execute_batch("DELETE FROM stream WHERE name = 'run:a'").unwrap();
+    let mut store = place.open();
+    let expected = StreamFault { stream: id("run:a"), seq: 0, mismatch: Mismatch::ViewMissing };
+    for outcome in [store.view(&id("run:a")).err(), store.read(&id("run:a"), 0, 10).err()] {
+        let Some(StoreError::Corrupt { corruption, .. }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(corruption, expected.clone().into());
+    }
+}
+
+#[test]
 fn another_head_is_named() {
     let faults = faults_after(
         "UPDATE stream SET head = (SELECT hash FROM event WHERE stream = 'run:a' AND seq = 0)

@@ -1,2 +1,0 @@
-mod damage;
-mod support;
