@@ -19,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const FILES_KEPT: usize = 300;
 /// How much of a new file is searched for words.
 const SEARCHED: u64 = 512 * 1024;
+/// The largest file that is read as a link to a repository, in bytes.
+const LONGEST_LINK: u64 = 64 * 1024;
 
 /// Where a repository keeps itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +34,13 @@ pub struct Location {
 /// Finds the repository whose working tree has its root at `root`, without starting git.
 pub fn locate(root: &Path) -> Option<Location> {
     let dot_git = root.join(".git");
-    if dot_git.is_dir() {
+    let data = fs::metadata(&dot_git).ok()?;
+    if data.is_dir() {
         return Some(Location { git_dir: dot_git.clone(), common_dir: dot_git });
+    }
+    // A pipe would never answer, and a link to the repository is one short line.
+    if !data.is_file() || data.len() > LONGEST_LINK {
+        return None;
     }
     let text = fs::read_to_string(&dot_git).ok()?;
     let git_dir = root.join(text.strip_prefix("gitdir:")?.trim());
@@ -172,9 +179,12 @@ impl<'a> Git<'a> {
         }
         for name in new.iter().take(FILES_KEPT) {
             use std::io::Read as _;
-            let mut content = Vec::new();
-            let read = fs::File::open(self.root.join(name))
-                .and_then(|file| file.take(SEARCHED).read_to_end(&mut content));
+            let (path, mut content) = (self.root.join(name), Vec::new());
+            // A link is not followed: what it leads to is not part of the change, and may be a pipe.
+            if !path.symlink_metadata().is_ok_and(|data| data.is_file()) {
+                continue;
+            }
+            let read = fs::File::open(path).and_then(|file| file.take(SEARCHED).read_to_end(&mut content));
             if read.is_ok() {
                 text.push_str(&String::from_utf8_lossy(&content).to_lowercase());
             }

@@ -66,6 +66,20 @@ impl Event {
     }
 }
 
+/// The deepest nesting of JSON that a record takes in. Readers of JSON stop at 128 levels, and what is kept in a
+/// record lies a few levels deep already: what is written must be read again.
+pub(crate) const DEEPEST: usize = 64;
+
+/// Tells whether a value has more than `levels` levels of lists and tables.
+pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return value.is_array() || value.is_object() };
+    match value {
+        Value::Array(entries) => entries.iter().any(|entry| is_deeper(entry, below)),
+        Value::Object(fields) => fields.values().any(|field| is_deeper(field, below)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// Something that has to be looked up before an event can be decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {

@@ -20,7 +20,7 @@ const COMMON: &[&str] = &[
 ];
 
 /// File names and endings that are documentation, or are written by a package manager.
-const DOC_ENDINGS: &[&str] = &[".md", ".mdx", ".rst", ".adoc", ".txt"];
+const DOC_ENDINGS: &[&str] = &[".md", ".mdx", ".rst", ".adoc"];
 const LOCK_FILES: &[&str] = &[
     "Cargo.lock",
     "package-lock.json",

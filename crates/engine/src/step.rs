@@ -20,6 +20,7 @@ use crate::{
     Ask, Branches, Change, Effect, Event, EventName, Metrics, Observations, Owner, PhaseName, Probe, Record,
     Run, RunId, Settings, Standing, Time, Verdict, Workflow,
     change::Fold,
+    event::{DEEPEST, is_deeper},
     gate,
     run::{Artifacts, ChunkPlan, HistoryRow},
     workflow::{Act, Row, SemanticGate, Target},
@@ -197,6 +198,9 @@ pub fn step(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> 
     let size = serde_json::to_vec(&ask.data).map(|json| json.len()).unwrap_or(usize::MAX);
     if size > LARGEST_DATA {
         return Err(Refused::data("data", format!("has {size} bytes; the most is {LARGEST_DATA}")));
+    }
+    if ask.data.values().any(|value| is_deeper(value, DEEPEST)) {
+        return Err(Refused::data("data", format!("is nested deeper than {DEEPEST} levels")));
     }
     let Event::Named(event) = &ask.event else { return notes::note(workflow, run, ask) };
     if workflow.row(&run.phase, event.as_str()).is_some() {

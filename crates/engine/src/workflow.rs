@@ -336,8 +336,23 @@ impl Workflow {
 
     /// Returns the phases from which `phase` can be entered: where a return to the origin may lead.
     pub fn origins(&self, phase: &PhaseName) -> Vec<&PhaseName> {
-        let enters = |from: &&Phase| from.rows.iter().any(|row| row.to == Target::Phase(phase.clone()));
+        let returns = |from: &Phase| {
+            let into = self.phase(phase);
+            self.remembers_origin(&from.name) && into.is_some_and(|into| self.leads(into, &from.name))
+        };
+        let enters = |from: &&Phase| self.leads(from, phase) || returns(from);
         self.phases.iter().filter(enters).map(|from| &from.name).collect()
+    }
+
+    /// Tells whether a row of `from` names `to`, or a budget may redirect there.
+    fn leads(&self, from: &Phase, to: &PhaseName) -> bool {
+        let redirects = |outcome: &BudgetOutcome| {
+            outcome.does == BudgetDoes::Redirect(to.clone())
+                && outcome.phase.as_ref().is_none_or(|name| *name == from.name)
+        };
+        let mut outcomes = self.budgets.iter().flat_map(|budget| &budget.outcomes);
+        from.rows.iter().any(|row| row.to == Target::Phase(to.clone()))
+            || (!from.rows.is_empty() && outcomes.any(redirects))
     }
 
     /// Returns every phase that `row` of `phase` may lead to.

@@ -1,7 +1,8 @@
 //! Small files that are replaced whole, and files that are set aside.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -14,15 +15,21 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
     name.push(".new");
     let draft = directory.join(name);
-    match fs::write(&draft, text) {
+    match write(&draft, text) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(directory)?;
-            fs::write(&draft, text)?;
+            write(&draft, text)?;
         }
         Err(error) => return Err(error),
     }
     fs::rename(&draft, path)
+}
+
+/// Writes a file that was not there before, so that no link and no pipe under its name is written to.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    remove(path)?;
+    File::create_new(path)?.write_all(text.as_bytes())
 }
 
 /// Removes a file that may not be there.

@@ -15,6 +15,7 @@ pub mod config;
 mod place;
 mod probe;
 mod quick;
+mod text;
 mod workspace;
 
 pub use place::{Dirs, Place, PlaceError};

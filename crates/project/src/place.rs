@@ -7,6 +7,16 @@ use std::{
 
 use adapters::{git, machine};
 
+use crate::text;
+
+/// The largest file that is read as a project's id, in bytes.
+const LARGEST_ID: u64 = 1024;
+/// What reading says of something that is there, but is no small text file.
+const NO_SMALL_TEXT: [io::ErrorKind; 3] =
+    [io::ErrorKind::InvalidData, io::ErrorKind::FileTooLarge, io::ErrorKind::Other];
+/// The largest list of names to ignore that is read, in bytes.
+const LARGEST_EXCLUDE: u64 = 8 * 1024 * 1024;
+
 /// The user's directories, from the environment.
 #[derive(Clone, Debug)]
 pub struct Dirs {
@@ -144,7 +154,7 @@ impl Place {
     /// Returns the project's id; none if it never had a run.
     pub fn project_id(&self) -> Result<Option<String>, PlaceError> {
         let path = self.id_file();
-        match fs::read_to_string(&path) {
+        match text::read(&path, LARGEST_ID) {
             Ok(text) => {
                 let id = text.trim();
                 let fits =
@@ -152,7 +162,7 @@ impl Place {
                 if fits { Ok(Some(id.to_owned())) } else { Err(PlaceError::BadId { path }) }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(PlaceError::BadId { path }),
+            Err(error) if NO_SMALL_TEXT.contains(&error.kind()) => Err(PlaceError::BadId { path }),
             Err(source) => Err(PlaceError::Read { path, source }),
         }
     }
@@ -186,8 +196,9 @@ impl Place {
     /// Keeps what warp writes into the workspace out of commits.
     pub fn exclude_from_git(&self, names: &[&str]) -> io::Result<()> {
         let Some(exclude) = &self.exclude else { return Ok(()) };
-        let text = match fs::read_to_string(exclude) {
-            Ok(text) => text,
+        let text = match text::bytes(exclude, LARGEST_EXCLUDE) {
+            // Names that are not UTF-8 are none of ours.
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
         };

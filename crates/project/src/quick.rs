@@ -1,9 +1,14 @@
 //! The gate's short way: one small file, no store, nothing started.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use adapters::git;
 use engine::view::{Head, Permission};
+
+use crate::text;
+
+/// The largest head that is read, in bytes; a head of ours has a few hundred.
+const LARGEST: u64 = 64 * 1024;
 
 /// What the short way could tell.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +27,7 @@ pub enum Quick {
 /// from the store.
 pub fn quick_gate(root: &Path, operation: &str) -> Quick {
     let own = root.join(".git/warp");
-    match fs::read_to_string(own.join("head")) {
+    match text::read(&own.join("head"), LARGEST) {
         Ok(text) => return judge(&text, operation),
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.join(".git").is_dir() => {
             return if own.join("project-id").exists() { Quick::Unsure } else { Quick::NoRun };
@@ -33,7 +38,7 @@ pub fn quick_gate(root: &Path, operation: &str) -> Quick {
         Some(location) => (location.git_dir.join("warp"), location.common_dir.join("warp")),
         None => (root.join(".warp/local"), root.join(".warp/local")),
     };
-    match fs::read_to_string(own.join("head")) {
+    match text::read(&own.join("head"), LARGEST) {
         Ok(text) => judge(&text, operation),
         Err(_) if !shared.join("project-id").exists() && root.is_dir() => Quick::NoRun,
         Err(_) => Quick::Unsure,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Refused, budgets, draft::Draft};
 use crate::{
     Ask, Change, Checkpoint, CompletedChunk, Failure, Receipt, Run, Seen, failure_signature,
-    workflow::{Act, Row},
+    workflow::{Act, Measure, Row},
 };
 
 const MOST_CHUNKS: usize = 500;
@@ -81,7 +81,7 @@ pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask) {
             Act::MarkReport => draft.change(Change::ReportFiled),
             Act::MarkAborted => draft.change(Change::Aborted { aborted: true }),
             Act::StartOver => start_over(draft),
-            Act::RenewBudgets => renew_budgets(draft),
+            Act::RenewBudgets => renew_budgets(draft, row),
             Act::RenewOrigin => renew_origin(draft, row),
             Act::CompletePhase => complete_phase(draft, ask),
         }
@@ -181,16 +181,20 @@ fn start_over(draft: &mut Draft<'_>) {
     draft.change(Change::SessionClockSet { at: draft.at });
 }
 
-fn renew_budgets(draft: &mut Draft<'_>) {
+fn renew_budgets(draft: &mut Draft<'_>, row: &Row) {
     let workflow = draft.workflow;
     let reasons = draft.run.trip.as_ref().map(|trip| trip.reasons.clone()).unwrap_or_default();
-    // The trip stays on record; a budget of it that was renewed before is not renewed again.
+    // The trip stays on record, and the phase may since have been left and entered without one: a counter
+    // that was renewed then is not renewed again.
     let is_used_up = |reason: &String| {
         let mut budgets = workflow.budgets.iter().filter(|budget| budget.reason == *reason);
-        budgets.any(|budget| budgets::is_tripped(budget, &draft.run, draft.at))
+        budgets.any(|budget| {
+            !matches!(budget.measure, Measure::Counter(_))
+                || budgets::is_tripped(budget, &draft.run, draft.at)
+        })
     };
     let reasons: Vec<String> = reasons.into_iter().filter(is_used_up).collect();
-    budgets::renew(draft, workflow, &reasons, &[]);
+    budgets::renew(draft, workflow, &reasons, &row.raises);
     // A chunk whose report is filed is done; going on means the next one.
     let next = draft.run.chunk.index + 1;
     if draft.run.report_filed && next <= draft.run.chunk.acs.len() as u64 {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::state_json;
 use crate::{
     Artifacts, BadSetting, Beginning, LoopError, PhaseName, Run, Step, Time, Workflow, begin,
+    event::{DEEPEST, is_deeper},
     run::{ENTRIES_KEPT, HistoryRow, Trip},
     step::begin_as,
     workflow::StateFile,
@@ -39,6 +40,9 @@ pub enum AdoptError {
 /// Returns the kind of state file that `text` holds, and its fields.
 fn read(text: &str) -> Result<(StateFile, Map<String, Value>), AdoptError> {
     let value: Value = serde_json::from_str(text).map_err(|error| AdoptError::NotJson(error.to_string()))?;
+    if is_deeper(&value, DEEPEST) {
+        return Err(AdoptError::Unknown(format!("it is nested deeper than {DEEPEST} levels")));
+    }
     let Value::Object(fields) = value else {
         return Err(AdoptError::Unknown("it is no JSON object".to_owned()));
     };

@@ -78,7 +78,7 @@ impl Head {
 
     /// Reads a head; nothing if the text is not a whole one of this version.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut lines = text.strip_suffix("end\n")?.lines();
+        let mut lines = text.strip_suffix("end\n")?.split_terminator('\n');
         if lines.next()? != FIRST_LINE {
             return None;
         }

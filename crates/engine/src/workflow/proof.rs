@@ -12,7 +12,7 @@ use std::{
     fmt,
 };
 
-use super::{Act, BudgetDoes, DeadlineOutcome, Measure, Row, Workflow, parse::repeated};
+use super::{Act, Budget, BudgetDoes, DeadlineOutcome, Measure, Phase, Row, Workflow, parse::repeated};
 use crate::{EventName, PhaseName};
 
 /// Something that makes a workflow unfit to be run.
@@ -28,6 +28,8 @@ pub enum Fault {
     DeadEnd { path: Path },
     #[error("unbounded cycle: {path}, and nothing on it is counted or needs a person")]
     UnboundedCycle { path: Path },
+    #[error("budgets that follow each other in a circle: {path}")]
+    FollowedCycle { path: Path },
     #[error("wait without a deadline: {path}; give `{phase}` a `deadline` with `minutes` and an `outcome`")]
     NoDeadline { phase: PhaseName, path: Path },
 }
@@ -104,6 +106,12 @@ impl Proof {
             dead.filter_map(|phase| reached.get(&phase.name))
                 .map(|path| Fault::DeadEnd { path: path.clone() }),
         );
+        // What budgets follow happens in one step, so it has to come to rest.
+        let followed = graph.cyclic(&graph.followed());
+        if let Some(first) = followed.first() {
+            let path = graph.cycle(&graph.component(&followed, *first));
+            faults.push(Fault::FollowedCycle { path });
+        }
         if let Some(mut cycle) = graph.eliminate().unbounded {
             if let Some(lead) = reached.get(&cycle.start) {
                 cycle.steps.splice(0..0, lead.steps.iter().cloned());
@@ -130,6 +138,14 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
     for phase in &workflow.phases {
         for event in repeated(phase.rows.iter().map(|row| row.event.as_str())) {
             fault(format!("`{event}` in `{}` is there twice", phase.name));
+        }
+        for row in phase.rows.iter().filter(|row| row.by_person) {
+            if is_taken_unasked(workflow, &phase.name, row) {
+                fault(format!(
+                    "`{}` in `{}` needs a person, but a budget, a deadline or an abort takes it unasked",
+                    row.event, phase.name
+                ));
+            }
         }
         if workflow.is_final(&phase.name) && !phase.rows.is_empty() {
             fault(format!("final phase `{}` has events", phase.name));
@@ -185,6 +201,23 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
     faults
 }
 
+fn is_followed(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
+    let follows = BudgetDoes::Follow(row.event.clone());
+    let mut outcomes = workflow.budgets.iter().flat_map(|budget| &budget.outcomes);
+    outcomes.any(|outcome| outcome.phase.as_ref() == Some(phase) && outcome.does == follows)
+}
+
+/// Tells whether a budget, a deadline or a timeout that aborts may take a row without being asked.
+fn is_taken_unasked(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
+    let is_followed = is_followed(workflow, phase, row);
+    let deadline = workflow.phase(phase).and_then(|phase| phase.deadline.as_ref());
+    let is_due =
+        deadline.is_some_and(|deadline| deadline.outcome == DeadlineOutcome::Event(row.event.clone()));
+    let aborts = workflow.budgets.iter().any(|budget| budget.enforcement.is_some());
+    let is_abort = row.event == "budget_abort" || workflow.stop_event.as_ref() == Some(&row.event);
+    is_followed || is_due || (aborts && is_abort)
+}
+
 fn target_faults(workflow: &Workflow) -> Vec<Fault> {
     let mut wanted: Vec<(String, &PhaseName)> = vec![("`initial`".to_owned(), &workflow.initial)];
     wanted.extend(workflow.finals.iter().map(|name| ("`final`".to_owned(), name)));
@@ -220,20 +253,22 @@ struct Edge<'a> {
     event: EventName,
     /// None for a redirect, which is no row of the table.
     row: Option<&'a Row>,
+    /// The row whose acts and counters hold on the way: of a redirect, the one that was asked for.
+    asked: Option<&'a Row>,
 }
 
 impl Edge<'_> {
     fn needs_person(&self) -> bool {
-        self.row.is_some_and(|row| row.by_person)
+        self.asked.is_some_and(|row| row.by_person)
     }
 
     fn raises(&self, counter: &str) -> bool {
-        self.row.is_some_and(|row| row.raises.iter().any(|raised| raised == counter))
+        self.asked.is_some_and(|row| row.raises.iter().any(|raised| raised == counter))
     }
 
     fn resets(&self, counter: &str, workflow: &Workflow) -> bool {
         let renews = |act: &Act| matches!(act, Act::RenewBudgets | Act::RenewOrigin | Act::StartOver);
-        let by_row = self.row.is_some_and(|row| {
+        let by_row = self.asked.is_some_and(|row| {
             row.resets.iter().any(|reset| reset == counter)
                 // A row that renews names no counters of its own; one that is raised with it is not renewed.
                 || (row.acts.iter().any(renews) && !self.raises(counter))
@@ -252,30 +287,40 @@ struct Graph<'a> {
     edges: Vec<Edge<'a>>,
 }
 
+/// Returns the ways that a budget sends a run out of `phase`: one for each row that it may replace, and one
+/// if the phase's deadline trips it.
+fn redirects<'a>(phase: &'a Phase, budget: &'a Budget) -> Vec<Edge<'a>> {
+    let mut edges = Vec::new();
+    for outcome in &budget.outcomes {
+        let BudgetDoes::Redirect(to) = &outcome.does else { continue };
+        if outcome.phase.as_ref().is_some_and(|wanted| *wanted != phase.name) {
+            continue;
+        }
+        let replaced = phase
+            .rows
+            .iter()
+            .filter(|row| !row.exempt && outcome.event.as_ref().is_none_or(|event| *event == row.event));
+        let due = phase.is_due_by(budget).then_some(None);
+        for asked in replaced.map(Some).chain(due) {
+            let event = EventName::new(budget.reason.as_str());
+            edges.push(Edge { from: &phase.name, to, event, row: None, asked });
+        }
+    }
+    edges
+}
+
 impl<'a> Graph<'a> {
     fn new(workflow: &'a Workflow) -> Self {
         let mut edges = Vec::new();
         for phase in &workflow.phases {
             for row in &phase.rows {
                 for to in workflow.targets(&phase.name, row) {
-                    edges.push(Edge { from: &phase.name, to, event: row.event.clone(), row: Some(row) });
+                    let (event, row) = (row.event.clone(), Some(row));
+                    edges.push(Edge { from: &phase.name, to, event, row, asked: row });
                 }
             }
             for budget in &workflow.budgets {
-                for outcome in &budget.outcomes {
-                    let applies = outcome.phase.as_ref().is_none_or(|wanted| *wanted == phase.name);
-                    let can_trip = phase.is_due_by(budget)
-                        || phase.rows.iter().any(|row| {
-                            !row.exempt && outcome.event.as_ref().is_none_or(|event| *event == row.event)
-                        });
-                    if let BudgetDoes::Redirect(to) = &outcome.does
-                        && applies
-                        && can_trip
-                    {
-                        let event = EventName::new(budget.reason.as_str());
-                        edges.push(Edge { from: &phase.name, to, event, row: None });
-                    }
-                }
+                edges.extend(redirects(phase, budget));
             }
         }
         Self { workflow, edges }
@@ -329,7 +374,7 @@ impl<'a> Graph<'a> {
         let all: BTreeSet<usize> = (0..self.edges.len()).collect();
         let on_cycles = self.cyclic(&all);
         let persons = on_cycles.into_iter().filter(|edge| self.edges[*edge].needs_person());
-        persons.map(|edge| self.edges[edge].event.clone()).collect()
+        persons.filter_map(|edge| Some(self.edges[edge].row?.event.clone())).collect()
     }
 
     fn eliminate(&self) -> Elimination {
@@ -348,10 +393,17 @@ impl<'a> Graph<'a> {
             let Some((counter, removable)) = removable else {
                 return Elimination { bounds, unbounded: Some(self.cycle(&component)) };
             };
-            let events = removable.iter().map(|edge| self.edges[*edge].event.clone());
+            let events = removable.iter().filter_map(|edge| Some(self.edges[*edge].row?.event.clone()));
             bounds.entry(counter.clone()).or_default().extend(events);
             left = left.difference(&removable).copied().collect();
         }
+    }
+
+    /// Returns the edges that a budget may take by itself.
+    fn followed(&self) -> BTreeSet<usize> {
+        let is_followed =
+            |edge: &Edge<'_>| edge.row.is_some_and(|row| is_followed(self.workflow, edge.from, row));
+        (0..self.edges.len()).filter(|edge| is_followed(&self.edges[*edge])).collect()
     }
 
     /// Returns the edges of `component` that raise `counter` and cannot be taken for ever.
@@ -371,6 +423,8 @@ impl<'a> Graph<'a> {
     fn is_shut(&self, edge: usize, counter: &str) -> bool {
         let edge = &self.edges[edge];
         let Some(row) = edge.row else { return false };
+        // What the engine takes by itself is not asked for, so nothing stands in its way.
+        let is_asked = !is_taken_unasked(self.workflow, edge.from, row);
         // Only the first budget that asks for an event is followed.
         let mut is_forestalled = false;
         for budget in &self.workflow.budgets {
@@ -379,9 +433,10 @@ impl<'a> Graph<'a> {
                 let here = outcome.phase.as_ref().is_none_or(|phase| phase == edge.from)
                     && outcome.event.as_ref().is_none_or(|event| *event == row.event);
                 let shuts = match &outcome.does {
-                    BudgetDoes::Redirect(_) => !row.exempt,
+                    BudgetDoes::Redirect(_) => !row.exempt && is_asked,
                     BudgetDoes::Follow(event) => row.event != *event && !is_forestalled,
-                    BudgetDoes::Park => outcome.event.is_none() || !row.exempt,
+                    BudgetDoes::Park if outcome.event.is_some() => !row.exempt && is_asked,
+                    BudgetDoes::Park => !is_forestalled,
                 };
                 // What a setting may switch off bounds nothing.
                 if here && shuts && counts && outcome.when.is_none() && budget.enforcement.is_none() {

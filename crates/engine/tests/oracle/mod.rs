@@ -3,7 +3,10 @@
 //! They are the second opinion: nothing here is read from `workflows/*.toml` or from the engine.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::LazyLock,
+};
 
 /// The table of one workflow.
 pub(crate) struct Oracle {
@@ -17,6 +20,12 @@ pub(crate) struct Oracle {
     pub(crate) ticks: &'static [(&'static str, &'static str, &'static str)],
     /// The event that ends a run in its final phase, where entering it does not.
     pub(crate) close: Option<&'static str>,
+}
+
+impl std::fmt::Debug for Oracle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 pub(crate) const ALL: [&Oracle; 4] = [&WARP_DRIVE, &CODER, &AUTONOMOUS_LOOP, &FACTORY];
@@ -86,13 +95,14 @@ impl Oracle {
     }
 }
 
-/// Returns every event name of every workflow, and one that no workflow has.
-pub(crate) fn all_events() -> BTreeSet<&'static str> {
+/// Every event name of every workflow, and one that no workflow has.
+pub(crate) static ALL_EVENTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let rows = ALL.into_iter().flat_map(|oracle| oracle.rows.iter().map(|row| row.1));
     let ticks = ALL.into_iter().flat_map(|oracle| oracle.ticks.iter().map(|tick| tick.1));
     let closes = ALL.into_iter().filter_map(|oracle| oracle.close);
-    rows.chain(ticks).chain(closes).chain(["never_heard_of"]).collect()
-}
+    let names: BTreeSet<&str> = rows.chain(ticks).chain(closes).chain(["never_heard_of"]).collect();
+    names.into_iter().collect()
+});
 
 /// The 46 rows of the state reference.
 pub(crate) const WARP_DRIVE: Oracle = Oracle {

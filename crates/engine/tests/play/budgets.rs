@@ -10,7 +10,8 @@ use crate::{
 
 #[test]
 fn cycles_trip_above_their_limit() {
-    assert_snapshot!(play("warp-drive max_coding_cycles=2: @testing, tests_failed, @testing, tests_failed, @testing, tests_failed"), @"
+    assert_snapshot!(play("warp-drive max_coding_cycles=2: @testing, tests_failed, @testing, tests_failed,
+        @testing, tests_failed"), @"
     tests_failed: coding [coding_cycles 1, retry_count 1] e7
     tests_failed: coding [coding_cycles 2, retry_count 2] e10
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 3, retry_count 3] e13
@@ -19,7 +20,8 @@ fn cycles_trip_above_their_limit() {
 
 #[test]
 fn retries_trip_above_their_limit() {
-    assert_snapshot!(play("warp-drive max_retries_per_chunk=1: @testing, tests_failed, @testing, tests_failed"), @"
+    assert_snapshot!(play("warp-drive max_retries_per_chunk=1: @testing, tests_failed, @testing,
+        tests_failed"), @"
     tests_failed: coding [coding_cycles 1, retry_count 1] e7
     tests_failed: budget_exceeded, redirected by retry_exceeded [coding_cycles 2, retry_count 2] e10
     ");
@@ -27,7 +29,8 @@ fn retries_trip_above_their_limit() {
 
 #[test]
 fn merges_and_pushes_that_fail_are_retries_but_no_cycles() {
-    assert_snapshot!(play("warp-drive max_retries_per_chunk=2: @merging, merge_failed, push_failed, merge_failed"), @"
+    assert_snapshot!(play("warp-drive max_retries_per_chunk=2: @merging, merge_failed, push_failed,
+        merge_failed"), @"
     merge_failed: merging [retry_count 1, total_chunks 1] e12
     push_failed: merging [retry_count 2, total_chunks 1] e13
     merge_failed: budget_exceeded, redirected by retry_exceeded [retry_count 3, total_chunks 1] e14
@@ -36,7 +39,8 @@ fn merges_and_pushes_that_fail_are_retries_but_no_cycles() {
 
 #[test]
 fn drift_that_blocks_is_a_cycle_and_a_retry() {
-    assert_snapshot!(play("warp-drive max_coding_cycles=1: @doc_drift_check, drift_blocked, @doc_drift_check, drift_blocked"), @"
+    assert_snapshot!(play("warp-drive max_coding_cycles=1: @doc_drift_check, drift_blocked, @doc_drift_check,
+        drift_blocked"), @"
     drift_blocked: coding [coding_cycles 1, retry_count 1] e9
     drift_blocked: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 2, retry_count 2] e14
     ");
@@ -46,14 +50,19 @@ fn drift_that_blocks_is_a_cycle_and_a_retry() {
 fn two_budgets_at_once_are_both_named() {
     let (run, lines) =
         play_to("warp-drive max_coding_cycles=0 max_retries_per_chunk=0: @testing, +7m, tests_failed");
-    assert_snapshot!(lines, @"tests_failed: budget_exceeded, redirected by retry_exceeded and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7");
+    assert_snapshot!(lines, @"
+    tests_failed: budget_exceeded, redirected by retry_exceeded and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
+    ");
     let budgets = &state_json(workflow("warp-drive"), &run)["budgets"];
-    assert_snapshot!(budgets, @r#"{"phase_started_at":"2026-05-08T16:03:59.401Z","retry_count":1,"coding_cycles":1,"exceeded_reasons":["retry_exceeded","coding_cycles_exceeded"],"exceeded_at":"2026-05-08T16:03:59.401Z","exceeded_from_phase":"testing"}"#);
+    assert_snapshot!(budgets, @r#"
+    {"phase_started_at":"2026-05-08T16:03:59.401Z","retry_count":1,"coding_cycles":1,"exceeded_reasons":["retry_exceeded","coding_cycles_exceeded"],"exceeded_at":"2026-05-08T16:03:59.401Z","exceeded_from_phase":"testing"}
+    "#);
 }
 
 #[test]
 fn cycles_and_retries_start_again_with_the_next_chunk() {
-    assert_snapshot!(play(r#"@chunking, chunks_defined acs=[["AC-01"],["AC-02"]], @testing, tests_failed, @chunk_complete, next_chunk, @testing, tests_failed"#), @r#"
+    assert_snapshot!(play(r#"@chunking, chunks_defined acs=[["AC-01"],["AC-02"]], @testing, tests_failed,
+        @chunk_complete, next_chunk, @testing, tests_failed"#), @r#"
     chunks_defined acs=[["AC-01"],["AC-02"]]: coding e4
     tests_failed: coding [coding_cycles 1, retry_count 1] e7
     next_chunk: coding [total_chunks 1] e13
@@ -119,7 +128,8 @@ fn no_progress_starts_again_with_the_next_chunk() {
 
 #[test]
 fn chunks_trip_above_their_limit_with_the_report() {
-    assert_snapshot!(play("warp-drive max_total_chunks=1: @reporting, report_filed, next_chunk, @reporting, report_filed"), @"
+    assert_snapshot!(play("warp-drive max_total_chunks=1: @reporting, report_filed, next_chunk, @reporting,
+        report_filed"), @"
     report_filed: chunk_complete [total_chunks 1] e9
     next_chunk: coding [total_chunks 1] e10
       no chunk is left: 1 of 1 were taken; `requirement_done` ends the issue
@@ -147,7 +157,8 @@ fn a_phase_that_lasts_too_long_is_advice_by_default() {
 
 #[test]
 fn block_does_not_take_the_event_and_waits_for_a_person() {
-    assert_snapshot!(play("warp-drive phase_timeout_enforcement=block: @coding, +31m, code_complete, budget_continue"), @"
+    assert_snapshot!(play("warp-drive phase_timeout_enforcement=block: @coding, +31m, code_complete,
+        budget_continue"), @"
     code_complete: budget_exceeded, redirected by phase_timeout e5
     budget_continue: coding e6
     ");
@@ -172,8 +183,12 @@ fn a_timeout_beside_an_exceeded_budget_is_named_only_where_it_is_enforced() {
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
       phase_timeout: `testing` has lasted longer than 30 minutes
     ");
-    assert_snapshot!(script("block"), @"tests_failed: budget_exceeded, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7");
-    assert_snapshot!(script("abort"), @"tests_failed, then budget_abort: aborted, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e8");
+    assert_snapshot!(script("block"), @"
+    tests_failed: budget_exceeded, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
+    ");
+    assert_snapshot!(script("abort"), @"
+    tests_failed, then budget_abort: aborted, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e8
+    ");
 }
 
 #[test]
@@ -187,19 +202,22 @@ fn a_phase_that_is_entered_from_itself_keeps_its_clock() {
 
 #[test]
 fn going_on_renews_only_what_tripped() {
-    assert_snapshot!(play("warp-drive max_coding_cycles=1: @testing, tests_failed, @testing, tests_failed, budget_continue, @testing, tests_failed"), @"
+    assert_snapshot!(play("warp-drive max_coding_cycles=1: @testing, tests_failed, @testing, tests_failed,
+        budget_continue, @testing, tests_failed"), @"
     tests_failed: coding [coding_cycles 1, retry_count 1] e7
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 2, retry_count 2] e10
     budget_continue: coding [retry_count 2] e11
     tests_failed: coding [coding_cycles 1, retry_count 3] e14
     ");
-    assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, +481m, tests_failed, budget_continue, @testing, tests_passed"), @"
+    assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, +481m, tests_failed, budget_continue,
+        @testing, tests_passed"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded and session_timeout [coding_cycles 1, retry_count 1] e7
       phase_timeout: `testing` has lasted longer than 30 minutes
     budget_continue: coding [retry_count 1] e8
     tests_passed: committing [retry_count 1] e11
     ");
-    assert_snapshot!(play("warp-drive max_no_progress=1: @testing, tests_failed failure=x tree=t, budget_continue, code_complete"), @"
+    assert_snapshot!(play("warp-drive max_no_progress=1: @testing, tests_failed failure=x tree=t,
+        budget_continue, code_complete"), @"
     tests_failed failure=x tree=t: budget_exceeded, redirected by no_progress [coding_cycles 1, retry_count 1] e7
     budget_continue: coding [coding_cycles 1, retry_count 1] e8
     code_complete: updating_docs [coding_cycles 1, retry_count 1] e9
@@ -253,7 +271,8 @@ fn aborting_budget_answers_and_cleaning_up_are_never_redirected() {
 
 #[test]
 fn a_restart_sets_every_budget_back() {
-    assert_snapshot!(play("@testing, tests_failed failure=x tree=t, @chunk_complete, @aborted, +481m, restart, start, prerequisites_ok"), @"
+    assert_snapshot!(play("@testing, tests_failed failure=x tree=t, @chunk_complete, @aborted, +481m,
+        restart, start, prerequisites_ok"), @"
     tests_failed failure=x tree=t: coding [coding_cycles 1, retry_count 1] e7
     restart: idle e14
     start: prerequisites e15
@@ -263,7 +282,8 @@ fn a_restart_sets_every_budget_back() {
 
 #[test]
 fn a_limit_of_zero_means_not_even_once() {
-    assert_snapshot!(play("warp-drive max_no_progress=0: @testing, tests_failed, @testing, tests_failed failure=x tree=t"), @"
+    assert_snapshot!(play("warp-drive max_no_progress=0: @testing, tests_failed, @testing,
+        tests_failed failure=x tree=t"), @"
     tests_failed: coding [coding_cycles 1, retry_count 1] e7
     tests_failed failure=x tree=t: budget_exceeded, redirected by no_progress [coding_cycles 2, retry_count 2] e10
     ");

@@ -97,7 +97,8 @@ fn another_issue_starts_with_a_clean_sheet() {
 
 #[test]
 fn data_of_the_wrong_kind_is_refused_and_nothing_moves() {
-    assert_snapshot!(play("@discovering, work_selected requirement=[], work_selected branch=7, @testing, tests_failed failure=7"), @"
+    assert_snapshot!(play("@discovering, work_selected requirement=[], work_selected branch=7, @testing,
+        tests_failed failure=7"), @"
     work_selected requirement=[]: refused: `requirement` must be a text of at most 2000 bytes
     work_selected branch=7: refused: `branch` must be a text of at most 2000 bytes
     tests_failed failure=7: refused: `failure` must be the text of the failure

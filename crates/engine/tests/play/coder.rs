@@ -25,7 +25,8 @@ fn a_used_up_budget_leads_to_its_review_by_itself() {
 
 #[test]
 fn what_ends_the_turn_uses_it_up_too_and_the_review_comes_on_the_return() {
-    assert_snapshot!(play("coder planning_iterations=2: @PLANNING, turn_finished, submit_plan, changes, continue"), @"
+    assert_snapshot!(play("coder planning_iterations=2: @PLANNING, turn_finished, submit_plan, changes,
+        continue"), @"
     turn_finished: PLANNING [planning_iterations 1]
     submit_plan: PLAN_REVIEW [planning_iterations 2] e4
     changes, then budget_exceeded: BUDGET_REVIEW [planning_iterations 2] e6
@@ -46,7 +47,8 @@ fn what_ends_the_turn_uses_it_up_too_and_the_review_comes_on_the_return() {
 
 #[test]
 fn continue_and_pivot_set_the_counter_of_the_origin_back_and_no_other() {
-    assert_snapshot!(play("coder coding_iterations=2: @PLANNING, turn_finished, @CODING, turn_finished, turn_finished, continue, turn_finished, turn_finished, pivot"), @"
+    assert_snapshot!(play("coder coding_iterations=2: @PLANNING, turn_finished, @CODING, turn_finished,
+        turn_finished, continue, turn_finished, turn_finished, pivot"), @"
     turn_finished: PLANNING [planning_iterations 1]
     turn_finished: CODING [coding_iterations 1, planning_iterations 2]
     turn_finished, then budget_exceeded: BUDGET_REVIEW [coding_iterations 2, planning_iterations 2] e8
@@ -81,7 +83,8 @@ fn abandon_ends_in_error_and_then_in_done() {
 
 #[test]
 fn a_reviewer_who_never_says_no_is_cut_off() {
-    assert_snapshot!(play("coder coding_iterations=1 max_budget_answers=2: @CODING, turn_finished, continue, turn_finished, pivot, turn_finished"), @"
+    assert_snapshot!(play("coder coding_iterations=1 max_budget_answers=2: @CODING, turn_finished, continue,
+        turn_finished, pivot, turn_finished"), @"
     turn_finished, then budget_exceeded: BUDGET_REVIEW [coding_iterations 1, planning_iterations 1] e6
       coding_iterations_exhausted: `budget_exceeded` follows in `CODING`
     continue: CODING [budget_answers 1, planning_iterations 1] e7
@@ -96,7 +99,8 @@ fn a_reviewer_who_never_says_no_is_cut_off() {
 
 #[test]
 fn a_status_that_comes_along_must_be_the_one_of_the_event() {
-    assert_snapshot!(play("coder: @PLAN_REVIEW, approve status=REJECTED, approve status=7, approve status=APPROVED"), @r#"
+    assert_snapshot!(play("coder: @PLAN_REVIEW, approve status=REJECTED, approve status=7,
+        approve status=APPROVED"), @r#"
     approve status=REJECTED: refused: `status` is "REJECTED", but `approve` stands for "APPROVED"
     approve status=7: refused: `status` is 7, but `approve` stands for "APPROVED"
     approve status=APPROVED: CODING [planning_iterations 1] e4
@@ -113,7 +117,8 @@ fn a_status_that_comes_along_must_be_the_one_of_the_event() {
 
 #[test]
 fn fixing_knows_why_it_was_entered() {
-    assert_snapshot!(play("coder: @TESTING, tests_fail, fix_done, @CODE_REVIEW, changes, @AWAIT_MERGE, merge_conflicts"), @"
+    assert_snapshot!(play("coder: @TESTING, tests_fail, fix_done, @CODE_REVIEW, changes, @AWAIT_MERGE,
+        merge_conflicts"), @"
     tests_fail: FIXING (test_failure) [coding_iterations 1, planning_iterations 1] e6
     fix_done: TESTING [coding_iterations 1, fixing_iterations 1, planning_iterations 1] e7
     changes: FIXING (review_changes) [coding_iterations 1, fixing_iterations 1, planning_iterations 1] e9

@@ -6,7 +6,8 @@ use crate::script::play;
 
 #[test]
 fn checks_that_keep_failing_go_to_a_person() {
-    assert_snapshot!(play("factory max_ci_fixes=1: @awaiting_ci, ci_failed, pushed, ci_failed, answered, pushed, ci_failed"), @"
+    assert_snapshot!(play("factory max_ci_fixes=1: @awaiting_ci, ci_failed, pushed, ci_failed, answered,
+        pushed, ci_failed"), @"
     ci_failed: in_progress [ci_fixes 1] e3
     pushed: awaiting_ci [ci_fixes 1] e4
     ci_failed: needs_human, redirected by ci_exhausted [ci_fixes 2] e5
@@ -18,7 +19,8 @@ fn checks_that_keep_failing_go_to_a_person() {
 
 #[test]
 fn checks_that_pass_set_their_counter_back_and_a_push_that_of_infrastructure() {
-    assert_snapshot!(play("factory max_infra_retries=1: @awaiting_ci, ci_infra_failed, ci_failed, pushed, ci_passed, changes_requested, pushed, ci_infra_failed, ci_infra_failed"), @"
+    assert_snapshot!(play("factory max_infra_retries=1: @awaiting_ci, ci_infra_failed, ci_failed, pushed,
+        ci_passed, changes_requested, pushed, ci_infra_failed, ci_infra_failed"), @"
     ci_infra_failed: awaiting_ci [infra_retries 1] e3
     ci_failed: in_progress [ci_fixes 1, infra_retries 1] e4
     pushed: awaiting_ci [ci_fixes 1] e5
@@ -32,15 +34,17 @@ fn checks_that_pass_set_their_counter_back_and_a_push_that_of_infrastructure() {
 
 #[test]
 fn reviews_merges_and_dependencies_run_out_too() {
-    assert_snapshot!(play("factory max_review_rounds=1: @awaiting_review, changes_requested, @awaiting_review, changes_requested"), @"
+    assert_snapshot!(play("factory max_review_rounds=1: @awaiting_review, changes_requested,
+        @awaiting_review, changes_requested"), @"
     changes_requested: in_progress [review_rounds 1] e4
     changes_requested: needs_human, redirected by review_exhausted [review_rounds 2] e7
     ");
-    assert_snapshot!(play("factory max_merge_attempts=1: @awaiting_review, merge_conflicted, @awaiting_review, merge_conflicted"), @"
+    assert_snapshot!(play("factory max_merge_attempts=1: @awaiting_review, merge_conflicted,
+        @awaiting_review, merge_conflicted"), @"
     merge_conflicted: in_progress [merge_attempts 1] e4
     merge_conflicted: needs_human, redirected by merge_blocked [merge_attempts 2] e7
     ");
-    let blocked = vec!["dependency_unmet, dependencies_closed"; 11].join(", ");
+    let blocked = ["dependency_unmet, dependencies_closed"; 11].join(", ");
     let lines = play(&format!("factory: {blocked}"));
     assert_snapshot!(lines.lines().skip(19).collect::<Vec<_>>().join("\n"), @"
     dependencies_closed: backlog [unblocked 10] e20
@@ -51,7 +55,8 @@ fn reviews_merges_and_dependencies_run_out_too() {
 
 #[test]
 fn an_answer_renews_only_the_budget_that_asked() {
-    assert_snapshot!(play("factory max_ci_fixes=1: @awaiting_ci, ci_failed, pushed, ci_failed, answered, pushed, ci_failed, needs_human, answered, pushed, ci_failed"), @"
+    assert_snapshot!(play("factory max_ci_fixes=1: @awaiting_ci, ci_failed, pushed, ci_failed, answered,
+        pushed, ci_failed, needs_human, answered, pushed, ci_failed"), @"
     ci_failed: in_progress [ci_fixes 1] e3
     pushed: awaiting_ci [ci_fixes 1] e4
     ci_failed: needs_human, redirected by ci_exhausted [ci_fixes 2] e5

@@ -34,8 +34,12 @@ fn a_phase_that_used_up_its_turns_is_left_by_force_and_that_is_on_record() {
     turn_finished, then work_finished: review [global_iteration 2] e7
       max_phase_iterations: `work_finished` follows in `work`
     ");
-    assert_snapshot!(serde_json::to_string(&run.errors).unwrap(), @r#"[{"phase":"work","message":"forced advance out of work: max_phase_iterations reached","iteration":2,"timestamp":"2026-05-08T15:56:59.401Z"}]"#);
-    assert_snapshot!(serde_json::to_string(&run.receipts).unwrap(), @r#"[{"phase":"work","artifact":null,"git_sha":null,"timestamp":"2026-05-08T15:56:59.401Z","forced":true}]"#);
+    assert_snapshot!(serde_json::to_string(&run.errors).unwrap(), @r#"
+    [{"phase":"work","message":"forced advance out of work: max_phase_iterations reached","iteration":2,"timestamp":"2026-05-08T15:56:59.401Z"}]
+    "#);
+    assert_snapshot!(serde_json::to_string(&run.receipts).unwrap(), @r#"
+    [{"phase":"work","artifact":null,"git_sha":null,"timestamp":"2026-05-08T15:56:59.401Z","forced":true}]
+    "#);
     assert_eq!(run.phases_completed.last().map(|phase| phase.as_str()), Some("work"));
 }
 
@@ -97,7 +101,8 @@ fn turns_in_the_phase_start_again_with_the_next_phase_and_turns_in_the_loop_go_o
 
 #[test]
 fn fix_cycles_count_when_fixes_are_reviewed_again_and_run_out() {
-    assert_snapshot!(play("autonomous-loop max_fix_cycles=2: @review, p1_found, fixes_made, p1_found, fixes_made, p1_found"), @"
+    assert_snapshot!(play("autonomous-loop max_fix_cycles=2: @review, p1_found, fixes_made, p1_found,
+        fixes_made, p1_found"), @"
     p1_found: fix e6
     fixes_made: re_review [fix_review_cycles 1] e7
     p1_found: fix [fix_review_cycles 1] e8
@@ -108,7 +113,8 @@ fn fix_cycles_count_when_fixes_are_reviewed_again_and_run_out() {
 
 #[test]
 fn tests_that_fail_when_the_fix_cycles_are_used_up_ask_a_person() {
-    assert_snapshot!(play("autonomous-loop max_fix_cycles=1: @fix, fixes_made, @test, tests_failed, answer continue, tests_failed"), @"
+    assert_snapshot!(play("autonomous-loop max_fix_cycles=1: @fix, fixes_made, @test, tests_failed,
+        answer continue, tests_failed"), @"
     fixes_made: re_review [fix_review_cycles 1] e7
     tests_failed: test, parked on r1.10: max_fix_cycles reached its limit of 1 in `test`. Go on? [fix_review_cycles 1]
     answer continue: test
@@ -118,7 +124,8 @@ fn tests_that_fail_when_the_fix_cycles_are_used_up_ask_a_person() {
 
 #[test]
 fn shipping_ends_the_loop_and_nothing_else_does() {
-    assert_snapshot!(play("autonomous-loop: @test, shipped, tests_passed, tests_failed, turn_finished, shipped, turn_finished"), @"
+    assert_snapshot!(play("autonomous-loop: @test, shipped, tests_passed, tests_failed, turn_finished,
+        shipped, turn_finished"), @"
     shipped: refused: `shipped` is not possible in `test`; possible: tests_passed, tests_failed
     tests_passed: ship e8
     tests_failed: refused: `tests_failed` is not possible in `ship`; possible: shipped
@@ -133,9 +140,15 @@ fn a_phase_leaves_its_receipt_checkpoint_and_artifacts() {
     let (run, _) = play_to(
         r#"autonomous-loop: @plan, +15m, plan_written artifact=docs/plan.md head=d4e5f6 summary=planned failed_approaches=["a"] plan_file=docs/plan.md artifacts={"progress_file":"docs/progress.md"}"#,
     );
-    assert_snapshot!(serde_json::to_string(&run.receipts).unwrap(), @r#"[{"phase":"plan","artifact":"docs/plan.md","git_sha":"d4e5f6","timestamp":"2026-05-08T16:11:59.401Z"}]"#);
-    assert_snapshot!(serde_json::to_string(&run.checkpoints).unwrap(), @r#"[{"phase":"plan","summary":"planned","failed_approaches":["a"],"timestamp":"2026-05-08T16:11:59.401Z"}]"#);
-    assert_snapshot!(serde_json::to_string(&run.artifacts).unwrap(), @r#"{"brainstorm_file":null,"plan_file":"docs/plan.md","acceptance_tests_file":null,"progress_file":"docs/progress.md","pr_url":null,"branch":"feature/issue-42-title"}"#);
+    assert_snapshot!(serde_json::to_string(&run.receipts).unwrap(), @r#"
+    [{"phase":"plan","artifact":"docs/plan.md","git_sha":"d4e5f6","timestamp":"2026-05-08T16:11:59.401Z"}]
+    "#);
+    assert_snapshot!(serde_json::to_string(&run.checkpoints).unwrap(), @r#"
+    [{"phase":"plan","summary":"planned","failed_approaches":["a"],"timestamp":"2026-05-08T16:11:59.401Z"}]
+    "#);
+    assert_snapshot!(serde_json::to_string(&run.artifacts).unwrap(), @r#"
+    {"brainstorm_file":null,"plan_file":"docs/plan.md","acceptance_tests_file":null,"progress_file":"docs/progress.md","pr_url":null,"branch":"feature/issue-42-title"}
+    "#);
     assert_snapshot!(serde_json::to_string(&run.phases_completed).unwrap(), @r#"["brainstorm","plan"]"#);
 }
 
@@ -143,11 +156,9 @@ fn a_phase_leaves_its_receipt_checkpoint_and_artifacts() {
 fn bad_artifacts_are_refused() {
     let long = "x".repeat(2001);
     let many = serde_json::to_string(&vec!["a"; 101]).unwrap();
-    let script = format!(
-        "autonomous-loop: @plan, plan_written artifact=7, plan_written git_sha=[], plan_written artifacts=7, plan_written artifacts={{\"plan_file\":7}}, \
-         plan_written failed_approaches=7, plan_written failed_approaches=[7]"
-    );
-    assert_snapshot!(play(&script), @r#"
+    let script = r#"autonomous-loop: @plan, plan_written artifact=7, plan_written git_sha=[], plan_written artifacts=7,
+        plan_written artifacts={"plan_file":7}, plan_written failed_approaches=7, plan_written failed_approaches=[7]"#;
+    assert_snapshot!(play(script), @r#"
     plan_written artifact=7: refused: `artifact` must be a text of at most 2000 bytes
     plan_written git_sha=[]: refused: `git_sha` must be a text of at most 2000 bytes
     plan_written artifacts=7: refused: `artifacts` must be a table of paths

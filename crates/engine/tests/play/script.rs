@@ -1,6 +1,6 @@
 //! The one place that knows the engine's API: it plays a script and tells what happened.
 //!
-//! A script is a list of steps, parted by a comma and a space, after an optional `WORKFLOW KEY=VALUE...:`
+//! A script is a list of steps, parted by a comma and a space or a new line, after an optional `WORKFLOW KEY=VALUE...:`
 //! (without one it is warp-drive). A step is an event with its data, or one of the words below.
 //!
 //! | step | meaning |
@@ -36,7 +36,7 @@ pub(crate) fn play_to(script: &str) -> (Run, String) {
     let name = words.next().expect("the name of a workflow");
     let values = words.map(|word| word.split_once('=').expect("KEY=VALUE"));
     let mut player = Player::new(workflow(name), values.map(|(key, value)| (key, read(value))));
-    for one in steps.split(", ").map(str::trim).filter(|one| !one.is_empty()) {
+    for one in steps.replace(",\n", ", ").split(", ").map(str::trim).filter(|one| !one.is_empty()) {
         player.play(one);
     }
     (player.run, player.lines.join("\n"))

@@ -15,24 +15,35 @@ fn a_deadline_is_not_passed_before_its_last_moment() {
 
 #[test]
 fn a_deadline_fires_the_event_that_it_names() {
-    assert_snapshot!(play("@awaiting_continue, +11m, deadline"), @"deadline, then continue_no: session_ending [total_chunks 1] e14");
-    assert_snapshot!(play("@aborted, +31m, deadline"), @"deadline, then abort_cleanup_failed: completed, ended (completed)");
+    assert_snapshot!(play("@awaiting_continue, +11m, deadline"), @"
+    deadline, then continue_no: session_ending [total_chunks 1] e14
+    ");
+    assert_snapshot!(play("@aborted, +31m, deadline"), @"
+    deadline, then abort_cleanup_failed: completed, ended (completed)
+    ");
     assert_snapshot!(play("coder: @SETUP, +11m, deadline, +11m, deadline"), @"
     deadline, then workspace_setup_failed: ERROR e3
     deadline, then cleanup_and_restart: DONE, ended (DONE)
     ");
-    assert_snapshot!(play("coder: @TESTING, +31m, deadline"), @"deadline, then tests_fail: FIXING (test_failure) [coding_iterations 1, planning_iterations 1] e7");
+    assert_snapshot!(play("coder: @TESTING, +31m, deadline"), @"
+    deadline, then tests_fail: FIXING (test_failure) [coding_iterations 1, planning_iterations 1] e7
+    ");
 }
 
 #[test]
 fn a_deadline_trips_the_budget_that_it_names() {
-    assert_snapshot!(play("warp-drive phase_timeout_enforcement=block: @planning, +31m, deadline"), @"deadline: budget_exceeded, redirected by phase_timeout e3");
-    assert_snapshot!(play("warp-drive phase_timeout_enforcement=abort: @planning, +31m, deadline"), @"deadline, then budget_abort: aborted, redirected by phase_timeout e4");
+    assert_snapshot!(play("warp-drive phase_timeout_enforcement=block: @planning, +31m, deadline"), @"
+    deadline: budget_exceeded, redirected by phase_timeout e3
+    ");
+    assert_snapshot!(play("warp-drive phase_timeout_enforcement=abort: @planning, +31m, deadline"), @"
+    deadline, then budget_abort: aborted, redirected by phase_timeout e4
+    ");
 }
 
 #[test]
 fn a_deadline_parks_where_no_event_is_named() {
-    assert_snapshot!(play("coder: @PLANNING, +121m, deadline, submit_plan, deadline, answer maybe, answer continue, +120m, deadline, +1m, deadline, answer stop, submit_plan, resume, submit_plan"), @"
+    assert_snapshot!(play("coder: @PLANNING, +121m, deadline, submit_plan, deadline, answer maybe,
+        answer continue, +120m, deadline, +1m, deadline, answer stop, submit_plan, resume, submit_plan"), @"
     deadline: PLANNING, parked on r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting?
     submit_plan: refused: `submit_plan` is refused: the run waits for decision r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting? (continue, stop)
     deadline: refused: `deadline_passed` is refused: the run waits for decision r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting? (continue, stop)
@@ -57,7 +68,8 @@ fn every_phase_with_work_left_has_a_deadline() {
 
 #[test]
 fn nobody_answers_a_budget_decision_so_the_run_parks() {
-    assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline, budget_continue, answer continue, budget_continue"), @"
+    assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline,
+        budget_continue, answer continue, budget_continue"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
     deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
     budget_continue: refused: `budget_continue` is refused: the run waits for decision r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? (continue, stop)
@@ -68,7 +80,8 @@ fn nobody_answers_a_budget_decision_so_the_run_parks() {
 
 #[test]
 fn an_answer_counts_once_and_only_for_its_own_decision() {
-    assert_snapshot!(play("coder: @PLANNING, answer continue, +121m, deadline, answer continue, answer continue"), @"
+    assert_snapshot!(play("coder: @PLANNING, answer continue, +121m, deadline, answer continue,
+        answer continue"), @"
     answer continue: refused: `decision_answered` is refused: decision `r1.0` is not open
     deadline: PLANNING, parked on r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting?
     answer continue: PLANNING
@@ -88,7 +101,8 @@ fn stopping_warp_drive_aborts_it_even_when_it_is_parked() {
     deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
     stop, then abort: aborted [coding_cycles 1, retry_count 1] e10
     ");
-    assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline, answer stop, budget_continue, stop"), @"
+    assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline,
+        answer stop, budget_continue, stop"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
     deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
     answer stop: budget_exceeded, stopped [coding_cycles 1, retry_count 1]
@@ -99,7 +113,8 @@ fn stopping_warp_drive_aborts_it_even_when_it_is_parked() {
 
 #[test]
 fn stopping_another_workflow_leaves_the_phase() {
-    assert_snapshot!(play("coder: @CODING, resume, stop, stop, code_complete, +121m, deadline, resume, code_complete"), @"
+    assert_snapshot!(play("coder: @CODING, resume, stop, stop, code_complete, +121m, deadline, resume,
+        code_complete"), @"
     resume: refused: `resumed` is refused: the run is not stopped
     stop: CODING, stopped [planning_iterations 1]
     stop: refused: `stop_requested` is refused: the run is already stopped
@@ -133,7 +148,8 @@ fn a_run_that_is_over_takes_nothing() {
 
 #[test]
 fn the_outcome_of_a_replaced_attempt_is_refused() {
-    assert_snapshot!(play("@testing, attempt, attempt, tests_passed effect=e6 attempt=2, tests_passed effect=e5 attempt=3, tests_passed effect=e6 attempt=3, committed effect=e6 attempt=3"), @"
+    assert_snapshot!(play("@testing, attempt, attempt, tests_passed effect=e6 attempt=2,
+        tests_passed effect=e5 attempt=3, tests_passed effect=e6 attempt=3, committed effect=e6 attempt=3"), @"
     attempt: testing e6#2
     attempt: testing e6#3
     tests_passed effect=e6 attempt=2: refused: outcome of attempt 2 of `e6` is refused: `e6` is at attempt 3
@@ -145,12 +161,14 @@ fn the_outcome_of_a_replaced_attempt_is_refused() {
 
 #[test]
 fn the_turn_or_the_end_of_a_replaced_attempt_is_refused_too() {
-    assert_snapshot!(play("coder: @PLANNING, attempt, turn_finished effect=e2 attempt=1, turn_finished effect=e2 attempt=2"), @"
+    assert_snapshot!(play("coder: @PLANNING, attempt, turn_finished effect=e2 attempt=1,
+        turn_finished effect=e2 attempt=2"), @"
     attempt: PLANNING e2#2
     turn_finished effect=e2 attempt=1: refused: outcome of attempt 1 of `e2` is refused: `e2` is at attempt 2
     turn_finished effect=e2 attempt=2: PLANNING [planning_iterations 1]
     ");
-    assert_snapshot!(play("autonomous-loop: @ship, attempt, shipped effect=e8 attempt=1, shipped effect=e8 attempt=2"), @"
+    assert_snapshot!(play("autonomous-loop: @ship, attempt, shipped effect=e8 attempt=1,
+        shipped effect=e8 attempt=2"), @"
     attempt: ship e8#2
     shipped effect=e8 attempt=1: refused: outcome of attempt 1 of `e8` is refused: `e8` is at attempt 2
     shipped effect=e8 attempt=2: ship, ended (shipped)
@@ -159,7 +177,8 @@ fn the_turn_or_the_end_of_a_replaced_attempt_is_refused_too() {
 
 #[test]
 fn an_outcome_must_name_its_attempt_as_a_whole() {
-    assert_snapshot!(play("@testing, tests_passed effect=e6, tests_passed effect=6 attempt=1, tests_passed effect=e6 attempt=-1"), @"
+    assert_snapshot!(play("@testing, tests_passed effect=e6, tests_passed effect=6 attempt=1,
+        tests_passed effect=e6 attempt=-1"), @"
     tests_passed effect=e6: refused: `attempt` must be the attempt's number, from 1
     tests_passed effect=6 attempt=1: refused: `effect` must be an effect's id
     tests_passed effect=e6 attempt=-1: refused: `attempt` must be the attempt's number, from 1

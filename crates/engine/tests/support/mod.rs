@@ -60,7 +60,7 @@ pub(crate) fn clear(event: &str, at: Time) -> Ask {
     let mut ask = Ask::new(Event::Named(EventName::new(event)), at);
     ask.observations = Observations {
         diff: (event == "code_complete").then(|| Seen::Value(code_diff())),
-        boxes: (event == "docs_updated").then(|| Seen::Value(ticked(1600))),
+        boxes: (event == "docs_updated").then(|| Seen::Value(ticked(8))),
         ..Observations::default()
     };
     ask
@@ -72,4 +72,23 @@ pub(crate) fn code_diff() -> Diff {
 
 pub(crate) fn ticked(count: usize) -> Boxes {
     Boxes { items: vec![(true, "a criterion".to_owned()); count] }
+}
+
+/// A number that is used up bit by bit, as if by dice.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        let rolled = self.0 % sides;
+        self.0 /= sides;
+        rolled
+    }
+
+    pub(crate) fn one_in(&mut self, sides: u64) -> bool {
+        self.roll(sides) == sides - 1
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.roll(of.len() as u64)).expect("an index")]
+    }
 }

@@ -1,10 +1,6 @@
 //! Beginning, adopting and resetting runs.
 
-use std::{
-    fs::File,
-    io::{self, Read as _},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use adapters::{git::Git, machine, process};
 use engine::{Advice, Beginning, Event, Step, Workflow, begin, view, workflow::Subject};
@@ -16,9 +12,12 @@ use super::{
     lock::Lock,
     show::{digest_of, view_digest},
 };
-use crate::config::{self, Config};
+use crate::{
+    config::{self, Config},
+    text,
+};
 
-/// The largest state file that is adopted, in bytes.
+/// The largest file that a run is begun from, in bytes.
 const LARGEST: u64 = 8 * 1024 * 1024;
 /// How long the forge's command line may take to say who the user is.
 const WHO_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
@@ -70,15 +69,7 @@ impl Workspace {
     pub fn adopt(&mut self, file: &Path, request: Request) -> Result<Answer, BeginError> {
         let failed = |source| BeginError::ReadState { file: file.to_owned(), source };
         let path = file.canonicalize().map_err(failed)?;
-        let mut text = String::new();
-        let mut source = File::open(&path).map_err(failed)?;
-        if !source.metadata().map_err(failed)?.is_file() {
-            return Err(failed(io::Error::other("it is not a file")));
-        }
-        let size = (&mut source).take(LARGEST + 1).read_to_string(&mut text).map_err(failed)?;
-        if size as u64 > LARGEST {
-            return Err(failed(io::Error::other(format!("it has more than {LARGEST} bytes"))));
-        }
+        let text = text::read(&path, LARGEST).map_err(failed)?;
         let (beginning, mut advice) = self.prepare(&request)?;
         let (workflow, adopted) = view::adopt(&text, beginning)
             .map_err(|source| BeginError::Adopt { file: file.to_owned(), source })?;
@@ -201,7 +192,7 @@ impl Workspace {
         advice: &mut Vec<Advice>,
     ) -> Option<(String, String)> {
         let committed = git.file_in(target, "warp.toml")?;
-        let here = std::fs::read_to_string(self.place.root.join("warp.toml")).ok();
+        let here = text::read(&self.place.root.join("warp.toml"), LARGEST).ok();
         if here.as_ref() != Some(&committed) {
             advice.push(Advice(format!(
                 "warp.toml differs from the one in `{target}`; the run goes by `{target}`"

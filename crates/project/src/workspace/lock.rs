@@ -25,7 +25,8 @@ impl Lock {
     pub(super) fn take(directory: &Path) -> Result<Self, Error> {
         let path = directory.join("lock");
         let failed = |source| Error::Write { path: path.clone(), source };
-        let open = || File::options().create(true).truncate(false).write(true).open(&path);
+        // Opened for reading too: a pipe that somebody put there would else never open.
+        let open = || File::options().create(true).truncate(false).read(true).write(true).open(&path);
         let file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(directory).map_err(failed)?;

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use adapters::machine;
 use engine::{
     Advice, Workflow, digest,
     view::{Head, state_file},
@@ -77,7 +78,13 @@ impl Workspace {
     /// Takes the head away before an event is recorded, so that a crash leaves none rather than an old one.
     pub(super) fn hide_head(&self) -> Result<(), Error> {
         let path = self.place.head_file();
-        atomic::remove(&path).map_err(|source| Error::Write { path, source })
+        match atomic::remove(&path) {
+            // Whatever it is, it is no head, and it is not ours to delete.
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                self.set_aside(&path, &machine::now().millis().to_string()).map(|_| ())
+            }
+            removed => removed.map_err(|source| Error::Write { path, source }),
+        }
     }
 
     /// Moves a file out of the workspace, into the place for files set aside.

@@ -1,6 +1,6 @@
 //! Finding workflows: those built in, and those of the project, which add or replace.
 
-use std::{fs, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 use adapters::git::Git;
 use engine::{
@@ -9,7 +9,7 @@ use engine::{
 };
 
 use super::BeginError;
-use crate::Place;
+use crate::{Place, text};
 
 const DIRECTORY: &str = ".warp/workflows";
 
@@ -63,11 +63,9 @@ fn project_workflow(place: &Place, name: &str) -> Option<(String, Text)> {
         }
     }
     let file = place.root.join(&path);
-    let size = fs::metadata(&file).ok()?.len();
-    if size > LARGEST as u64 {
-        let source = WorkflowError::TooLarge { size: usize::try_from(size).unwrap_or(usize::MAX) };
-        return Some((path.clone(), Err(BeginError::Workflow { place: path, source })));
-    }
-    let text = fs::read_to_string(&file).map_err(|source| BeginError::ReadState { file, source });
+    let text = match text::read(&file, LARGEST as u64) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        read => read.map_err(|source| BeginError::ReadState { file, source }),
+    };
     Some((path, text))
 }
