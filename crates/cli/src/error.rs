@@ -22,7 +22,7 @@ impl CommandError {
     }
 
     /// Says the error and all that caused it in one line.
-    fn of(exit: Exit, error: &dyn StdError) -> Self {
+    pub(crate) fn of(exit: Exit, error: &dyn StdError) -> Self {
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {

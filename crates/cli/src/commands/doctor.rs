@@ -14,6 +14,8 @@ use crate::{error::CommandError, exit::Exit, output};
 
 /// How long a program may take to say that it is there.
 const LIMIT: Duration = Duration::from_secs(10);
+/// The largest file of an agent's settings that is looked into, in bytes.
+const LARGEST: u64 = 1024 * 1024;
 
 /// Check what warp needs, and the whole journal
 #[derive(Debug, clap::Args)]
@@ -132,8 +134,11 @@ fn agents(place: &Place) -> Vec<Check> {
 fn hooks(place: &Place) -> Check {
     let files = [".claude/settings.json", ".claude/settings.local.json"];
     let has_hooks = |file: &&&str| {
-        let text = fs::read_to_string(place.root.join(file)).unwrap_or_default();
-        serde_json::from_str::<serde_json::Value>(&text)
+        let path = place.root.join(file);
+        // A pipe would never answer. A file that is too large is reported with the configuration.
+        let is_readable = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= LARGEST);
+        let text = is_readable.then(|| fs::read_to_string(&path).ok()).flatten();
+        serde_json::from_str::<serde_json::Value>(&text.unwrap_or_default())
             .is_ok_and(|settings| settings["hooks"].to_string().contains("warp"))
     };
     match files.iter().find(has_hooks) {
@@ -215,7 +220,10 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
             .take(50)
             .map(|fault| Check::failed("journal", fault.to_string(), mend))
             .collect(),
-        Err(error) => vec![Check::failed("journal", error.to_string(), mend)],
+        Err(error) => {
+            let found = CommandError::of(Exit::BadData, &error).to_string();
+            vec![Check::failed("journal", found, mend)]
+        }
     })
 }
 
@@ -223,7 +231,7 @@ fn repair(place: &Place, dirs: &Dirs) -> Result<(), CommandError> {
     let Some(id) = place.project_id()? else { return Ok(()) };
     let report =
         sqlite::repair(dirs.journal(&id), dirs.project(&id).join("set-aside"), machine::now().millis())
-            .map_err(|error| CommandError::new(Exit::OutsideSaidNo, error.to_string()))?;
+            .map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))?;
     output::print(&render_repair(&report))
 }
 
