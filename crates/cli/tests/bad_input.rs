@@ -223,7 +223,7 @@ impl Bad {
             Bad::Dangling => symlink("nowhere", path),
             Bad::Loop => symlink(path.file_name().unwrap(), path),
             Bad::Unreadable => {
-                fs::write(path, "{").and_then(|()| fs::set_permissions(path, Permissions::from_mode(0)))
+                fs::write(path, "{").and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o000)))
             }
         }
         .unwrap();
@@ -530,7 +530,7 @@ fn data_that_is_taken_is_read_again_as_it_was_written() {
     let home = Home::with_run();
     let deep = format!("{}1{}", "[".repeat(63), "]".repeat(63));
     let data =
-        format!(r#"{{"deep":{deep},"odd":"\u0000\ud83d\ude80","big":18446744073709551615,"small":-0.5e-7}}"#);
+        format!(r#"{{"deep":{deep},"text":"\u0000\ud83d\ude80","big":18446744073709551615,"small":-0.5e-7,"odd":90.42225290942383}}"#);
     home.transition("work_selected", &data).is(0, &[]);
     let history = home.history();
     let kept = &history.last().unwrap()["data"];

@@ -243,7 +243,7 @@ impl Run {
                     (false, false, false, false);
             }
             Change::ChunkCompleted { chunk } => {
-                self.metrics.chunks_completed += 1;
+                raise(&mut self.metrics.chunks_completed);
                 push(&mut self.completed_chunks, chunk, ENTRIES_KEPT);
             }
             Change::ChunksCleared => {
@@ -253,19 +253,19 @@ impl Run {
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
             Change::TestsRun { passed } => {
-                self.metrics.tests_run += 1;
+                raise(&mut self.metrics.tests_run);
                 self.tests_passed = passed;
             }
             Change::TestsUndone => self.tests_passed = false,
             Change::Committed { hash } => {
-                self.metrics.commits += 1;
+                raise(&mut self.metrics.commits);
                 (self.committed, self.report_filed) = (true, false);
                 if let Some(hash) = hash {
                     push(&mut self.commit_hashes, hash, ENTRIES_KEPT);
                 }
             }
             Change::ReportFiled => {
-                self.metrics.reports_filed += 1;
+                raise(&mut self.metrics.reports_filed);
                 self.report_filed = true;
             }
             Change::ReportsReset => (self.committed, self.report_filed) = (false, false),
@@ -283,7 +283,7 @@ impl Run {
     /// Counts the record as applied.
     pub(crate) fn close_record(&mut self, at: Time) {
         self.updated_at = at;
-        self.events += 1;
+        raise(&mut self.events);
     }
 
     fn move_to(&mut self, to: PhaseName, event: &EventName, at: Time) {
@@ -309,6 +309,11 @@ impl Run {
             self.edit_counts.retain(|file, _| Some(file) != least.as_ref());
         }
     }
+}
+
+/// Counts one more. Numbers come from records, and a record that nobody made may hold any.
+fn raise(count: &mut u64) {
+    *count = count.saturating_add(1);
 }
 
 /// Adds to a list that keeps only its newest entries.

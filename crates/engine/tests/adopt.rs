@@ -155,6 +155,13 @@ fn the_example_of_the_loop_schema_goes_on_without_its_receipts() {
 }
 
 #[test]
+fn receipts_are_dropped_wherever_they_come_from() {
+    let adopted = adopted(&changed(WARP_DRIVE, json!({"receipts": [{"phase": "plan"}]})));
+    assert_eq!(adopted.notes.len(), 1);
+    assert_eq!(state_json(workflow("warp-drive"), &adopted.step.run).get("receipts"), None);
+}
+
+#[test]
 fn a_loop_of_version_1_is_brought_to_version_2() {
     let adopted = adopted(VERSION_1);
     let run = &adopted.step.run;

@@ -3,7 +3,7 @@
 mod support;
 
 use engine::{
-    Workflow, WorkflowError,
+    Settings, Workflow, WorkflowError,
     workflow::{BUILT_IN, LARGEST, Proof},
 };
 use insta::assert_snapshot;
@@ -331,6 +331,19 @@ fn a_redirect_is_an_origin_to_return_to() {
     ");
 }
 
+/// `here` and `there` send a run back to each other once it has come from either.
+#[test]
+fn a_return_is_an_origin_to_return_to() {
+    let open = r#"{ event = "on", to = "here", by = "person" }, { event = "close", to = "closed" }"#;
+    let here = r#"{ event = "go", to = "there", raises = ["gos"] }, { event = "back", to_origin = true }"#;
+    let there = r#"{ event = "back", to_origin = true }, { event = "close", to = "closed" }"#;
+    let gos = budget("many_gos", "gos", r#"phase = "here", event = "go", redirect = "closed""#);
+    let text = small(&[("open", open), ("here", here), ("there", there), CLOSED], &gos);
+    assert_snapshot!(refused(&text), @"
+    unbounded cycle: open --on--> here --back--> there --back--> here, and nothing on it is counted or needs a person
+    ");
+}
+
 #[test]
 fn what_needs_a_person_is_never_taken_by_the_engine() {
     let open = r#"{ event = "again", to = "open", by = "person", raises = ["tries"] }, { event = "close", to = "closed" }"#;
@@ -607,4 +620,41 @@ fn hostile_names_are_refused() {
     counter name "a b" must be 1 to 60 letters, digits, `_` or `-`
     operation name "git_push\nleave git_commit open" must be 1 to 60 letters, digits, `_` or `-`
     "#);
+}
+
+fn counter_after(text: &str, events: &[&str], counter: &str) -> u64 {
+    let workflow = Workflow::parse(text).expect("this is a workflow");
+    let begun = support::begun(&workflow, Settings::default());
+    let run = events.iter().fold(begun, |run, event| {
+        engine::step(&workflow, &run, &support::clear(event, run.updated_at)).expect(event).run
+    });
+    run.counter(counter)
+}
+
+/// What the proof takes for granted about counters, the step has to keep to.
+#[test]
+fn a_counter_that_is_raised_with_a_renewal_is_not_renewed() {
+    let open = r#"{ event = "on", to = "open", raises = ["ons"] }, { event = "close", to = "closed" }"#;
+    let asked = r#"{ event = "again", to = "open", by = "person", acts = ["renew_budgets"], raises = ["ons"] }, { event = "no", to = "closed" }"#;
+    let ons = budget("many_ons", "ons", r#"phase = "open", redirect = "asked""#);
+    let text = small(&[("open", open), ("asked", asked), CLOSED], &ons);
+    assert_eq!(counter_after(&text, &["on", "on", "again"], "ons"), 3);
+    assert_eq!(
+        counter_after(
+            &text.replace(", raises = [\"ons\"] }, { event = \"no\"", " }, { event = \"no\""),
+            &["on", "on", "again"],
+            "ons"
+        ),
+        0
+    );
+}
+
+#[test]
+fn a_counter_of_a_phase_goes_on_while_the_phase_does() {
+    let rows = r#"{ event = "again", to = "open", raises = ["turns"] }, { event = "on", to = "busy" }"#;
+    let turns = budget("turned", "turns", r#"phase = "open", redirect = "closed""#);
+    let deadline = "phase_counters = [\"turns\"]\n[deadline]\nminutes = 60\noutcome = \"park\"\n";
+    let text = bare(&[("open", rows), ("busy", CLOSE), CLOSED], &format!("{deadline}{turns}"));
+    assert_eq!(counter_after(&text, &["again"], "turns"), 1);
+    assert_eq!(counter_after(&text, &["again", "on"], "turns"), 0);
 }

@@ -6,7 +6,7 @@ mod lock;
 mod show;
 mod workflows;
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
 use engine::{Fold, FoldError, Record, Refused, Run, Workflow, WorkflowError};
 use journal::{AppendError, OpenError, SqliteStore, Store, StoreError, StreamId, StreamView, Version};
@@ -28,12 +28,14 @@ pub struct Workspace {
     pub dirs: Dirs,
     /// None while the project never had a run.
     store: Option<SqliteStore>,
+    /// The workflow that was read last: a run is loaded several times for one event.
+    workflow: Option<Arc<Workflow>>,
 }
 
 /// A run as it stands in the store.
 #[derive(Debug)]
 pub struct Current {
-    pub workflow: Workflow,
+    pub workflow: Arc<Workflow>,
     pub run: Run,
     stream: StreamId,
     version: Version,
@@ -140,7 +142,7 @@ impl Workspace {
             Some(id) => SqliteStore::open_existing(dirs.journal(&id))?,
             None => None,
         };
-        Ok(Self { place, dirs, store })
+        Ok(Self { place, dirs, store, workflow: None })
     }
 
     /// Returns where the store is; none while the project never had a run.
@@ -240,11 +242,7 @@ impl Workspace {
             Some(snapshot) => (snapshot.run, snapshot.shown),
             None => (self.fold(&view.stream, &id)?, Shown::default()),
         };
-        let workflow =
-            match Workflow::built_in(&run.workflow).filter(|known| known.digest == run.workflow_digest) {
-                Some(workflow) => workflow,
-                None => self.pinned_workflow(&view.stream, &id)?,
-            };
+        let workflow = self.workflow_of(&run, &view.stream, &id)?;
         Ok(Current { workflow, run, stream: view.stream, version: view.version, shown })
     }
 
@@ -266,6 +264,20 @@ impl Workspace {
         fold.finish().map(|(run, _)| run).ok_or_else(nothing)
     }
 
+    fn workflow_of(&mut self, run: &Run, stream: &StreamId, id: &str) -> Result<Arc<Workflow>, Error> {
+        let is_pinned = |workflow: &Workflow| workflow.digest == run.workflow_digest;
+        if let Some(workflow) = self.workflow.as_ref().filter(|workflow| is_pinned(workflow)) {
+            return Ok(Arc::clone(workflow));
+        }
+        let workflow = match Workflow::built_in(&run.workflow).filter(is_pinned) {
+            Some(workflow) => workflow,
+            None => self.pinned_workflow(stream, id)?,
+        };
+        let workflow = Arc::new(workflow);
+        self.workflow = Some(Arc::clone(&workflow));
+        Ok(workflow)
+    }
+
     /// Reads the workflow that a run began with from its first event.
     fn pinned_workflow(&mut self, stream: &StreamId, id: &str) -> Result<Workflow, Error> {
         let first = self.store()?.read(stream, 0, 1)?;
@@ -275,7 +287,7 @@ impl Workspace {
             fold.add(&record).map_err(|source| Error::Fold { run: id.to_owned(), source })?;
         }
         let text = fold.finish().map(|(_, text)| text).unwrap_or_default();
-        Workflow::parse(&text).map_err(|source| Error::Pinned { run: id.to_owned(), source })
+        Workflow::parse_proved(&text).map_err(|source| Error::Pinned { run: id.to_owned(), source })
     }
 }
 

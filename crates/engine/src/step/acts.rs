@@ -111,7 +111,7 @@ fn define_chunks(draft: &mut Draft<'_>, ask: &Ask) {
 
 fn take_next_chunk(draft: &mut Draft<'_>, ask: &Ask) {
     let total = draft.run.chunk.acs.len() as u64;
-    let next = draft.run.chunk.index + 1;
+    let next = draft.run.chunk.index.saturating_add(1);
     if next > total {
         draft.advise(format!(
             "no chunk is left: {total} of {total} were taken; `requirement_done` ends the issue"
@@ -158,7 +158,7 @@ fn see_failure(draft: &mut Draft<'_>, ask: &Ask) {
             let signature = failure_signature(text);
             let before = draft.run.last_failure.as_ref();
             let same = before.filter(|last| last.signature == signature && last.tree == *tree);
-            let times = same.map(|last| last.times).unwrap_or(0) + 1;
+            let times = same.map(|last| last.times).unwrap_or(0).saturating_add(1);
             Some(Failure { signature, tree: tree.clone(), times })
         }
         // A failure that nothing is known about is not taken for the same.
@@ -196,7 +196,7 @@ fn renew_budgets(draft: &mut Draft<'_>, row: &Row) {
     let reasons: Vec<String> = reasons.into_iter().filter(is_used_up).collect();
     budgets::renew(draft, workflow, &reasons, &row.raises);
     // A chunk whose report is filed is done; going on means the next one.
-    let next = draft.run.chunk.index + 1;
+    let next = draft.run.chunk.index.saturating_add(1);
     if draft.run.report_filed && next <= draft.run.chunk.acs.len() as u64 {
         let base = draft.run.commit_hashes.last().cloned();
         draft.change(Change::ChunkTaken { index: next, base, checked_before: None });

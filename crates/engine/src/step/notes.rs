@@ -88,7 +88,7 @@ fn stand(workflow: &Workflow, run: &Run, ask: &Ask, standing: Standing) -> Step 
 
 fn count_edit(draft: &mut Draft<'_>, file: String) {
     let limit = draft.run.settings.count("max_edits_per_file");
-    let count = draft.run.edit_counts.get(&file).copied().unwrap_or(0) + 1;
+    let count = draft.run.edit_counts.get(&file).copied().unwrap_or(0).saturating_add(1);
     draft.change(Change::FileEdited { file: file.clone(), count });
     if count > limit {
         let phase = draft.run.phase.clone();

@@ -1,6 +1,9 @@
 //! Beginning, adopting and resetting runs.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use adapters::{git::Git, machine, process};
 use engine::{Advice, Beginning, Event, Step, Workflow, begin, view, workflow::Subject};
@@ -121,8 +124,13 @@ impl Workspace {
         self.clear_leftovers(&workflow)?;
         let stream =
             StreamId::parse(format!("run:{}", step.run.id)).expect("a run id is made of plain characters");
-        let mut current =
-            Current { workflow, run: step.run, stream, version: Version::NONE, shown: Shown::default() };
+        let mut current = Current {
+            workflow: Arc::new(workflow),
+            run: step.run,
+            stream,
+            version: Version::NONE,
+            shown: Shown::default(),
+        };
         current.shown.current = view_digest(&current);
         self.exclude(&current.workflow)?;
         self.hide_head()?;
