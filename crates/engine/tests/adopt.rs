@@ -126,9 +126,10 @@ fn a_phase_that_gives_leave_is_never_landed_in() {
         (run.phase.as_str(), run.effect.as_ref().map(|effect| effect.phase.as_str())),
         ("testing", Some("testing"))
     );
-    assert_snapshot!(adopted.notes.join("\n"), @"
-    `committing` gives leave, so the run stands in `testing`: its last step is done again
-    ");
+    assert_snapshot!(
+        adopted.notes.join("\n"),
+        @"`committing` gives leave, so the run stands in `testing`: its last step is done again"
+    );
 }
 
 #[test]

@@ -139,9 +139,10 @@ fn a_redirect_is_no_way_out_of_a_dead_end() {
         ],
         "[[budget]]\nreason = \"waited\"\ncounter = \"waits\"\nlimit = 1\noutcomes = [{ redirect = \"closed\" }]\n",
     );
-    assert_snapshot!(refused(&text), @"
-    dead end: open --go--> pit, and no final phase can be reached from there
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"dead end: open --go--> pit, and no final phase can be reached from there"
+    );
 }
 
 #[test]
@@ -155,9 +156,10 @@ fn an_unbounded_cycle_is_named_with_the_path_into_it() {
         ],
         "",
     );
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --go--> code --done--> test --fail--> code, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --go--> code --done--> test --fail--> code, and nothing on it is counted or needs a person"
+    );
 }
 
 #[test]
@@ -172,9 +174,10 @@ fn a_counter_without_a_budget_bounds_nothing() {
         ],
         "",
     );
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --again--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --again--> open, and nothing on it is counted or needs a person"
+    );
 }
 
 /// Two loops through `hub`, each of which resets the counter that bounds the other.
@@ -194,9 +197,10 @@ fn two_cycles_that_reset_each_others_counter_bound_nothing() {
         "[[budget]]\nreason = \"many_lefts\"\ncounter = \"lefts\"\nlimit = 3\noutcomes = [{ redirect = \"closed\" }]\n\
          [[budget]]\nreason = \"many_rights\"\ncounter = \"rights\"\nlimit = 3\noutcomes = [{ redirect = \"closed\" }]\n",
     );
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --go--> hub --left--> west --home--> hub, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --go--> hub --left--> west --home--> hub, and nothing on it is counted or needs a person"
+    );
 }
 
 #[test]
@@ -209,9 +213,10 @@ fn a_redirect_back_into_its_own_loop_bounds_nothing() {
         ],
         "[[budget]]\nreason = \"failing\"\ncounter = \"fails\"\nlimit = 3\noutcomes = [{ phase = \"test\", redirect = \"open\" }]\n",
     );
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --done--> test --failing--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --done--> test --failing--> open, and nothing on it is counted or needs a person"
+    );
 }
 
 const TRYING: (&str, &str) =
@@ -222,15 +227,17 @@ fn a_budget_that_a_setting_can_switch_off_bounds_nothing() {
     let budget =
         |more: &str| format!("[[budget]]\nreason = \"tired\"\ncounter = \"tries\"\nlimit = 3\n{more}\n");
     let conditional = budget(r#"outcomes = [{ redirect = "closed", when = "skip_brainstorm" }]"#);
-    assert_snapshot!(refused(&small(&[TRYING, CLOSED], &conditional)), @"
-    unbounded cycle: open --again--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&small(&[TRYING, CLOSED], &conditional)),
+        @"unbounded cycle: open --again--> open, and nothing on it is counted or needs a person"
+    );
     // `warn` is advice, and the cycle goes on.
     let advice =
         budget("enforcement = \"phase_timeout_enforcement\"\noutcomes = [{ redirect = \"closed\" }]");
-    assert_snapshot!(refused(&small(&[TRYING, CLOSED], &advice)), @"
-    unbounded cycle: open --again--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&small(&[TRYING, CLOSED], &advice)),
+        @"unbounded cycle: open --again--> open, and nothing on it is counted or needs a person"
+    );
     let hard = budget(r#"outcomes = [{ redirect = "closed" }]"#);
     Workflow::parse(&small(&[TRYING, CLOSED], &hard)).unwrap();
 }
@@ -250,9 +257,10 @@ fn a_counter_that_starts_again_with_every_phase_bounds_no_cycle_of_phases() {
         ],
         rest,
     );
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --go--> on --back--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --go--> on --back--> open, and nothing on it is counted or needs a person"
+    );
 }
 
 /// `first` is asked before `second`, so where both are used up `out` is never taken.
@@ -263,9 +271,10 @@ fn a_follow_that_another_budget_forestalls_bounds_nothing() {
     let rest = "[[budget]]\nreason = \"first\"\ncounter = \"one\"\nlimit = 1\noutcomes = [{ phase = \"open\", follow = \"round\" }]\n\
          [[budget]]\nreason = \"second\"\ncounter = \"two\"\nlimit = 1\noutcomes = [{ phase = \"open\", follow = \"out\" }]\n";
     let text = small(&[("open", rows), ("back", back), CLOSED], rest);
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --round--> back --home--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --round--> back --home--> open, and nothing on it is counted or needs a person"
+    );
 }
 
 fn budget(reason: &str, counter: &str, outcome: &str) -> String {
@@ -282,9 +291,10 @@ fn what_stands_in_the_way_of_an_ask_does_not_bound_what_a_budget_takes() {
     let first = budget("first", "one", r#"event = "home", park = true"#);
     let second = budget("second", "two", r#"phase = "busy", follow = "home""#);
     let text = small(&[("open", rows), ("busy", busy), CLOSED], &format!("{first}{second}"));
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --on--> busy --home--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --on--> busy --home--> open, and nothing on it is counted or needs a person"
+    );
     let asked = small(
         &[("open", rows), ("busy", &busy.replace("two", "one")), CLOSED],
         &budget("first", "one", "park = true"),
@@ -313,9 +323,10 @@ fn what_a_redirected_event_resets_is_reset() {
     let ons = budget("many_ons", "ons", r#"phase = "open", redirect = "closed""#);
     let overs = budget("many_overs", "overs", r#"event = "over", redirect = "open""#);
     let text = small(&[("open", open), ("busy", busy), CLOSED], &format!("{ons}{overs}"));
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --on--> busy --many_overs--> open, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --on--> busy --many_overs--> open, and nothing on it is counted or needs a person"
+    );
 }
 
 /// `aside` is entered from `open` by a row and from `busy` by a redirect, and returns to either.
@@ -326,9 +337,10 @@ fn a_redirect_is_an_origin_to_return_to() {
     let aside = r#"{ event = "back", to_origin = true }"#;
     let fails = budget("failing", "fails", r#"phase = "busy", event = "fail", redirect = "aside""#);
     let text = small(&[("open", open), ("busy", busy), ("aside", aside), CLOSED], &fails);
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --on--> busy --failing--> aside --back--> busy, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --on--> busy --failing--> aside --back--> busy, and nothing on it is counted or needs a person"
+    );
 }
 
 /// `here` and `there` send a run back to each other once it has come from either.
@@ -339,9 +351,10 @@ fn a_return_is_an_origin_to_return_to() {
     let there = r#"{ event = "back", to_origin = true }, { event = "close", to = "closed" }"#;
     let gos = budget("many_gos", "gos", r#"phase = "here", event = "go", redirect = "closed""#);
     let text = small(&[("open", open), ("here", here), ("there", there), CLOSED], &gos);
-    assert_snapshot!(refused(&text), @"
-    unbounded cycle: open --on--> here --back--> there --back--> here, and nothing on it is counted or needs a person
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"unbounded cycle: open --on--> here --back--> there --back--> here, and nothing on it is counted or needs a person"
+    );
 }
 
 #[test]
@@ -361,18 +374,20 @@ fn a_wait_without_a_deadline_is_named_with_the_path_to_it() {
     let on = "deadline = { minutes = 5, outcome = \"park\" }\n";
     let text = bare(&[("open", r#"{ event = "go", to = "on" }"#), ("on", CLOSE), CLOSED], "");
     let text = text.replacen("activity = \"engine\"\n", &format!("activity = \"engine\"\n{on}"), 1);
-    assert_snapshot!(refused(&text), @"
-    wait without a deadline: open --go--> on; give `on` a `deadline` with `minutes` and an `outcome`
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"wait without a deadline: open --go--> on; give `on` a `deadline` with `minutes` and an `outcome`"
+    );
 }
 
 #[test]
 fn a_final_phase_that_still_has_work_is_a_wait_too() {
     let text = bare(&[("open", CLOSE), CLOSED], "close_event = \"shipped\"\n");
     let text = text.replacen("activity", "deadline = { minutes = 5, outcome = \"park\" }\nactivity", 1);
-    assert_snapshot!(refused(&text), @"
-    wait without a deadline: open --close--> closed; give `closed` a `deadline` with `minutes` and an `outcome`
-    ");
+    assert_snapshot!(
+        refused(&text),
+        @"wait without a deadline: open --close--> closed; give `closed` a `deadline` with `minutes` and an `outcome`"
+    );
 }
 
 #[test]
@@ -385,14 +400,16 @@ fn a_deadline_needs_an_outcome_that_happens() {
             1,
         )
     };
-    assert_snapshot!(refused(&with("nothing", "")), @"
-    the deadline of `open` has the outcome `nothing`, which is no event of that phase, no budget and not `park`
-    ");
+    assert_snapshot!(
+        refused(&with("nothing", "")),
+        @"the deadline of `open` has the outcome `nothing`, which is no event of that phase, no budget and not `park`"
+    );
     // A counter does not rise by waiting.
     let counted = "[[budget]]\nreason = \"tired\"\ncounter = \"tries\"\nlimit = 5\noutcomes = [{ redirect = \"closed\" }]\n";
-    assert_snapshot!(refused(&with("tired", counted)), @"
-    the deadline of `open` trips `tired`, which must measure `phase_minutes` with the same limit and redirect or park there
-    ");
+    assert_snapshot!(
+        refused(&with("tired", counted)),
+        @"the deadline of `open` trips `tired`, which must measure `phase_minutes` with the same limit and redirect or park there"
+    );
     let timed = counted.replace("counter = \"tries\"", "measure = \"phase_minutes\"");
     Workflow::parse(&with("tired", &timed)).unwrap();
 }

@@ -50,13 +50,15 @@ fn drift_that_blocks_is_a_cycle_and_a_retry() {
 fn two_budgets_at_once_are_both_named() {
     let (run, lines) =
         play_to("warp-drive max_coding_cycles=0 max_retries_per_chunk=0: @testing, +7m, tests_failed");
-    assert_snapshot!(lines, @"
-    tests_failed: budget_exceeded, redirected by retry_exceeded and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
-    ");
+    assert_snapshot!(
+        lines,
+        @"tests_failed: budget_exceeded, redirected by retry_exceeded and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7"
+    );
     let budgets = &state_json(workflow("warp-drive"), &run)["budgets"];
-    assert_snapshot!(budgets, @r#"
-    {"phase_started_at":"2026-05-08T16:03:59.401Z","retry_count":1,"coding_cycles":1,"exceeded_reasons":["retry_exceeded","coding_cycles_exceeded"],"exceeded_at":"2026-05-08T16:03:59.401Z","exceeded_from_phase":"testing"}
-    "#);
+    assert_snapshot!(
+        budgets,
+        @r#"{"phase_started_at":"2026-05-08T16:03:59.401Z","retry_count":1,"coding_cycles":1,"exceeded_reasons":["retry_exceeded","coding_cycles_exceeded"],"exceeded_at":"2026-05-08T16:03:59.401Z","exceeded_from_phase":"testing"}"#
+    );
 }
 
 #[test]
@@ -183,12 +185,14 @@ fn a_timeout_beside_an_exceeded_budget_is_named_only_where_it_is_enforced() {
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
       phase_timeout: `testing` has lasted longer than 30 minutes
     ");
-    assert_snapshot!(script("block"), @"
-    tests_failed: budget_exceeded, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
-    ");
-    assert_snapshot!(script("abort"), @"
-    tests_failed, then budget_abort: aborted, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e8
-    ");
+    assert_snapshot!(
+        script("block"),
+        @"tests_failed: budget_exceeded, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7"
+    );
+    assert_snapshot!(
+        script("abort"),
+        @"tests_failed, then budget_abort: aborted, redirected by phase_timeout and coding_cycles_exceeded [coding_cycles 1, retry_count 1] e8"
+    );
 }
 
 #[test]

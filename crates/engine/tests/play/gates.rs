@@ -24,42 +24,48 @@ fn complete(chunk: &str, diff: &str) -> String {
 
 #[test]
 fn a_change_that_has_to_do_with_the_criteria_is_cleared() {
-    assert_snapshot!(complete(LOGIN, "src/login.rs;README.md"), @"
-    code_complete diff=src/login.rs;README.md: updating_docs e5
-    ");
+    assert_snapshot!(
+        complete(LOGIN, "src/login.rs;README.md"),
+        @"code_complete diff=src/login.rs;README.md: updating_docs e5"
+    );
 }
 
 #[test]
 fn an_empty_diff_is_refused() {
-    assert_snapshot!(complete(LOGIN, "nothing"), @"
-    code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed since 0123456789
-    ");
+    assert_snapshot!(
+        complete(LOGIN, "nothing"),
+        @"code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed since 0123456789"
+    );
 }
 
 #[test]
 fn a_diff_of_documentation_or_lock_files_alone_is_refused() {
-    assert_snapshot!(complete(LOGIN, "docs/login.md;web/yarn.lock"), @"
-    code_complete diff=docs/login.md;web/yarn.lock: refused: `code_complete` is refused in `coding` by diff_relevance_check: only documentation or lock files have changed (docs/login.md, web/yarn.lock)
-    ");
+    assert_snapshot!(
+        complete(LOGIN, "docs/login.md;web/yarn.lock"),
+        @"code_complete diff=docs/login.md;web/yarn.lock: refused: `code_complete` is refused in `coding` by diff_relevance_check: only documentation or lock files have changed (docs/login.md, web/yarn.lock)"
+    );
 }
 
 #[test]
 fn documentation_is_enough_where_the_criteria_ask_for_it() {
     assert_snapshot!(complete(README, "README.md"), @"code_complete diff=README.md: updating_docs e5");
-    assert_snapshot!(complete(README, "nothing"), @"
-    code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed
-    ");
+    assert_snapshot!(
+        complete(README, "nothing"),
+        @"code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed"
+    );
 }
 
 #[test]
 fn a_diff_without_a_word_of_the_criteria_is_refused() {
-    assert_snapshot!(complete(LOGIN, "~src/logout.rs"), @"
-    code_complete diff=~src/logout.rs: refused: `code_complete` is refused in `coding` by diff_relevance_check: no changed path or added line has a word of the chunk's criteria (login, page, opens, dashboard); changed: src/logout.rs
-    ");
+    assert_snapshot!(
+        complete(LOGIN, "~src/logout.rs"),
+        @"code_complete diff=~src/logout.rs: refused: `code_complete` is refused in `coding` by diff_relevance_check: no changed path or added line has a word of the chunk's criteria (login, page, opens, dashboard); changed: src/logout.rs"
+    );
     // Without a telling word in the criteria there is nothing to compare.
-    assert_snapshot!(complete(r#"@chunking, chunks_defined acs=[["AC-09"]]"#, "~src/logout.rs"), @"
-    code_complete diff=~src/logout.rs: updating_docs e5
-    ");
+    assert_snapshot!(
+        complete(r#"@chunking, chunks_defined acs=[["AC-09"]]"#, "~src/logout.rs"),
+        @"code_complete diff=~src/logout.rs: updating_docs e5"
+    );
 }
 
 fn probes(run: &Run, event: &str, data: &[&str]) -> Vec<Probe> {
@@ -103,12 +109,14 @@ fn criteria_are_told_apart_by_their_whole_label() {
 
 #[test]
 fn a_diff_that_cannot_be_read_is_refused_and_one_that_cannot_be_is_advice() {
-    assert_snapshot!(complete(LOGIN, "broken"), @"
-    code_complete diff=broken: refused: `code_complete` is refused in `coding` by diff_relevance_check: the diff could not be read: git: exit 128
-    ");
-    assert_snapshot!(complete(LOGIN, "unseen"), @"
-    code_complete diff=unseen: refused: `code_complete` is refused in `coding` by diff_relevance_check: the diff was not looked at
-    ");
+    assert_snapshot!(
+        complete(LOGIN, "broken"),
+        @"code_complete diff=broken: refused: `code_complete` is refused in `coding` by diff_relevance_check: the diff could not be read: git: exit 128"
+    );
+    assert_snapshot!(
+        complete(LOGIN, "unseen"),
+        @"code_complete diff=unseen: refused: `code_complete` is refused in `coding` by diff_relevance_check: the diff was not looked at"
+    );
     assert_snapshot!(play(&format!("{LOGIN}, code_complete diff=absent")), @r#"
     chunks_defined acs=[["AC-01"],["AC-02"]] boxes=0/3 head=0123456789abcdef: coding e4
     code_complete diff=absent: updating_docs e5
@@ -119,51 +127,60 @@ fn a_diff_that_cannot_be_read_is_refused_and_one_that_cannot_be_is_advice() {
 #[test]
 fn too_few_ticked_boxes_are_refused() {
     let tick = |boxes: &str| last(&format!("{LOGIN}, @updating_docs, docs_updated boxes={boxes}"));
-    assert_snapshot!(tick("0/3"), @"
-    docs_updated boxes=0/3: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: 0 of 3 criteria are ticked in the issue; after this chunk it must be 1
-    ");
+    assert_snapshot!(
+        tick("0/3"),
+        @"docs_updated boxes=0/3: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: 0 of 3 criteria are ticked in the issue; after this chunk it must be 1"
+    );
     assert_snapshot!(tick("1/3"), @"docs_updated boxes=1/3: testing e6");
-    assert_snapshot!(tick("0/0"), @"
-    docs_updated boxes=0/0: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: the issue has 0 criteria, but 1 would be ticked after this chunk: were criteria removed?
-    ");
-    assert_snapshot!(tick("broken"), @"
-    docs_updated boxes=broken: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: the issue's criteria could not be read: gh: exit 1
-    ");
-    assert_snapshot!(tick("unseen"), @"
-    docs_updated boxes=unseen: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: the issue's criteria were not looked at
-    ");
+    assert_snapshot!(
+        tick("0/0"),
+        @"docs_updated boxes=0/0: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: the issue has 0 criteria, but 1 would be ticked after this chunk: were criteria removed?"
+    );
+    assert_snapshot!(
+        tick("broken"),
+        @"docs_updated boxes=broken: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: the issue's criteria could not be read: gh: exit 1"
+    );
+    assert_snapshot!(
+        tick("unseen"),
+        @"docs_updated boxes=unseen: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: the issue's criteria were not looked at"
+    );
     assert_snapshot!(tick("absent"), @"  not checked: ac_count_check: the issue has no text");
 }
 
 #[test]
 fn boxes_that_were_ticked_before_the_chunk_do_not_count_for_it() {
     let second = format!("{LOGIN}, @chunk_complete, next_chunk boxes=2/3, @updating_docs");
-    assert_snapshot!(last(&format!("{second}, docs_updated boxes=2/3")), @"
-    docs_updated boxes=2/3: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: 2 of 3 criteria are ticked in the issue; after this chunk it must be 3
-    ");
-    assert_snapshot!(last(&format!("{second}, docs_updated boxes=3/3")), @"
-    docs_updated boxes=3/3: testing [total_chunks 1] e12
-    ");
+    assert_snapshot!(
+        last(&format!("{second}, docs_updated boxes=2/3")),
+        @"docs_updated boxes=2/3: refused: `docs_updated` is refused in `updating_docs` by ac_count_check: 2 of 3 criteria are ticked in the issue; after this chunk it must be 3"
+    );
+    assert_snapshot!(
+        last(&format!("{second}, docs_updated boxes=3/3")),
+        @"docs_updated boxes=3/3: testing [total_chunks 1] e12"
+    );
 }
 
 #[test]
 fn every_configured_command_must_pass() {
     let gates = r#"warp-drive verification_gates={"code_complete":["make-lint","make-types"],"tests_passed":["make-audit"]}: @coding"#;
     let complete = |results: &str| last(&format!("{gates}, code_complete{results}"));
-    assert_snapshot!(complete(" run=make-types:passed run=make-lint:passed"), @"
-    code_complete run=make-types:passed run=make-lint:passed: updating_docs e5
-    ");
-    assert_snapshot!(complete(" run=make-lint:passed"), @"
-    code_complete run=make-lint:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-types` was not run
-    ");
+    assert_snapshot!(
+        complete(" run=make-types:passed run=make-lint:passed"),
+        @"code_complete run=make-types:passed run=make-lint:passed: updating_docs e5"
+    );
+    assert_snapshot!(
+        complete(" run=make-lint:passed"),
+        @"code_complete run=make-lint:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-types` was not run"
+    );
     assert_snapshot!(play(&format!("{gates}, code_complete run=make-lint:failed run=make-types:passed")), @"
     code_complete run=make-lint:failed run=make-types:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-lint` failed (exit 2)
     warning: unused
     ");
     // The built-in check comes first, and each event has its own commands.
-    assert_snapshot!(complete(" diff=nothing"), @"
-    code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed
-    ");
+    assert_snapshot!(
+        complete(" diff=nothing"),
+        @"code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed"
+    );
     assert_snapshot!(play(&format!("{gates}, code_complete run=make-lint:passed run=make-types:passed,
         docs_updated, tests_passed")), @"
     code_complete run=make-lint:passed run=make-types:passed: updating_docs e5

@@ -34,12 +34,14 @@ fn a_phase_that_used_up_its_turns_is_left_by_force_and_that_is_on_record() {
     turn_finished, then work_finished: review [global_iteration 2] e7
       max_phase_iterations: `work_finished` follows in `work`
     ");
-    assert_snapshot!(serde_json::to_string(&run.errors).unwrap(), @r#"
-    [{"phase":"work","message":"forced advance out of work: max_phase_iterations reached","iteration":2,"timestamp":"2026-05-08T15:56:59.401Z"}]
-    "#);
-    assert_snapshot!(serde_json::to_string(&run.receipts).unwrap(), @r#"
-    [{"phase":"work","artifact":null,"git_sha":null,"timestamp":"2026-05-08T15:56:59.401Z","forced":true}]
-    "#);
+    assert_snapshot!(
+        serde_json::to_string(&run.errors).unwrap(),
+        @r#"[{"phase":"work","message":"forced advance out of work: max_phase_iterations reached","iteration":2,"timestamp":"2026-05-08T15:56:59.401Z"}]"#
+    );
+    assert_snapshot!(
+        serde_json::to_string(&run.receipts).unwrap(),
+        @r#"[{"phase":"work","artifact":null,"git_sha":null,"timestamp":"2026-05-08T15:56:59.401Z","forced":true}]"#
+    );
     assert_eq!(run.phases_completed.last().map(|phase| phase.as_str()), Some("work"));
 }
 
@@ -140,15 +142,18 @@ fn a_phase_leaves_its_receipt_checkpoint_and_artifacts() {
     let (run, _) = play_to(
         r#"autonomous-loop: @plan, +15m, plan_written artifact=docs/plan.md head=d4e5f6 summary=planned failed_approaches=["a"] plan_file=docs/plan.md artifacts={"progress_file":"docs/progress.md"}"#,
     );
-    assert_snapshot!(serde_json::to_string(&run.receipts).unwrap(), @r#"
-    [{"phase":"plan","artifact":"docs/plan.md","git_sha":"d4e5f6","timestamp":"2026-05-08T16:11:59.401Z"}]
-    "#);
-    assert_snapshot!(serde_json::to_string(&run.checkpoints).unwrap(), @r#"
-    [{"phase":"plan","summary":"planned","failed_approaches":["a"],"timestamp":"2026-05-08T16:11:59.401Z"}]
-    "#);
-    assert_snapshot!(serde_json::to_string(&run.artifacts).unwrap(), @r#"
-    {"brainstorm_file":null,"plan_file":"docs/plan.md","acceptance_tests_file":null,"progress_file":"docs/progress.md","pr_url":null,"branch":"feature/issue-42-title"}
-    "#);
+    assert_snapshot!(
+        serde_json::to_string(&run.receipts).unwrap(),
+        @r#"[{"phase":"plan","artifact":"docs/plan.md","git_sha":"d4e5f6","timestamp":"2026-05-08T16:11:59.401Z"}]"#
+    );
+    assert_snapshot!(
+        serde_json::to_string(&run.checkpoints).unwrap(),
+        @r#"[{"phase":"plan","summary":"planned","failed_approaches":["a"],"timestamp":"2026-05-08T16:11:59.401Z"}]"#
+    );
+    assert_snapshot!(
+        serde_json::to_string(&run.artifacts).unwrap(),
+        @r#"{"brainstorm_file":null,"plan_file":"docs/plan.md","acceptance_tests_file":null,"progress_file":"docs/progress.md","pr_url":null,"branch":"feature/issue-42-title"}"#
+    );
     assert_snapshot!(serde_json::to_string(&run.phases_completed).unwrap(), @r#"["brainstorm","plan"]"#);
 }
 

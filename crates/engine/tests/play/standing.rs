@@ -15,29 +15,34 @@ fn a_deadline_is_not_passed_before_its_last_moment() {
 
 #[test]
 fn a_deadline_fires_the_event_that_it_names() {
-    assert_snapshot!(play("@awaiting_continue, +11m, deadline"), @"
-    deadline, then continue_no: session_ending [total_chunks 1] e14
-    ");
-    assert_snapshot!(play("@aborted, +31m, deadline"), @"
-    deadline, then abort_cleanup_failed: completed, ended (completed)
-    ");
+    assert_snapshot!(
+        play("@awaiting_continue, +11m, deadline"),
+        @"deadline, then continue_no: session_ending [total_chunks 1] e14"
+    );
+    assert_snapshot!(
+        play("@aborted, +31m, deadline"),
+        @"deadline, then abort_cleanup_failed: completed, ended (completed)"
+    );
     assert_snapshot!(play("coder: @SETUP, +11m, deadline, +11m, deadline"), @"
     deadline, then workspace_setup_failed: ERROR e3
     deadline, then cleanup_and_restart: DONE, ended (DONE)
     ");
-    assert_snapshot!(play("coder: @TESTING, +31m, deadline"), @"
-    deadline, then tests_fail: FIXING (test_failure) [coding_iterations 1, planning_iterations 1] e7
-    ");
+    assert_snapshot!(
+        play("coder: @TESTING, +31m, deadline"),
+        @"deadline, then tests_fail: FIXING (test_failure) [coding_iterations 1, planning_iterations 1] e7"
+    );
 }
 
 #[test]
 fn a_deadline_trips_the_budget_that_it_names() {
-    assert_snapshot!(play("warp-drive phase_timeout_enforcement=block: @planning, +31m, deadline"), @"
-    deadline: budget_exceeded, redirected by phase_timeout e3
-    ");
-    assert_snapshot!(play("warp-drive phase_timeout_enforcement=abort: @planning, +31m, deadline"), @"
-    deadline, then budget_abort: aborted, redirected by phase_timeout e4
-    ");
+    assert_snapshot!(
+        play("warp-drive phase_timeout_enforcement=block: @planning, +31m, deadline"),
+        @"deadline: budget_exceeded, redirected by phase_timeout e3"
+    );
+    assert_snapshot!(
+        play("warp-drive phase_timeout_enforcement=abort: @planning, +31m, deadline"),
+        @"deadline, then budget_abort: aborted, redirected by phase_timeout e4"
+    );
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn factory_agrees_with_its_model() {
 fn agree(name: &str, longest: usize, worth: &[&str]) {
     let seen = RefCell::new(BTreeSet::new());
     let walks = (any::<[u16; 32]>(), vec(any::<u64>(), 1..longest));
-    let result = TestRunner::new(config(700)).run(&walks, |(limits, numbers)| {
+    let result = TestRunner::new(config(500)).run(&walks, |(limits, numbers)| {
         let mut walk = Walk::new(name, input::limits(limits));
         walk.go(&numbers)?;
         seen.borrow_mut().append(&mut walk.seen);
