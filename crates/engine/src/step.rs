@@ -178,11 +178,16 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
             | Act::RenewOrigin => {}
         }
     }
-    let commands = run.settings.verification_gates(name.as_str());
+    let commands = verification_gates(run, row);
     if !commands.is_empty() {
         probes.push(Probe::Commands(commands));
     }
     probes
+}
+
+/// Returns the commands that must pass before a row is taken. What ends a run or cleans up is never held up.
+fn verification_gates(run: &Run, row: &Row) -> Vec<String> {
+    if row.exempt { Vec::new() } else { run.settings.verification_gates(row.event.as_str()) }
 }
 
 fn boxes_of(run: &Run) -> Option<Probe> {
@@ -241,6 +246,11 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     acts::check(row, run, ask)?;
 
     draft.count(row);
+    if let Some(budget) = budgets::parking(&draft, row, event) {
+        // The event is not taken, so it did nothing to the work either.
+        budgets::park(&mut draft, budget);
+        return Ok(draft.finish());
+    }
     acts::perform(&mut draft, row, ask);
     let tripped = budgets::replacing(&draft, row, event);
     match budgets::enforce(&mut draft, tripped) {
@@ -279,11 +289,19 @@ fn check_attempt(run: &Run, ask: &Ask) -> Result<(), Refused> {
 
 /// A review status that comes along must be the one that the event stands for.
 fn check_status(row: &Row, ask: &Ask) -> Result<(), Refused> {
-    match (&row.status, ask.data.get("status")) {
-        (Some(wanted), Some(given)) if given.as_str() != Some(wanted) => {
-            Err(Refused::data("status", format!("is {given}, but `{}` stands for \"{wanted}\"", row.event)))
-        }
-        _ => Ok(()),
+    let (Some(wanted), Some(given)) = (&row.status, ask.data.get("status")) else { return Ok(()) };
+    if given.as_str().map(plain_status) == Some(wanted) {
+        return Ok(());
+    }
+    Err(Refused::data("status", format!("is {given}, but `{}` stands for \"{wanted}\"", row.event)))
+}
+
+/// Reviewers of different tools say the same in different words.
+fn plain_status(status: &str) -> &str {
+    match status {
+        "APPROVE" => "APPROVED",
+        "REQUEST_CHANGES" | "DISCUSS" => "NEEDS_CHANGES",
+        other => other,
     }
 }
 
@@ -305,7 +323,7 @@ fn check_gates(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> 
     if let Some(semantic) = row.gate {
         check(semantic.name(), gate::judge(semantic, run, &ask.observations))?;
     }
-    let wanted = run.settings.verification_gates(row.event.as_str());
+    let wanted = verification_gates(run, row);
     check("verification_gates", gate::judge_commands(&wanted, &ask.observations.commands))?;
     Ok(advice)
 }

@@ -29,6 +29,15 @@ pub(super) fn replacing<'a>(
     tripped(draft, Some(event), &from)
 }
 
+/// Returns the budget that parks the run instead of letting it take `event`, if one does.
+pub(super) fn parking<'a>(draft: &Draft<'a>, row: &Row, event: &EventName) -> Option<&'a Budget> {
+    let warns = |budget: &Budget| {
+        budget.enforcement.as_deref().is_some_and(|setting| draft.run.settings.text(setting) == "warn")
+    };
+    let mut tripped = replacing(draft, row, event).into_iter();
+    tripped.find(|(budget, does)| *does == BudgetDoes::Park && !warns(budget)).map(|(budget, _)| budget)
+}
+
 fn tripped<'a>(
     draft: &Draft<'a>,
     event: Option<&EventName>,
@@ -63,6 +72,7 @@ pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>
     let mut reasons = Vec::new();
     let mut redirect = None;
     let mut aborts = false;
+    let mut forced = Vec::new();
     for (budget, does) in tripped {
         let enforcement =
             budget.enforcement.as_deref().map(|setting| draft.run.settings.text(setting).to_owned());
@@ -79,6 +89,7 @@ pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>
             BudgetDoes::Redirect(to) => {
                 reasons.push(budget.reason.clone());
                 redirect.get_or_insert(to);
+                forced.extend(budget.forced.then_some(&budget.reason));
             }
             BudgetDoes::Park => {
                 park(draft, budget);
@@ -89,9 +100,13 @@ pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>
     }
     let Some(to) = redirect else { return Enforced::Nothing };
     let trip = Trip { reasons: reasons.clone(), at: draft.at, from_phase: draft.run.phase.clone() };
+    let from = draft.run.phase.clone();
     draft.change(Change::BudgetTripped { trip });
     draft.redirected(reasons);
     draft.enter(&to, None);
+    for reason in forced {
+        record_forced(draft, &from, reason);
+    }
     if aborts {
         abort(draft);
     }
@@ -156,7 +171,7 @@ fn record_forced(draft: &mut Draft<'_>, phase: &PhaseName, reason: &str) {
     draft.change(Change::ReceiptAdded { receipt });
 }
 
-fn park(draft: &mut Draft<'_>, budget: &Budget) {
+pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {
     let limit = budget.limit.value(&draft.run.settings);
     let question = format!("{} reached its limit of {limit} in `{}`. Go on?", budget.reason, draft.run.phase);
     draft.park(&budget.reason, question, &["continue", "stop"]);

@@ -78,6 +78,8 @@ impl<'a> Draft<'a> {
     /// Moves the run, starts the new phase's effect, and ends the run in a final phase.
     pub(super) fn enter(&mut self, to: &PhaseName, reason: Option<&str>) {
         let from = self.run.phase.clone();
+        // A detour that leads back leads back to the same work, for the same reason.
+        let keeps_reason = self.workflow.remembers_origin(to) || self.run.origin.as_ref() == Some(to);
         if from != *to {
             for name in &self.workflow.phase_counters {
                 self.set_counter(name, 0);
@@ -89,7 +91,10 @@ impl<'a> Draft<'a> {
         } else if self.run.origin.is_some() {
             self.change(Change::OriginSet { phase: None });
         }
-        let reason = reason.map(str::to_owned);
+        let reason = match reason {
+            None if keeps_reason => self.run.phase_reason.clone(),
+            reason => reason.map(str::to_owned),
+        };
         if self.run.phase_reason != reason {
             self.change(Change::ReasonSet { reason });
         }

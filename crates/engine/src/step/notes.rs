@@ -167,14 +167,13 @@ fn decision_answered(
     if !decision.options.iter().any(|known| known == option) {
         return Err(Refused::data("option", format!("must be one of {}", decision.options.join(", "))));
     }
-    let mut draft = Draft::new(workflow, run, ask);
     if option == "stop" {
-        draft.change(Change::StandingSet { standing: Standing::Stopped });
-    } else {
-        draft.change(Change::StandingSet { standing: Standing::Active });
-        draft.change(Change::PhaseClockSet { at: draft.at });
-        budgets::renew(&mut draft, workflow, std::slice::from_ref(&decision.reason), &[]);
+        return stop(workflow, run, ask);
     }
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::StandingSet { standing: Standing::Active });
+    draft.change(Change::PhaseClockSet { at: draft.at });
+    budgets::renew(&mut draft, workflow, std::slice::from_ref(&decision.reason), &[]);
     Ok(draft.finish())
 }
 

@@ -99,8 +99,8 @@ fn warp_drive(fields: &Map<String, Value>, beginning: Beginning) -> Result<(Work
     run.phase = phase(fields, &workflow, "warp-drive")?;
     let session = table(fields, "session")?;
     if let Some(started) = time(session, "started_at")? {
+        // The session's clock starts with the adoption: the time until then was another tool's.
         run.started_at = started.min(at);
-        run.session_clock = run.started_at;
     }
     if let Some(level) = count(session, "level")? {
         run.level = level;

@@ -14,6 +14,7 @@ use crate::{EventName, PhaseName, Settings, digest, settings::Kind};
 pub const LARGEST: usize = 256 * 1024;
 const MOST_PHASES: usize = 200;
 const MOST_ROWS: usize = 4000;
+const MOST_OUTCOMES: usize = 100;
 
 /// Why a text is no workflow.
 #[derive(Debug, thiserror::Error)]
@@ -196,6 +197,9 @@ impl RawWorkflow {
         }
         if self.phases.iter().map(|phase| phase.on.len()).sum::<usize>() > MOST_ROWS {
             names.fault(format!("there are more than {MOST_ROWS} rows"));
+        }
+        if self.budgets.iter().map(|budget| budget.outcomes.len()).sum::<usize>() > MOST_OUTCOMES {
+            names.fault(format!("there are more than {MOST_OUTCOMES} outcomes of budgets"));
         }
         let budget_reasons: Vec<String> = self.budgets.iter().map(|budget| budget.reason.clone()).collect();
         for counter in &self.phase_counters {

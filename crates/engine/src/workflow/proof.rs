@@ -15,6 +15,10 @@ use std::{
 use super::{Act, Budget, BudgetDoes, DeadlineOutcome, Measure, Phase, Row, Workflow, parse::repeated};
 use crate::{EventName, PhaseName};
 
+/// How many ways there may be from phase to phase. Each row is a way for each phase it may lead to, and each
+/// outcome of a budget one more for each row it stands in the way of; beyond this the proof takes too long.
+const MOST_WAYS: usize = 20_000;
+
 /// Something that makes a workflow unfit to be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -87,6 +91,13 @@ impl Proof {
             return faults;
         }
         let graph = Graph::new(workflow);
+        if graph.edges.len() > MOST_WAYS {
+            let ways = graph.edges.len();
+            let text = format!(
+                "there are {ways} ways from phase to phase, those of budgets included; the most is {MOST_WAYS}"
+            );
+            return vec![Fault::Shape(text)];
+        }
         let reached = graph.paths_from_start();
         for phase in &workflow.phases {
             match reached.get(&phase.name) {
@@ -282,6 +293,9 @@ struct Elimination {
     unbounded: Option<Path>,
 }
 
+/// Edges by the phase that they leave.
+type Ways<'a> = BTreeMap<&'a PhaseName, Vec<usize>>;
+
 struct Graph<'a> {
     workflow: &'a Workflow,
     edges: Vec<Edge<'a>>,
@@ -428,7 +442,7 @@ impl<'a> Graph<'a> {
         // Only the first budget that asks for an event is followed.
         let mut is_forestalled = false;
         for budget in &self.workflow.budgets {
-            let counts = budget.measure == Measure::Counter(counter.to_owned());
+            let counts = matches!(&budget.measure, Measure::Counter(name) if name == counter);
             for outcome in &budget.outcomes {
                 let here = outcome.phase.as_ref().is_none_or(|phase| phase == edge.from)
                     && outcome.event.as_ref().is_none_or(|event| *event == row.event);
@@ -450,9 +464,10 @@ impl<'a> Graph<'a> {
 
     /// Returns those of `edges` that lie on a cycle of `edges`.
     fn cyclic(&self, edges: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let ways = self.ways(edges);
         let phases = self.workflow.phases.iter().map(|phase| &phase.name);
         let reaches: BTreeMap<&PhaseName, BTreeSet<&PhaseName>> =
-            phases.map(|phase| (phase, self.reach(edges, phase))).collect();
+            phases.map(|phase| (phase, self.reach(&ways, phase))).collect();
         edges
             .iter()
             .copied()
@@ -462,18 +477,32 @@ impl<'a> Graph<'a> {
 
     /// Returns the edges that hang together with `edge` in cycles; all of `edges` must lie on cycles.
     fn component(&self, edges: &BTreeSet<usize>, edge: usize) -> BTreeSet<usize> {
-        let phases = self.reach(edges, self.edges[edge].from);
+        let phases = self.reach(&self.ways(edges), self.edges[edge].from);
         edges.iter().copied().filter(|other| phases.contains(self.edges[*other].from)).collect()
     }
 
-    /// Returns the phases that can be reached over `edges`, the start included.
-    fn reach(&self, edges: &BTreeSet<usize>, start: &'a PhaseName) -> BTreeSet<&'a PhaseName> {
+    /// Returns the first of `edges` between each two phases, by the phase that it leaves.
+    fn ways(&self, edges: &BTreeSet<usize>) -> Ways<'a> {
+        let mut seen = BTreeSet::new();
+        let mut ways = Ways::new();
+        for edge in edges {
+            let (from, to) = (self.edges[*edge].from, self.edges[*edge].to);
+            if seen.insert((from, to)) {
+                ways.entry(from).or_default().push(*edge);
+            }
+        }
+        ways
+    }
+
+    /// Returns the phases that can be reached over `ways`, the start included.
+    fn reach(&self, ways: &Ways<'a>, start: &'a PhaseName) -> BTreeSet<&'a PhaseName> {
         let mut reached = BTreeSet::from([start]);
         let mut queue = vec![start];
         while let Some(phase) = queue.pop() {
-            for edge in edges.iter().map(|edge| &self.edges[*edge]).filter(|edge| edge.from == phase) {
-                if reached.insert(edge.to) {
-                    queue.push(edge.to);
+            for edge in ways.get(phase).into_iter().flatten() {
+                let to = self.edges[*edge].to;
+                if reached.insert(to) {
+                    queue.push(to);
                 }
             }
         }
@@ -482,9 +511,14 @@ impl<'a> Graph<'a> {
 
     /// Returns a shortest cycle of a component.
     fn cycle(&self, component: &BTreeSet<usize>) -> Path {
+        let ways = self.ways(component);
+        let mut firsts: Vec<usize> = ways.values().flatten().copied().collect();
+        firsts.sort_unstable();
         let mut shortest: Option<Path> = None;
-        for edge in component.iter().map(|edge| &self.edges[*edge]) {
-            let back = self.way(component, edge.to, edge.from);
+        for edge in firsts.into_iter().map(|edge| &self.edges[edge]) {
+            // Only what is shorter counts, so no more than that is looked for.
+            let most = shortest.as_ref().map_or(usize::MAX, |path| path.steps.len() - 1);
+            let Some(back) = self.way(&ways, edge.to, edge.from, most) else { continue };
             let mut steps = vec![(edge.event.clone(), edge.to.clone())];
             steps.extend(back);
             if shortest.as_ref().is_none_or(|path| steps.len() < path.steps.len()) {
@@ -494,24 +528,31 @@ impl<'a> Graph<'a> {
         shortest.expect("a component has at least one edge")
     }
 
-    fn way(&self, edges: &BTreeSet<usize>, from: &PhaseName, to: &PhaseName) -> Vec<(EventName, PhaseName)> {
-        let mut ways: BTreeMap<&PhaseName, Vec<(EventName, PhaseName)>> =
+    /// Returns a shortest way over `ways` that has fewer than `most` steps.
+    fn way(
+        &self,
+        ways: &Ways<'a>,
+        from: &'a PhaseName,
+        to: &PhaseName,
+        most: usize,
+    ) -> Option<Vec<(EventName, PhaseName)>> {
+        let mut found: BTreeMap<&PhaseName, Vec<(EventName, PhaseName)>> =
             BTreeMap::from([(from, Vec::new())]);
         let mut queue = VecDeque::from([from]);
         while let Some(phase) = queue.pop_front() {
             if phase == to {
                 break;
             }
-            for edge in edges.iter().map(|edge| &self.edges[*edge]).filter(|edge| edge.from == phase) {
-                if !ways.contains_key(edge.to) {
-                    let mut way = ways[phase].clone();
+            for edge in ways.get(phase).into_iter().flatten().map(|edge| &self.edges[*edge]) {
+                if !found.contains_key(edge.to) && found[phase].len() + 1 < most {
+                    let mut way = found[phase].clone();
                     way.push((edge.event.clone(), edge.to.clone()));
-                    ways.insert(edge.to, way);
+                    found.insert(edge.to, way);
                     queue.push_back(edge.to);
                 }
             }
         }
-        ways.remove(to).unwrap_or_default()
+        found.remove(to)
     }
 }
 

@@ -18,7 +18,7 @@ fn a_used_up_budget_leads_to_its_review_by_itself() {
     ");
     assert_snapshot!(play("coder fixing_iterations=2: @FIXING, turn_finished, turn_finished"), @"
     turn_finished: FIXING (test_failure) [coding_iterations 1, fixing_iterations 1, planning_iterations 1]
-    turn_finished, then budget_exceeded: BUDGET_REVIEW [coding_iterations 1, fixing_iterations 2, planning_iterations 1] e9
+    turn_finished, then budget_exceeded: BUDGET_REVIEW (test_failure) [coding_iterations 1, fixing_iterations 2, planning_iterations 1] e9
       fixing_iterations_exhausted: `budget_exceeded` follows in `FIXING`
     ");
 }
@@ -40,7 +40,7 @@ fn what_ends_the_turn_uses_it_up_too_and_the_review_comes_on_the_return() {
     ");
     assert_snapshot!(play("coder fixing_iterations=1: @FIXING, fix_done, tests_fail"), @"
     fix_done: TESTING [coding_iterations 1, fixing_iterations 1, planning_iterations 1] e7
-    tests_fail, then budget_exceeded: BUDGET_REVIEW [coding_iterations 1, fixing_iterations 1, planning_iterations 1] e9
+    tests_fail, then budget_exceeded: BUDGET_REVIEW (test_failure) [coding_iterations 1, fixing_iterations 1, planning_iterations 1] e9
       fixing_iterations_exhausted: `budget_exceeded` follows in `FIXING`
     ");
 }

@@ -110,9 +110,10 @@ fn stopping_warp_drive_aborts_it_even_when_it_is_parked() {
         answer stop, budget_continue, stop"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
     deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
-    answer stop: budget_exceeded, stopped [coding_cycles 1, retry_count 1]
-    budget_continue: refused: `budget_continue` is refused: the run was stopped in `budget_exceeded`
-    stop, then abort: aborted [coding_cycles 1, retry_count 1] e11
+    answer stop, then abort: aborted [coding_cycles 1, retry_count 1] e10
+    budget_continue: refused: `budget_continue` is not possible in `aborted`; possible: abort_resolved, abort_cleanup_failed, restart
+    stop: aborted [coding_cycles 1, retry_count 1]
+      `aborted` is already on its way to the end
     ");
 }
 

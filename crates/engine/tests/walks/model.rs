@@ -315,7 +315,7 @@ impl Model {
         let Standing::Parked(reason) = self.standing else { return Answer::Refused(Why::NotNow) };
         match option {
             _ if !open => return Answer::Refused(Why::NotNow),
-            "stop" => return self.stand(Standing::Stopped),
+            "stop" => return self.stopped(at),
             "continue" => {}
             _ => return Answer::Refused(Why::Data),
         }

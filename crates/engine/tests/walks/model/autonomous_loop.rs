@@ -9,6 +9,7 @@ pub(super) fn take(model: &mut Model, event: &str, to: &'static str, at: i64) ->
         // With its cycles used up the loop goes past the review, and never back from the test by itself.
         ("re_review", "p1_found") if no_fix_left => {
             let answer = model.redirect("compound", vec!["max_fix_cycles"], at);
+            model.forced += 1;
             return settle(model, at).unwrap_or(answer);
         }
         ("test", "tests_failed") if no_fix_left => return model.park("max_fix_cycles"),

@@ -16,8 +16,9 @@ pub(crate) struct Progress {
     pub(crate) chunks_completed: u64,
 }
 
-/// Aborting, answering a budget and cleaning up are never redirected.
-const EXEMPT: [&str; 7] = [
+/// Starting, aborting, answering a budget and cleaning up are never redirected.
+const EXEMPT: [&str; 8] = [
+    "start",
     "abort",
     "budget_continue",
     "budget_abort",
@@ -77,7 +78,7 @@ fn happened(model: &mut Model, named: &Named, at: i64) {
         }
         "abort" | "budget_abort" => model.drive.aborted = true,
         "budget_continue" => go_on(model, at),
-        "restart" => {
+        "restart" | "start" => {
             model.counters.clear();
             model.failure = None;
             model.session_clock = at;
