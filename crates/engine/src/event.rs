@@ -48,6 +48,21 @@ pub enum Event {
 }
 
 impl Event {
+    /// Names that are the engine's own; no workflow may use them.
+    pub(crate) const RESERVED: &'static [&'static str] = &[
+        "init",
+        "adopted",
+        "file_edited",
+        "deadline_passed",
+        "attempt_started",
+        "decision_answered",
+        "stop_requested",
+        "resumed",
+        "reset_requested",
+        "state_file_set_aside",
+        "owner_changed",
+    ];
+
     /// Returns the name under which the event is recorded.
     pub fn name(&self) -> EventName {
         let name = match self {

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use adapters::machine;
 use engine::{
-    Event, EventName, Outcome, Verdict, Workflow,
+    Event, EventName, Outcome, Verdict,
     view::{self, OPERATIONS, Permission},
 };
 use project::{Answer, Dirs, Place, Request, Workspace};
@@ -143,8 +143,7 @@ fn transition(
         None => Map::new(),
         Some(text) => parse_data(text)?,
     };
-    let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
-    let event = parse_event(&current.workflow, event, &data)?;
+    let event = parse_event(event, &data)?;
     ask(&mut workspace, event, data, json)
 }
 
@@ -192,16 +191,14 @@ fn parse_data(text: &str) -> Result<Map<String, Value>, CommandError> {
 }
 
 /// Reads an event's name: one of the workflow's own, or one of those that observers report.
-fn parse_event(workflow: &Workflow, name: &str, data: &Map<String, Value>) -> Result<Event, CommandError> {
+fn parse_event(name: &str, data: &Map<String, Value>) -> Result<Event, CommandError> {
     let text = |field: &str| {
         data.get(field).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
             CommandError::new(Exit::BadData, format!("`{name}` needs `{field}`"))
                 .hint(format!("--data '{{\"{field}\":\"…\"}}'"))
         })
     };
-    let is_own = workflow.events().iter().any(|event| **event == *name);
     match name {
-        _ if is_own => Ok(Event::Named(EventName::new(name))),
         "file_edited" => Ok(Event::FileEdited { file: text("file")? }),
         "deadline_passed" => Ok(Event::DeadlinePassed),
         "attempt_started" => Ok(Event::AttemptStarted { effect: text("effect")? }),

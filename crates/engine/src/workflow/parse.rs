@@ -8,7 +8,7 @@ use super::{
     Act, Activity, Budget, BudgetDoes, BudgetOutcome, Deadline, DeadlineOutcome, Fault, Limit, Measure,
     Phase, Proof, Row, SemanticGate, StateFile, Subject, Target, Tick, Trips, Workflow,
 };
-use crate::{EventName, PhaseName, Settings, digest, settings::Kind};
+use crate::{Event, EventName, PhaseName, Settings, digest, settings::Kind};
 
 /// The largest workflow text that is read, in bytes.
 pub const LARGEST: usize = 256 * 1024;
@@ -410,6 +410,9 @@ impl Names<'_> {
 
     fn event(&mut self, name: &str) -> EventName {
         self.word("event", name);
+        if Event::RESERVED.contains(&name) {
+            self.fault(format!("event `{name}` is the engine's own; give yours another name"));
+        }
         EventName::new(name)
     }
 

@@ -1,15 +1,15 @@
 //! The path of one event: needs, probes, step, journal, views.
 
 use adapters::machine;
-use engine::{Advice, Ask, Event, Observations, Outcome, Probe, Record, Step, needs, step};
+use engine::{
+    Advice, Ask, Event, Observations, Outcome, Probe, Record, Step, digest, needs, step, view::state_file,
+};
 use journal::{NewEvent, Store, Version, View};
 use serde_json::{Map, Value};
 
 use super::{
     Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Workspace, append_outcome,
-    lock::Lock,
-    show::{Found, view_digest},
-    topic,
+    lock::Lock, show::Found, topic,
 };
 use crate::probe;
 
@@ -28,19 +28,20 @@ pub struct Answer {
 impl Workspace {
     /// Offers an event to the run of this workspace.
     pub fn ask(&mut self, event: Event, data: Map<String, Value>) -> Result<Answer, AskError> {
+        let mut gathered: (Vec<Probe>, Observations) = Default::default();
         for _ in 0..TRIES {
+            let lock = Lock::take(&self.place.own)?;
             let current = self.current()?.ok_or(AskError::NoRun)?;
-            // Probes may take minutes, so they are gathered before the lock is taken.
             let probes = needs(&current.workflow, &current.run, &event, &data);
-            let observations = probe::gather(&self.place.root, &probes);
-
-            let _lock = Lock::take(&self.place.own)?;
-            let seen = current.version.clone();
-            let current = self.current()?.ok_or(AskError::NoRun)?;
-            if current.version != seen && needs(&current.workflow, &current.run, &event, &data) != probes {
+            if probes != gathered.0 {
+                // Probes may take minutes, so nobody is kept waiting for them.
+                drop(lock);
+                let observations = probe::gather(&self.place.root, &probes);
+                gathered = (probes, observations);
                 continue;
             }
             let (current, mut advice) = self.settle(current)?;
+            let observations = gathered.1.clone();
             let ask = Ask { event: event.clone(), data: data.clone(), at: machine::now(), observations };
             let step = step(&current.workflow, &current.run, &ask)?;
             if let Some(mut answer) = self.record(current, step)? {
@@ -61,7 +62,7 @@ impl Workspace {
         let _lock = Lock::take(&self.place.own)?;
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
         let (current, advice) = self.settle(current)?;
-        self.show(&current)?;
+        self.show(&current, state_file(&current.workflow, &current.run).as_ref())?;
         Ok(advice)
     }
 
@@ -72,7 +73,7 @@ impl Workspace {
         match self.find_state_file(&current) {
             Found::Ours => Ok((current, Vec::new())),
             Found::Old => {
-                self.show(&current)?;
+                self.show(&current, state_file(&current.workflow, &current.run).as_ref())?;
                 Ok((current, Vec::new()))
             }
             Found::Foreign => {
@@ -99,7 +100,9 @@ impl Workspace {
     /// Records a step and shows it; nothing if others recorded something in between.
     fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
         let mut current = Current { run: step.run, ..before };
-        current.shown = Shown { current: view_digest(&current), before: current.shown.current.take() };
+        let view = state_file(&current.workflow, &current.run);
+        let digest = view.as_ref().map(|view| digest(&view.text));
+        current.shown = Shown { current: digest, before: current.shown.current.take() };
         self.hide_head()?;
         let expected = current.version.clone();
         match self.append(&current, &expected, &step.records)? {
@@ -107,7 +110,7 @@ impl Workspace {
             Append::Moved | Append::MarkTaken => return Ok(None),
         }
         let mut advice = step.advice;
-        advice.extend(self.show_if_possible(&current));
+        advice.extend(self.show_if_possible(&current, view.as_ref()));
         Ok(Some(Answer { current, records: step.records, outcome: step.outcome, advice }))
     }
 

@@ -143,7 +143,8 @@ impl Workspace {
             }
         }
         advice.extend(step.advice);
-        advice.extend(self.show_if_possible(&current));
+        let view = view::state_file(&current.workflow, &current.run);
+        advice.extend(self.show_if_possible(&current, view.as_ref()));
         Ok(Answer { current, records: step.records, outcome: step.outcome, advice })
     }
 

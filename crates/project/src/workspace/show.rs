@@ -8,7 +8,7 @@ use std::{
 use adapters::machine;
 use engine::{
     Advice, Workflow, digest,
-    view::{Head, state_file},
+    view::{Head, StateFileView, state_file},
     workflow::StateFile,
 };
 
@@ -49,12 +49,12 @@ impl Workspace {
     }
 
     /// Writes the views of a run whose last event is recorded.
-    pub(super) fn show(&self, current: &Current) -> Result<(), Error> {
+    pub(super) fn show(&self, current: &Current, view: Option<&StateFileView>) -> Result<(), Error> {
         let head = self.place.head_file();
         let failed = |path: &Path, source| Error::Write { path: path.to_owned(), source };
         if let Some(kind) = current.workflow.state_file {
             let path = self.place.root.join(kind.path());
-            match state_file(&current.workflow, &current.run) {
+            match view {
                 Some(view) => atomic::replace(&path, &view.text).map_err(|source| failed(&path, source))?,
                 None => atomic::remove(&path).map_err(|source| failed(&path, source))?,
             }
@@ -69,8 +69,8 @@ impl Workspace {
 
     /// Writes the views after an event was recorded. If that fails, the event stays recorded: there is no head
     /// then, so gates ask the store, and the next command tries again.
-    pub(super) fn show_if_possible(&self, current: &Current) -> Option<Advice> {
-        let error = self.show(current).err()?;
+    pub(super) fn show_if_possible(&self, current: &Current, view: Option<&StateFileView>) -> Option<Advice> {
+        let error = self.show(current, view).err()?;
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         Some(Advice(format!("the event is recorded, but its views are not: {error}{cause}")))
     }
