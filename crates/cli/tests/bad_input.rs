@@ -477,6 +477,48 @@ fn a_workflow_with_a_fault_is_refused_with_the_line_or_the_path_that_shows_it() 
 }
 
 #[test]
+fn a_workflow_near_the_limits_is_judged_in_time_and_one_beyond_them_is_refused() {
+    let home = Home::new();
+    let path = home.path("own.toml");
+    fs::write(&path, wide_workflow(100, 15, 10)).unwrap();
+    home.warp(["workflow", "check", "./own.toml"]).is(0, &[]);
+    // With nothing that is raised every cycle is unbounded, and the shortest is looked for.
+    fs::write(&path, wide_workflow(199, 15, 4).replace("raises", "resets")).unwrap();
+    home.warp(["workflow", "check", "./own.toml"]).is(65, &["unbounded cycle"]);
+    for (phases, rows, budgets, words) in [
+        (199, 12, 50, "ways from phase to phase"),
+        (50, 1, 101, "more than 100 outcomes of budgets"),
+        (201, 1, 1, "there are 202 phases; the most is 200"),
+        (199, 21, 1, "more than 4000 rows"),
+        (199, 30, 100, "bytes; the most is 262144"),
+    ] {
+        fs::write(&path, wide_workflow(phases, rows, budgets)).unwrap();
+        home.warp(["workflow", "check", "./own.toml"]).is(65, &["own.toml", words]);
+    }
+}
+
+/// A workflow in which everything hangs together with everything.
+fn wide_workflow(phases: usize, rows: usize, budgets: usize) -> String {
+    let mut text = "name = \"own\"\npurpose = \"p\"\ninitial = \"p0\"\nfinal = [\"end\"]\n".to_owned();
+    text.push_str("[deadline]\nminutes = 1\noutcome = \"park\"\n");
+    for budget in 0..budgets {
+        let outcome = "limit = 1\noutcomes = [{ redirect = \"end\" }]";
+        text.push_str(&format!("[[budget]]\nreason = \"r{budget}\"\ncounter = \"c{budget}\"\n{outcome}\n"));
+    }
+    for phase in 0..phases {
+        let head = "purpose = \"p\"\nactivity = \"agent\"";
+        text.push_str(&format!("[[phase]]\nname = \"p{phase}\"\n{head}\non = [\n"));
+        for row in 1..=rows {
+            let (to, counter) = ((phase * row + row) % phases, (phase + row) % budgets);
+            text.push_str(&format!("{{ event = \"e{row}\", to = \"p{to}\", raises = [\"c{counter}\"] }},\n"));
+        }
+        text.push_str("{ event = \"stop\", to = \"end\" }]\n");
+    }
+    text.push_str("[[phase]]\nname = \"end\"\npurpose = \"p\"\nactivity = \"engine\"\n");
+    text
+}
+
+#[test]
 fn data_that_is_not_a_json_object_is_refused_with_its_place() {
     let home = Home::with_run();
     let history = home.history();
@@ -529,12 +571,13 @@ fn data_of_the_wrong_shape_is_refused_by_its_field_and_nothing_changes() {
 fn data_that_is_taken_is_read_again_as_it_was_written() {
     let home = Home::with_run();
     let deep = format!("{}1{}", "[".repeat(63), "]".repeat(63));
-    let data =
-        format!(r#"{{"deep":{deep},"text":"\u0000\ud83d\ude80","big":18446744073709551615,"small":-0.5e-7,"odd":90.42225290942383}}"#);
+    let numbers = r#""big":18446744073709551615,"small":-0.5e-7,"odd":90.42225290942383"#;
+    let data = format!(r#"{{"deep":{deep},"text":"\u0000\ud83d\ude80",{numbers}}}"#);
     home.transition("work_selected", &data).is(0, &[]);
     let history = home.history();
     let kept = &history.last().unwrap()["data"];
     assert_eq!(*kept, serde_json::from_str::<Value>(&data).unwrap());
+    assert_eq!(kept["odd"].to_string(), "90.42225290942383");
 }
 
 #[test]
