@@ -13,7 +13,6 @@ const NAME: &str = "JOURNAL_TEST_NAME";
 
 /// Not a test: what the killed process does. Appends without end and says what was acknowledged.
 #[test]
-#[ignore = "run as a child by the tests of this module"]
 fn appends_until_killed() {
     let Some(path) = std::env::var_os(PATH).map(PathBuf::from) else { return };
     let name = std::env::var(NAME).unwrap();
@@ -31,7 +30,7 @@ fn appends_until_killed() {
 
 fn writer(place: &Place, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "kill::appends_until_killed", "--nocapture"])
+        .args(["--exact", "kill::appends_until_killed", "--nocapture"])
         .env(PATH, place.path())
         .env(NAME, name)
         .stdout(Stdio::piped())
