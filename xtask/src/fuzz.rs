@@ -21,8 +21,8 @@ const MEMORY: u32 = 2048;
 const PATIENCE: u32 = 20;
 /// The longest input that is made up, in bytes. What is longer only takes longer.
 const LONGEST: u32 = 16 * 1024;
-/// How many of the fuzzer's last lines are shown when it finds something.
-const LAST_LINES: usize = 40;
+/// How many lines are shown of what the fuzzer says when it finds something.
+const LINES_SHOWN: usize = 12;
 
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let (seconds, wanted) = match arguments {
@@ -130,7 +130,12 @@ impl Fuzzer {
             "-print_final_stats=1".to_owned(),
         ];
         let mut command = self.command(&["run", target, &corpus, &format!("fuzz/seeds/{target}"), "--"]);
-        command.args(limits).env("TMPDIR", scratch.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .args(limits)
+            .env("TMPDIR", scratch.path())
+            .env("RUST_BACKTRACE", "0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| failed(&shown(&command), error))?;
         let mut report = Report::default();
         for line in child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).split(b'\n')) {
@@ -148,7 +153,8 @@ impl Fuzzer {
 
     /// Says what a target found, and how to see it again.
     fn finding(&self, target: &str, report: &Report) -> String {
-        let mut text: String = report.last_lines.iter().map(|line| format!("{line}\n")).collect();
+        let lines = if report.cause.is_empty() { &report.last_lines } else { &report.cause };
+        let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         text.push_str(&format!("{target:<10} BROKEN: {report}\n"));
         match &report.input {
             Some(input) => {
@@ -176,6 +182,8 @@ struct Report {
     seconds: Option<u64>,
     /// The input that broke the target.
     input: Option<String>,
+    /// The lines that say what went wrong.
+    cause: VecDeque<String>,
     last_lines: VecDeque<String>,
 }
 
@@ -189,8 +197,12 @@ impl Report {
         } else if let Some((_, input)) = line.split_once("Test unit written to ") {
             self.input = Some(relative(input.trim()));
         }
+        let is_cause = line.contains(" panicked at ") || line.contains("ERROR: ");
+        if (is_cause || !self.cause.is_empty()) && self.cause.len() < LINES_SHOWN {
+            self.cause.push_back(line.to_owned());
+        }
         self.last_lines.push_back(line.to_owned());
-        if self.last_lines.len() > LAST_LINES {
+        if self.last_lines.len() > LINES_SHOWN {
             self.last_lines.pop_front();
         }
     }

@@ -1,6 +1,6 @@
 //! The pure core of Warp Drive: workflows as checked data, runs, and what happens to them.
 //!
-//! [`needs`] names the probes that a decision wants, the caller gathers them, [`step`] decides. What it
+//! [`needs`] names the probes that a decision wants, the caller gathers them, [`step()`] decides. What it
 //! decides is a list of [`Change`]s; a run is nothing but those changes folded, so replaying a journal
 //! applies decisions and never makes them again.
 //!
