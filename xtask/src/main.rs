@@ -15,7 +15,7 @@ usage: cargo xtask COMMAND
   test            format, lints, tests, docs, generated files; what CI runs
   generate        write the generated parts of docs/
   fuzz [SECONDS]  fuzz every parser for a while (default: 20 seconds each)
-  bench           measure the hot paths against a bare process and the original scripts
+  bench [ROUNDS]  measure the hot paths against a bare process and the original scripts
 ";
 
 fn main() -> ExitCode {
