@@ -45,8 +45,9 @@ fn files() -> Result<Vec<(PathBuf, String)>> {
 fn workflows() -> Result<String> {
     let mut text =
         format!("{HEADER}\n# Workflows\n\nEach table is the workflow's own data, as the engine runs it.\n");
-    for (name, source) in BUILT_IN {
-        let workflow = Workflow::parse(source).map_err(|error| format!("{name}: {error}"))?;
+    for built_in in BUILT_IN {
+        let name = built_in.name;
+        let workflow = Workflow::parse(built_in.text).map_err(|error| format!("{name}: {error}"))?;
         push(&mut text, format!("\n## {name}\n\n{}.\n\n{}", workflow.purpose, workflow.table()));
         push(
             &mut text,

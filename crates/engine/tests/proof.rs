@@ -63,8 +63,9 @@ fn a_small_workflow_is_accepted_and_its_proof_can_be_read() {
 
 #[test]
 fn the_built_in_workflows_are_proved_to_end() {
-    let proofs =
-        BUILT_IN.iter().map(|(name, _)| format!("{name}\n{}\n\n", Proof::of(support::workflow(name))));
+    let proofs = BUILT_IN
+        .iter()
+        .map(|known| format!("{}\n{}\n\n", known.name, Proof::of(support::workflow(known.name))));
     assert_snapshot!(proofs.collect::<String>(), @"
     warp-drive
     19 phases, 46 transitions; every target exists

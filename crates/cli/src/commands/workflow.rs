@@ -61,9 +61,9 @@ fn list(place: &Place, json: bool) -> Result<(), CommandError> {
     let files = workflow_files(place);
     let replaced = |name: &str| files.iter().any(|(file, _)| file == name);
     let mut rows: Vec<(String, String, String)> = Vec::new();
-    for (name, text) in BUILT_IN.iter().filter(|(name, _)| !replaced(name)) {
-        let purpose = Workflow::parse(text).map(|workflow| workflow.purpose).unwrap_or_default();
-        rows.push(((*name).to_owned(), "built in".to_owned(), purpose));
+    for name in BUILT_IN.iter().map(|built_in| built_in.name).filter(|name| !replaced(name)) {
+        let purpose = Workflow::built_in(name).map(|workflow| workflow.purpose).unwrap_or_default();
+        rows.push((name.to_owned(), "built in".to_owned(), purpose));
     }
     for (name, path) in &files {
         let origin = path.strip_prefix(&place.root).unwrap_or(path).display().to_string();
@@ -123,7 +123,7 @@ fn find(place: &Place, name: &str) -> Result<Workflow, CommandError> {
     Workflow::built_in(name).ok_or_else(|| {
         let known = BUILT_IN
             .iter()
-            .map(|(name, _)| (*name).to_owned())
+            .map(|built_in| built_in.name.to_owned())
             .chain(files.iter().map(|(name, _)| name.clone()));
         let known = known.collect::<Vec<_>>().join(", ");
         CommandError::new(Exit::Usage, format!("there is no workflow `{name}`; there are {known}"))

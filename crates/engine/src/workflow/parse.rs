@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{
-    Act, Activity, Budget, BudgetDoes, BudgetOutcome, Deadline, DeadlineOutcome, Fault, Limit, Measure,
-    Phase, Proof, Row, SemanticGate, StateFile, Subject, Target, Tick, Trips, Workflow,
+    Act, Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, Fault, Limit,
+    Measure, Phase, Proof, Row, SemanticGate, StateFile, Subject, Target, Tick, Trips, Workflow,
 };
 use crate::{Event, EventName, PhaseName, Settings, digest, settings::Kind};
 
@@ -44,9 +44,13 @@ impl Workflow {
         }
         let raw: RawWorkflow = toml::from_str(text)
             .map_err(|error| WorkflowError::Syntax(error.to_string().trim_end().to_owned()))?;
-        let mut faults = Vec::new();
-        let workflow = raw.check(text, &mut faults);
-        if faults.is_empty() { Ok(workflow) } else { Err(WorkflowError::Faults(faults)) }
+        raw.read(text)
+    }
+
+    pub(super) fn read_built_in(built_in: &BuiltIn) -> Self {
+        let proved = "the tests prove every built-in workflow";
+        let raw: RawWorkflow = serde_json::from_str(built_in.compiled).expect(proved);
+        raw.read(built_in.text).expect(proved)
     }
 }
 
@@ -187,6 +191,12 @@ struct RawOutcome {
 }
 
 impl RawWorkflow {
+    fn read(self, text: &str) -> Result<Workflow, WorkflowError> {
+        let mut faults = Vec::new();
+        let workflow = self.check(text, &mut faults);
+        if faults.is_empty() { Ok(workflow) } else { Err(WorkflowError::Faults(faults)) }
+    }
+
     fn check(self, text: &str, faults: &mut Vec<Fault>) -> Workflow {
         let mut names = Names { faults };
         names.word("workflow", &self.name);

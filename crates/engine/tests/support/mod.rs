@@ -14,7 +14,7 @@ pub(crate) const START: i64 = 1_778_255_819_401;
 pub(crate) const MINUTE: i64 = 60_000;
 
 static BUILT_IN: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
-    let names = engine::workflow::BUILT_IN.iter().map(|(name, _)| *name);
+    let names = engine::workflow::BUILT_IN.iter().map(|built_in| built_in.name);
     names.map(|name| (name, Workflow::built_in(name).expect("it is built in"))).collect()
 });
 

@@ -41,7 +41,7 @@ pub fn find_workflow(place: &Place, name: &str) -> Result<Workflow, BeginError> 
         return Ok(workflow);
     }
     Workflow::built_in(name).ok_or_else(|| {
-        let mut known: Vec<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let mut known: Vec<String> = BUILT_IN.iter().map(|built_in| built_in.name.to_owned()).collect();
         known.extend(workflow_files(place).into_iter().map(|(name, _)| name));
         known.dedup();
         BeginError::NoWorkflow { name: name.to_owned(), known }
