@@ -62,6 +62,8 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
             guard = share(path)?;
         }
     }
+    // Whoever finds a log that nobody has written to makes its name durable before writing to it.
+    let has_log = place::has_log(path).map_err(|error| from_io(path, error))?;
     // Taken before the database is read: whatever is noted by then can be seen.
     let acknowledged = guard.acknowledged();
     let connection = match connect(path).and_then(|connection| ready(connection, acknowledged)) {
@@ -77,6 +79,9 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
         }
         Err(error) => return Err(diagnose(path, fault::classify(path, error)).into()),
     };
+    if !has_log {
+        place::sync_directory(place::directory(path)).map_err(|error| from_io(path, error))?;
+    }
     Ok(SqliteStore { path: path.to_path_buf(), has_written: false, connection, guard })
 }
 

@@ -46,6 +46,11 @@ pub(super) enum Found {
     Unfinished,
 }
 
+/// Tells whether the store at `path` has a log with something in it.
+pub(super) fn has_log(path: &Path) -> io::Result<bool> {
+    is_empty(&beside(path, LOG)).map(|is_empty| !is_empty)
+}
+
 /// Looks what is at `path`.
 ///
 /// Not being allowed to look is an error, and not the same as finding nothing.
@@ -55,7 +60,7 @@ pub(super) fn look(path: &Path) -> io::Result<Found> {
     }
     // The log is looked at before the database is looked at again: a store in the making has its first page
     // before it has a log, so a log that was there before an empty database is truly alone.
-    let has_log = !is_empty(&beside(path, LOG))?;
+    let has_log = has_log(path)?;
     if !is_empty(path)? {
         Ok(Found::Store)
     } else if beside(path, REPAIRED).exists() && !path.exists() {
