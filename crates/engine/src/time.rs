@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::fmt::temporal::DateTimePrinter;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A moment, to the millisecond. Written as `2026-05-08T15:56:59.401Z`.
@@ -54,18 +55,19 @@ impl Time {
 
     /// Writes the time to the second, as lists show it.
     pub fn to_seconds(self) -> String {
-        self.write("%Y-%m-%dT%H:%M:%SZ")
+        self.write(0)
     }
 
-    fn write(self, format: &str) -> String {
+    /// Writes the time with so many digits after the second.
+    fn write(self, digits: u8) -> String {
         let timestamp = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        timestamp.strftime(format).to_string()
+        DateTimePrinter::new().precision(Some(digits)).timestamp_to_string(&timestamp)
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.write("%Y-%m-%dT%H:%M:%S.%3fZ"))
+        f.pad(&self.write(3))
     }
 }
 
