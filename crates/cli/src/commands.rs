@@ -47,6 +47,10 @@ enum Command {
 }
 
 impl Arguments {
+    pub(crate) fn transition(root: PathBuf, event: String) -> Self {
+        Self { project: None, command: Command::State(state::Arguments::transition(root, event)) }
+    }
+
     pub(crate) fn run(self) -> Exit {
         let project = self.project;
         let result = match self.command {

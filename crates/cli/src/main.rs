@@ -1,7 +1,7 @@
 //! The `warp` command: arguments, a file per command, text, exit codes. It decides nothing.
 //!
-//! A gate is asked before every commit of an agent, so it is looked for in the bare arguments before anything
-//! else is started; everything else goes through the ordinary parser.
+//! What agents call most is looked for in the bare arguments before anything else is started; everything else goes
+//! through the ordinary parser.
 
 mod commands;
 mod error;
@@ -13,12 +13,20 @@ use std::{env, ffi::OsString, process::ExitCode};
 
 use clap::Parser as _;
 
+/// Every command is a short process, and musl's own allocator maps and unmaps memory a hundred times in one.
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
     if let Some(code) = quick::gate(&arguments) {
         return code.into();
     }
-    let code = match commands::Arguments::try_parse_from(&arguments) {
+    let parsed = match quick::transition(&arguments) {
+        Some(arguments) => Ok(arguments),
+        None => commands::Arguments::try_parse_from(&arguments),
+    };
+    let code = match parsed {
         Ok(arguments) => arguments.run(),
         Err(error) => output::usage(&error),
     };

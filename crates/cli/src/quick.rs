@@ -1,4 +1,5 @@
-//! The gate's short way: `warp state gate ROOT OPERATION`, read from the bare arguments.
+//! The short ways of what agents call most: `warp state gate ROOT OPERATION` and `warp state transition ROOT EVENT`,
+//! read from the bare arguments.
 
 use std::{ffi::OsString, path::Path};
 
@@ -19,4 +20,17 @@ pub(crate) fn gate(arguments: &[OsString]) -> Option<Exit> {
         Quick::NoRun => Some(Exit::Done),
         Quick::Unsure => None,
     }
+}
+
+/// Returns what the ordinary parser would make of a bare transition, which takes it longer than all the rest.
+pub(crate) fn transition(arguments: &[OsString]) -> Option<commands::Arguments> {
+    let [_, state, transition, root, event] = arguments else { return None };
+    if state != "state" || transition != "transition" || is_option(root) || is_option(event) {
+        return None;
+    }
+    Some(commands::Arguments::transition(root.into(), event.to_str()?.to_owned()))
+}
+
+fn is_option(argument: &OsString) -> bool {
+    argument.as_encoded_bytes().starts_with(b"-")
 }

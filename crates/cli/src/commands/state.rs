@@ -18,6 +18,12 @@ pub(crate) struct Arguments {
     action: Action,
 }
 
+impl Arguments {
+    pub(super) fn transition(root: PathBuf, event: String) -> Self {
+        Self { action: Action::Transition { root, event, data: None, json: false } }
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Begin a run in a workspace
