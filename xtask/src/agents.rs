@@ -180,3 +180,22 @@ fn find(directory: &Path, pattern: &[&str]) -> Option<PathBuf> {
     matching.sort_by_key(fs::DirEntry::file_name);
     matching.iter().find_map(|entry| find(&entry.path(), rest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_directory_with_a_marker_is_whole() {
+        let cache = tempfile::tempdir().unwrap();
+        let program = cache.path().join("node_modules/codex-linux-x64/bin/codex");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        let pattern = ["node_modules", "codex-*", "bin", "codex"];
+        assert_eq!(find(cache.path(), &pattern), None);
+        fs::write(&program, "").unwrap();
+        assert_eq!(find(cache.path(), &pattern).as_ref(), Some(&program));
+        assert_eq!(installed(cache.path()), None);
+        fs::write(cache.path().join(MARKER), "node_modules/codex-linux-x64/bin/codex").unwrap();
+        assert_eq!(installed(cache.path()), Some(program));
+    }
+}

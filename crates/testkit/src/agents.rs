@@ -26,7 +26,7 @@ use std::{
     env,
     ffi::OsString,
     io::Write as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     thread,
 };
@@ -56,19 +56,20 @@ fn find(variable: &str) -> Result<PathBuf, String> {
         .env("HOME", home.path())
         .current_dir(home.path())
         .stdin(Stdio::null());
-    let running = Running::start(command, running::PATIENCE);
-    let mut running = running.map_err(|error| format!("`{}` does not start: {error}", program.display()))?;
-    let ended = running.wait();
-    if ended.code == Some(0) {
-        Ok(program)
-    } else {
-        Err(format!("`{}` does not start: {ended:?}", program.display()))
-    }
+    let ended = Running::start(command, running::PATIENCE).map(|mut running| running.wait());
+    let reason = match ended {
+        Ok(Ended { code: Some(0), .. }) => return Ok(program),
+        Ok(Ended { overdue: true, .. }) => "it does not end".to_owned(),
+        Ok(Ended { code: Some(code), .. }) => format!("it ends with {code}"),
+        Ok(Ended { code: None, signal, .. }) => format!("it ends with signal {}", signal.unwrap_or_default()),
+        Err(error) => error.to_string(),
+    };
+    Err(format!("`{} --version` does not work: {reason}", program.display()))
 }
 
 /// Returns the search path of this process with `first` before it.
 fn search_path(first: &[PathBuf]) -> OsString {
     let inherited = env::var_os("PATH").unwrap_or_default();
-    let all = first.iter().map(PathBuf::as_path).map(Path::to_owned).chain(env::split_paths(&inherited));
+    let all = first.iter().cloned().chain(env::split_paths(&inherited));
     env::join_paths(all).expect("a directory of the search path has no separator in its name")
 }

@@ -6,7 +6,8 @@
 //! that denied one, the context that a session began with.
 //!
 //! A request that offers no tools is a side request (a title, a summary): it gets a short fixed answer and the script
-//! does not move. A subagent's requests do offer tools and take turns from the same script.
+//! does not move. A subagent's requests do offer tools and take turns from the same script, at a time that cannot be
+//! foreseen: with subagents, use a function and [`Request::is_subagent`].
 
 mod anthropic;
 mod conversation;

@@ -139,6 +139,68 @@ fn killed_client_takes_its_tools_along_when_dropped() {
     }
 }
 
+/// Puts a program of the test's own into a directory; returns the directory.
+fn greeter(sandbox: &Sandbox) -> PathBuf {
+    let directory = sandbox.home().join("bin");
+    fs::create_dir(&directory).unwrap();
+    let program = directory.join("greet");
+    fs::write(&program, "#!/bin/sh\necho \"hello, $WHOM\"\n").unwrap();
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+#[test]
+fn tools_of_claude_see_the_environment_that_was_given() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = sandbox();
+    let model = Model::start([Turn::bash("greet")]);
+    claude.launch(&sandbox, &model, "Greet.").path_first(greeter(&sandbox)).env("WHOM", "world").run();
+    let told = model.last_tool_result().unwrap();
+    assert!(told.contains("hello, world"), "{told}");
+}
+
+#[test]
+fn tools_of_codex_see_the_environment_that_was_given() {
+    let Some(codex) = Codex::or_skip() else { return };
+    let sandbox = sandbox();
+    let model = Model::start([Turn::exec_command("greet")]);
+    codex.launch(&sandbox, &model, "Greet.").path_first(greeter(&sandbox)).env("WHOM", "world").run();
+    let told = model.last_tool_result().unwrap();
+    assert!(told.contains("hello, world"), "{told}");
+}
+
+#[test]
+fn claude_says_which_requests_are_a_subagents() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = sandbox();
+    let task =
+        json!({ "description": "Count", "prompt": "Count to one.", "subagent_type": "general-purpose" });
+    let model = Model::start(Script::function(move |request| {
+        let is_answered = request.last_tool_result().is_some();
+        match (request.is_subagent(), is_answered) {
+            (true, _) => Turn::say("one"),
+            (false, false) => Turn::call("Agent", task.clone()),
+            (false, true) => Turn::say("counted"),
+        }
+    }));
+    let ended = claude.launch(&sandbox, &model, "Have it counted.").run();
+    assert_eq!(ended.result().unwrap()["result"], "counted", "{ended:?}");
+    let asked = model.requests().into_iter().find(|request| request.is_subagent()).unwrap();
+    assert!(asked.news().contains("Count to one."), "{}", asked.news());
+}
+
+#[test]
+fn failed_request_ends_claude_soon() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = sandbox();
+    let fail = Turn::Fail { status: 529, message: "too much".to_owned() };
+    let model = Model::start(Script::list([]).then(fail));
+    let ended = claude.launch(&sandbox, &model, "Try.").run();
+    let result = ended.result().unwrap();
+    assert_eq!((ended.code, &result["terminal_reason"]), (Some(1), &json!("api_error")), "{ended:?}");
+    assert_eq!(model.requests().len(), 2);
+}
+
 #[test]
 fn client_that_does_not_end_is_killed() {
     let Some(claude) = Claude::or_skip() else { return };

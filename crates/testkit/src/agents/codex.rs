@@ -79,12 +79,14 @@ impl Launch<Codex> {
 }
 
 fn configuration(url: &str, project: &Path) -> String {
-    // The model is one of the client's catalogue: to an unknown one it offers fewer tools.
+    // The model is one of the client's catalogue: to an unknown one it offers fewer tools. A login shell would
+    // replace the search path with the machine's.
     format!(
         "\
 model = 'gpt-5.5'
 model_provider = 'scripted'
 check_for_update_on_startup = false
+allow_login_shell = false
 
 [model_providers.scripted]
 name = 'scripted'

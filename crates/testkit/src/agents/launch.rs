@@ -80,7 +80,7 @@ impl<Client> Launch<Client> {
         Running::start(self.command, self.patience).expect("the client can be started")
     }
 
-    /// Runs the client until it ends.
+    /// Runs the client until it ends; what it leaves running, as far as it has its environment, is then killed.
     pub fn run(self) -> Ended {
         self.start().wait()
     }

@@ -45,6 +45,11 @@ fn part(block: &Value) -> Part {
     }
 }
 
+/// Says whether an instruction marks a request of a subagent; Claude Code's first line of accounts does.
+pub(super) fn is_of_subagent(instruction: &str) -> bool {
+    instruction.starts_with("x-anthropic-billing-header:") && instruction.contains("cc_is_subagent=true")
+}
+
 pub(super) fn render(request: &Request, label: &str, speech: &Speech<'_>) -> Answer {
     let (blocks, reason) = match speech {
         Speech::Text(text) => (vec![json!({ "type": "text", "text": text })], "end_turn"),

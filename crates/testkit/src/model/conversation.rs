@@ -73,6 +73,12 @@ impl Request {
         Self { api, tools, entries, body }
     }
 
+    /// Says whether one of Claude Code's subagents asks; it does so beside the main conversation, not within it.
+    pub fn is_subagent(&self) -> bool {
+        let mut instructions = self.entries.iter().take_while(|entry| entry.role == Role::System);
+        instructions.any(|entry| entry.part.text().is_some_and(anthropic::is_of_subagent))
+    }
+
     /// Returns the results of tools in the order in which the model was told.
     pub fn tool_results(&self) -> Vec<&str> {
         self.entries.iter().filter_map(|entry| entry.part.result()).collect()
