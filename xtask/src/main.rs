@@ -1,5 +1,6 @@
-//! `cargo xtask`: tests everything, generates the reference, fuzzes, benchmarks.
+//! `cargo xtask`: tests everything, installs what tests drive, generates the reference, fuzzes, benchmarks.
 
+mod agents;
 mod bench;
 mod fuzz;
 mod generate;
@@ -13,6 +14,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test            format, lints, tests, docs, generated files; what CI runs
+  agents          install the coding agents that tests drive, outside the repository
   generate        write the generated parts of docs/
   fuzz [SECONDS]  fuzz every parser for a while (default: 20 seconds each)
   bench [ROUNDS]  measure the hot paths against a bare process and the original scripts
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["test"] => test::run(),
+        ["agents"] => agents::run(),
         ["generate"] => generate::write(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["bench", rest @ ..] => bench::run(rest),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    generate,
+    agents, generate,
     run::{Result, capture, cargo, check, say, shown},
     tidy,
 };
@@ -50,6 +50,7 @@ struct Totals {
 /// Runs all tests, showing what they print, and adds up their totals.
 fn tests() -> Result<Totals> {
     let mut command = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
+    command.envs(agents::install());
     say(&format!("$ {}", shown(&command)));
     let mut child = command
         .stdout(Stdio::piped())

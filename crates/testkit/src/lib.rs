@@ -1,6 +1,10 @@
 //! Hermetic projects for tests: a home, a git configuration and a state directory of their own.
 //!
 //! Nothing of the person who runs the tests is read or written, and nothing outside the temporary directory.
+//! [`agents`] runs real coding agents in such a project, against a [`model`] that says what the test wants.
+
+pub mod agents;
+pub mod model;
 
 use std::{
     ffi::OsStr,

@@ -1,0 +1,92 @@
+//! Claude Code, without a person: `claude -p`.
+
+use std::{path::Path, path::PathBuf, sync::OnceLock};
+
+use super::{Launch, find, skip};
+use crate::{Sandbox, model::Model};
+
+/// An installed Claude Code.
+#[derive(Debug, Clone)]
+pub struct Claude {
+    program: PathBuf,
+}
+
+impl Claude {
+    /// Finds the client that `WARP_TEST_CLAUDE` names; where there is none that starts, says so and returns none.
+    pub fn or_skip() -> Option<Self> {
+        static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+        match FOUND.get_or_init(|| find("WARP_TEST_CLAUDE")) {
+            Ok(program) => Some(Self { program: program.clone() }),
+            Err(reason) => {
+                skip(reason);
+                None
+            }
+        }
+    }
+
+    /// Prepares a client in the sandbox's project whose tools run without asking anyone.
+    pub fn launch(&self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Launch<Self> {
+        let mut launch = Launch::new(&self.program, sandbox);
+        launch
+            .command
+            // The prompt comes first: some options take all that follows.
+            .args(["-p", prompt, "--output-format", "stream-json", "--verbose"])
+            .args(["--permission-mode", "bypassPermissions"])
+            .env("CLAUDE_CODE_TMPDIR", launch.home.join("tmp"))
+            .env("ANTHROPIC_BASE_URL", model.url())
+            .env("ANTHROPIC_API_KEY", "dummy")
+            .env("DISABLE_TELEMETRY", "1")
+            .env("DISABLE_ERROR_REPORTING", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            // Ten tries, the default, would outlast every test.
+            .env("CLAUDE_CODE_MAX_RETRIES", "1")
+            // Without it, a superuser may not bypass permissions.
+            .env("IS_SANDBOX", "1");
+        launch
+    }
+}
+
+impl Launch<Claude> {
+    /// Adds a settings file, or settings as JSON text.
+    #[must_use]
+    pub fn settings(self, settings: impl AsRef<Path>) -> Self {
+        self.argument("--settings").argument(settings.as_ref())
+    }
+
+    /// Loads a plugin from a directory.
+    #[must_use]
+    pub fn plugin_dir(self, directory: impl AsRef<Path>) -> Self {
+        self.argument("--plugin-dir").argument(directory.as_ref())
+    }
+
+    /// Gives the session an identifier, which is a UUID.
+    #[must_use]
+    pub fn session_id(self, id: &str) -> Self {
+        self.argument("--session-id").argument(id)
+    }
+
+    /// Goes on with an earlier session of the same home and directory.
+    #[must_use]
+    pub fn resume(self, id: &str) -> Self {
+        self.argument("--resume").argument(id)
+    }
+
+    /// Changes who is asked before a tool runs; given twice, the last counts.
+    #[must_use]
+    pub fn permission_mode(self, mode: &str) -> Self {
+        self.argument("--permission-mode").argument(mode)
+    }
+
+    /// Lets some tools run without asking, as in `Bash(git:*)`.
+    #[must_use]
+    pub fn allowed_tools(self, tools: &str) -> Self {
+        self.argument("--allowedTools").argument(tools)
+    }
+
+    /// Ends the run after this many turns of the model.
+    #[must_use]
+    pub fn max_turns(self, turns: u32) -> Self {
+        self.argument("--max-turns").argument(turns.to_string())
+    }
+}
