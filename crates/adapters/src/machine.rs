@@ -15,12 +15,32 @@ pub fn now() -> Time {
 
 /// Describes a process so that a later one with the same number is not taken for it.
 pub fn owner(pid: u32) -> Owner {
-    Owner { pid, boot_id: boot_id(), start_ticks: start_ticks(pid) }
+    Owner { pid, boot_id: boot_id(), start_ticks: start_ticks(pid), session: None }
 }
 
 /// Tells whether a run's owner is still the process that it was.
 pub fn is_live(owner: &Owner) -> bool {
     owner.start_ticks.is_some() && owner.boot_id == boot_id() && start_ticks(owner.pid) == owner.start_ticks
+}
+
+/// How many generations of processes are looked at.
+const GENERATIONS: usize = 64;
+
+/// Tells whether this process was started by `owner`, or by something that was.
+pub fn descends_from(owner: &Owner) -> bool {
+    let Some(ticks) = owner.start_ticks else { return false };
+    let mut pid = parent();
+    for _ in 0..GENERATIONS {
+        let Some(process) = process(pid) else { return false };
+        if pid == owner.pid {
+            return process.start_ticks == ticks && owner.boot_id == boot_id();
+        }
+        if process.parent == 0 {
+            return false;
+        }
+        pid = process.parent;
+    }
+    false
 }
 
 /// Returns the process id of whoever started this program.
@@ -50,10 +70,21 @@ fn boot_id() -> String {
 
 /// Returns when a process started, in ticks since boot; none if it is gone.
 fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    process(pid).map(|process| process.start_ticks)
+}
+
+/// What the kernel tells about a process.
+struct Process {
+    parent: u32,
+    start_ticks: u64,
+}
+
+fn process(pid: u32) -> Option<Process> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
     // The name in parentheses may hold anything; what follows it is counted from the last one.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+    let mut after_name = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    Some(Process { parent: after_name.nth(1)?.parse().ok()?, start_ticks: after_name.nth(17)?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -67,6 +98,14 @@ mod tests {
         assert!(!is_live(&Owner { start_ticks: owner.start_ticks.map(|ticks| ticks + 1), ..owner.clone() }));
         assert!(!is_live(&Owner { boot_id: "another boot".to_owned(), ..owner.clone() }));
         assert!(!is_live(&Owner { start_ticks: None, ..owner }));
+    }
+
+    #[test]
+    fn a_process_descends_from_its_parent_and_not_from_itself_or_from_an_earlier_one_of_the_same_number() {
+        let parent = owner(parent());
+        assert!(descends_from(&parent));
+        assert!(!descends_from(&Owner { start_ticks: parent.start_ticks.map(|ticks| ticks + 1), ..parent }));
+        assert!(!descends_from(&owner(std::process::id())));
     }
 
     #[test]

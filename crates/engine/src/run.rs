@@ -25,6 +25,9 @@ pub struct Run {
     pub settings: Settings,
     /// The workspace's root directory.
     pub root: String,
+    /// Set when the workspace was made for the run. In a person's own checkout branches are never moved back.
+    #[serde(default)]
+    pub owns_workspace: bool,
     pub level: u64,
     pub owner: Owner,
     pub github_user: String,
@@ -100,6 +103,9 @@ pub struct Owner {
     pub boot_id: String,
     /// When the process started, in the kernel's ticks since boot.
     pub start_ticks: Option<u64>,
+    /// The agent's own name for its session, if the process is an agent: whatever descends from it is the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// Branches, found when the run began.

@@ -78,6 +78,9 @@ struct Init {
     /// What to build, for workflows that are about a feature
     #[arg(long, value_name = "TEXT")]
     feature: Option<String>,
+    /// The workspace was made for this run: a branch that the agent moves without leave is moved back
+    #[arg(long)]
+    own: bool,
     /// A setting for this run alone
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
@@ -115,6 +118,8 @@ fn begin(mut workspace: Workspace, init: Init) -> Result<Exit, CommandError> {
         issue: init.issue.map(|issue| issue.trim_start_matches('#').to_owned()),
         feature: init.feature,
         pid: init.pid,
+        session: None,
+        owns_workspace: init.own,
         set: init.set,
     })?;
     say(&answer.advice);

@@ -3,12 +3,12 @@
 //! A head may deny, or wave through what no phase forbids. Leave is always read from the store. It is plain
 //! lines, so that reading it costs next to nothing.
 
-use crate::{PhaseName, Run, Standing, Workflow};
+use crate::{Owner, PhaseName, Run, Standing, Workflow};
 
 /// Operations that need leave. What no phase gives leave for, only the engine may do.
 pub const OPERATIONS: &[&str] = &["git_commit", "git_push", "git_merge"];
 
-const FIRST_LINE: &str = "warp-head 1";
+const FIRST_LINE: &str = "warp-head 2";
 
 /// What a hook has to know about a workspace's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct Head {
     pub standing: String,
     /// How many events the run had when the head was written.
     pub events: u64,
+    /// Who carries the run on.
+    pub owner: Owner,
+    /// Whether the workspace was made for the run.
+    pub owns_workspace: bool,
     /// What the phase gives leave for.
     pub may: Vec<String>,
     /// For each operation that some phase gives leave for: those phases.
@@ -53,6 +57,8 @@ impl Head {
             phase: run.phase.to_string(),
             standing: standing.to_owned(),
             events: run.events,
+            owner: run.owner.clone(),
+            owns_workspace: run.owns_workspace,
             may: phase.map(|phase| phase.may.clone()).unwrap_or_default(),
             leave: leave.filter(|(_, phases)| !phases.is_empty()).collect(),
         }
@@ -60,14 +66,15 @@ impl Head {
 
     /// Writes the head's lines.
     pub fn render(&self) -> String {
+        let Self { run, workflow, phase, standing, events, owner, .. } = self;
+        let Owner { pid, boot_id, start_ticks, session } = owner;
+        let ticks = start_ticks.map(|ticks| ticks.to_string()).unwrap_or_else(|| "-".to_owned());
+        let session = session.as_deref().map(one_line).unwrap_or_default();
+        let owns = if self.owns_workspace { "yes" } else { "no" };
+        let may = self.may.join(" ");
         let mut text = format!(
-            "{FIRST_LINE}\nrun {}\nworkflow {}\nphase {}\nstanding {}\nevents {}\nmay {}\n",
-            self.run,
-            self.workflow,
-            self.phase,
-            self.standing,
-            self.events,
-            self.may.join(" ")
+            "{FIRST_LINE}\nrun {run}\nworkflow {workflow}\nphase {phase}\nstanding {standing}\nevents {events}\n\
+             owner {pid} {ticks} {boot_id}\nsession {session}\nowns_workspace {owns}\nmay {may}\n"
         );
         for (operation, phases) in &self.leave {
             text.push_str(&format!("leave {operation} {}\n", phases.join(" ")));
@@ -89,13 +96,22 @@ impl Head {
         let (run, workflow, phase) = (field("run")?, field("workflow")?, field("phase")?);
         let (standing, events) = (field("standing")?, field("events")?.parse().ok()?);
         let words = |line: &str| line.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let (owner, session) = (field("owner")?, field("session")?);
+        let mut owner = owner.split(' ');
+        let owner = Owner {
+            pid: owner.next()?.parse().ok()?,
+            start_ticks: owner.next()?.parse().ok(),
+            boot_id: owner.next()?.to_owned(),
+            session: Some(session).filter(|session| !session.is_empty()),
+        };
+        let owns_workspace = field("owns_workspace")? == "yes";
         let may = words(&field("may")?);
         let mut leave = Vec::new();
         for line in lines {
             let mut parts = words(line.strip_prefix("leave ")?).into_iter();
             leave.push((parts.next()?, parts.collect()));
         }
-        Some(Self { run, workflow, phase, standing, events, may, leave })
+        Some(Self { run, workflow, phase, standing, events, owner, owns_workspace, may, leave })
     }
 
     /// Tells whether `operation` may go on where the run stands.
@@ -115,6 +131,11 @@ impl Head {
         };
         Permission::Denied(reason)
     }
+}
+
+/// A session's name comes from outside, and a head has a line for each of its fields.
+fn one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 impl Run {
@@ -143,6 +164,13 @@ mod tests {
             phase: "coding".to_owned(),
             standing: "active".to_owned(),
             events: 7,
+            owner: Owner {
+                pid: 9,
+                boot_id: "b1".to_owned(),
+                start_ticks: Some(8),
+                session: Some("s1".to_owned()),
+            },
+            owns_workspace: true,
             may: Vec::new(),
             leave: vec![("git_commit".to_owned(), vec!["committing".to_owned()])],
         };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use adapters::{git::Git, machine, process};
-use engine::{Advice, Beginning, Event, Step, Workflow, begin, view, workflow::Subject};
+use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, view, workflow::Subject};
 use journal::{StreamId, Version};
 use serde_json::Map;
 
@@ -33,6 +33,10 @@ pub struct Request {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub pid: Option<u32>,
+    /// The agent's session, if an agent carries the run on.
+    pub session: Option<String>,
+    /// Whether the workspace was made for the run.
+    pub owns_workspace: bool,
     /// Settings given as flags.
     pub set: Vec<(String, String)>,
 }
@@ -181,8 +185,12 @@ impl Workspace {
             id,
             settings,
             root: self.place.mark().to_owned(),
+            owns_workspace: request.owns_workspace,
             level,
-            owner: machine::owner(request.pid.unwrap_or_else(machine::parent)),
+            owner: Owner {
+                session: request.session.clone(),
+                ..machine::owner(request.pid.unwrap_or_else(machine::parent))
+            },
             github_user: github_user(&self.place.root),
             issue: request.issue.clone(),
             feature: request.feature.clone(),
