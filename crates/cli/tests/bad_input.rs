@@ -619,7 +619,7 @@ fn a_bad_head_never_gives_leave_and_is_written_again_with_the_next_event() {
         let event = home.transition("file_edited", "{\"file\":\"a.rs\"}");
         event.is(0, &[]);
         let head = fs::read_to_string(&path).unwrap();
-        assert!(head.starts_with("warp-head 1\nrun ") && head.ends_with("end\n"), "{bad:?}: {head}");
+        assert!(head.starts_with("warp-head 2\nrun ") && head.ends_with("end\n"), "{bad:?}: {head}");
         if bad == Bad::Directory {
             home.keeps(&path, &before);
         }
