@@ -51,6 +51,7 @@ mod parse;
 mod paths;
 mod programs;
 mod scan;
+mod sed;
 mod shells;
 mod simple;
 mod spawners;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use brush_parser::ast;
 
 use super::{
-    parse::{self, GLOB, UNKNOWN},
-    state::{Certainty, State},
+    parse::{GLOB, UNKNOWN},
+    state::{Certainty, State, bounded_text},
     walk::{Walker, either},
     word::Mode,
 };
@@ -26,7 +26,7 @@ impl Walker {
                 let text = &command.expr.value;
                 self.arithmetic(text, state);
                 // A shell without this form of arithmetic runs it as commands.
-                if parse::parse(text).is_ok() {
+                if self.is_program(text) {
                     self.certainly(|walker| _ = walker.run(text, &mut state.clone(), stdin));
                 }
                 String::new()
@@ -87,6 +87,7 @@ impl Walker {
         for value in values {
             state.set(name, vec![value], Certainty::Sure);
             printed.push_str(&self.perhaps(|walker| walker.list(&clause.body.list, state, stdin)));
+            printed = bounded_text(printed);
         }
         state.forget(name);
         printed

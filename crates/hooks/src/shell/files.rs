@@ -10,6 +10,12 @@ use super::{
     walk::Walker,
 };
 
+/// How lines of a patch begin that name a file.
+const PATCHED: [&str; 6] = ["+++ ", "--- ", "rename to ", "rename from ", "copy to ", "Index: "];
+
+/// Options by which a program changes the files that it is given.
+const IN_PLACE: &[&str] = &["inplace", "in-place", "write", "fix", "write-changes"];
+
 impl Walker {
     /// Judges a program that writes files; `None` if there is more to say about it, or nothing.
     pub(super) fn writer(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
@@ -37,12 +43,12 @@ impl Walker {
                 options.all_operands().for_each(|path| self.touch(path, Access::Write, state));
             }
             "dd" => {
-                let target = call.arguments.iter().find_map(|field| field.text.strip_prefix("of="));
-                self.touch(target.unwrap_or_default(), Access::Write, state);
+                let targets = call.arguments.iter().filter_map(|field| field.text.strip_prefix("of="));
+                targets.for_each(|path| self.touch(path, Access::Write, state));
             }
             "sed" | "gsed" => self.sed(call, state),
             "sort" | "shuf" | "tree" | "iconv" | "cc" | "gcc" | "g++" | "clang" | "ld" | "rustc"
-            | "base64" => {
+            | "base64" | "go" => {
                 self.option_target(call, "o", "output", state);
                 return None;
             }
@@ -52,17 +58,27 @@ impl Walker {
             }
             "patch" => {
                 self.risky("`patch` changes the files that its input names");
-                plain.all_operands().for_each(|path| self.touch(path, Access::Write, state));
+                const SPEC: Spec = Spec {
+                    short: "ioprdBDFVYz",
+                    attached: "",
+                    long: &["input", "output", "strip", "directory"],
+                };
+                let options = Options::read(call.arguments, &SPEC);
+                let named = options.all_operands().chain(options.values("o", "output"));
+                named.for_each(|path| self.touch(path, Access::Write, state));
+                self.patched(&options.values("i", "input"), call.stdin, state);
             }
-            "tar" | "bsdtar" | "unzip" | "cpio" | "pax" | "7z" | "unxz" | "gunzip" | "gzip" => {
-                self.unpacks(call, state)
+            "tar" | "bsdtar" | "zip" | "unzip" | "cpio" | "pax" | "7z" => self.archives(call, state),
+            "gzip" | "gunzip" | "xz" | "unxz" | "bzip2" | "bunzip2" | "zstd" | "unzstd" => {
+                self.packs(&plain, state);
             }
             "curl" | "wget" => {
                 self.option_target(call, if call.program == "curl" { "o" } else { "O" }, "output", state);
                 return None;
             }
-            "perl" | "ruby" | "yq" | "prettier" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs"
-            | "awk" | "gawk" => {
+            "perl" | "ruby" | "awk" | "gawk" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs"
+            | "autopep8" | "black" | "clang-format" | "codespell" | "gofmt" | "goimports" | "isort"
+            | "markdownlint" | "prettier" | "ruff" | "rustfmt" | "shfmt" | "taplo" | "typos" | "yq" => {
                 self.edits(call, &plain, state);
                 return None;
             }
@@ -90,17 +106,43 @@ impl Walker {
 
     /// `cp`, `mv`, `ln` and the like: sources, then a target.
     fn copies(&mut self, call: &Call<'_>, state: &mut State) {
-        const SPEC: Spec = Spec {
+        const COREUTILS: Spec = Spec { short: "tS", attached: "", long: &["target-directory", "suffix"] };
+        const INSTALL: Spec = Spec {
             short: "tSmog",
             attached: "",
-            long: &["target-directory", "suffix", "mode", "owner", "group", "exclude", "include", "filter"],
+            long: &["target-directory", "suffix", "mode", "owner", "group", "strip-program"],
         };
-        let is_rsync = matches!(call.program, "rsync" | "scp");
-        let spec = if is_rsync { Spec { short: "eBfT", ..SPEC } } else { SPEC };
+        const RSYNC: Spec = Spec {
+            short: "eBfTM",
+            attached: "",
+            long: &[
+                "rsh",
+                "exclude",
+                "include",
+                "filter",
+                "files-from",
+                "backup-dir",
+                "temp-dir",
+                "log-file",
+            ],
+        };
+        const SCP: Spec = Spec { short: "PiFlocSJDX", attached: "", long: &[] };
+        let (spec, is_rsync) = match call.program {
+            "rsync" => (RSYNC, true),
+            "scp" => (SCP, true),
+            "install" => (INSTALL, false),
+            _ => (COREUTILS, false),
+        };
         let options = Options::read(call.arguments, &spec);
         let mut sources: Vec<&str> = options.all_operands().collect();
         let target = options.values("t", "target-directory").first().copied().or_else(|| sources.pop());
         let Some(target) = target.filter(|_| !(is_rsync && sources.is_empty())) else { return };
+        for text in options.values(if call.program == "rsync" { "e" } else { "" }, "rsh") {
+            self.run(text, &mut state.clone(), &UNKNOWN.to_string());
+        }
+        for path in options.values("", "log-file").into_iter().chain(options.values("", "backup-dir")) {
+            self.touch(path, Access::Write, state);
+        }
         let links = options.short("ls") || options.has_any(&["link", "symbolic-link"]);
         let access = if options.has("delete") { Access::Remove } else { Access::Write };
         self.touch(target, access, state);
@@ -180,54 +222,81 @@ impl Walker {
         }
     }
 
-    /// `e` in a script of sed runs a command, `w` writes a file.
-    fn sed_script(&mut self, script: &str, state: &State) {
-        if script.contains(UNKNOWN) {
+    /// Judges what an archive is written to, and where one is unpacked.
+    fn archives(&mut self, call: &Call<'_>, state: &mut State) {
+        let texts: Vec<&str> = call.arguments.iter().map(|field| field.text.as_str()).collect();
+        let next = |index: usize| texts.get(index + 1).copied().unwrap_or_default();
+        let first = texts.first().copied().unwrap_or_default();
+        let is_tar = call.program.ends_with("tar");
+        let is_cluster =
+            |index: usize, text: &str| (index == 0 || text.starts_with('-')) && !text.starts_with("--");
+        let mode = |letters: &str, name: &str| {
+            let asked = |text: &str| text.contains(|letter| letters.contains(letter));
+            let mut clusters = texts.iter().enumerate().filter(|(index, text)| is_cluster(*index, text));
+            is_tar && (clusters.any(|(_, text)| asked(text)) || texts.contains(&name))
+        };
+        let creates = mode("cru", "--create");
+        for (index, text) in texts.iter().enumerate() {
+            for command in ["exec=", "--to-command=", "--use-compress-program="] {
+                if let Some((_, command)) = text.split_once(command) {
+                    self.run(command, &mut state.clone(), &UNKNOWN.to_string());
+                }
+            }
+            let is_file = is_cluster(index, text) && text.ends_with('f');
+            let written = match *text {
+                "-C" | "-d" | "--directory" => next(index),
+                "--file" if creates => next(index),
+                _ if creates && is_file => next(index),
+                _ => text.strip_prefix("--file=").filter(|_| creates).unwrap_or_default(),
+            };
+            self.touch(written, Access::Write, state);
+        }
+        if call.program == "zip" {
+            let archive = texts.iter().find(|text| !text.starts_with('-'));
+            self.touch(archive.copied().unwrap_or_default(), Access::Write, state);
             return;
         }
-        for part in script.split([';', '\n', '{', '}']) {
-            let bare =
-                part.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
-            if let Some(text) = bare.strip_prefix("e ") {
-                self.run(text, &mut state.clone(), &UNKNOWN.to_string());
-            }
-            let runs = part.rsplit_once('/').is_some_and(|(_, flags)| {
-                flags.contains('e') && flags.bytes().all(|byte| b"egIimp0123456789".contains(&byte))
-            });
-            if bare == "e" || (runs && bare.starts_with('s')) {
-                self.risky("`sed` runs what it puts together");
-            }
-            if let Some((_, path)) = part.rsplit_once("w ") {
-                self.touch(path.trim(), Access::Write, state);
-            }
-        }
-    }
-
-    fn unpacks(&mut self, call: &Call<'_>, state: &mut State) {
-        let texts = || call.arguments.iter().map(|field| field.text.as_str());
-        for (index, text) in texts().enumerate() {
-            let command = text.split_once("exec=").or_else(|| text.split_once("--to-command="));
-            if let Some((_, command)) = command {
-                self.run(command, &mut state.clone(), &UNKNOWN.to_string());
-            }
-            if matches!(text, "-C" | "-d" | "--directory" | "-f" | "--file") {
-                let next = texts().nth(index + 1).unwrap_or_default();
-                self.touch(next, Access::Write, state);
-            }
-        }
-        let first = texts().next().unwrap_or_default();
-        let lists = first.trim_start_matches('-').contains('t') || matches!(first, "-l" | "l");
-        let creates = first.trim_start_matches('-').contains('c') && call.program.ends_with("tar");
-        if !lists && !creates {
+        let lists = mode("t", "--list") || matches!(first, "-l" | "l");
+        if !creates && !lists {
             self.risky(format!("`{}` writes the files that an archive names", call.program));
         }
     }
 
-    /// Programs that change a file in place if they are told to.
+    /// `gzip` and its like put another file in the place of each they are given.
+    fn packs(&mut self, options: &Options<'_>, state: &State) {
+        let reads = options.short("clt") || options.has_any(&["stdout", "to-stdout", "list", "test"]);
+        if !reads {
+            options.all_operands().for_each(|path| self.removed(path, state));
+        }
+    }
+
+    /// Judges the files that a patch changes, where its text is known.
+    pub(super) fn patched(&mut self, patches: &[&str], stdin: &str, state: &State) {
+        let texts = patches.iter().map(|path| self.content(path, state, stdin));
+        let texts: Vec<String> = texts.chain([stdin.to_owned()]).collect();
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            let named = PATCHED.iter().find_map(|prefix| line.strip_prefix(prefix));
+            let path = named.and_then(|rest| rest.split('\t').next()).unwrap_or_default().trim();
+            // With `-p1`, as is usual, and with `-p0`.
+            let inside = path.split_once('/').map_or("", |(_, inside)| inside);
+            if path != "/dev/null" {
+                self.touch(path, Access::Write, state);
+                self.touch(inside, Access::Write, state);
+            }
+        }
+    }
+
+    /// Editors and formatters, which change files in place, some only if they are told to.
     fn edits(&mut self, call: &Call<'_>, options: &Options<'_>, state: &State) {
-        let editor = matches!(call.program, "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs");
-        let in_place = options.short("i") || options.has_any(&["inplace", "in-place", "write"]);
-        if editor || in_place {
+        let verb = options.operands.first().copied().unwrap_or_default();
+        let always = match call.program {
+            "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" => true,
+            "black" | "isort" | "rustfmt" | "autopep8" => !options.has_any(&["check", "diff", "check-only"]),
+            "taplo" | "ruff" => matches!(verb, "fmt" | "format") && !options.has_any(&["check", "diff"]),
+            _ => false,
+        };
+        let asked = options.short("iw") || options.has_any(IN_PLACE);
+        if always || asked {
             options.all_operands().for_each(|path| self.touch(path, Access::Write, state));
         }
     }

@@ -10,6 +10,9 @@ use super::{
     word::Field,
 };
 
+/// What the addresses of forges' interfaces have in them.
+const FORGES: [&str; 4] = ["api.github", "/api/v1/repos", "/api/v3/", "/api/v4/"];
+
 const ENGINE: &str = "the engine does it when the phase is done";
 
 impl Walker {
@@ -39,13 +42,16 @@ fn github(arguments: &[Field]) -> Judgement {
     let what = format!("`gh {group} {verb}`");
     match (group, verb) {
         ("pr", "merge" | "update-branch" | "revert") => denied(&what, "merges", ENGINE),
+        ("pr", "review") if options.short("a") || options.has("approve") => {
+            denied(&what, "approves", "leave approval to a person")
+        }
         ("pr", "checkout") if options.short("f") || options.has("force") => {
             denied(&what, "throws commits away", "leave the branch as it is")
         }
         ("pr", "close") if options.short("d") || options.has("delete-branch") => {
             denied(&what, "deletes a branch", "leave the branch as it is")
         }
-        ("repo", "delete" | "sync" | "rename" | "archive" | "edit" | "set-default") => {
+        ("repo", "create" | "delete" | "sync" | "rename" | "archive" | "edit" | "set-default") => {
             denied(&what, "changes the repository itself", "ask a person")
         }
         ("release", "delete" | "create" | "edit") => denied(&what, "makes or deletes tags", "ask a person"),
@@ -61,9 +67,9 @@ fn github(arguments: &[Field]) -> Judgement {
         | ("run", "watch" | "download")
         | ("auth", "status")
         | ("search" | "status" | "browse" | "help" | "", _)
-        | ("issue" | "pr", "comment" | "edit" | "create" | "review" | "reopen" | "close" | "ready") => {
-            Judgement::Allowed
-        }
+        | ("issue" | "pr", "comment" | "edit" | "review" | "reopen" | "close" | "ready")
+        | ("issue", "create") => Judgement::Allowed,
+        ("pr", "create") => Judgement::Risky(format!("{what} may push the branch")),
         _ => Judgement::Risky(format!("{what} is not known here")),
     }
 }
@@ -78,16 +84,23 @@ fn api(arguments: &[Field]) -> Judgement {
     let method = options.values("X", "method").last().map(|method| method.to_ascii_uppercase());
     let fields = options.short("fF") || options.has_any(&["field", "raw-field", "input"]);
     let endpoint = options.operands.get(1).copied().unwrap_or_default();
-    if endpoint == "graphql" {
-        let mutates =
-            arguments.iter().any(|field| field.text.contains("mutation") || field.text.contains(UNKNOWN));
-        return match mutates || options.has("input") {
-            true => denied("a change by `gh api graphql`", "cannot be followed", "use the command for it"),
-            false => Judgement::Allowed,
+    if endpoint.trim_start_matches('/') == "graphql" {
+        return if may_mutate(arguments) || options.has("input") {
+            denied("a change by `gh api graphql`", "cannot be followed", "use the command for it")
+        } else {
+            Judgement::Allowed
         };
     }
     let method = method.unwrap_or_else(|| if fields { "POST".to_owned() } else { "GET".to_owned() });
     request("`gh api`", &method, endpoint)
+}
+
+/// Whether a query for GraphQL changes something, or comes from where it cannot be read.
+fn may_mutate(arguments: &[Field]) -> bool {
+    let may = |text: &str| {
+        text.contains("mutation") || text.contains(UNKNOWN) || text.starts_with('@') || text.contains("=@")
+    };
+    arguments.iter().any(|field| may(&field.text))
 }
 
 /// Judges a request to a forge by its method and its path.
@@ -119,33 +132,29 @@ fn http(program: &str, arguments: &[Field]) -> Judgement {
     const SPEC: Spec = Spec {
         short: "XdFHouTAebKm",
         attached: "",
-        long: &[
-            "request",
-            "data",
-            "form",
-            "header",
-            "output",
-            "method",
-            "json",
-            "data-raw",
-            "data-binary",
-            "upload-file",
-        ],
+        long: &["request", "data", "form", "output", "method", "json", "upload-file"],
     };
     let options = Options::read(arguments, &SPEC);
-    let address = options.operands.iter().find(|text| text.contains("://") || text.contains("api.")).copied();
-    let address = address.unwrap_or_default();
-    let is_forge =
-        address.contains("api.github") || address.contains("/api/v1/repos") || address.contains("/api/v4/");
+    // An option may carry the address as well.
+    let is_forge = |text: &&str| FORGES.iter().any(|part| text.contains(part));
+    let forge = arguments.iter().map(|field| field.text.as_str()).find(is_forge);
     let data = options.short("dFT")
-        || options.has_any(&["data", "form", "json", "data-raw", "data-binary", "upload-file", "post-data"]);
+        || options.has_any(&["data", "data-raw", "data-binary", "form", "json", "upload-file", "post-data"]);
     let asked = options.values("X", "request").last().or(options.values("", "method").last()).copied();
     let method = asked.unwrap_or(if data { "POST" } else { "GET" }).to_ascii_uppercase();
-    if is_forge || (address.contains(UNKNOWN) && method != "GET") {
-        return request(&format!("`{program}`"), &method, address);
+    let what = format!("`{program}`");
+    if let Some(address) = forge {
+        if address.contains("graphql") && may_mutate(arguments) {
+            return denied(&format!("{method} by {what}"), "may change what is in the repository", ENGINE);
+        }
+        return request(&what, &method, address);
+    }
+    let unknown = options.operands.iter().find(|text| text.contains(UNKNOWN));
+    if let Some(address) = unknown.filter(|_| method != "GET") {
+        return request(&what, &method, address);
     }
     if options.short("K") || options.has("config") {
-        return Judgement::Risky(format!("`{program}` reads its options from a file"));
+        return Judgement::Risky(format!("{what} reads its options from a file"));
     }
     Judgement::Allowed
 }

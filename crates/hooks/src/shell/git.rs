@@ -11,8 +11,11 @@ mod work;
 use super::{
     Judgement,
     call::emptied,
-    guard::{Access, readable},
+    guard::Access,
+    options::{Options, Spec},
     parse::UNKNOWN,
+    paths::base_name,
+    programs::is_one_of,
     state::State,
     walk::Walker,
     word::Field,
@@ -23,6 +26,9 @@ pub(super) fn denied(what: &str, why: &str, instead: &str) -> Judgement {
     Judgement::Denied(format!("{what} {why}: {instead}"))
 }
 
+/// Git's own options whose value may be the next argument.
+const TAKES_VALUE: &str = "-C -c --git-dir --work-tree --namespace --super-prefix --attr-source --config-env";
+
 /// Git's own options, up to the name of its command.
 #[derive(Default)]
 struct Front<'f> {
@@ -30,7 +36,7 @@ struct Front<'f> {
     /// `--git-dir` and `--work-tree`.
     places: Vec<&'f str>,
     settings: Vec<&'f str>,
-    /// `--exec-path=…` and `--config-env=…`.
+    /// An option that changes what git runs.
     refused: Option<&'f str>,
     unknown: bool,
     command: Option<&'f str>,
@@ -42,41 +48,29 @@ fn front(arguments: &[Field]) -> Front<'_> {
     let mut rest = arguments;
     while let [first, tail @ ..] = rest {
         let text = first.text.as_str();
-        let value = tail.first().map(|field| field.text.as_str());
-        let after_value = tail.get(1..).unwrap_or_default();
-        rest = tail;
-        match (text.split_once('=').map_or(text, |(name, _)| name), value) {
-            ("-C", Some(value)) => front.directories.push(value),
-            ("-c", Some(value)) => front.settings.push(value),
-            ("--git-dir" | "--work-tree", Some(value)) if !text.contains('=') => front.places.push(value),
-            ("--git-dir" | "--work-tree", _) => {
-                front.places.extend(text.split_once('=').map(|(_, path)| path))
-            }
-            ("--config-env", _) => front.refused = Some(text),
-            ("--exec-path", _) if text.contains('=') => front.refused = Some(text),
-            ("--namespace" | "--super-prefix" | "--attr-source", _) if !text.contains('=') => {}
-            _ if text.starts_with(UNKNOWN) => front.unknown = true,
-            _ if text.starts_with('-') => continue,
-            _ => {
-                front.unknown |= text.contains(UNKNOWN);
-                front.command = Some(text);
-                front.arguments = tail;
-                return front;
-            }
+        if !text.starts_with(['-', UNKNOWN]) {
+            front.unknown |= text.contains(UNKNOWN);
+            front.command = Some(text);
+            front.arguments = tail;
+            return front;
         }
-        let takes_next = matches!(
-            text,
-            "-C" | "-c"
-                | "--git-dir"
-                | "--work-tree"
-                | "--namespace"
-                | "--super-prefix"
-                | "--attr-source"
-                | "--config-env"
-        );
-        if takes_next {
-            rest = after_value;
+        front.unknown |= text.starts_with(UNKNOWN);
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let takes_next = attached.is_none() && is_one_of(TAKES_VALUE, name);
+        let next = tail.first().filter(|_| takes_next).map(|field| field.text.as_str());
+        let value = attached.or(next);
+        match name {
+            "-C" => front.directories.extend(value),
+            "-c" => front.settings.extend(next),
+            "--git-dir" | "--work-tree" => front.places.extend(value),
+            "--config-env" => front.refused = Some(name),
+            "--exec-path" if attached.is_some() => front.refused = Some(name),
+            _ => {}
         }
+        rest = tail.get(usize::from(takes_next)..).unwrap_or_default();
     }
     front
 }
@@ -85,7 +79,7 @@ fn front(arguments: &[Field]) -> Front<'_> {
 pub(super) fn judge(arguments: &[Field]) -> Judgement {
     let front = front(arguments);
     if let Some(refused) = front.refused {
-        let refused = format!("`git {}`", readable(refused));
+        let refused = format!("`git {refused}`");
         return denied(&refused, "changes what git runs", "call git without it");
     }
     for setting in &front.settings {
@@ -145,7 +139,7 @@ impl Walker {
         };
         self.found(judgement);
         self.git_runs(&front, &mut place, stdin);
-        self.git_writes(&front, &place);
+        self.git_writes(&front, &place, stdin);
         printed(&front, &self.root)
     }
 
@@ -156,35 +150,53 @@ impl Walker {
 
     /// Commands of git that run another command.
     fn git_runs(&mut self, front: &Front<'_>, place: &mut State, stdin: &str) {
-        let text =
-            |index: usize| front.arguments.get(index).map(|field| field.text.as_str()).unwrap_or_default();
-        match (front.command.unwrap_or_default(), text(0)) {
-            ("bisect", "run") => _ = self.call(&front.arguments[1..], place, stdin),
+        let is_word = |field: &Field| !field.text.starts_with('-');
+        let start = front.arguments.iter().position(is_word).unwrap_or(front.arguments.len());
+        let (verb, rest) = match &front.arguments[start..] {
+            [verb, rest @ ..] => (verb.text.as_str(), rest),
+            [] => ("", [].as_slice()),
+        };
+        match (front.command.unwrap_or_default(), verb) {
+            ("bisect", "run") => _ = self.call(rest, place, stdin),
             ("submodule", "foreach") => {
-                let rest = &front.arguments[1..];
-                let start = rest.iter().position(|field| !field.text.starts_with('-')).unwrap_or(rest.len());
-                let words = super::builtins::joined(&rest[start..]);
-                self.run(&words, place, stdin);
+                let start = rest.iter().position(is_word).unwrap_or(rest.len());
+                self.run(&super::builtins::joined(&rest[start..]), place, stdin);
+            }
+            ("difftool", _) => {
+                let options =
+                    Options::read(front.arguments, &Spec { short: "x", attached: "", long: &["extcmd"] });
+                for text in options.values("x", "extcmd") {
+                    self.run(text, place, stdin);
+                }
             }
             _ => {}
         }
     }
 
     /// Files that a command of git writes beside the tracked ones.
-    fn git_writes(&mut self, front: &Front<'_>, place: &State) {
+    fn git_writes(&mut self, front: &Front<'_>, place: &State, stdin: &str) {
         let command = front.command.unwrap_or_default();
-        for (index, field) in front.arguments.iter().enumerate() {
-            let next = front.arguments.get(index + 1).map(|next| next.text.as_str());
-            let target = match field.text.as_str() {
-                "-o" | "--output" | "--output-directory" if command != "grep" => next,
-                text => text.strip_prefix("--output=").or_else(|| text.strip_prefix("--output-directory=")),
-            };
-            if let Some(target) = target {
+        let short = if matches!(command, "archive" | "format-patch") { "o" } else { "" };
+        let spec = Spec { short, attached: "", long: &["output", "output-directory"] };
+        let options = Options::read(front.arguments, &spec);
+        let named = options.values(short, "output").into_iter().chain(options.values("", "output-directory"));
+        named.for_each(|path| self.touch(path, Access::Write, place));
+        let operands: Vec<&str> = options.all_operands().collect();
+        match (command, operands.as_slice()) {
+            ("rm", paths) => paths.iter().for_each(|path| self.touch(path, Access::Remove, place)),
+            ("mv", [sources @ .., target]) => {
                 self.touch(target, Access::Write, place);
+                for source in sources {
+                    self.touch(source, Access::Remove, place);
+                    self.touch(&format!("{target}/{}", base_name(source)), Access::Write, place);
+                }
             }
-            if matches!(command, "mv" | "rm") && !field.text.starts_with('-') {
-                self.touch(&field.text, Access::Remove, place);
+            ("bundle", ["create", path, ..]) => self.touch(path, Access::Write, place),
+            ("interpret-trailers", paths) if options.has("in-place") => {
+                paths.iter().for_each(|path| self.touch(path, Access::Write, place));
             }
+            ("apply", patches) => self.patched(patches, stdin, place),
+            _ => {}
         }
     }
 }

@@ -6,9 +6,9 @@
 use super::{
     call::Call,
     git,
-    parse::{UNKNOWN, parse},
+    parse::UNKNOWN,
     paths::base_name,
-    programs::is_one_of,
+    programs::{asks_version, is_one_of},
     state::State,
     walk::Walker,
     word::Field,
@@ -94,11 +94,7 @@ impl Walker {
         if matches!(call.program, "less" | "more" | "man" | "view") && !asks_to_run(call.arguments) {
             return true;
         }
-        if is_awk(call.program) && is_plain_awk(call.arguments) {
-            return true;
-        }
-        let asks_version = |field: &Field| matches!(field.text.as_str(), "--version" | "-V" | "--help");
-        if matches!(call.arguments, [only] if asks_version(only)) {
+        if asks_version(call.arguments) || (is_awk(call.program) && is_plain_awk(call.arguments)) {
             return true;
         }
         self.risky(format!("`{}` runs what cannot be read as a command", call.program));
@@ -153,7 +149,7 @@ impl Walker {
 
     /// Judges text that may be a command; only what is certain of it counts.
     pub(super) fn perhaps_command(&mut self, text: &str) {
-        if parse(text).is_err() {
+        if !self.is_program(text) {
             return;
         }
         let mut state = State::in_directories(vec![self.root.clone()]);

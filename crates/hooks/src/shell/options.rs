@@ -12,7 +12,7 @@ pub(super) struct Spec {
     pub(super) short: &'static str,
     /// Short options whose value can only be the rest of the argument.
     pub(super) attached: &'static str,
-    /// Long options whose value may be the next argument.
+    /// Long options whose value may be the next argument, however shortened.
     pub(super) long: &'static [&'static str],
 }
 
@@ -64,7 +64,8 @@ impl<'f> Options<'f> {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
-        if value.is_none() && spec.long.contains(&name) {
+        let takes_value = |long: &&str| !name.is_empty() && long.starts_with(name);
+        if value.is_none() && spec.long.iter().any(takes_value) {
             value = rest.next().map(|field| field.text.as_str());
         }
         self.given.push(Given { name, value, long: true });

@@ -40,6 +40,10 @@ impl Walker {
     pub(super) fn tool(&mut self, call: &Call<'_>) -> String {
         let mut words = call.arguments.iter().map(|field| field.text.as_str());
         let verb = words.find(|text| !text.starts_with(['-', '+'])).unwrap_or_default();
+        let mentions_warp = || call.arguments.iter().any(|field| field.text.contains("warp"));
+        if matches!(call.program, "pkill" | "killall") && mentions_warp() {
+            self.deny(format!("`{}` of warp is a person's to run: say why it should stop", call.program));
+        }
         let with = |(program, verbs): &(&str, &str)| {
             *program == call.program && (verb.is_empty() || is_one_of(verbs, verb))
         };
@@ -52,16 +56,18 @@ impl Walker {
     }
 }
 
-fn asks_version(arguments: &[Field]) -> bool {
+/// Whether a program is only asked what it is.
+pub(super) fn asks_version(arguments: &[Field]) -> bool {
     matches!(arguments, [only] if matches!(only.text.as_str(), "--version" | "--help" | "-V" | "-h"))
 }
 
 /// Options by which programs that search or show run another one for every file.
 fn runs_another(arguments: &[Field]) -> bool {
+    const RUN: [&str; 4] = ["--pre", "--pager", "--hostname-bin", "--compress-program"];
     let runs = |text: &str| {
-        ["--pre", "--pager", "--hostname-bin", "--compress-program"]
-            .iter()
-            .any(|option| text.starts_with(option))
+        let name = text.split_once('=').map_or(text, |(name, _)| name);
+        // Two dashes and two letters are the least that can be clear.
+        name.len() > 4 && RUN.iter().any(|option| option.starts_with(name))
     };
     arguments.iter().any(|field| runs(&field.text))
 }

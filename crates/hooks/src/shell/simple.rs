@@ -8,7 +8,7 @@ use brush_parser::ast::{
 use super::{
     guard::Access,
     parse::{GLOB, UNKNOWN},
-    state::State,
+    state::{State, bounded_text},
     walk::Walker,
     word::{Field, Mode},
 };
@@ -250,7 +250,7 @@ impl Walker {
                 whole = state.files.get(&path).cloned().unwrap_or_else(|| UNKNOWN.to_string());
             }
             whole.push_str(text);
-            state.files.insert(path, whole);
+            state.files.insert(path, bounded_text(whole));
         }
     }
 

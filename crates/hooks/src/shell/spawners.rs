@@ -1,8 +1,15 @@
 //! Programs that run a command for each thing they find: `xargs`, `find`, `parallel`, and those that run text.
 
 use super::{
-    builtins::joined, call::Call, guard::Access, options::after_options, parse::UNKNOWN, state::State,
-    walk::Walker, word::Field,
+    builtins::joined,
+    call::Call,
+    guard::Access,
+    options::after_options,
+    parse::{GLOB, UNKNOWN},
+    programs::is_one_of,
+    state::State,
+    walk::Walker,
+    word::Field,
 };
 
 /// The most words from a pipe that are followed into `xargs`.
@@ -25,7 +32,12 @@ impl Walker {
                 self.text_command(call, after_options(call.arguments, "n", &["interval"]), state)
             }
             "script" => self.option_text(call, "c", "command", state),
-            "su" | "runuser" => self.option_text(call, "c", "command", state),
+            "su" => self.option_text(call, "c", "command", state),
+            "runuser" => {
+                self.option_text(call, "c", "command", state);
+                let words = after_options(call.arguments, "cugGsw", &["command", "user", "group", "shell"]);
+                self.call(words, &mut state.clone(), call.stdin);
+            }
             "flock" => self.flock(call, state),
             _ => return false,
         }
@@ -93,35 +105,35 @@ impl Walker {
 
     fn find(&mut self, call: &Call<'_>, state: &mut State) {
         let is_start = |field: &&Field| !field.text.starts_with(['-', '(', '!']);
-        let starts = call.arguments.iter().take_while(is_start).map(|field| field.text.as_str());
-        let starts: Vec<&str> = starts.collect();
+        let mut starts: Vec<&str> =
+            call.arguments.iter().take_while(is_start).map(|field| field.text.as_str()).collect();
+        if starts.is_empty() {
+            starts.push(".");
+        }
+        let names = names_to_find(call.arguments);
         let text =
             |index: usize| call.arguments.get(index).map(|field| field.text.as_str()).unwrap_or_default();
         for index in 0..call.arguments.len() {
             match text(index) {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let starts = if starts.is_empty() { vec!["."] } else { starts.clone() };
-                    for start in starts {
-                        self.each(start, &call.arguments[index + 1..], state);
+                    for start in &starts {
+                        self.each(&format!("{start}/{UNKNOWN}"), &call.arguments[index + 1..], state);
+                        for name in &names {
+                            self.each(&format!("{start}/{name}"), &call.arguments[index + 1..], state);
+                        }
                     }
                 }
                 "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                     self.touch(text(index + 1), Access::Write, state)
                 }
                 "-delete" => {
-                    let narrowed = call.arguments.iter().any(|field| {
-                        matches!(
-                            field.text.as_str(),
-                            "-name" | "-iname" | "-path" | "-regex" | "-type" | "-newer"
-                        )
-                    });
                     self.risky("`find -delete` removes whatever it finds");
+                    let access = if is_narrowed(call.arguments) { Access::Write } else { Access::Remove };
                     for start in &starts {
-                        let access = if narrowed { Access::Write } else { Access::Remove };
                         self.touch(start, access, state);
-                    }
-                    if starts.is_empty() && !narrowed {
-                        self.touch(".", Access::Remove, state);
+                        names.iter().for_each(|name| {
+                            self.touch(&format!("{start}/{name}"), Access::Remove, state);
+                        });
                     }
                 }
                 _ => {}
@@ -132,19 +144,34 @@ impl Walker {
     fn fd(&mut self, arguments: &[Field], state: &mut State) {
         let runs = |field: &Field| matches!(field.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
         if let Some(index) = arguments.iter().position(runs) {
-            self.each(".", &arguments[index + 1..], state);
+            self.each(&format!("./{UNKNOWN}"), &arguments[index + 1..], state);
         }
     }
 
-    /// Runs a command in which `{}` stands for a file that was found below `start`.
-    fn each(&mut self, start: &str, arguments: &[Field], state: &mut State) {
+    /// Runs a command in which `{}` stands for a file that was found.
+    fn each(&mut self, file: &str, arguments: &[Field], state: &mut State) {
         let end = arguments.iter().position(|field| matches!(field.text.as_str(), ";" | "+"));
         let end = end.unwrap_or(arguments.len());
-        let file = format!("{start}/{UNKNOWN}");
-        let found = |field: &Field| Field { text: field.text.replace("{}", &file), quoted: true };
+        let found = |field: &Field| Field { text: field.text.replace("{}", file), quoted: true };
         let fields: Vec<Field> = arguments[..end].iter().map(found).collect();
         self.call(&fields, &mut state.clone(), &UNKNOWN.to_string());
     }
+}
+
+/// Returns the names that `find` is to look for, as patterns.
+fn names_to_find(arguments: &[Field]) -> Vec<String> {
+    let texts: Vec<&str> = arguments.iter().map(|field| field.text.as_str()).collect();
+    let is_sought = |index: usize| {
+        matches!(texts[index], "-name" | "-iname")
+            && !index.checked_sub(1).is_some_and(|before| matches!(texts[before], "!" | "-not"))
+    };
+    let names = (0..texts.len()).filter(|index| is_sought(*index)).filter_map(|index| texts.get(index + 1));
+    names.map(|name| name.replace(['*', '?'], &GLOB.to_string())).collect()
+}
+
+fn is_narrowed(arguments: &[Field]) -> bool {
+    let narrows = |text: &str| is_one_of("-name -iname -path -regex -type -newer", text);
+    arguments.iter().any(|field| narrows(&field.text))
 }
 
 /// Returns what `-I` puts its words in place of.

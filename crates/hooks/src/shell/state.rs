@@ -175,3 +175,8 @@ fn bounded(value: Vec<String>) -> Vec<String> {
     let length: usize = value.iter().map(String::len).sum();
     if length > LONGEST { vec![UNKNOWN.to_string()] } else { value }
 }
+
+/// Returns `text`, or unknown text if it is too long to be followed.
+pub(super) fn bounded_text(text: String) -> String {
+    if text.len() > LONGEST { UNKNOWN.to_string() } else { text }
+}

@@ -10,7 +10,7 @@ use super::{
     parse::{self, GLOB, UNKNOWN},
     paths::normalise,
     scan::Extglob,
-    state::{Certainty, State},
+    state::{Certainty, State, bounded_text},
 };
 
 /// How deep texts, compound commands and calls may lie in one another; bounds the stack.
@@ -18,6 +18,9 @@ const DEEPEST: u8 = 40;
 
 /// How many commands are followed; functions and loops can multiply them.
 const COMMANDS: u32 = 4000;
+
+/// How many bytes are parsed in all: eight times the longest command, for texts that are run again and again.
+const BYTES: usize = 256 * 1024;
 
 /// A path that no agent writes, resolved.
 pub(super) struct Guarded {
@@ -36,7 +39,10 @@ pub(super) struct Walker {
     worst: Judgement,
     depth: u8,
     fuel: u32,
+    bytes: usize,
 }
+
+const TOO_MUCH: &str = "does more than can be followed: split it up";
 
 impl Walker {
     pub(super) fn new(scene: &Scene<'_>) -> Self {
@@ -55,6 +61,7 @@ impl Walker {
             worst: Judgement::Allowed,
             depth: 0,
             fuel: COMMANDS,
+            bytes: BYTES,
         }
     }
 
@@ -121,17 +128,26 @@ impl Walker {
             // An unset variable stands for the unknown text; it is unknown when it is expanded.
             let text = text.replace(UNKNOWN, "${_}").replace(GLOB, "*");
             // With the unknown text in its place it may be a program all the same.
-            return if parse::parse(&text).is_ok() {
-                self.read(&text, state, stdin)
-            } else {
-                UNKNOWN.to_string()
-            };
+            return if self.is_program(&text) { self.read(&text, state, stdin) } else { UNKNOWN.to_string() };
         }
         self.read(text, state, stdin)
     }
 
+    /// Whether `text` can be read as a program at all.
+    pub(super) fn is_program(&mut self, text: &str) -> bool {
+        self.parse(text).is_ok()
+    }
+
+    fn parse(&mut self, text: &str) -> Result<parse::Reading, String> {
+        match self.bytes.checked_sub(text.len()) {
+            Some(left) => self.bytes = left,
+            None => self.deny(TOO_MUCH),
+        }
+        if self.is_over() { Err(TOO_MUCH.to_owned()) } else { parse::parse(text) }
+    }
+
     fn read(&mut self, text: &str, state: &mut State, stdin: &str) -> String {
-        match parse::parse(text) {
+        match self.parse(text) {
             Ok(reading) => {
                 if reading.extglob == Extglob::On {
                     self.risky("it uses extended patterns");
@@ -163,6 +179,7 @@ impl Walker {
         let mut printed = String::new();
         for ast::CompoundListItem(and_or, _) in &list.0 {
             printed.push_str(&self.and_or(and_or, state, stdin));
+            printed = bounded_text(printed);
             state.settle();
         }
         printed
@@ -208,7 +225,7 @@ impl Walker {
         }
         self.fuel = self.fuel.saturating_sub(1);
         if self.fuel == 0 {
-            self.deny("does more than can be followed: split it up");
+            self.deny(TOO_MUCH);
         }
         self.deeper(|walker| match command {
             ast::Command::Simple(simple) => walker.simple(simple, state, stdin),

@@ -5,18 +5,17 @@ use super::{Judgement, git::denied, parse::UNKNOWN, word::Field};
 /// Judges `warp` and its arguments. What is not known to be an agent's is a person's.
 pub(super) fn judge(arguments: &[Field]) -> Judgement {
     let words = words(arguments);
-    let rest = words.get(1..).unwrap_or_default();
-    let options = |allowed: &[&str]| {
-        rest.iter().filter(|word| word.starts_with('-')).all(|word| allowed.contains(word))
+    let allowed = match words.as_slice() {
+        [] | ["help" | "--version" | "-V", ..] => true,
+        // Help is shown whatever the command, unless another option takes it for its value.
+        [others @ .., "--help" | "-h"] if !others.iter().any(|word| word.starts_with('-')) => true,
+        ["status" | "log" | "explain" | "workflow" | "mcp" | "next" | "hook", ..] => true,
+        // The event `abort` ends the run, as `warp state abort` does.
+        ["state", "transition", rest @ ..] => !rest.iter().any(|word| matches!(*word, "abort" | NOT_KNOWN)),
+        ["state", "status" | "inject" | "gate" | "verify", ..] => true,
+        ["config" | "doctor"] | ["config" | "doctor", "--json"] => true,
+        _ => false,
     };
-    let allowed =
-        match (words.first().copied().unwrap_or_default(), rest.first().copied().unwrap_or_default()) {
-            ("" | "help" | "--help" | "-h" | "--version" | "-V", _) => true,
-            ("status" | "log" | "explain" | "workflow" | "mcp" | "next" | "hook", _) => true,
-            ("state", "status" | "transition" | "inject" | "gate" | "verify" | "--help" | "-h") => true,
-            ("config" | "doctor", _) => options(&["--json", "--help", "-h"]),
-            _ => false,
-        };
     if allowed {
         return Judgement::Allowed;
     }
@@ -29,6 +28,9 @@ pub(super) fn judge(arguments: &[Field]) -> Judgement {
     )
 }
 
+/// Stands for a word that is only known once the command runs.
+const NOT_KNOWN: &str = "…";
+
 /// Returns the arguments without the options that come before the command.
 fn words(arguments: &[Field]) -> Vec<&str> {
     let mut words = Vec::new();
@@ -38,7 +40,7 @@ fn words(arguments: &[Field]) -> Vec<&str> {
             "-C" | "--project" => _ = rest.next(),
             _ if word.starts_with("--project=") || (word.starts_with("-C") && words.is_empty()) => {}
             "--json" if words.is_empty() => {}
-            _ if word.starts_with(UNKNOWN) && words.len() < 2 => words.push("…"),
+            _ if word.starts_with(UNKNOWN) && words.len() < 4 => words.push(NOT_KNOWN),
             _ => words.push(word),
         }
     }

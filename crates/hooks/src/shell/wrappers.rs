@@ -25,7 +25,7 @@ const fn wrapper(
     Wrapper { name, short, long, operands }
 }
 
-const WRAPPERS: [Wrapper; 39] = [
+const WRAPPERS: [Wrapper; 38] = [
     wrapper(
         "sudo",
         "CDRTUghprtu",
@@ -65,7 +65,6 @@ const WRAPPERS: [Wrapper; 39] = [
     wrapper("xvfb-run", "efnpsw", &[], 0),
     wrapper("dbus-run-session", "", &[], 0),
     wrapper("pkexec", "", &["user"], 0),
-    wrapper("runuser", "ugG", &[], 0),
     wrapper("busybox", "", &[], 0),
     wrapper("toybox", "", &[], 0),
     wrapper("direnv", "", &[], 2),
@@ -110,15 +109,23 @@ impl Walker {
     /// Calls what is left after assignments and the wrapper's own operands.
     fn inner(&mut self, rest: &[Field], operands: usize, state: &mut State, stdin: &str) -> String {
         let mut rest = rest;
+        let mut lent = Vec::new();
         while let [first, tail @ ..] = rest {
             match assignment(&first.text) {
-                Some((name, value)) => self.environment(name, value, state),
+                Some((name, value)) => {
+                    lent.push((name, state.get(name).map(<[String]>::to_vec)));
+                    self.set_variable(name, vec![value.to_owned()], state);
+                }
                 None if first.text == "--" => {}
                 None => break,
             }
             rest = tail;
         }
-        self.call(rest.get(operands..).unwrap_or_default(), state, stdin)
+        let printed = self.call(rest.get(operands..).unwrap_or_default(), state, stdin);
+        for (name, value) in lent.into_iter().rev() {
+            state.restore(name, value);
+        }
+        printed
     }
 
     fn env(&mut self, call: &Call<'_>, state: &mut State) -> String {

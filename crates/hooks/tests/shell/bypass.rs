@@ -2,7 +2,7 @@
 
 use hooks::shell::Judgement;
 
-use super::{judged, lines, unescaped, word};
+use super::{judged, named, unescaped, word};
 
 const PRIMITIVES: &str = include_str!("../corpus/primitives.txt");
 const WRAPPERS: &str = include_str!("../corpus/wrappers.txt");
@@ -46,11 +46,8 @@ fn base64(text: &str) -> String {
 
 #[test]
 fn every_primitive_is_refused_or_asks_for_leave_by_itself() {
-    for command in lines(PRIMITIVES) {
-        let expected = match command {
-            "git commit -am change" | "git commit --allow-empty -m empty" => "commit",
-            _ => "denied",
-        };
+    for (name, command) in named(PRIMITIVES) {
+        let expected = if matches!(name, "commit" | "commit-empty") { "commit" } else { "denied" };
         let judgement = judged(command);
         assert_eq!(word(&judgement), expected, "{command}: {judgement:?}");
     }
@@ -60,10 +57,9 @@ fn every_primitive_is_refused_or_asks_for_leave_by_itself() {
 fn no_wrapper_lets_a_primitive_pass_as_harmless() {
     let (mut denied, mut commit, mut risky, mut passed) = (0, 0, 0, Vec::new());
     let mut only_risky: Vec<String> = Vec::new();
-    for line in lines(WRAPPERS) {
-        let (name, wrapper) = line.split_once('\t').unwrap();
+    for (name, wrapper) in named(WRAPPERS) {
         let mut seen = 0;
-        for command in lines(PRIMITIVES) {
+        for (_, command) in named(PRIMITIVES) {
             let Some(text) = wrapped(wrapper, command) else { continue };
             match judged(&text) {
                 Judgement::Denied(_) => denied += 1,
@@ -82,5 +78,5 @@ fn no_wrapper_lets_a_primitive_pass_as_harmless() {
     println!("denied {denied}, commit {commit}, risky {risky}, allowed {}", passed.len());
     println!("risky by wrapper: {}", only_risky.join(", "));
     assert!(passed.is_empty(), "{} pass, first: {:?}", passed.len(), &passed[..passed.len().min(20)]);
-    assert!(lines(PRIMITIVES).count() >= 25 && lines(WRAPPERS).count() >= 15);
+    assert!(named(PRIMITIVES).count() >= 25 && named(WRAPPERS).count() >= 15);
 }

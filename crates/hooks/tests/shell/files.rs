@@ -60,7 +60,7 @@ fn protected_files_are_found_however_they_are_spelled() {
         "denied",
         &[
             "echo x > ./src/../warp.toml",
-            "echo x > /work/project/warp.toml",
+            "echo x > /srv/project/warp.toml",
             "echo x > \"$PWD/warp.toml\"",
             "echo x > ~/.local/share/warp/journal",
             "echo x > $HOME/.local/share/warp/journal",
@@ -82,7 +82,7 @@ fn protected_files_are_found_however_they_are_spelled() {
         ],
     );
     all("allowed", &["cd /tmp && echo x > warp.toml", "echo x > warp.toml.md", "echo x > src/warp.toml"]);
-    assert_eq!(word(&judged_in("/work/project/src", "echo x > ../warp.toml")), "denied");
+    assert_eq!(word(&judged_in("/srv/project/src", "echo x > ../warp.toml")), "denied");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_repository_itself_is_not_written() {
             "rm -rf ..",
             "rm -rf /",
             "rm -rf .*",
-            "rm -rf /work",
+            "rm -rf /srv",
             "mv .git x",
             "cp x .git/hooks/pre-commit",
             "chmod -x .git/hooks/pre-commit",
@@ -109,7 +109,7 @@ fn the_repository_itself_is_not_written() {
             "ln -s .git x",
             "echo x > ../elsewhere/.git/config",
             "sed -i s/a/b/ .GIT/config",
-            "GIT_TRACE=/work/project/.git/x git log",
+            "GIT_TRACE=/srv/project/.git/x git log",
         ],
     );
     all("risky", &["rm -rf src", "rm -rf src/*", "rm a.txt"]);

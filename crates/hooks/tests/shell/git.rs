@@ -215,7 +215,7 @@ fn another_place_for_the_repository_is_refused_for_writing() {
             "git --git-dir .git stash",
             "GIT_WORK_TREE=/tmp/x GIT_DIR=$X git commit -m x",
             "GIT_INDEX_FILE=.git/x git commit -m x",
-            "export GIT_DIR=/work/project/.git; cd /tmp; git commit -m x",
+            "export GIT_DIR=/srv/project/.git; cd /tmp; git commit -m x",
         ],
     );
     all("allowed", &["git --git-dir=.git log", "GIT_DIR=.git git status"]);
@@ -226,6 +226,6 @@ fn another_place_for_the_repository_is_refused_for_writing() {
 fn a_commit_in_another_repository_is_only_risky() {
     all("risky", &["git -C /tmp/x commit -m x", "cd /tmp/x && git commit -m x"]);
     all("commit", &["cd /tmp/x; git commit -m x", "cd $X && git commit -m x", "git -C crates commit -m x"]);
-    assert_eq!(word(&judged_in("/tmp", "git -C /work/project commit -m x")), "commit");
-    assert_eq!(word(&judged_in("/tmp", "git -C /tmp/../work/project/src push")), "denied");
+    assert_eq!(word(&judged_in("/tmp", "git -C /srv/project commit -m x")), "commit");
+    assert_eq!(word(&judged_in("/tmp", "git -C /tmp/../srv/project/src push")), "denied");
 }

@@ -11,9 +11,9 @@ use std::path::Path;
 
 use hooks::shell::{Judgement, Protected, Scene, judge};
 
-/// Judges a command in a project at `/work/project`, which an agent of `/home/dev` works on.
+/// Judges a command in a project at `/srv/project`, which an agent of `/home/dev` works on.
 pub(crate) fn judged(command: &str) -> Judgement {
-    judged_in("/work/project", command)
+    judged_in("/srv/project", command)
 }
 
 pub(crate) fn judged_in(cwd: &str, command: &str) -> Judgement {
@@ -26,7 +26,7 @@ pub(crate) fn judged_in(cwd: &str, command: &str) -> Judgement {
         protect("/home/dev/.local/share/warp", "`warp log` shows what is in it"),
     ];
     let scene = Scene {
-        root: Path::new("/work/project"),
+        root: Path::new("/srv/project"),
         cwd: Path::new(cwd),
         home: Some(Path::new("/home/dev")),
         protected: &protected,
@@ -61,9 +61,10 @@ pub(crate) fn reason(command: &str) -> String {
     }
 }
 
-/// Returns the lines of a corpus that are not comments, with `\n` as a new line.
-pub(crate) fn lines(corpus: &str) -> impl Iterator<Item = &str> {
-    corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+/// Returns the lines of a corpus that are not comments: what stands before the tab, and the text after it.
+pub(crate) fn named(corpus: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.split_once('\t').unwrap())
 }
 
 /// Reads `\n` as a new line and `\\\\` as a backslash; other backslashes stand for themselves.

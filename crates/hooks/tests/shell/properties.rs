@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hooks::shell::Judgement;
 use proptest::prelude::*;
 
-use super::{judged, lines, unescaped};
+use super::{judged, named, unescaped};
 
 /// How long an answer may take: a hook that takes longer is no gate.
 const SOON: Duration = Duration::from_secs(1);
@@ -22,10 +22,12 @@ fn answers(command: &str) -> Result<(), TestCaseError> {
 }
 
 fn corpus() -> Vec<String> {
-    let harmless = lines(include_str!("../harmless.txt")).filter_map(|line| line.split_once('\t'));
-    let wrappers = lines(include_str!("../corpus/wrappers.txt")).filter_map(|line| line.split_once('\t'));
-    let primitives = lines(include_str!("../corpus/primitives.txt"));
-    harmless.chain(wrappers).map(|(_, text)| unescaped(text)).chain(primitives.map(str::to_owned)).collect()
+    let texts = [
+        include_str!("../harmless.txt"),
+        include_str!("../corpus/wrappers.txt"),
+        include_str!("../corpus/primitives.txt"),
+    ];
+    texts.into_iter().flat_map(named).map(|(_, text)| unescaped(text)).collect()
 }
 
 /// Text from the pieces that shells treat specially.

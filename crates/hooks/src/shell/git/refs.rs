@@ -31,8 +31,8 @@ pub(super) fn branch(arguments: &[Field]) -> Judgement {
             "merged",
             "no-merged",
             "points-at",
-        ])
-        || options.is_any(&["show-current"]);
+            "show-current",
+        ]);
     if lists || options.all_operands().next().is_none() && !options.short("cu") {
         return Judgement::Allowed;
     }
@@ -114,6 +114,8 @@ pub(super) fn with_verb(command: &str, arguments: &[Field]) -> Judgement {
         ("submodule", _) if force => refuse("throws work away"),
         ("bisect", "log" | "view" | "visualize" | "terms" | "help") => Judgement::Allowed,
         ("sparse-checkout", "list" | "check-rules") => Judgement::Allowed,
+        ("refs", "" | "list" | "exists" | "verify") => Judgement::Allowed,
+        ("refs", _) => refuse("moves refs past the checks"),
         ("lfs", "push" | "migrate" | "prune") => refuse("pushes, rewrites or deletes"),
         ("lfs", "ls-files" | "status" | "env" | "version" | "logs") => Judgement::Allowed,
         _ => Judgement::Risky(format!(

@@ -13,8 +13,8 @@ use super::{config, denied, refs, work};
 const READS: &str = "\
     add annotate archive blame cat-file check-attr check-ignore check-mailmap check-ref-format cherry \
     column count-objects describe diff diff-files diff-index diff-tree for-each-ref format-patch fsck \
-    get-tar- commit-id grep hash-object help interpret-trailers last-modified log ls-files ls-remote \
-    ls-tree mailinfo merge-base merge-tree name-rev patch-id range-diff repo rev-list rev-parse shortlog \
+    get-tar-commit-id grep hash-object help interpret-trailers last-modified log ls-files ls-remote \
+    ls-tree merge-base merge-tree name-rev patch-id range-diff repo rev-list rev-parse shortlog \
     show show-branch show-index show-ref stage status stripspace unpack-file var verify-commit verify-pack \
     verify-tag version whatchanged";
 
@@ -31,7 +31,9 @@ pub(super) fn judge(command: &str, arguments: &[Field]) -> Judgement {
     }
     match command {
         "commit" => commit(arguments),
-        "push" | "send-pack" | "http-push" | "receive-pack" => {
+        _ if is_one_of("push send-pack http-push receive-pack", command)
+            || command.starts_with("remote-") =>
+        {
             refuse("is not an agent's to run", "report the phase as done, and the branch is pushed for you")
         }
         "merge" | "cherry-pick" | "revert" | "am" | "pull" | "subtree" | "octopus" | "quiltimport"
@@ -56,9 +58,8 @@ pub(super) fn judge(command: &str, arguments: &[Field]) -> Judgement {
         "tag" => refs::tag(arguments),
         "fetch" => refs::fetch(arguments),
         "config" => config::config(arguments),
-        "remote" | "worktree" | "reflog" | "notes" | "submodule" | "bisect" | "sparse-checkout" | "lfs" => {
-            refs::with_verb(command, arguments)
-        }
+        "remote" | "worktree" | "reflog" | "notes" | "submodule" | "bisect" | "sparse-checkout" | "lfs"
+        | "refs" => refs::with_verb(command, arguments),
         "symbolic-ref" | "replace" | "gc" | "prune" | "repack" | "read-tree" | "checkout-index"
         | "update-index" | "apply" | "init" | "clone" => refs::plumbing(command, arguments),
         _ => Judgement::Risky(format!("{shown} is not a command that is known here; it may be an alias")),
@@ -88,7 +89,7 @@ fn forced(
 /// Commands that read, unless they are told to run a program.
 fn read(command: &str, arguments: &[Field]) -> Judgement {
     let runs = |text: &str| {
-        ["--upload-pack", "--exec", "--open-files-in-pager", "--ext-diff-command"]
+        ["--upload-pack", "--exec", "--open-files-in-pager"]
             .iter()
             .any(|name| text.len() > 4 && (text.starts_with(name) || name.starts_with(text)))
             || text.starts_with("ext::")
@@ -126,6 +127,9 @@ fn commit(arguments: &[Field]) -> Judgement {
     }
     if options.has("amend") {
         return denied("`git commit --amend`", "rewrites history", NEW_COMMIT);
+    }
+    if options.unknown {
+        return denied("`git commit` here", "cannot be read before it runs", "write its options out");
     }
     if options.is("dry-run") { Judgement::Allowed } else { Judgement::Commit }
 }

@@ -23,7 +23,10 @@ pub(super) fn reset(arguments: &[Field]) -> Judgement {
         [] => return Judgement::Allowed,
         [first, ..] if is_head(first) => return Judgement::Allowed,
         [_] if has_paths => return Judgement::Allowed,
-        all if all.iter().all(|text| is_path(text)) => return Judgement::Allowed,
+        // `:/text` is a commit here; a branch may have a name like a file's.
+        all if all.iter().all(|text| is_path(text) && !text.starts_with(":/")) => {
+            return risky("`git reset` unstages files, or moves the branch if they are the names of commits");
+        }
         _ => {}
     }
     denied("`git reset` to another commit", "moves the branch", "unstage with `git reset -- PATH`")
