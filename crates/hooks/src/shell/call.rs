@@ -30,6 +30,9 @@ impl Walker {
         if self.is_over() || (name.text.is_empty() && !name.quoted) {
             return String::new();
         }
+        self.spend(1);
+        self.spend_on(stdin);
+        fields.iter().for_each(|field| self.spend_on(&field.text));
         self.deeper(|walker| walker.call_named(&name.text, arguments, state, stdin))
     }
 

@@ -4,7 +4,7 @@ use super::{
     Judgement,
     call::Call,
     git::denied,
-    options::{Options, Spec},
+    options::{Options, Spec, asks_help},
     parse::UNKNOWN,
     walk::Walker,
     word::Field,
@@ -41,6 +41,7 @@ fn github(arguments: &[Field]) -> Judgement {
     let options = Options::read(arguments, &Spec::default());
     let what = format!("`gh {group} {verb}`");
     match (group, verb) {
+        _ if asks_help(arguments.iter().map(|field| field.text.as_str())) => Judgement::Allowed,
         ("pr", "merge" | "update-branch" | "revert") => denied(&what, "merges", ENGINE),
         ("pr", "review") if options.short("a") || options.has("approve") => {
             denied(&what, "approves", "leave approval to a person")

@@ -183,7 +183,10 @@ impl Walker {
         named.for_each(|path| self.touch(path, Access::Write, place));
         let operands: Vec<&str> = options.all_operands().collect();
         match (command, operands.as_slice()) {
-            ("rm", paths) => paths.iter().for_each(|path| self.touch(path, Access::Remove, place)),
+            ("rm", paths) => {
+                let access = if options.is("cached") { Access::Write } else { Access::Remove };
+                paths.iter().for_each(|path| self.touch(path, access, place));
+            }
             ("mv", [sources @ .., target]) => {
                 self.touch(target, Access::Write, place);
                 for source in sources {

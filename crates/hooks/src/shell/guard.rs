@@ -9,6 +9,9 @@ use super::{
     walk::Walker,
 };
 
+/// How many bytes of a path cost one unit: each is compared with every character of every protected path.
+const BYTES_PER_UNIT: usize = 24;
+
 /// Variables by which programs, and what they load first, are found.
 const FINDS_PROGRAMS: &str = "\
     PATH BASH_ENV ENV LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT PROMPT_COMMAND DYLD_INSERT_LIBRARIES \
@@ -38,6 +41,10 @@ impl Walker {
             return;
         }
         for target in state.resolve(path) {
+            self.spend(1 + target.len() / BYTES_PER_UNIT);
+            if self.is_over() {
+                return;
+            }
             self.touch_one(path, &target, access);
         }
     }

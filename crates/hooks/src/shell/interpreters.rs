@@ -53,6 +53,9 @@ const REPOSITORY: &str =
 /// The longest list of arguments that is looked for behind the word `git`.
 const WORDS: usize = 24;
 
+/// The longest call of git that is looked for, in bytes.
+const CALL: usize = 512;
+
 /// The most strings of a program that are read as commands.
 const LITERALS: usize = 32;
 
@@ -262,6 +265,7 @@ fn git_calls(text: &str) -> Vec<Vec<Field>> {
 }
 
 fn words_after(text: &str) -> Vec<Field> {
+    let text = &text[..text.floor_char_boundary(CALL)];
     let end = text.find(['\n', ';', '|', '&', ')', '`', '<', '>']).unwrap_or(text.len());
     let words = text[..end].split([' ', '\t', '"', '\'', ',', '[', ']', '\\']);
     words.filter(|word| !word.is_empty()).take(WORDS).map(Field::plain).collect()

@@ -134,6 +134,12 @@ impl<'f> Options<'f> {
     }
 }
 
+/// Whether a program is asked for its help, and for nothing else: another option might take that for its value.
+pub(super) fn asks_help<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> bool {
+    let mut words = words.rev();
+    matches!(words.next(), Some("--help" | "-h")) && !words.any(|word| word.starts_with('-'))
+}
+
 /// Skips a program's own options, and the values of those that take one.
 pub(super) fn after_options<'f>(arguments: &'f [Field], short: &str, long: &[&str]) -> &'f [Field] {
     let mut rest = arguments;

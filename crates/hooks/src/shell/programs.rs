@@ -1,6 +1,6 @@
 //! Programs whose effects are known: they read, build or measure, and leave git and other files alone.
 
-use super::{call::Call, filters::filtered, parse::UNKNOWN, walk::Walker, word::Field};
+use super::{call::Call, filters::filtered, guard::readable, parse::UNKNOWN, walk::Walker, word::Field};
 
 /// Programs that are harmless, apart from the files that an option or operand of theirs names.
 const HARMLESS: &str = "\
@@ -49,7 +49,10 @@ impl Walker {
         };
         let harmless = is_one_of(HARMLESS, call.program) && !runs_another(call.arguments);
         if !harmless && !HARMLESS_WITH.iter().any(with) && !asks_version(call.arguments) {
-            self.risky(format!("what `{}` does is not known here", call.program));
+            let knows_verbs = HARMLESS_WITH.iter().any(|(program, _)| *program == call.program);
+            let shown =
+                if knows_verbs { format!("{} {verb}", call.program) } else { call.program.to_owned() };
+            self.risky(format!("what `{}` does is not known here", readable(&shown)));
             self.command_words(call.arguments);
         }
         filtered(call).unwrap_or_else(|| UNKNOWN.to_string())

@@ -247,10 +247,10 @@ impl Walker {
         for path in state.resolve(path) {
             let mut whole = String::new();
             if append {
-                whole = state.files.get(&path).cloned().unwrap_or_else(|| UNKNOWN.to_string());
+                whole.push_str(state.files.get(&path).map_or(&UNKNOWN.to_string(), |text| &**text));
             }
             whole.push_str(text);
-            state.files.insert(path, bounded_text(whole));
+            state.files.insert(path, bounded_text(whole).into());
         }
     }
 
@@ -261,7 +261,7 @@ impl Walker {
         }
         let files = state.resolve(path);
         let known = files.iter().find_map(|path| state.files.get(path));
-        known.cloned().unwrap_or_else(|| UNKNOWN.to_string())
+        known.map_or_else(|| UNKNOWN.to_string(), |text| text.to_string())
     }
 
     /// Runs a process substitution. Its name stands for what it prints.
@@ -277,7 +277,7 @@ impl Walker {
         self.streams += 1;
         let name = format!("/dev/fd/{}", 100 + self.streams);
         if matches!(kind, ProcessSubstitutionKind::Read) {
-            state.files.insert(name.clone(), printed);
+            state.files.insert(name.clone(), printed.into());
         }
         Field { text: name, quoted: true }
     }

@@ -117,6 +117,9 @@ impl Walker {
             match text(index) {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     for start in &starts {
+                        if self.is_over() {
+                            return;
+                        }
                         self.each(&format!("{start}/{UNKNOWN}"), &call.arguments[index + 1..], state);
                         for name in &names {
                             self.each(&format!("{start}/{name}"), &call.arguments[index + 1..], state);
@@ -130,6 +133,9 @@ impl Walker {
                     self.risky("`find -delete` removes whatever it finds");
                     let access = if is_narrowed(call.arguments) { Access::Write } else { Access::Remove };
                     for start in &starts {
+                        if self.is_over() {
+                            return;
+                        }
                         self.touch(start, access, state);
                         names.iter().for_each(|name| {
                             self.touch(&format!("{start}/{name}"), Access::Remove, state);

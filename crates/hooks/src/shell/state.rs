@@ -25,7 +25,7 @@ pub(super) enum Certainty {
 /// The shell, as far as it is known.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    variables: BTreeMap<String, Vec<String>>,
+    variables: BTreeMap<String, Rc<[String]>>,
     /// `$1` and on; `None` if unknown.
     pub(super) positional: Option<Vec<String>>,
     pub(super) functions: BTreeMap<String, Rc<ast::FunctionBody>>,
@@ -35,14 +35,14 @@ pub(super) struct State {
     /// Where the shell still is if the last `cd` failed.
     before_cd: Vec<String>,
     /// What was written in this command, by path.
-    pub(super) files: BTreeMap<String, String>,
+    pub(super) files: BTreeMap<String, Rc<str>>,
 }
 
 impl State {
     pub(super) fn new(scene: &Scene<'_>) -> Self {
         let mut state = Self::in_directories(vec![normalise("/", &scene.cwd.to_string_lossy())]);
         if let Some(home) = scene.home {
-            state.variables.insert("HOME".to_owned(), vec![home.to_string_lossy().into_owned()]);
+            state.set("HOME", vec![home.to_string_lossy().into_owned()], Certainty::Sure);
         }
         state
     }
@@ -62,7 +62,7 @@ impl State {
 
     /// Returns a variable's elements, if this command has set it.
     pub(super) fn get(&self, name: &str) -> Option<&[String]> {
-        self.variables.get(name).map(Vec::as_slice)
+        self.variables.get(name).map(|value| &**value)
     }
 
     /// Returns a variable as one text.
@@ -77,22 +77,28 @@ impl State {
 
     pub(super) fn set(&mut self, name: &str, value: Vec<String>, certainty: Certainty) {
         let known = match (certainty, self.variables.get(name)) {
-            (Certainty::Perhaps, Some(old)) if *old != value => vec![UNKNOWN.to_string()],
+            (Certainty::Perhaps, Some(old)) if **old != *value => vec![UNKNOWN.to_string()],
             (Certainty::Perhaps | Certainty::Sure, _) => value,
         };
-        self.variables.insert(name.to_owned(), bounded(known));
+        self.variables.insert(name.to_owned(), bounded(known).into());
     }
 
     /// Makes a variable what it was before.
     pub(super) fn restore(&mut self, name: &str, value: Option<Vec<String>>) {
         match value {
-            Some(value) => _ = self.variables.insert(name.to_owned(), value),
+            Some(value) => _ = self.variables.insert(name.to_owned(), value.into()),
             None => _ = self.variables.remove(name),
         }
     }
 
     pub(super) fn forget(&mut self, name: &str) {
-        self.variables.insert(name.to_owned(), vec![UNKNOWN.to_string()]);
+        self.variables.insert(name.to_owned(), [UNKNOWN.to_string()].into());
+    }
+
+    /// Returns how many things are known: what it costs to copy them.
+    pub(super) fn weight(&self) -> usize {
+        let positional = self.positional.as_ref().map_or(0, Vec::len);
+        self.variables.len() + self.functions.len() + self.aliases.len() + self.files.len() + positional
     }
 
     /// Goes to `directory`, which may not be there.

@@ -16,8 +16,14 @@ use super::{
 /// How deep texts, compound commands and calls may lie in one another; bounds the stack.
 const DEEPEST: u8 = 40;
 
-/// How many commands are followed; functions and loops can multiply them.
-const COMMANDS: u32 = 4000;
+/// What a command may cost. A call costs a few units and long texts cost more; functions and loops multiply them.
+const FUEL: usize = 16_000;
+
+/// How many bytes of text cost one unit.
+const BYTES_PER_UNIT: usize = 256;
+
+/// How many variables, functions and files cost one unit, whenever they have to be copied.
+const WEIGHT_PER_UNIT: usize = 64;
 
 /// How many bytes are parsed in all: eight times the longest command, for texts that are run again and again.
 const BYTES: usize = 256 * 1024;
@@ -38,7 +44,7 @@ pub(super) struct Walker {
     pub(super) streams: u32,
     worst: Judgement,
     depth: u8,
-    fuel: u32,
+    fuel: usize,
     bytes: usize,
 }
 
@@ -60,7 +66,7 @@ impl Walker {
             streams: 0,
             worst: Judgement::Allowed,
             depth: 0,
-            fuel: COMMANDS,
+            fuel: FUEL,
             bytes: BYTES,
         }
     }
@@ -78,6 +84,19 @@ impl Walker {
         if judgement.rank() > self.worst.rank() {
             self.worst = judgement;
         }
+    }
+
+    /// Counts what something costs, and refuses the command if that is too much.
+    pub(super) fn spend(&mut self, units: usize) {
+        self.fuel = self.fuel.saturating_sub(units);
+        if self.fuel == 0 {
+            self.deny(TOO_MUCH);
+        }
+    }
+
+    /// Counts what it costs to look through `text`.
+    pub(super) fn spend_on(&mut self, text: &str) {
+        self.spend(text.len() / BYTES_PER_UNIT);
     }
 
     /// Runs `inner`, of which only commits and refusals count.
@@ -223,10 +242,7 @@ impl Walker {
         if self.is_over() {
             return String::new();
         }
-        self.fuel = self.fuel.saturating_sub(1);
-        if self.fuel == 0 {
-            self.deny(TOO_MUCH);
-        }
+        self.spend(1 + state.weight() / WEIGHT_PER_UNIT + stdin.len() / BYTES_PER_UNIT);
         self.deeper(|walker| match command {
             ast::Command::Simple(simple) => walker.simple(simple, state, stdin),
             ast::Command::Compound(compound, redirections) => {

@@ -1,14 +1,13 @@
 //! Warp's own commands: which of them are an agent's.
 
-use super::{Judgement, git::denied, parse::UNKNOWN, word::Field};
+use super::{Judgement, git::denied, options::asks_help, parse::UNKNOWN, word::Field};
 
 /// Judges `warp` and its arguments. What is not known to be an agent's is a person's.
 pub(super) fn judge(arguments: &[Field]) -> Judgement {
     let words = words(arguments);
     let allowed = match words.as_slice() {
         [] | ["help" | "--version" | "-V", ..] => true,
-        // Help is shown whatever the command, unless another option takes it for its value.
-        [others @ .., "--help" | "-h"] if !others.iter().any(|word| word.starts_with('-')) => true,
+        all if asks_help(all.iter().copied()) => true,
         ["status" | "log" | "explain" | "workflow" | "mcp" | "next" | "hook", ..] => true,
         // The event `abort` ends the run, as `warp state abort` does.
         ["state", "transition", rest @ ..] => !rest.iter().any(|word| matches!(*word, "abort" | NOT_KNOWN)),

@@ -93,6 +93,7 @@ impl Fields {
 impl Walker {
     /// Expands a word of a command into fields.
     pub(super) fn fields(&mut self, raw: &str, state: &mut State) -> Vec<Field> {
+        self.spend_on(raw);
         if !raw.contains(['\'', '"', '\\', '$', '`', '{', '*', '?', '[', '~']) {
             return vec![Field::plain(raw)];
         }
@@ -107,6 +108,7 @@ impl Walker {
 
     /// Expands a text that stays one: an assigned value, the target of a redirection, a here-document.
     pub(super) fn text_of(&mut self, raw: &str, mode: Mode, state: &mut State) -> String {
+        self.spend_on(raw);
         let mut out = Fields::default();
         self.expand(raw, mode, &mut out, state);
         let texts: Vec<String> = out.finish().into_iter().map(|field| field.text).collect();

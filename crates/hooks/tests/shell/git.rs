@@ -20,6 +20,11 @@ fn pushing_is_refused_in_any_form() {
             "git --no-pager push",
             "git -c color.ui=never push",
             "GIT push",
+            "git push --force-with-lease",
+            "git push origin +main",
+            "git push --delete origin v1",
+            "git push --mirror",
+            "git remote-https origin https://x.y/z",
         ],
     );
 }
@@ -40,7 +45,21 @@ fn an_ordinary_commit_asks_for_leave() {
 fn a_commit_without_its_checks_is_refused() {
     all(
         "denied",
-        &["git commit -n -m x", "git commit -anm x", "git commit --no-verify", "git commit --no-ver -m x"],
+        &[
+            "git commit -n -m x",
+            "git commit -anm x",
+            "git commit --no-verify",
+            "git commit -m x --no-ver",
+            "git commit --no-v -m x",
+            "git commit --no -m x",
+            "git commit --n -m x",
+            "git commit $X -m x",
+            "git commit -m x \"$X\"",
+        ],
+    );
+    all(
+        "commit",
+        &["git commit -m \"$X\"", "git commit -m x -- $X", "git commit --no-edit", "git commit -o a -m x"],
     );
 }
 
@@ -58,6 +77,8 @@ fn rewriting_history_is_refused() {
             "git replace a b",
             "git fast-import",
             "git commit-tree HEAD^{tree} -m x",
+            "git rebase --onto a b",
+            "git replay --onto a b..c",
         ],
     );
 }
@@ -73,6 +94,9 @@ fn bringing_commits_in_is_refused() {
             "git revert HEAD",
             "git am",
             "git pull --ff-only",
+            "git pull --rebase",
+            "git merge --squash x",
+            "git cherry-pick -n x",
         ],
     );
 }
@@ -83,9 +107,17 @@ fn a_reset_may_unstage_and_no_more() {
         "allowed",
         &["git reset", "git reset HEAD", "git reset -- x", "git reset @ x", "git reset HEAD~1 -- src/a.rs"],
     );
+    all("risky", &["git reset src/a.rs", "git reset ."]);
     all(
         "denied",
-        &["git reset --hard", "git reset --har", "git reset HEAD~1", "git reset --soft main", "git reset $x"],
+        &[
+            "git reset --hard",
+            "git reset --har",
+            "git reset HEAD~1",
+            "git reset --soft main",
+            "git reset $x",
+            "git reset :/fix",
+        ],
     );
     assert!(reason("git reset main").contains("git reset -- PATH"));
 }
@@ -118,6 +150,10 @@ fn throwing_work_away_is_refused() {
             "git read-tree -mu HEAD",
             "git mv -f a b",
             "git submodule deinit -f x",
+            "git worktree remove --force ../x",
+            "git worktree remove --fo ../x",
+            "git stash drop stash@{1}",
+            "git stash; git stash drop",
         ],
     );
 }
@@ -154,6 +190,11 @@ fn moving_or_deleting_refs_is_refused() {
             "git checkout -B main",
             "git switch -C main",
             "git worktree prune",
+            "git tag --del v1",
+            "git branch -rd origin/x",
+            "git update-ref --stdin",
+            "git refs delete refs/heads/x",
+            "git fetch --all --pru",
         ],
     );
 }
@@ -178,6 +219,12 @@ fn settings_that_change_what_git_runs_are_refused() {
             "git --exec-path=x log",
             "git config --file x a.b c",
             "git clone -c core.fsmonitor=x y",
+            "git -c CORE.HOOKSPATH=x status",
+            "git --config-env core.hooksPath=X commit -m x",
+            "git config --local core.hooksPath x",
+            "git config --replace-all core.hooksPath x",
+            "git config --unset-all alias.x",
+            "git config $X y",
         ],
     );
     all("allowed", &["git config user.name x", "git -c core.pager=cat log", "git config --get alias.x"]);
@@ -197,6 +244,8 @@ fn variables_that_change_what_git_runs_are_refused() {
             "GIT_PAGER='git push' git log",
             "declare -x GIT_CONFIG_PARAMETERS=x",
             "read GIT_SSH <<< x",
+            "sudo GIT_CONFIG_COUNT=1 git log",
+            "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=push git x",
         ],
     );
     all(
@@ -215,6 +264,7 @@ fn another_place_for_the_repository_is_refused_for_writing() {
             "git --git-dir .git stash",
             "GIT_WORK_TREE=/tmp/x GIT_DIR=$X git commit -m x",
             "GIT_INDEX_FILE=.git/x git commit -m x",
+            "sudo GIT_DIR=.git git commit -m x",
             "export GIT_DIR=/srv/project/.git; cd /tmp; git commit -m x",
         ],
     );
@@ -228,4 +278,18 @@ fn a_commit_in_another_repository_is_only_risky() {
     all("commit", &["cd /tmp/x; git commit -m x", "cd $X && git commit -m x", "git -C crates commit -m x"]);
     assert_eq!(word(&judged_in("/tmp", "git -C /srv/project commit -m x")), "commit");
     assert_eq!(word(&judged_in("/tmp", "git -C /tmp/../srv/project/src push")), "denied");
+}
+
+#[test]
+fn commands_that_git_runs_are_read() {
+    all(
+        "denied",
+        &[
+            "git bisect run git push",
+            "git submodule foreach git push",
+            "git submodule --quiet foreach --recursive 'git push'",
+            "git difftool -y -x 'git push'",
+            "git difftool --extcmd='git push'",
+        ],
+    );
 }

@@ -4,6 +4,7 @@ mod bypass;
 mod files;
 mod git;
 mod harmless;
+mod limits;
 mod properties;
 mod reading;
 

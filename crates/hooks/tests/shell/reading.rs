@@ -1,6 +1,6 @@
-//! How commands are read: variables, double expansion, ambiguity, limits.
+//! How commands are read: variables, double expansion, ambiguity.
 
-use super::{all, judged, reason, word};
+use super::all;
 
 #[test]
 fn variables_are_followed() {
@@ -93,54 +93,4 @@ fn two_readers_have_to_agree() {
             "${x:-cat <(git push)}",
         ],
     );
-}
-
-#[test]
-fn what_cannot_be_read_is_refused() {
-    all(
-        "denied",
-        &["echo 'x", "echo $(", "if true", "git log <<EOF", "a\0b", "a\u{1}b", "echo )", "99999999999>x"],
-    );
-    assert!(reason("echo 'x").starts_with("could not be read as a shell command: "));
-    assert!(reason("echo 'x").ends_with("; split it up"));
-}
-
-#[test]
-fn limits_are_checked_before_parsing() {
-    assert!(reason(&format!("echo {}", "x".repeat(32 * 1024))).contains("longer than 32768 bytes"));
-    for (open, close) in [("( ", " )"), ("{ ", "; }"), ("$(", ")"), ("if ", "; then :; fi"), ("\"$(", ")\"")]
-    {
-        let command = format!("{}true{}", open.repeat(13), close.repeat(13));
-        assert!(reason(&command).contains("nested"), "{open}: {:?}", judged(&command));
-        let command = format!("echo; {}true{}", open.repeat(5), close.repeat(5));
-        assert_ne!(word(&judged(&command)), "denied", "{open}: {:?}", judged(&command));
-    }
-    let cases = format!("{}{}{}", "case a in a) ".repeat(9), "x ".repeat(3000), ";; esac ".repeat(9));
-    assert!(reason(&cases).contains("too intricate"));
-}
-
-#[test]
-fn closers_that_are_arguments_close_nothing() {
-    let command = "if true; then echo fi; ".repeat(20);
-    assert!(reason(&command).contains("nested"));
-    let command = "( case a in b) echo; esac; ".repeat(20);
-    assert!(reason(&command).contains("nested"));
-    let command = "if true; then function fi { :; }; ".repeat(20);
-    assert!(reason(&command).contains("nested"));
-    all("allowed", &["echo if while for case { } fi done esac", "echo waiting for input in a case if any"]);
-}
-
-#[test]
-fn a_function_that_calls_itself_ends() {
-    all("risky", &["f() { f; tool; }; f"]);
-    all("denied", &["f() { f; git push; }; f"]);
-    let doubling: String = (0..20).map(|n| format!("f{}() {{ f{n}; f{n}; }}; ", n + 1)).collect();
-    all("denied", &[&format!("f0() {{ :; }}; {doubling} f20")]);
-}
-
-#[test]
-fn text_that_grows_becomes_unknown() {
-    let doubling = "x=$x$x; ".repeat(40);
-    all("allowed", &[&format!("x=ab; {doubling} echo $x")]);
-    all("risky", &[&format!("x=ab; {doubling} $x")]);
 }
