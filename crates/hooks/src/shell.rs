@@ -14,23 +14,23 @@
 //! | `git add`, `fetch` without `--prune` or a refspec that moves a branch, `reset` and `restore --staged` that only unstage, `rm --cached`, `mv`, dry runs, `--help` | allowed |
 //! | `git commit` | commit; risky if plainly in another repository |
 //! | `commit --amend`, `--no-verify`, `-n` | denied |
-//! | `push`, `send-pack`, `lfs push` in any form | denied |
+//! | `push`, `send-pack`, `lfs push`, `remote-https` and their like, in any form | denied |
 //! | `merge`, `pull`, `cherry-pick`, `revert`, `am`, `subtree`, `svn` | denied |
 //! | `rebase`, `filter-branch`, `filter-repo`, `replace`, `fast-import`, `commit-tree`, `history`, `replay` | denied |
-//! | `update-ref`, writing `symbolic-ref`, `branch -d -D -m -M -f -C`, `tag -d -f`, `remote` that changes one, `fetch --prune`, `notes` that write, `reflog expire`, `gc --prune`, `prune`, `repack -d` | denied |
+//! | `update-ref`, writing `symbolic-ref`, `refs` that changes one, `branch -d -D -m -M -f -C`, `tag -d -f`, `remote` that changes one, `fetch --prune`, `notes` that write, `reflog expire`, `gc --prune`, `prune`, `repack -d` | denied |
 //! | `reset --hard`, `--merge`, `--keep` or to another commit; `clean`; `checkout` of paths, with `-f` or `-B`; `switch -f`, `-C`; `restore` of the working tree; `stash drop`, `clear`; `rm -f`; `worktree remove -f`, `prune` | denied |
-//! | `switch`, `checkout` of or to a new branch, `branch NAME`, `tag NAME`, `stash` that puts away or takes out, `rm`, `apply`, `worktree add`, `gc`, `bisect`, `submodule`, `init`, `clone`, a command that git does not have (it may be an alias) | risky |
+//! | `reset FILE` without `--`, `switch`, `checkout` of or to a new branch, `branch NAME`, `tag NAME`, `stash` that puts away or takes out, `rm`, `apply`, `worktree add`, `gc`, `bisect`, `submodule`, `init`, `clone`, a command that git does not have (it may be an alias) | risky |
 //! | `git config` and `-c` with a setting that is known to be harmless | allowed |
-//! | any other setting; `--exec-path`, `--config-env`, `GIT_CONFIG_*`, `GIT_SSH_COMMAND` and their like | denied |
+//! | any other setting; `--exec-path`, `--config-env`, `GIT_CONFIG_*`, `GIT_SSH_COMMAND` and their like; `lfs install`, `husky`, `pre-commit install` | denied |
 //! | `--git-dir`, `GIT_DIR` and their like, for anything but reading, unless plainly in another repository | denied |
-//! | `gh pr merge`, `repo delete`, `release`, `alias set`; writing to refs, merges, contents by `gh api` or `curl` | denied |
-//! | `warp status`, `log`, `explain`, `config` and `doctor` without options that change, `workflow`, `mcp`, `next`, `hook`, `state status\|transition\|inject\|gate\|verify` | allowed |
-//! | any other `warp` command | denied |
+//! | `gh pr merge`, `pr review --approve`, `repo delete`, `release`, `alias set`; writing to refs, merges, contents by `gh api` or `curl` | denied |
+//! | `warp status`, `log`, `explain`, `config` and `doctor` that only show, `workflow`, `mcp`, `next`, `hook`, `state status\|transition\|inject\|gate\|verify`, `--help` | allowed |
+//! | any other `warp` command, the event `abort`, stopping warp by `pkill` or `systemctl` | denied |
 //! | writing, linking, moving or removing a protected file or anything in a `.git`, by redirection or by any known program | denied |
 //! | removing or moving other files of the workspace; writing to a file whose name is not known | risky |
 //! | interpreters, scripts, `make`, `npm`, tests, programs that are not known, names that are put together | risky; denied if they plainly do what is denied |
 //! | known readers and builders: `ls`, `grep`, `cargo check`, … | allowed |
-//! | over 32 KiB, nested more than twelve deep, not to be parsed, to be read in two ways | denied |
+//! | over 32 KiB, nested more than twelve deep, not to be parsed, to be read in two ways, too much to be followed | denied |
 //!
 //! Paths are compared by their text: the caller resolves links.
 

@@ -136,7 +136,7 @@ impl Walker {
         if self.spawner(call, state) || self.interpreter(call, state) || self.forge(call) {
             return UNKNOWN.to_string();
         }
-        self.tool(call)
+        self.tool(call, state)
     }
 }
 

@@ -34,6 +34,12 @@ impl Walker {
                 let access = if recursive { Access::Remove } else { Access::Write };
                 plain.all_operands().for_each(|path| self.touch(path, access, state));
             }
+            "rename" | "prename" | "mmv" => {
+                plain.all_operands().for_each(|path| self.removed(path, state));
+            }
+            "split" | "csplit" => {
+                plain.all_operands().skip(1).for_each(|path| self.touch(path, Access::Write, state));
+            }
             "touch" | "mkdir" | "mkfifo" | "mknod" | "gtouch" => {
                 plain.all_operands().for_each(|path| self.touch(path, Access::Write, state));
             }
@@ -49,7 +55,7 @@ impl Walker {
             "sed" | "gsed" => self.sed(call, state),
             "sort" | "shuf" | "tree" | "iconv" | "cc" | "gcc" | "g++" | "clang" | "ld" | "rustc"
             | "base64" | "go" => {
-                self.option_target(call, "o", "output", state);
+                self.option_target(call, "o", state);
                 return None;
             }
             "uniq" | "xxd" => {
@@ -73,7 +79,7 @@ impl Walker {
                 self.packs(&plain, state);
             }
             "curl" | "wget" => {
-                self.option_target(call, if call.program == "curl" { "o" } else { "O" }, "output", state);
+                self.option_target(call, if call.program == "curl" { "o" } else { "O" }, state);
                 return None;
             }
             "perl" | "ruby" | "awk" | "gawk" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs"
@@ -160,10 +166,10 @@ impl Walker {
             if name == "." || source.ends_with('/') || options.short("T") {
                 self.copies_whole(target, state);
             }
-            if name == "git" {
-                self.risky("it gives git another name");
+            if matches!(name, "git" | "gh" | "hub" | "warp") {
+                self.risky(format!("it gives `{name}` another name"));
                 let names = [target.to_owned(), base_name(target).to_owned(), format!("./{target}")];
-                state.aliases.extend(names.map(|name| (name, "git".to_owned())));
+                state.aliases.extend(names.map(|other| (other, name.to_owned())));
             }
             let text = self.content(source, state, &UNKNOWN.to_string());
             self.remember(target, &text, false, state);
@@ -193,13 +199,13 @@ impl Walker {
         }
     }
 
-    fn option_target(&mut self, call: &Call<'_>, letter: &'static str, name: &str, state: &State) {
+    /// Judges the file that `-o`, or another letter, or `--output` names.
+    pub(super) fn option_target(&mut self, call: &Call<'_>, letter: &'static str, state: &State) {
         let spec = Spec { short: letter, attached: "", long: &["output", "output-document"] };
         let options = Options::read(call.arguments, &spec);
-        for path in options.values(letter, name).into_iter().chain(options.values(letter, "output-document"))
-        {
-            self.touch(path, Access::Write, state);
-        }
+        let named =
+            options.values(letter, "output").into_iter().chain(options.values(letter, "output-document"));
+        named.for_each(|path| self.touch(path, Access::Write, state));
     }
 
     fn sed(&mut self, call: &Call<'_>, state: &mut State) {

@@ -77,8 +77,8 @@ const CODE: &str = "\
 const COMMANDS: &str = "\
     make gmake bmake just task rake ninja npm pnpm yarn npx bunx pnpx uvx pipx ssh mosh docker podman \
     nerdctl kubectl lxc docker-compose tmux screen at batch crontab expect nix-shell nix nsenter bwrap \
-    firejail entr nodemon watchexec fswatch pre-commit husky lefthook tox nox act invoke fab gradle mvn \
-    bazel hyperfine";
+    firejail entr nodemon watchexec fswatch pre-commit husky lefthook simple-git-hooks tox nox act invoke \
+    fab gradle mvn bazel hyperfine";
 
 fn language(program: &str) -> Option<Language> {
     // `python3.12` is python.
@@ -99,6 +99,9 @@ impl Walker {
         }
         if asks_version(call.arguments) || (is_awk(call.program) && is_plain_awk(call.arguments)) {
             return true;
+        }
+        if replaces_hooks(call) {
+            self.deny(format!("`{}` here replaces git's hooks: leave them as they are", call.program));
         }
         self.risky(format!("`{}` runs what cannot be read as a command", call.program));
         let written = call.arguments.iter().map(|field| self.content(&field.text, state, call.stdin));
@@ -186,6 +189,19 @@ impl Walker {
         {
             self.perhaps_command(&pair[1].text);
         }
+    }
+}
+
+/// Whether a manager of hooks is told to put its own in the place of git's.
+fn replaces_hooks(call: &Call<'_>) -> bool {
+    let arguments = call.arguments.iter().map(|field| field.text.as_str());
+    let words = std::iter::once(call.program).chain(arguments.filter(|word| !word.starts_with('-')));
+    let mut words = words.skip_while(|word| is_one_of("npx bunx pnpx npm pnpm yarn exec dlx", word));
+    match (words.next(), words.next()) {
+        (Some("husky"), None | Some("install" | "init" | "uninstall")) => true,
+        (Some("lefthook" | "pre-commit"), Some("install" | "uninstall")) => true,
+        (Some("simple-git-hooks"), _) => true,
+        (Some(_) | None, _) => false,
     }
 }
 

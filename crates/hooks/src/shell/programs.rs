@@ -1,6 +1,8 @@
 //! Programs whose effects are known: they read, build or measure, and leave git and other files alone.
 
-use super::{call::Call, filters::filtered, guard::readable, parse::UNKNOWN, walk::Walker, word::Field};
+use super::{
+    call::Call, filters::filtered, guard::readable, parse::UNKNOWN, state::State, walk::Walker, word::Field,
+};
 
 /// Programs that are harmless, apart from the files that an option or operand of theirs names.
 const HARMLESS: &str = "\
@@ -37,13 +39,9 @@ pub(super) fn is_one_of(list: &str, name: &str) -> bool {
 
 impl Walker {
     /// Judges a program that nobody else knows, and returns what it prints.
-    pub(super) fn tool(&mut self, call: &Call<'_>) -> String {
+    pub(super) fn tool(&mut self, call: &Call<'_>, state: &State) -> String {
         let mut words = call.arguments.iter().map(|field| field.text.as_str());
         let verb = words.find(|text| !text.starts_with(['-', '+'])).unwrap_or_default();
-        let mentions_warp = || call.arguments.iter().any(|field| field.text.contains("warp"));
-        if matches!(call.program, "pkill" | "killall") && mentions_warp() {
-            self.deny(format!("`{}` of warp is a person's to run: say why it should stop", call.program));
-        }
         let with = |(program, verbs): &(&str, &str)| {
             *program == call.program && (verb.is_empty() || is_one_of(verbs, verb))
         };
@@ -54,6 +52,16 @@ impl Walker {
                 if knows_verbs { format!("{} {verb}", call.program) } else { call.program.to_owned() };
             self.risky(format!("what `{}` does is not known here", readable(&shown)));
             self.command_words(call.arguments);
+            self.option_target(call, "o", state);
+        }
+        let mentions_warp = || call.arguments.iter().any(|field| field.text.contains("warp"));
+        let stops = match call.program {
+            "pkill" | "killall" => true,
+            "systemctl" | "service" => !HARMLESS_WITH.iter().any(with),
+            _ => false,
+        };
+        if stops && mentions_warp() {
+            self.deny(format!("`{}` of warp is a person's to run: say why it should stop", call.program));
         }
         filtered(call).unwrap_or_else(|| UNKNOWN.to_string())
     }

@@ -225,6 +225,11 @@ fn settings_that_change_what_git_runs_are_refused() {
             "git config --replace-all core.hooksPath x",
             "git config --unset-all alias.x",
             "git config $X y",
+            "git init --template=x",
+            "git lfs install",
+            "husky",
+            "npx husky install",
+            "pre-commit install",
         ],
     );
     all("allowed", &["git config user.name x", "git -c core.pager=cat log", "git config --get alias.x"]);

@@ -65,7 +65,7 @@ pub(crate) fn reason(command: &str) -> String {
 /// Returns the lines of a corpus that are not comments: what stands before the tab, and the text after it.
 pub(crate) fn named(corpus: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| line.split_once('\t').unwrap())
+    lines.map(|line| line.split_once('\t').expect("every line of a corpus has a tab"))
 }
 
 /// Reads `\n` as a new line and `\\\\` as a backslash; other backslashes stand for themselves.

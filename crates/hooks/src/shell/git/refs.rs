@@ -117,6 +117,7 @@ pub(super) fn with_verb(command: &str, arguments: &[Field]) -> Judgement {
         ("refs", "" | "list" | "exists" | "verify") => Judgement::Allowed,
         ("refs", _) => refuse("moves refs past the checks"),
         ("lfs", "push" | "migrate" | "prune") => refuse("pushes, rewrites or deletes"),
+        ("lfs", "install" | "uninstall" | "update") => refuse("replaces git's hooks"),
         ("lfs", "ls-files" | "status" | "env" | "version" | "logs") => Judgement::Allowed,
         _ => Judgement::Risky(format!(
             "`git {command} {}` changes the working tree or its settings",
@@ -141,7 +142,9 @@ pub(super) fn plumbing(command: &str, arguments: &[Field]) -> Judgement {
         "repack" if options.short("d") || options.has("delete") => refuse("deletes what nothing else holds"),
         "read-tree" if options.short("mu") || options.has("reset") => refuse("overwrites the working tree"),
         "checkout-index" if force => refuse("overwrites the working tree"),
-        "init" if options.has("separate-git-dir") => refuse("moves the repository"),
+        "init" if options.has_any(&["separate-git-dir", "template"]) => {
+            refuse("moves the repository or replaces its hooks")
+        }
         "clone" if options.short("uc") || options.has_any(&["upload-pack", "config", "template"]) => {
             refuse("changes what git runs")
         }
