@@ -1,0 +1,314 @@
+//! Simple commands: assignments, redirections, then the program that is called.
+
+use brush_parser::ast::{
+    Assignment, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, IoFileRedirectKind,
+    IoFileRedirectTarget, IoRedirect, ProcessSubstitutionKind, RedirectList, SimpleCommand, SubshellCommand,
+};
+
+use super::{
+    guard::Access,
+    parse::{GLOB, UNKNOWN},
+    state::{State, bounded_text},
+    walk::Walker,
+    word::{Field, Mode},
+};
+
+/// The largest index up to which an array is followed.
+const ELEMENTS: usize = 64;
+
+/// What redirections make of a command's input and output.
+#[derive(Default)]
+struct Streams {
+    stdin: Option<String>,
+    stdout: Option<String>,
+    append: bool,
+}
+
+impl Walker {
+    pub(super) fn simple(&mut self, command: &SimpleCommand, state: &mut State, stdin: &str) -> String {
+        let mut redirections = Vec::new();
+        let mut assignments = Vec::new();
+        for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                CommandPrefixOrSuffixItem::IoRedirect(redirection) => redirections.push(redirection),
+                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => assignments.push(assignment),
+                CommandPrefixOrSuffixItem::Word(_) => {}
+                CommandPrefixOrSuffixItem::ProcessSubstitution(kind, subshell) => {
+                    self.process(kind, subshell, state);
+                }
+            }
+        }
+        let Some(name) = &command.word_or_name else {
+            for assignment in assignments {
+                self.assign(assignment, state);
+            }
+            let streams = self.redirections(redirections, state);
+            return self.delivered(streams, String::new(), state);
+        };
+        if name.value.contains('(') && !name.value.contains(['$', '`', '\'', '"']) {
+            self.deny(
+                "a command's name is an extended pattern, which not every shell reads alike: write it out",
+            );
+        }
+        let mut fields = self.fields(&name.value, state);
+        let mut arrays = Vec::new();
+        for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
+            match item {
+                CommandPrefixOrSuffixItem::IoRedirect(redirection) => redirections.push(redirection),
+                CommandPrefixOrSuffixItem::Word(word) => fields.extend(self.fields(&word.value, state)),
+                CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => match assignment.value {
+                    AssignmentValue::Array(_) => arrays.push(assignment),
+                    AssignmentValue::Scalar(_) => fields.extend(self.fields(&word.value, state)),
+                },
+                CommandPrefixOrSuffixItem::ProcessSubstitution(kind, subshell) => {
+                    fields.push(self.process(kind, subshell, state));
+                }
+            }
+        }
+        // Only declarations take a list, and they give it to the shell.
+        for array in arrays {
+            self.assign(array, state);
+        }
+        let streams = self.redirections(redirections, state);
+        let stdin = streams.stdin.clone().unwrap_or_else(|| stdin.to_owned());
+        let before = self.lend(assignments, state);
+        let printed = self.call(&fields, state, &stdin);
+        for (name, value) in before {
+            state.restore(&name, value);
+        }
+        self.delivered(streams, printed, state)
+    }
+
+    /// Sets variables for the length of one command, and returns what they were.
+    fn lend(
+        &mut self,
+        assignments: Vec<&Assignment>,
+        state: &mut State,
+    ) -> Vec<(String, Option<Vec<String>>)> {
+        let mut before = Vec::new();
+        for assignment in assignments {
+            let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
+                &assignment.name;
+            before.push((name.clone(), state.get(name).map(<[String]>::to_vec)));
+            self.assign(assignment, state);
+        }
+        before
+    }
+
+    fn assign(&mut self, assignment: &Assignment, state: &mut State) {
+        let mut value = match &assignment.value {
+            AssignmentValue::Scalar(word) => vec![self.text_of(&word.value, Mode::Single, state)],
+            AssignmentValue::Array(elements) => {
+                for key in elements.iter().filter_map(|(key, _)| key.as_ref()) {
+                    self.arithmetic(&key.value, state);
+                }
+                let fields = elements.iter().flat_map(|(_, word)| self.fields(&word.value, state));
+                fields.map(|field| field.text).collect()
+            }
+        };
+        let (name, index) = match &assignment.name {
+            AssignmentName::VariableName(name) => (name, None),
+            AssignmentName::ArrayElementName(name, index) => (name, Some(self.arithmetic(index, state))),
+        };
+        if let Some(index) = index {
+            value = with_element(state.get(name), &index, &value.concat());
+        } else if assignment.append {
+            let is_list = matches!(assignment.value, AssignmentValue::Array(_));
+            value = appended(state.get(name), value, is_list);
+        }
+        self.set_variable(name, value, state);
+    }
+
+    /// Sets a variable, after a look at what it means to the programs that follow.
+    pub(super) fn set_variable(&mut self, name: &str, value: Vec<String>, state: &mut State) {
+        self.environment(name, &value.concat(), state);
+        state.set(name, value, self.certainty);
+    }
+
+    /// Runs `inner` with its input and output redirected.
+    pub(super) fn redirected(
+        &mut self,
+        redirections: Option<&RedirectList>,
+        state: &mut State,
+        stdin: &str,
+        inner: impl FnOnce(&mut Self, &mut State, &str) -> String,
+    ) -> String {
+        let Some(redirections) = redirections else { return inner(self, state, stdin) };
+        let streams = self.redirections(redirections.0.iter().collect(), state);
+        let stdin = streams.stdin.clone().unwrap_or_else(|| stdin.to_owned());
+        let printed = inner(self, state, &stdin);
+        self.delivered(streams, printed, state)
+    }
+
+    fn redirections(&mut self, redirections: Vec<&IoRedirect>, state: &mut State) -> Streams {
+        let mut streams = Streams::default();
+        for redirection in redirections {
+            match redirection {
+                IoRedirect::File(descriptor, kind, target) => {
+                    self.file_redirection(*descriptor, kind, target, state, &mut streams);
+                }
+                IoRedirect::HereDocument(descriptor, document) => {
+                    let raw = &document.doc.value;
+                    let text = match document.requires_expansion {
+                        true => self.text_of(raw, Mode::Here, state),
+                        false => raw.clone(),
+                    };
+                    input(&mut streams, *descriptor, text);
+                }
+                IoRedirect::HereString(descriptor, word) => {
+                    let text = self.text_of(&word.value, Mode::Single, state);
+                    input(&mut streams, *descriptor, format!("{text}\n"));
+                }
+                IoRedirect::OutputAndError(word, append) => {
+                    let path = self.target(&word.value, state);
+                    self.output(&mut streams, path, *append, state);
+                }
+            }
+        }
+        streams
+    }
+
+    fn file_redirection(
+        &mut self,
+        descriptor: Option<i32>,
+        kind: &IoFileRedirectKind,
+        target: &IoFileRedirectTarget,
+        state: &mut State,
+        streams: &mut Streams,
+    ) {
+        let path = match target {
+            IoFileRedirectTarget::Filename(word) => self.target(&word.value, state),
+            IoFileRedirectTarget::Duplicate(word) => {
+                let text = self.target(&word.value, state);
+                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+                    return;
+                }
+                text
+            }
+            IoFileRedirectTarget::Fd(_) => return,
+            IoFileRedirectTarget::ProcessSubstitution(kind, subshell) => {
+                self.process(kind, subshell, state).text
+            }
+        };
+        let is_output = matches!(descriptor, None | Some(1));
+        match kind {
+            IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => {
+                let text = self.content(&path, state, &UNKNOWN.to_string());
+                input(streams, descriptor, text);
+            }
+            IoFileRedirectKind::Write
+            | IoFileRedirectKind::Clobber
+            | IoFileRedirectKind::DuplicateOutput
+            | IoFileRedirectKind::ReadAndWrite
+                if is_output =>
+            {
+                self.output(streams, path, false, state);
+            }
+            IoFileRedirectKind::Append if is_output => self.output(streams, path, true, state),
+            IoFileRedirectKind::Write
+            | IoFileRedirectKind::Clobber
+            | IoFileRedirectKind::DuplicateOutput
+            | IoFileRedirectKind::ReadAndWrite
+            | IoFileRedirectKind::Append => self.touch(&path, Access::Write, state),
+        }
+    }
+
+    /// Expands the name of a file that is redirected to or from.
+    fn target(&mut self, raw: &str, state: &mut State) -> String {
+        let mut fields = self.fields(raw, state);
+        if fields.len() > 1 {
+            // One shell refuses it, another writes them all.
+            self.deny("a redirection names more than one file: name one");
+        }
+        fields.pop().map(|field| field.text).unwrap_or_default()
+    }
+
+    fn output(&mut self, streams: &mut Streams, path: String, append: bool, state: &mut State) {
+        if matches!(path.as_str(), "/dev/stdout" | "/dev/fd/1") {
+            return;
+        }
+        self.touch(&path, Access::Write, state);
+        streams.stdout = Some(path);
+        streams.append = append;
+    }
+
+    /// Hands what was printed to whoever gets it.
+    fn delivered(&mut self, streams: Streams, printed: String, state: &mut State) -> String {
+        let Some(path) = streams.stdout else { return printed };
+        self.remember(&path, &printed, streams.append, state);
+        String::new()
+    }
+
+    /// Keeps what a file that this command writes will hold.
+    pub(super) fn remember(&mut self, path: &str, text: &str, append: bool, state: &mut State) {
+        if path.contains([UNKNOWN, GLOB]) {
+            return;
+        }
+        for path in state.resolve(path) {
+            let mut whole = String::new();
+            if append {
+                whole.push_str(state.files.get(&path).map_or(&UNKNOWN.to_string(), |text| &**text));
+            }
+            whole.push_str(text);
+            state.files.insert(path, bounded_text(whole).into());
+        }
+    }
+
+    /// Returns what a file holds, if this command has written it.
+    pub(super) fn content(&self, path: &str, state: &State, stdin: &str) -> String {
+        if matches!(path, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-") {
+            return stdin.to_owned();
+        }
+        let files = state.resolve(path);
+        let known = files.iter().find_map(|path| state.files.get(path));
+        known.map_or_else(|| UNKNOWN.to_string(), |text| text.to_string())
+    }
+
+    /// Runs a process substitution. Its name stands for what it prints.
+    fn process(
+        &mut self,
+        kind: &ProcessSubstitutionKind,
+        subshell: &SubshellCommand,
+        state: &mut State,
+    ) -> Field {
+        let mut inner = state.clone();
+        let printed = self.deeper(|walker| walker.list(&subshell.list, &mut inner, &UNKNOWN.to_string()));
+        state.files.append(&mut inner.files);
+        self.streams += 1;
+        let name = format!("/dev/fd/{}", 100 + self.streams);
+        if matches!(kind, ProcessSubstitutionKind::Read) {
+            state.files.insert(name.clone(), printed.into());
+        }
+        Field { text: name, quoted: true }
+    }
+}
+
+fn input(streams: &mut Streams, descriptor: Option<i32>, text: String) {
+    if matches!(descriptor, None | Some(0)) {
+        streams.stdin = Some(text);
+    }
+}
+
+fn with_element(list: Option<&[String]>, index: &str, value: &str) -> Vec<String> {
+    let mut list = list.map(<[String]>::to_vec).unwrap_or_default();
+    match index.parse::<usize>() {
+        Ok(index) if index < ELEMENTS => {
+            list.resize(list.len().max(index + 1), String::new());
+            list[index] = value.to_owned();
+            list
+        }
+        Ok(_) | Err(_) => vec![UNKNOWN.to_string()],
+    }
+}
+
+fn appended(old: Option<&[String]>, value: Vec<String>, is_list: bool) -> Vec<String> {
+    let mut list = old.map(<[String]>::to_vec).unwrap_or_default();
+    if is_list {
+        list.extend(value);
+    } else {
+        let unknown = UNKNOWN.to_string();
+        let first = list.first().unwrap_or(&unknown);
+        list = vec![format!("{first}{}", value.concat())];
+    }
+    list
+}

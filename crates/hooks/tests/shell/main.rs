@@ -1,0 +1,74 @@
+//! What the judge of shell commands says, about harmless ones and about every way round it.
+
+mod bypass;
+mod files;
+mod git;
+mod harmless;
+mod limits;
+mod properties;
+mod reading;
+
+use std::path::Path;
+
+use hooks::shell::{Judgement, Protected, Scene, judge};
+
+/// Judges a command in a project at `/srv/project`, which an agent of `/home/dev` works on.
+pub(crate) fn judged(command: &str) -> Judgement {
+    judged_in("/srv/project", command)
+}
+
+pub(crate) fn judged_in(cwd: &str, command: &str) -> Judgement {
+    let protect = |path: &str, instead: &str| Protected { path: path.into(), instead: instead.to_owned() };
+    let protected = [
+        protect(".claude/.warp-drive-state.json", "`warp state transition` changes it"),
+        protect(".claude/settings.json", "ask a person"),
+        protect(".warp", "ask a person"),
+        protect("warp.toml", "ask a person"),
+        protect("/home/dev/.local/share/warp", "`warp log` shows what is in it"),
+    ];
+    let scene = Scene {
+        root: Path::new("/srv/project"),
+        cwd: Path::new(cwd),
+        home: Some(Path::new("/home/dev")),
+        protected: &protected,
+    };
+    judge(command, &scene)
+}
+
+/// Says a judgement in one word.
+pub(crate) fn word(judgement: &Judgement) -> &'static str {
+    match judgement {
+        Judgement::Allowed => "allowed",
+        Judgement::Risky(_) => "risky",
+        Judgement::Commit => "commit",
+        Judgement::Denied(_) => "denied",
+    }
+}
+
+/// Asserts what is said about each of some commands.
+#[track_caller]
+pub(crate) fn all(expected: &str, commands: &[&str]) {
+    for command in commands {
+        let judgement = judged(command);
+        assert_eq!(word(&judgement), expected, "{command}: {judgement:?}");
+    }
+}
+
+/// Returns the reason that is given for a command.
+pub(crate) fn reason(command: &str) -> String {
+    match judged(command) {
+        Judgement::Denied(reason) | Judgement::Risky(reason) => reason,
+        Judgement::Allowed | Judgement::Commit => String::new(),
+    }
+}
+
+/// Returns the lines of a corpus that are not comments: what stands before the tab, and the text after it.
+pub(crate) fn named(corpus: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.split_once('\t').expect("every line of a corpus has a tab"))
+}
+
+/// Reads `\n` as a new line and `\\\\` as a backslash; other backslashes stand for themselves.
+pub(crate) fn unescaped(text: &str) -> String {
+    text.replace("\\\\", "\u{f}").replace("\\n", "\n").replace('\u{f}', "\\")
+}

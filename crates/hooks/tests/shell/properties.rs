@@ -1,0 +1,176 @@
+//! Whatever the text, the judge answers, and soon.
+
+use std::time::{Duration, Instant};
+
+use hooks::shell::Judgement;
+use proptest::prelude::*;
+
+use super::{judged, named, unescaped};
+
+/// How long an answer may take: a hook that takes longer than a second is no gate. A debug build takes longer.
+const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
+
+fn answers(command: &str) -> Result<(), TestCaseError> {
+    let start = Instant::now();
+    let judgement = judged(command);
+    let elapsed = start.elapsed();
+    prop_assert!(elapsed < SOON, "{elapsed:?}");
+    if let Judgement::Denied(reason) = judgement {
+        prop_assert!(!reason.contains("gave up"), "{reason}");
+    }
+    Ok(())
+}
+
+fn corpus() -> Vec<String> {
+    let texts = [
+        include_str!("../harmless.txt"),
+        include_str!("../corpus/wrappers.txt"),
+        include_str!("../corpus/primitives.txt"),
+    ];
+    texts.into_iter().flat_map(named).map(|(_, text)| unescaped(text)).collect()
+}
+
+/// Text from the pieces that shells treat specially.
+fn shell_like() -> impl Strategy<Value = String> {
+    let pieces = [
+        "git",
+        "push",
+        " ",
+        " ",
+        "\n",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "(",
+        ")",
+        "((",
+        "))",
+        "{",
+        "}",
+        "$(",
+        "${",
+        "$((",
+        "`",
+        "'",
+        "\"",
+        "\\",
+        "$'",
+        "<<EOF\n",
+        "EOF\n",
+        "<<<",
+        "<(",
+        ">",
+        ">>",
+        "if ",
+        "then ",
+        "fi",
+        "case x in ",
+        "x) ",
+        ";;",
+        "esac",
+        "for i in ",
+        "do ",
+        "done",
+        "[[ ",
+        " ]]",
+        "=",
+        "x",
+        "$x",
+        "~",
+        "*",
+        "{a,b}",
+        "#",
+        "!",
+        "é",
+        "function f ",
+        "coproc ",
+        "eval ",
+        "sh -c ",
+        "\t",
+        "2>&1",
+        "123456",
+        "@(",
+        "+=",
+        "[0]",
+        "%%",
+        ":-",
+        "\r",
+    ];
+    prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..60).prop_map(|parts| parts.concat())
+}
+
+/// A command of the corpus with some pieces taken out, doubled or put elsewhere.
+fn mutated() -> impl Strategy<Value = String> {
+    let commands = prop::sample::select(corpus());
+    let cuts =
+        prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3_u8), 1..6);
+    (commands.clone(), commands, cuts).prop_map(|(mut command, other, cuts)| {
+        for (from, to, action) in cuts {
+            let mut edges: Vec<usize> = command.char_indices().map(|(at, _)| at).collect();
+            edges.push(command.len());
+            let (from, to) = (edges[from.index(edges.len())], edges[to.index(edges.len())]);
+            let (from, to) = (from.min(to), from.max(to));
+            match action {
+                0 => command.replace_range(from..to, ""),
+                1 => command = format!("{}{}", &command[..to], &command[from..]),
+                _ => command.insert_str(from, &other),
+            }
+        }
+        command
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_text_is_answered(command in "\\PC{0,200}") {
+        answers(&command)?;
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_answered(command in any::<Vec<u8>>()) {
+        answers(&String::from_utf8_lossy(&command))?;
+    }
+
+    #[test]
+    fn text_like_shell_is_answered(command in shell_like()) {
+        answers(&command)?;
+    }
+
+    #[test]
+    fn mutated_commands_are_answered(command in mutated()) {
+        answers(&command)?;
+    }
+
+    #[test]
+    fn repeated_openers_are_answered(piece in shell_like(), count in 1..400_usize) {
+        let mut command = piece.repeat(count);
+        let end = (0..=command.len().min(32_000)).rev().find(|at| command.is_char_boundary(*at)).unwrap_or(0);
+        command.truncate(end);
+        answers(&command)?;
+    }
+}
+
+#[test]
+fn a_small_command_is_judged_in_microseconds() {
+    let commands = [
+        "ls -la",
+        "git status",
+        "git add -A && git commit -m \"fix: a thing\" && git log --oneline | head -5",
+    ];
+    for command in commands {
+        judged(command);
+        let rounds = 2000;
+        let start = Instant::now();
+        for _ in 0..rounds {
+            std::hint::black_box(judged(std::hint::black_box(command)));
+        }
+        let each = start.elapsed() / rounds;
+        println!("{each:?} for {command}");
+        // A debug build is not what is measured.
+        assert!(cfg!(debug_assertions) || each < Duration::from_micros(100), "{each:?}");
+    }
+}
