@@ -125,5 +125,10 @@ pub fn judge(command: &str, scene: &Scene<'_>) -> Judgement {
     judged.unwrap_or_else(|_| Judgement::Denied(GAVE_UP.to_owned()))
 }
 
+/// Says that something is refused: what it is, why, and what to do instead.
+fn denied(what: &str, why: &str, instead: &str) -> Judgement {
+    Judgement::Denied(format!("{what} {why}: {instead}"))
+}
+
 /// The answer to a command at which the judge itself fails.
 const GAVE_UP: &str = "could not be read as a shell command: the judge gave up on it; split it up";

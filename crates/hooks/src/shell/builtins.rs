@@ -14,10 +14,17 @@ impl Walker {
     pub(super) fn builtin(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
         let arguments = call.arguments;
         let nothing = Some(String::new());
+        let unknown = Some(UNKNOWN.to_string());
+        // These list what they know if they are given nothing else to do.
+        let lists = arguments.is_empty() || arguments.iter().any(|field| field.text.starts_with("-p"));
         match call.program {
-            ":" | "true" | "false" | "exit" | "return" | "break" | "continue" | "wait" | "jobs"
-            | "disown" | "bg" | "fg" | "umask" | "ulimit" | "shopt" | "times" | "getopts" | "sleep"
-            | "unalias" | "setopt" | "unsetopt" | "suspend" | "logout" => nothing,
+            ":" | "true" | "false" | "exit" | "return" | "break" | "continue" | "wait" | "disown"
+            | "sleep" | "unalias" | "suspend" | "logout" => nothing,
+            "getopts" => {
+                arguments.iter().skip(1).take(1).for_each(|field| state.forget(&field.text));
+                nothing
+            }
+            "jobs" | "bg" | "fg" | "umask" | "ulimit" | "shopt" | "times" | "setopt" | "unsetopt" => unknown,
             "echo" => Some(echo(arguments)),
             "printf" => Some(self.printf(arguments, state)),
             "pwd" => Some(state.text("PWD")),
@@ -40,18 +47,24 @@ impl Walker {
             "eval" => Some(self.run(&joined(arguments), state, call.stdin)),
             "source" | "." => Some(self.source(arguments, state, call.stdin)),
             "trap" => {
-                let text = arguments.iter().find(|field| !field.text.starts_with('-'));
+                // A dash in place of the text takes back what was set.
+                let text = arguments.iter().find(|field| field.text == "-" || !field.text.starts_with('-'));
+                let text = text.filter(|field| field.text != "-");
                 let text = text.map(|field| field.text.clone()).unwrap_or_default();
                 self.perhaps(|walker| walker.run(&text, &mut state.clone(), call.stdin));
-                nothing
+                if lists { unknown } else { nothing }
             }
             "alias" => {
                 self.alias(arguments, state);
-                nothing
+                if arguments.iter().all(|field| field.text.contains('=')) && !lists {
+                    nothing
+                } else {
+                    unknown
+                }
             }
             "set" => {
                 self.set(arguments, state);
-                nothing
+                if lists { unknown } else { nothing }
             }
             "shift" => {
                 let count = arguments.first().map_or(Some(1), |count| count.text.parse::<usize>().ok());
@@ -63,7 +76,7 @@ impl Walker {
             }
             "export" | "declare" | "typeset" | "local" | "readonly" | "integer" | "float" => {
                 self.declare(arguments, state);
-                nothing
+                if lists { unknown } else { nothing }
             }
             "unset" => {
                 self.subscripts(arguments, state);
@@ -100,13 +113,13 @@ impl Walker {
                 {
                     state.aliases.insert(name.text.clone(), path.text.clone());
                 }
-                nothing
+                unknown
             }
             "fc" | "history" | "enable" | "bind" | "complete" | "compgen" | "zmodload" | "autoload"
             | "caller" => {
                 self.risky(format!("`{}` may run what is not written here", call.program));
                 arguments.iter().for_each(|field| self.callback(&field.text, state));
-                nothing
+                unknown
             }
             _ => None,
         }
@@ -188,8 +201,15 @@ impl Walker {
 
     fn declare(&mut self, arguments: &[Field], state: &mut State) {
         self.subscripts(arguments, state);
+        let is_reference = |field: &Field| {
+            field.text.starts_with('-') && field.text.contains('n') && !field.text.contains('=')
+        };
+        let refers = arguments.iter().any(is_reference);
         for (name, value) in arguments.iter().filter_map(|field| field.text.split_once('=')) {
-            if name_length(name) == name.len() {
+            if refers {
+                // The name stands for another variable, whatever that will be.
+                state.forget(name);
+            } else if name_length(name) == name.len() {
                 self.set_variable(name, vec![value.to_owned()], state);
             }
         }

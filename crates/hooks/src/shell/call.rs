@@ -86,6 +86,8 @@ impl Walker {
             text.push_str(&format!(" \"${{_alias{index}}}\""));
         }
         let printed = self.run(&text, state, stdin);
+        // Aliases may be switched off: a refused program of the same name stays refused.
+        self.certainly(|walker| _ = walker.program(name, arguments, state, stdin));
         state.aliases.insert(name.to_owned(), value);
         printed
     }

@@ -21,7 +21,7 @@ impl Walker {
     pub(super) fn writer(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
         let plain = Options::read(call.arguments, &Spec::default());
         match call.program {
-            "cat" | "tac" => return Some(self.concatenated(call, &plain, state)),
+            "cat" => return Some(self.concatenated(call, &plain, state)),
             "tee" | "sponge" => return Some(self.tee(call, &plain, state)),
             "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "link" | "gcp" | "gmv" | "gln" => {
                 self.copies(call, state);
@@ -46,11 +46,11 @@ impl Walker {
             "truncate" => {
                 let options =
                     Options::read(call.arguments, &Spec { short: "sr", attached: "", long: &["size"] });
-                options.all_operands().for_each(|path| self.touch(path, Access::Write, state));
+                options.all_operands().for_each(|path| self.rewritten(path, state));
             }
             "dd" => {
                 let targets = call.arguments.iter().filter_map(|field| field.text.strip_prefix("of="));
-                targets.for_each(|path| self.touch(path, Access::Write, state));
+                targets.for_each(|path| self.rewritten(path, state));
             }
             "sed" | "gsed" => self.sed(call, state),
             "sort" | "shuf" | "tree" | "iconv" | "cc" | "gcc" | "g++" | "clang" | "ld" | "rustc"
@@ -71,7 +71,7 @@ impl Walker {
                 };
                 let options = Options::read(call.arguments, &SPEC);
                 let named = options.all_operands().chain(options.values("o", "output"));
-                named.for_each(|path| self.touch(path, Access::Write, state));
+                named.for_each(|path| self.rewritten(path, state));
                 self.patched(&options.values("i", "input"), call.stdin, state);
             }
             "tar" | "bsdtar" | "zip" | "unzip" | "cpio" | "pax" | "7z" => self.archives(call, state),
@@ -90,10 +90,20 @@ impl Walker {
             }
             _ => return None,
         }
-        Some(String::new())
+        Some(UNKNOWN.to_string())
+    }
+
+    /// Judges a write to a file whose text is not known afterwards.
+    fn rewritten(&mut self, path: &str, state: &mut State) {
+        self.touch(path, Access::Write, state);
+        self.remember(path, &UNKNOWN.to_string(), false, state);
     }
 
     fn concatenated(&mut self, call: &Call<'_>, options: &Options<'_>, state: &State) -> String {
+        if options.has_options() {
+            // Numbers, marks of ends and the like are put between the text.
+            return UNKNOWN.to_string();
+        }
         let mut paths = options.all_operands().peekable();
         if paths.peek().is_none() {
             return call.stdin.to_owned();
@@ -200,12 +210,12 @@ impl Walker {
     }
 
     /// Judges the file that `-o`, or another letter, or `--output` names.
-    pub(super) fn option_target(&mut self, call: &Call<'_>, letter: &'static str, state: &State) {
+    pub(super) fn option_target(&mut self, call: &Call<'_>, letter: &'static str, state: &mut State) {
         let spec = Spec { short: letter, attached: "", long: &["output", "output-document"] };
         let options = Options::read(call.arguments, &spec);
         let named =
             options.values(letter, "output").into_iter().chain(options.values(letter, "output-document"));
-        named.for_each(|path| self.touch(path, Access::Write, state));
+        named.for_each(|path| self.rewritten(path, state));
     }
 
     fn sed(&mut self, call: &Call<'_>, state: &mut State) {
@@ -224,7 +234,7 @@ impl Walker {
             self.sed_script(script, state);
         }
         if options.short("i") || options.has("in-place") {
-            operands.iter().for_each(|path| self.touch(path, Access::Write, state));
+            operands.iter().for_each(|path| self.rewritten(path, state));
         }
     }
 
@@ -293,7 +303,7 @@ impl Walker {
     }
 
     /// Editors and formatters, which change files in place, some only if they are told to.
-    fn edits(&mut self, call: &Call<'_>, options: &Options<'_>, state: &State) {
+    fn edits(&mut self, call: &Call<'_>, options: &Options<'_>, state: &mut State) {
         let verb = options.operands.first().copied().unwrap_or_default();
         let always = match call.program {
             "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" => true,
@@ -303,7 +313,7 @@ impl Walker {
         };
         let asked = options.short("iw") || options.has_any(IN_PLACE);
         if always || asked {
-            options.all_operands().for_each(|path| self.touch(path, Access::Write, state));
+            options.all_operands().for_each(|path| self.rewritten(path, state));
         }
     }
 }

@@ -1,29 +1,43 @@
 //! Programs that pass text on, so that what comes out of a pipe into a shell is known where it can be.
 //!
-//! A filter that drops lines is taken to pass them all: more is read than runs, never less.
+//! What drops or reorders lines is followed for one line only: without its first line, a here-document is a
+//! program. A line that is dropped altogether is read all the same.
 
-use super::{call::Call, parse::UNKNOWN, word::Field};
+use super::{call::Call, parse::UNKNOWN, programs::is_one_of, word::Field};
+
+/// Options that leave a line as it is, or drop it.
+const KEEP_LINES: &str = "-1 -i -v -E -F -u -r -q";
 
 /// Returns what a filter makes of its input; `None` if that is not known.
 pub(super) fn filtered(call: &Call<'_>) -> Option<String> {
     let text = Some(call.stdin).filter(|text| !text.contains(UNKNOWN))?;
-    let has = |options: &[&str]| call.arguments.iter().any(|field| options.contains(&field.text.as_str()));
+    let only = |known: &str| call.arguments.iter().all(|field| is_one_of(known, &field.text));
+    let decodes = |options: &str| call.arguments.iter().any(|field| is_one_of(options, &field.text));
     match call.program {
-        "head" | "tail" | "sort" | "uniq" | "grep" if reads_input(call) => Some(text.to_owned()),
-        "rev" => {
+        "head" | "tail" | "sort" | "uniq" | "tac" if is_line(text) && only(KEEP_LINES) => {
+            Some(text.to_owned())
+        }
+        "grep" if is_line(text) && is_plain_grep(call.arguments) => Some(text.to_owned()),
+        "rev" if call.arguments.is_empty() => {
             Some(text.lines().map(|line| line.chars().rev().chain(['\n']).collect::<String>()).collect())
         }
-        "base64" | "openssl" if has(&["-d", "-D", "--decode", "-di"]) => base64(text),
-        "xxd" if has(&["-r", "-rp", "-r -p"]) => hexadecimal(text),
+        "base64" if decodes("-d -D --decode -di") && only("-d -D --decode -di -i") => base64(text),
+        "openssl" if decodes("-d") && only("base64 enc -base64 -a -A -d") => base64(text),
+        "xxd" if decodes("-r -rp -r -p") && only("-r -rp -p") => hexadecimal(text),
         "tr" => lower_or_upper(call.arguments, text),
         _ => None,
     }
 }
 
-/// Whether a filter is given no files.
-fn reads_input(call: &Call<'_>) -> bool {
-    let names = call.arguments.iter().filter(|field| !field.text.starts_with('-')).count();
-    names <= usize::from(call.program == "grep")
+fn is_line(text: &str) -> bool {
+    !text.trim_end_matches('\n').contains('\n')
+}
+
+/// Whether `grep` is given a pattern and no files.
+fn is_plain_grep(arguments: &[Field]) -> bool {
+    let names = arguments.iter().filter(|field| !field.text.starts_with('-')).count();
+    let plain = |field: &Field| !field.text.starts_with('-') || is_one_of(KEEP_LINES, &field.text);
+    names <= 1 && arguments.iter().all(plain)
 }
 
 fn base64(text: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::{
     Judgement,
     call::Call,
-    git::denied,
+    denied,
     options::{Options, Spec, asks_help},
     parse::UNKNOWN,
     walk::Walker,

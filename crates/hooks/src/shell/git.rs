@@ -11,6 +11,7 @@ mod work;
 use super::{
     Judgement,
     call::emptied,
+    denied,
     guard::Access,
     options::{Options, Spec},
     parse::UNKNOWN,
@@ -20,11 +21,6 @@ use super::{
     walk::Walker,
     word::Field,
 };
-
-/// Says that something is refused: what it is, why, and what to do instead.
-pub(super) fn denied(what: &str, why: &str, instead: &str) -> Judgement {
-    Judgement::Denied(format!("{what} {why}: {instead}"))
-}
 
 /// Git's own options whose value may be the next argument.
 const TAKES_VALUE: &str = "-C -c --git-dir --work-tree --namespace --super-prefix --attr-source --config-env";

@@ -15,7 +15,7 @@ const BYTES_PER_UNIT: usize = 24;
 /// Variables by which programs, and what they load first, are found.
 const FINDS_PROGRAMS: &str = "\
     PATH BASH_ENV ENV LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT PROMPT_COMMAND DYLD_INSERT_LIBRARIES \
-    DYLD_LIBRARY_PATH HOME XDG_CONFIG_HOME ZDOTDIR";
+    DYLD_LIBRARY_PATH HOME XDG_CONFIG_HOME ZDOTDIR BASH_ALIASES BASH_CMDS PS0 PS1 PS2 PS4";
 
 /// Variables that make git read other settings, run other programs or keep its objects elsewhere.
 const FOREIGN: &str = "\

@@ -80,6 +80,11 @@ const COMMANDS: &str = "\
     firejail entr nodemon watchexec fswatch pre-commit husky lefthook simple-git-hooks tox nox act invoke \
     fab gradle mvn bazel hyperfine";
 
+/// Files that such programs read without being told to.
+const READ_UNASKED: &str = "\
+    Makefile makefile GNUmakefile justfile Justfile package.json Taskfile.yml Rakefile tox.ini noxfile.py \
+    .pre-commit-config.yaml lefthook.yml";
+
 fn language(program: &str) -> Option<Language> {
     // `python3.12` is python.
     let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -111,6 +116,11 @@ impl Walker {
             self.text_in(language, text);
         }
         if language == Language::Commands {
+            let is_read = |path: &str| is_one_of(READ_UNASKED, base_name(path));
+            let read = state.files.iter().filter(|(path, _)| is_read(path)).map(|(_, text)| text.clone());
+            for text in read.collect::<Vec<_>>() {
+                self.text_in(language, &text);
+            }
             self.command_words(call.arguments);
         }
         true

@@ -124,8 +124,12 @@ impl<'f> Options<'f> {
         self.given.iter().filter(asked).filter_map(|given| given.value).collect()
     }
 
+    pub(super) fn has_options(&self) -> bool {
+        !self.given.is_empty()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.given.is_empty() && self.operands.is_empty() && self.after_dashes.is_none()
+        !self.has_options() && self.operands.is_empty() && self.after_dashes.is_none()
     }
 
     /// Returns operands, and what follows `--`.

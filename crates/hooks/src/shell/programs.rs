@@ -13,7 +13,7 @@ const HARMLESS: &str = "\
     ld ldd ll locale look ls lsblk lscpu lsd lsof markdownlint md5sum mktemp netstat nl nm nproc nslookup \
     numfmt objdump od paste pgrep pidof ping pkill prettier printenv ps pyright readelf readlink realpath \
     rev rg ruff rustc rustfmt scc seq sha1sum sha256sum sha512sum shasum shellcheck shfmt shuf size sort \
-    ss stat strings stty tail taplo tokei top tput tr tree tsc tsort tty typos uname unexpand uniq uptime \
+    ss stat strings stty tac tail taplo tokei top tput tr tree tsc tsort tty typos uname unexpand uniq uptime \
     wc whereis whoami xxd yamllint yes yq zgrep";
 
 /// Programs that are harmless with one of these as their first word, which may be none.
@@ -39,7 +39,7 @@ pub(super) fn is_one_of(list: &str, name: &str) -> bool {
 
 impl Walker {
     /// Judges a program that nobody else knows, and returns what it prints.
-    pub(super) fn tool(&mut self, call: &Call<'_>, state: &State) -> String {
+    pub(super) fn tool(&mut self, call: &Call<'_>, state: &mut State) -> String {
         let mut words = call.arguments.iter().map(|field| field.text.as_str());
         let verb = words.find(|text| !text.starts_with(['-', '+'])).unwrap_or_default();
         let with = |(program, verbs): &(&str, &str)| {

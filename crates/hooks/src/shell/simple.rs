@@ -42,8 +42,10 @@ impl Walker {
             for assignment in assignments {
                 self.assign(assignment, state);
             }
-            let streams = self.redirections(redirections, state);
-            return self.delivered(streams, String::new(), state);
+            let mut streams = self.redirections(redirections, state);
+            // `$(<file)` is what the file holds, and some shells print it without being asked.
+            let printed = streams.stdin.take().unwrap_or_default();
+            return self.delivered(streams, printed, state);
         };
         if name.value.contains('(') && !name.value.contains(['$', '`', '\'', '"']) {
             self.deny(
@@ -121,7 +123,12 @@ impl Walker {
 
     /// Sets a variable, after a look at what it means to the programs that follow.
     pub(super) fn set_variable(&mut self, name: &str, value: Vec<String>, state: &mut State) {
-        self.environment(name, &value.concat(), state);
+        let text = value.concat();
+        self.environment(name, &text, state);
+        if matches!(name, "PS0" | "PS1" | "PS2" | "PS4" | "PROMPT_COMMAND") {
+            // A prompt is expanded whenever it is shown.
+            self.hidden_substitutions(&text, state);
+        }
         state.set(name, value, self.certainty);
     }
 
@@ -224,7 +231,11 @@ impl Walker {
     }
 
     fn output(&mut self, streams: &mut Streams, path: String, append: bool, state: &mut State) {
-        if matches!(path.as_str(), "/dev/stdout" | "/dev/fd/1") {
+        // Another stream may lead to where this one is read.
+        let is_stream = matches!(path.as_str(), "/dev/stdout" | "/dev/stderr")
+            || path.starts_with("/dev/fd/")
+            || (path.starts_with("/proc/") && path.contains("/fd/"));
+        if is_stream {
             return;
         }
         self.touch(&path, Access::Write, state);

@@ -83,24 +83,29 @@ impl Walker {
     fn xargs(&mut self, call: &Call<'_>, state: &mut State) {
         let command =
             after_options(call.arguments, "ILnPsdaE", &["max-args", "max-procs", "arg-file", "delimiter"]);
-        let replaced = replacement(call.arguments);
-        let unknown = call.stdin.contains(UNKNOWN);
-        let words: Vec<Field> = match unknown {
-            true => vec![Field::plain(UNKNOWN.to_string())],
-            false => {
-                call.stdin.split_whitespace().take(WORDS).map(|word| Field::plain(unquoted(word))).collect()
-            }
-        };
-        let mut fields: Vec<Field> =
-            if command.is_empty() { vec![Field::plain("echo")] } else { command.to_vec() };
-        match replaced {
-            Some(mark) => {
-                let with = joined(&words);
-                fields.iter_mut().for_each(|field| field.text = field.text.replace(mark, &with));
-            }
-            None => fields.extend(words),
+        let command = if command.is_empty() { vec![Field::plain("echo")] } else { command.to_vec() };
+        let mut words: Vec<Field> = call.stdin.split_whitespace().take(WORDS + 1).map(unquoted).collect();
+        if call.stdin.contains(UNKNOWN) || words.len() > WORDS {
+            words = vec![Field::plain(UNKNOWN.to_string())];
         }
-        self.call(&fields, &mut state.clone(), &UNKNOWN.to_string());
+        let nothing = UNKNOWN.to_string();
+        if let Some(mark) = replacement(call.arguments) {
+            // Each line is put in by itself.
+            let lines = call.stdin.lines().take(WORDS).map(|line| unquoted(line.trim()).text);
+            for line in lines.chain([joined(&words)]) {
+                let put = |field: &Field| Field { text: field.text.replace(mark, &line), ..field.clone() };
+                let fields: Vec<Field> = command.iter().map(put).collect();
+                self.call(&fields, &mut state.clone(), &nothing);
+            }
+            return;
+        }
+        // With a limit, every word may be the first of a call.
+        let limited = call.arguments.len() > command.len();
+        let starts = if limited { words.len().max(1) } else { 1 };
+        for start in 0..starts {
+            let fields = [command.as_slice(), &words[start.min(words.len())..]].concat();
+            self.call(&fields, &mut state.clone(), &nothing);
+        }
     }
 
     fn find(&mut self, call: &Call<'_>, state: &mut State) {
@@ -192,6 +197,6 @@ fn replacement(arguments: &[Field]) -> Option<&str> {
 }
 
 /// `xargs` reads quotes and backslashes itself.
-fn unquoted(word: &str) -> String {
-    word.replace(['\'', '"', '\\'], "")
+fn unquoted(word: &str) -> Field {
+    Field::plain(word.replace(['\'', '"', '\\'], ""))
 }

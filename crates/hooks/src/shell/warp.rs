@@ -1,6 +1,6 @@
 //! Warp's own commands: which of them are an agent's.
 
-use super::{Judgement, git::denied, options::asks_help, parse::UNKNOWN, word::Field};
+use super::{Judgement, denied, options::asks_help, parse::UNKNOWN, word::Field};
 
 /// Judges `warp` and its arguments. What is not known to be an agent's is a person's.
 pub(super) fn judge(arguments: &[Field]) -> Judgement {

@@ -295,6 +295,9 @@ fn commands_that_git_runs_are_read() {
             "git submodule --quiet foreach --recursive 'git push'",
             "git difftool -y -x 'git push'",
             "git difftool --extcmd='git push'",
+            "git grep -O'git push' x",
+            "git grep --open='git push' x",
+            "git fetch --upload-pack='git push' origin",
         ],
     );
 }

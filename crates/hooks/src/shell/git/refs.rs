@@ -33,7 +33,9 @@ pub(super) fn branch(arguments: &[Field]) -> Judgement {
             "points-at",
             "show-current",
         ]);
-    if lists || options.all_operands().next().is_none() && !options.short("cu") {
+    let changes = options.short("cu")
+        || options.has_any(&["copy", "set-upstream-to", "unset-upstream", "edit-description"]);
+    if !changes && (lists || options.all_operands().next().is_none()) {
         return Judgement::Allowed;
     }
     risky("`git branch` makes or changes a branch")

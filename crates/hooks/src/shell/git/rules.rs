@@ -89,9 +89,10 @@ fn forced(
 /// Commands that read, unless they are told to run a program.
 fn read(command: &str, arguments: &[Field]) -> Judgement {
     let runs = |text: &str| {
+        let option = text.split_once('=').map_or(text, |(option, _)| option);
         ["--upload-pack", "--exec", "--open-files-in-pager"]
             .iter()
-            .any(|name| text.len() > 4 && (text.starts_with(name) || name.starts_with(text)))
+            .any(|name| option.len() > 4 && name.starts_with(option))
             || text.starts_with("ext::")
             || (command == "grep" && text.starts_with("-O"))
     };

@@ -114,7 +114,9 @@ pub(super) fn remove(arguments: &[Field]) -> Judgement {
 pub(super) fn stash(arguments: &[Field]) -> Judgement {
     match arguments.first().map(|field| field.text.as_str()) {
         Some("list" | "show" | "create") => Judgement::Allowed,
-        Some("drop" | "clear") => denied("`git stash drop`", "throws work away", "leave the stash as it is"),
+        Some(verb @ ("drop" | "clear")) => {
+            denied(&format!("`git stash {verb}`"), "throws work away", "leave the stash as it is")
+        }
         Some(text) if text.contains(UNKNOWN) => {
             denied("`git stash` here", "cannot be read before it runs", "write its command out")
         }
