@@ -3,6 +3,8 @@
 //! Configuration that would run programs out of the repository (hooks, the file-system monitor) is switched
 //! off for every call, and nothing here takes a lock that a person's own git would wait for.
 
+mod evidence;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -132,15 +134,7 @@ impl<'a> Git<'a> {
     /// Returns what has changed since `base` (or the last commit), new files included.
     pub fn diff(&self, base: Option<&str>, words: &[String]) -> Seen<Diff> {
         self.look(|| {
-            let base = match base {
-                Some(base) => base.to_owned(),
-                None => match self.head() {
-                    Seen::Value(head) => head,
-                    // Before the first commit everything is new: compare with the empty tree.
-                    Seen::Absent(_) => self.text(&["hash-object", "-t", "tree", "/dev/null"], &[])?,
-                    Seen::Failed(error) => return Err(error),
-                },
-            };
+            let base = self.base(base)?;
             let changed =
                 self.text(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", &base, "--"], &[])?;
             let new = self.text(&["ls-files", "--others", "--exclude-standard", "-z"], &[])?;
@@ -155,6 +149,19 @@ impl<'a> Git<'a> {
             files.truncate(FILES_KEPT);
             Ok(Seen::Value(Diff { files, count, shared_words }))
         })
+    }
+
+    /// Returns what a change is measured from: `base`, or else the last commit.
+    fn base(&self, base: Option<&str>) -> Result<String, String> {
+        match base {
+            Some(base) => Ok(base.to_owned()),
+            None => match self.head() {
+                Seen::Value(head) => Ok(head),
+                // Before the first commit everything is new: compare with the empty tree.
+                Seen::Absent(_) => self.text(&["hash-object", "-t", "tree", "/dev/null"], &[]),
+                Seen::Failed(error) => Err(error),
+            },
+        }
     }
 
     /// Returns which words occur in a changed path, an added line or a new file.

@@ -135,9 +135,10 @@ impl From<Refused> for CommandError {
                     None => shown,
                 }
             }
-            Refused::Gate { .. } | Refused::StaleAttempt { .. } | Refused::NotNow { .. } => {
-                Self::of(Exit::Refused, &refused)
-            }
+            Refused::Gate { .. }
+            | Refused::StaleAttempt { .. }
+            | Refused::NeedsPerson { .. }
+            | Refused::NotNow { .. } => Self::of(Exit::Refused, &refused),
             Refused::Ended { .. } => Self::of(Exit::Refused, &refused),
             Refused::Stopped { .. } => Self::of(Exit::Refused, &refused)
                 .hint("`warp state resume .` lets it go on; `warp state reset .` archives it"),

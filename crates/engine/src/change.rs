@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Artifacts, Checkpoint, CompletedChunk, DoomLoop, Effect, EventName, Failure, HistoryRow, LoopError,
-    Observations, Owner, PhaseName, Receipt, Run, Standing, Time, Trip,
-    run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT},
+    Actor, Artifacts, Checkpoint, CompletedChunk, DoomLoop, Effect, EventName, Failure, HistoryRow,
+    LoopError, Observations, Owner, PhaseName, Receipt, Run, Standing, Time, Trip,
+    run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
 /// The version of the record format that this engine writes.
@@ -22,6 +22,9 @@ pub struct Record {
     pub version: u32,
     pub event: EventName,
     pub at: Time,
+    /// Who asked.
+    #[serde(default)]
+    pub actor: Actor,
     /// The phase before; none for the first event.
     pub from: Option<PhaseName>,
     /// The phase after.
@@ -100,6 +103,10 @@ pub enum Change {
         passed: bool,
     },
     TestsUndone,
+    /// Names of tests that were seen in a recorded run.
+    TestsNamed {
+        names: Vec<String>,
+    },
     Committed {
         hash: Option<String>,
     },
@@ -117,6 +124,10 @@ pub enum Change {
     },
     PhaseCompleted {
         phase: PhaseName,
+    },
+    /// The commit on which the next phase begins, where it was looked at.
+    PhaseHeadSet {
+        head: Option<String>,
     },
     ArtifactsSet {
         artifacts: Artifacts,
@@ -158,6 +169,7 @@ impl Record {
             version: VERSION,
             event,
             at,
+            actor: Actor::Person,
             from,
             phase,
             data: Map::new(),
@@ -236,6 +248,7 @@ impl Run {
             }
             Change::ChunkTaken { index, base, checked_before } => {
                 self.chunk.index = index;
+                self.chunk.first_base = self.chunk.first_base.take().or_else(|| base.clone());
                 self.chunk.base = base;
                 self.chunk.checked_before = checked_before;
                 self.chunk.started_at = Some(at);
@@ -250,6 +263,7 @@ impl Run {
                 self.chunk = crate::ChunkPlan::default();
                 self.completed_chunks.clear();
                 self.commit_hashes.clear();
+                self.test_names.clear();
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
             Change::TestsRun { passed } => {
@@ -257,6 +271,7 @@ impl Run {
                 self.tests_passed = passed;
             }
             Change::TestsUndone => self.tests_passed = false,
+            Change::TestsNamed { names } => self.name_tests(names),
             Change::Committed { hash } => {
                 raise(&mut self.metrics.commits);
                 (self.committed, self.report_filed) = (true, false);
@@ -273,6 +288,7 @@ impl Run {
             Change::FileEdited { file, count } => self.count_edit(file, count),
             Change::DoomLoopSeen { doom_loop } => push(&mut self.doom_loop_events, doom_loop, ENTRIES_KEPT),
             Change::PhaseCompleted { phase } => push(&mut self.phases_completed, phase, ENTRIES_KEPT),
+            Change::PhaseHeadSet { head } => self.phase_head = head,
             Change::ArtifactsSet { artifacts } => self.artifacts = artifacts,
             Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
@@ -299,6 +315,14 @@ impl Run {
             self.phase_started_at = at;
         }
         self.phase = to;
+    }
+
+    /// Keeps the newest names, each once.
+    fn name_tests(&mut self, names: Vec<String>) {
+        self.test_names.retain(|known| !names.contains(known));
+        for name in names {
+            push(&mut self.test_names, name, TESTS_KEPT);
+        }
     }
 
     fn count_edit(&mut self, file: String, count: u64) {

@@ -9,6 +9,8 @@ use crate::{EventName, Owner, Time};
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub event: Event,
+    /// Who asks.
+    pub actor: Actor,
     /// What came with it. Names of fields are those of the state files.
     pub data: Map<String, Value>,
     pub at: Time,
@@ -16,10 +18,23 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Makes an ask without data or observations.
+    /// Makes a person's ask without data or observations.
     pub fn new(event: Event, at: Time) -> Self {
-        Self { event, data: Map::new(), at, observations: Observations::default() }
+        Self { event, actor: Actor::Person, data: Map::new(), at, observations: Observations::default() }
     }
+}
+
+/// Who offers an event. A person is believed; an agent has to show what it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// Someone at a keyboard. Records that are older than this word are theirs too.
+    #[default]
+    Person,
+    /// A coding agent, or a process that descends from one.
+    Agent,
+    /// Warp itself: what it does, counts or follows from a budget.
+    Engine,
 }
 
 /// What can happen to a run: the events of its workflow, and those of the engine itself.
@@ -48,6 +63,9 @@ pub enum Event {
 }
 
 impl Event {
+    /// The event that adds to what a run knows and moves nothing.
+    pub const NOTED: &'static str = "noted";
+
     /// Names that are the engine's own; no workflow may use them.
     pub(crate) const RESERVED: &'static [&'static str] = &[
         "init",
@@ -61,6 +79,7 @@ impl Event {
         "reset_requested",
         "state_file_set_aside",
         "owner_changed",
+        Self::NOTED,
     ];
 
     /// Returns the name under which the event is recorded.
@@ -108,6 +127,73 @@ pub enum Probe {
     Tree,
     /// The results of these shell commands.
     Commands(Vec<String>),
+    /// Which of these names of tests occur in what the commands print.
+    TestNames(Vec<String>),
+    /// Which of these lines were changed since `base` (or the last commit).
+    Lines { base: Option<String>, lines: Vec<Line> },
+    /// What a receipt names.
+    Receipt(Claim),
+}
+
+/// A line of a file in the workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    pub file: String,
+    /// From 1.
+    pub line: u64,
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// What a receipt names, to be looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_sha: Option<String>,
+    /// The commit after which `git_sha` has to come, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// What was found of a [`Claim`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimSeen {
+    pub claim: Claim,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<Seen<FileSeen>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Seen<CommitSeen>>,
+}
+
+/// An artifact, as it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeen {
+    /// Whether it lies in the workspace once links are resolved, and not in the repository's own directory.
+    pub is_inside: bool,
+    /// Its size in the working tree; none if it is not there.
+    pub in_tree: Option<u64>,
+    /// Its size in the claimed commit; none if it is not there.
+    pub at_commit: Option<u64>,
+    /// The digest of its content in the working tree, or else in the commit.
+    pub digest: Option<String>,
+}
+
+/// A commit, as it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitSeen {
+    /// The whole hash.
+    pub hash: String,
+    pub at: Time,
+    /// Whether it is the current commit or one before it.
+    pub is_in_history: bool,
+    /// Whether it comes after [`Claim::since`], where one was given.
+    pub is_new: Option<bool>,
 }
 
 /// What a probe saw: something, nothing that could be looked at, or a failure to look.
@@ -134,12 +220,22 @@ pub struct Observations {
     pub tree: Option<Seen<String>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandResult>,
+    /// Those of the asked lines that were changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Seen<Vec<Line>>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<ClaimSeen>,
 }
 
 impl Observations {
     /// Tells whether nothing was looked up.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Returns what was found of a claim.
+    pub(crate) fn receipt(&self, claim: &Claim) -> Option<&ClaimSeen> {
+        self.receipts.iter().find(|seen| seen.claim == *claim)
     }
 }
 
@@ -177,4 +273,7 @@ pub struct CommandResult {
     pub end: String,
     /// The last part of what it printed.
     pub output: String,
+    /// Those of the asked names of tests that occur in all that it printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }

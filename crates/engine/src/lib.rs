@@ -20,12 +20,16 @@ mod settings;
 mod signature;
 mod step;
 mod time;
+pub mod turn;
 pub mod view;
 pub mod workflow;
 
 pub use change::{Change, Fold, FoldError, Record};
 pub use digest::digest;
-pub use event::{Ask, Boxes, CommandResult, Diff, Event, Observations, Probe, Seen};
+pub use event::{
+    Actor, Ask, Boxes, Claim, ClaimSeen, CommandResult, CommitSeen, Diff, Event, FileSeen, Line,
+    Observations, Probe, Seen,
+};
 pub use gate::Verdict;
 pub use issue::read_boxes;
 pub use name::{EventName, PhaseName, RunId};

@@ -15,6 +15,9 @@ pub(crate) const ENTRIES_KEPT: usize = 100;
 /// How many files are counted in one phase; beyond it the least edited is forgotten.
 pub(crate) const EDITS_KEPT: usize = 300;
 
+/// How many names of tests are kept; those that evidence named are the last to go.
+pub(crate) const TESTS_KEPT: usize = 200;
+
 /// One issue on its way through one workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -65,7 +68,13 @@ pub struct Run {
     pub metrics: Metrics,
     pub edit_counts: BTreeMap<String, u64>,
     pub doom_loop_events: Vec<DoomLoop>,
+    /// Names of tests that were seen in a recorded run of the current issue.
+    #[serde(default)]
+    pub test_names: Vec<String>,
 
+    /// The commit on which the current phase began, where it was looked at.
+    #[serde(default)]
+    pub phase_head: Option<String>,
     pub phases_completed: Vec<PhaseName>,
     pub artifacts: Artifacts,
     pub receipts: Vec<Receipt>,
@@ -86,6 +95,16 @@ impl Run {
     /// Tells whether the run still holds its workspace.
     pub fn is_open(&self) -> bool {
         !matches!(self.standing, Standing::Ended { .. })
+    }
+
+    /// Returns when the current phase was entered. Its clock may have been set anew since.
+    pub(crate) fn entered_at(&self) -> Time {
+        self.history.last().map_or(self.phase_started_at, |row| row.at)
+    }
+
+    /// Returns the newest receipt of a phase.
+    pub fn receipt(&self, phase: &PhaseName) -> Option<&Receipt> {
+        self.receipts.iter().rev().find(|receipt| receipt.phase == *phase)
     }
 
     /// Returns the criteria of the current chunk.
@@ -191,6 +210,9 @@ pub struct ChunkPlan {
     pub texts: Vec<String>,
     /// The commit on which the current chunk began.
     pub base: Option<String>,
+    /// The commit on which the first chunk of the issue began.
+    #[serde(default)]
+    pub first_base: Option<String>,
     /// How many criteria were ticked when the current chunk began.
     pub checked_before: Option<u64>,
     pub started_at: Option<Time>,
@@ -235,6 +257,40 @@ pub struct Artifacts {
     pub branch: Option<String>,
 }
 
+impl Artifacts {
+    /// The names of the entries, as state files and events use them.
+    pub const FIELDS: &'static [&'static str] =
+        &["brainstorm_file", "plan_file", "acceptance_tests_file", "progress_file", "pr_url", "branch"];
+
+    /// Returns an entry by its name.
+    pub fn entry(&self, name: &str) -> Option<&str> {
+        let entry = match name {
+            "brainstorm_file" => &self.brainstorm_file,
+            "plan_file" => &self.plan_file,
+            "acceptance_tests_file" => &self.acceptance_tests_file,
+            "progress_file" => &self.progress_file,
+            "pr_url" => &self.pr_url,
+            "branch" => &self.branch,
+            _ => return None,
+        };
+        entry.as_deref()
+    }
+
+    /// Sets an entry by its name; one that is not known is left out.
+    pub(crate) fn set(&mut self, name: &str, value: String) {
+        let entry = match name {
+            "brainstorm_file" => &mut self.brainstorm_file,
+            "plan_file" => &mut self.plan_file,
+            "acceptance_tests_file" => &mut self.acceptance_tests_file,
+            "progress_file" => &mut self.progress_file,
+            "pr_url" => &mut self.pr_url,
+            "branch" => &mut self.branch,
+            _ => return,
+        };
+        *entry = Some(value);
+    }
+}
+
 /// Proof that a phase did its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
@@ -242,8 +298,15 @@ pub struct Receipt {
     pub artifact: Option<String>,
     pub git_sha: Option<String>,
     pub timestamp: Time,
+    /// Set when the phase was left by force: this is a receipt for nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// The digest of the artifact's content at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Why there is no artifact or commit, where one is usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What the next context has to know about a phase that is done.

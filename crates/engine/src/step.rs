@@ -7,7 +7,10 @@
 mod acts;
 mod budgets;
 mod draft;
+pub(crate) mod evidence;
 mod notes;
+mod promise;
+pub(crate) mod receipts;
 mod refused;
 
 use std::collections::BTreeMap;
@@ -17,13 +20,13 @@ use serde_json::{Map, Value};
 pub use refused::Refused;
 
 use crate::{
-    Ask, Branches, Change, Effect, Event, EventName, Metrics, Observations, Owner, PhaseName, Probe, Record,
-    Run, RunId, Settings, Standing, Time, Verdict, Workflow,
+    Actor, Ask, Branches, Change, Effect, Event, EventName, Metrics, Observations, Owner, PhaseName, Probe,
+    Record, Run, RunId, Settings, Standing, Time, Verdict, Workflow,
     change::Fold,
     event::{DEEPEST, is_deeper},
     gate,
     run::{Artifacts, ChunkPlan, HistoryRow},
-    workflow::{Act, Row, SemanticGate, Target},
+    workflow::{Act, ReceiptKind, Row, SemanticGate, Target},
 };
 use draft::Draft;
 
@@ -122,6 +125,8 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         metrics: Metrics::default(),
         edit_counts: BTreeMap::new(),
         doom_loop_events: Vec::new(),
+        test_names: Vec::new(),
+        phase_head: None,
         phases_completed: Vec::new(),
         artifacts: Artifacts {
             branch: Some(branch).filter(|branch| !branch.is_empty()),
@@ -149,9 +154,14 @@ pub(crate) fn begin_as(workflow: &Workflow, run: Run, event: &str) -> Step {
 
 /// Names what has to be looked up before `event` can be decided.
 pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, Value>) -> Vec<Probe> {
-    let Event::Named(name) = event else { return Vec::new() };
-    let Some(row) = workflow.row(&run.phase, name.as_str()) else { return Vec::new() };
-    let mut probes = Vec::new();
+    let Event::Named(name) = event else { return needs_of_note(workflow, run, event) };
+    let Some(row) = workflow.row(&run.phase, name.as_str()) else {
+        return needs_without_row(workflow, run, name, data);
+    };
+    let mut probes = evidence::probes(run, row, data);
+    if row.completes_phase() {
+        probes.extend(receipts::probes(workflow, run, data));
+    }
     match row.gate {
         Some(SemanticGate::DiffRelevanceCheck) => {
             probes.push(Probe::Diff { base: run.chunk.base.clone(), words: gate::criteria_words(run) });
@@ -187,6 +197,38 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
     probes
 }
 
+/// Names what an event wants that is no row: a question, the end of a run, a turn.
+fn needs_without_row(
+    workflow: &Workflow,
+    run: &Run,
+    event: &EventName,
+    data: &Map<String, Value>,
+) -> Vec<Probe> {
+    if workflow.question(&run.phase, event.as_str()).is_some() {
+        let mut probes = receipts::probes(workflow, run, data);
+        probes.push(Probe::Head);
+        return probes;
+    }
+    if workflow.close_event.as_ref() == Some(event) && workflow.is_final(&run.phase) {
+        return promise::probes(workflow, run);
+    }
+    let revises =
+        workflow.phase(&run.phase).is_some_and(|phase| phase.receipt == Some(ReceiptKind::Revision));
+    if revises && workflow.ticks(&run.phase, event.as_str()).is_some() {
+        // The phase may be left with this turn.
+        return receipts::probes(workflow, run, data);
+    }
+    Vec::new()
+}
+
+/// Names what an event of the engine's own wants: an approval completes the phase.
+fn needs_of_note(workflow: &Workflow, run: &Run, event: &Event) -> Vec<Probe> {
+    let (Event::DecisionAnswered { .. }, Standing::Parked { decision }) = (event, &run.standing) else {
+        return Vec::new();
+    };
+    workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
+}
+
 /// Returns the commands that must pass before a row is taken. What ends a run or cleans up is never held up.
 fn verification_gates(run: &Run, row: &Row) -> Vec<String> {
     if row.exempt { Vec::new() } else { run.settings.verification_gates(row.event.as_str()) }
@@ -210,6 +252,9 @@ pub fn step(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> 
         return Err(Refused::data("data", format!("is nested deeper than {DEEPEST} levels")));
     }
     let Event::Named(event) = &ask.event else { return notes::note(workflow, run, ask) };
+    if *event == *Event::NOTED {
+        return promise::noted(workflow, run, ask);
+    }
     if workflow.row(&run.phase, event.as_str()).is_some() {
         check_standing(run, event)?;
         return take_row(workflow, run, ask, event);
@@ -217,13 +262,22 @@ pub fn step(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> 
     if workflow.close_event.as_ref() == Some(event) && workflow.is_final(&run.phase) {
         check_standing(run, event)?;
         check_attempt(run, ask)?;
-        return Ok(notes::close(workflow, run, ask));
+        return promise::close(workflow, run, ask);
+    }
+    if let Some(question) = workflow.question(&run.phase, event.as_str()) {
+        check_standing(run, event)?;
+        check_attempt(run, ask)?;
+        return notes::question(workflow, run, ask, question);
     }
     let Some(tick) = workflow.ticks(&run.phase, event.as_str()) else {
         return Err(Refused::not_possible(workflow, run, event));
     };
     check_standing(run, event)?;
     check_attempt(run, ask)?;
+    if ask.actor == Actor::Agent {
+        let why = "warp counts turns and crashes by itself; say what the phase has done instead".to_owned();
+        return Err(Refused::NotNow { event: event.clone(), why });
+    }
     Ok(notes::tick(workflow, run, ask, tick))
 }
 
@@ -241,11 +295,18 @@ fn check_standing(run: &Run, event: &EventName) -> Result<(), Refused> {
 
 fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Result<Step, Refused> {
     let row = workflow.row(&run.phase, event.as_str()).expect("the caller found the row");
+    if ask.actor == Actor::Agent && row.needs_person(&run.settings) {
+        return Err(Refused::NeedsPerson { phase: run.phase.clone(), event: event.clone() });
+    }
     check_attempt(run, ask)?;
     check_status(row, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
     draft.advise_all(check_gates(run, row, ask)?);
+    draft.advise_all(evidence::check(run, row, ask)?);
     acts::check(row, run, ask)?;
+    if row.completes_phase() {
+        draft.advise_all(receipts::check(workflow, run, ask)?);
+    }
 
     draft.count(row);
     if let Some(budget) = budgets::parking(&draft, row, event) {
@@ -253,7 +314,13 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         budgets::park(&mut draft, budget);
         return Ok(draft.finish());
     }
-    acts::perform(&mut draft, row, ask);
+    acts::perform(&mut draft, row, ask, acts::Taken::Asked);
+    if row.evidence.is_some() {
+        let names = evidence::names(ask);
+        if !names.is_empty() {
+            draft.change(Change::TestsNamed { names });
+        }
+    }
     let tripped = budgets::replacing(&draft, row, event);
     match budgets::enforce(&mut draft, tripped) {
         budgets::Enforced::Nothing => {

@@ -38,6 +38,7 @@ pub struct Workflow {
     pub close_event: Option<EventName>,
     pub phases: Vec<Phase>,
     pub ticks: Vec<Tick>,
+    pub questions: Vec<Question>,
     pub budgets: Vec<Budget>,
     /// Counters that start again with every phase.
     pub phase_counters: Vec<String>,
@@ -73,6 +74,10 @@ pub struct Phase {
     pub label: Option<String>,
     /// Operations that the phase gives leave for, such as `git_commit`.
     pub may: Vec<String>,
+    /// What has to be shown before an agent may leave the phase.
+    pub receipt: Option<ReceiptKind>,
+    /// The entry of a run's artifacts that the phase's receipt is about.
+    pub artifact: Option<String>,
     /// None only in a final phase.
     pub deadline: Option<Deadline>,
     pub rows: Vec<Row>,
@@ -94,7 +99,11 @@ pub struct Row {
     pub to: Target,
     /// Set when only a person may say so.
     pub by_person: bool,
+    /// A setting that takes the person's word out again; the proof does not count on a person then.
+    pub person_unless: Option<String>,
     pub gate: Option<SemanticGate>,
+    /// Whose criteria need evidence before an agent may say so.
+    pub evidence: Option<EvidenceScope>,
     pub acts: Vec<Act>,
     pub raises: Vec<String>,
     pub resets: Vec<String>,
@@ -132,6 +141,42 @@ impl SemanticGate {
     }
 }
 
+/// The criteria that evidence has to cover, and since when a line counts as changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceScope {
+    /// The current chunk's.
+    Chunk,
+    /// Those of all chunks of the issue.
+    Issue,
+}
+
+/// What a phase's receipt has to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiptKind {
+    /// A file that is not empty.
+    File,
+    /// A committed file of tests, every one of which fails.
+    Tests,
+    /// A file that an earlier phase made, with another content; or a note why not.
+    Revision,
+    /// A commit made in the phase; or a note why there is none.
+    Commit,
+    /// A summary in words.
+    Summary,
+}
+
+impl ReceiptKind {
+    /// Tells whether a run's end depends on it.
+    pub fn is_required(self) -> bool {
+        match self {
+            ReceiptKind::File | ReceiptKind::Tests | ReceiptKind::Commit | ReceiptKind::Summary => true,
+            ReceiptKind::Revision => false,
+        }
+    }
+}
+
 /// What a row means to the work itself, beside moving the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,6 +205,18 @@ pub struct Tick {
     /// Empty means every phase that is not final.
     pub phases: Vec<PhaseName>,
     pub raises: Vec<String>,
+}
+
+/// An event that asks a person to look, and parks the run until they have.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub event: EventName,
+    pub phase: PhaseName,
+    pub text: String,
+    /// The event that an approval takes.
+    pub approves: EventName,
+    /// A setting that, when on, approves without a person.
+    pub unless: Option<String>,
 }
 
 /// How long a phase may last, and what then.
@@ -267,6 +324,18 @@ impl Phase {
     pub(crate) fn is_due_by(&self, budget: &Budget) -> bool {
         let due = self.deadline.as_ref().map(|deadline| &deadline.outcome);
         due == Some(&DeadlineOutcome::Budget(budget.reason.clone()))
+    }
+}
+
+impl Row {
+    /// Tells whether, under `settings`, only a person may say so.
+    pub fn needs_person(&self, settings: &Settings) -> bool {
+        self.by_person || self.person_unless.as_ref().is_some_and(|setting| !settings.is_on(setting))
+    }
+
+    /// Tells whether the row completes its phase, so that a receipt belongs to it.
+    pub fn completes_phase(&self) -> bool {
+        self.acts.contains(&Act::CompletePhase)
     }
 }
 
@@ -386,6 +455,11 @@ impl Workflow {
                 && if tick.phases.is_empty() { !self.ends_in(phase) } else { tick.phases.contains(phase) }
         };
         self.ticks.iter().find(applies)
+    }
+
+    /// Returns the question that `event` asks in `phase`.
+    pub fn question(&self, phase: &PhaseName, event: &str) -> Option<&Question> {
+        self.questions.iter().find(|question| question.phase == *phase && question.event == *event)
     }
 
     /// Returns the outcome of a tripped budget for a run that stands where `run` stands.

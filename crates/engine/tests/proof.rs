@@ -359,14 +359,62 @@ fn a_return_is_an_origin_to_return_to() {
 }
 
 #[test]
+fn a_question_approves_an_event_of_its_phase_and_is_nothing_else_there() {
+    let open = r#"{ event = "close", to = "closed" }"#;
+    let question = |event: &str, phase: &str, approves: &str, unless: &str| {
+        let text = format!(
+            "[[question]]\nevent = \"{event}\"\nphase = \"{phase}\"\ntext = \"Good?\"\napproves = \"{approves}\"\nunless = \"{unless}\"\n"
+        );
+        small(&[("open", open), CLOSED], &text)
+    };
+    assert!(Workflow::parse(&question("shown", "open", "close", "auto_merge")).is_ok());
+    let wrong = [
+        question("shown", "open", "never", "auto_merge"),
+        question("close", "open", "close", "auto_merge"),
+        question("shown", "nowhere", "close", "auto_merge"),
+        question("shown", "open", "close", "max_iterations"),
+        question("noted", "open", "close", "auto_merge"),
+    ];
+    assert_snapshot!(wrong.map(|text| refused(&text)).join("\n"), @"
+    question `shown` approves `never`, which is no event of `open`
+    `close` in `open` is a question and something else too
+    question `shown` approves `close`, which is no event of `nowhere`
+    unknown phase `nowhere`: question `shown`
+    `max_iterations` is not a setting that holds a flag
+    event `noted` is the engine's own; give yours another name
+    ");
+}
+
+#[test]
+fn a_row_that_a_setting_frees_of_a_person_bounds_no_cycle() {
+    let open = r#"{ event = "again", to = "open", by = "person", unless = "auto_merge" }, { event = "close", to = "closed" }"#;
+    let alone = open.replace("by = \"person\", ", "");
+    let texts = [open, &alone].map(|open| refused(&small(&[("open", open), CLOSED], "")));
+    assert_snapshot!(texts.join("\n"), @"
+    unbounded cycle: open --again--> open, and nothing on it is counted or needs a person
+    `again` in `open` has `unless` without `by`
+    ");
+}
+
+#[test]
+fn a_phase_is_about_an_artifact_that_there_is() {
+    let text = small(&[("open", r#"{ event = "close", to = "closed" }"#), CLOSED], "");
+    let text = text.replacen("activity = ", "artifact = \"novel\"\nactivity = ", 1);
+    assert_snapshot!(refused(&text), @"`open` names the artifact `novel`; there are brainstorm_file, plan_file, acceptance_tests_file, progress_file, pr_url, branch");
+}
+
+#[test]
 fn what_needs_a_person_is_never_taken_by_the_engine() {
     let open = r#"{ event = "again", to = "open", by = "person", raises = ["tries"] }, { event = "close", to = "closed" }"#;
     let followed =
         small(&[("open", open), CLOSED], &budget("tired", "tries", r#"phase = "open", follow = "again""#));
     let due = small(&[("open", open), CLOSED], "").replace("outcome = \"park\"", "outcome = \"again\"");
-    assert_snapshot!([followed, due].map(|text| refused(&text)).join("\n"), @"
-    `again` in `open` needs a person, but a budget, a deadline or an abort takes it unasked
-    `again` in `open` needs a person, but a budget, a deadline or an abort takes it unasked
+    let question = "[[question]]\nevent = \"shown\"\nphase = \"open\"\ntext = \"Good?\"\napproves = \"again\"\nunless = \"auto_merge\"\n";
+    let asked = small(&[("open", open), CLOSED], question);
+    assert_snapshot!([followed, due, asked].map(|text| refused(&text)).join("\n"), @"
+    `again` in `open` needs a person, but a budget, a deadline, a question or an abort takes it unasked
+    `again` in `open` needs a person, but a budget, a deadline, a question or an abort takes it unasked
+    `again` in `open` needs a person, but a budget, a deadline, a question or an abort takes it unasked
     ");
 }
 
@@ -544,7 +592,7 @@ fn an_unknown_key_is_refused_with_its_line() {
        |
     12 | on = [{ event = "close", to = "closed", raise = ["tries"] }]
        |                                         ^^^^^
-    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `gate`, `acts`, `raises`, `resets`, `exempt`, `reason`, `status`
+    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `unless`, `gate`, `evidence`, `acts`, `raises`, `resets`, `exempt`, `reason`, `status`
     "#);
 }
 

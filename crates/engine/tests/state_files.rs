@@ -209,6 +209,7 @@ fn the_loop_file_has_the_fields_of_its_schema_in_its_order() {
         let mut ask = clear(event, Time::from_millis(START));
         ask.data.insert("artifact".to_owned(), json!("docs/a.md"));
         ask.data.insert("summary".to_owned(), json!("Done"));
+        support::find_all(workflow, &run, &mut ask);
         run = step(workflow, &run, &ask).unwrap().run;
     }
     assert_eq!(fields(&state_json(workflow, &run)), fields(&read(AUTONOMOUS_LOOP)));

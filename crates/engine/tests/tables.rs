@@ -140,11 +140,21 @@ fn assert_answer(oracle: &Oracle, run: &Run, event: &str, answer: Result<Step, R
         let step = answer.unwrap_or_else(|refused| panic!("{pair}: {refused}"));
         let outcome = if to == phase { Outcome::Noted } else { Outcome::Moved };
         assert_eq!((step.run.phase.as_str(), step.outcome), (to, outcome), "{pair}");
+    } else if oracle.ask(phase, event).is_some() {
+        let step = answer.unwrap_or_else(|refused| panic!("{pair}: {refused}"));
+        let Standing::Parked { decision } = &step.run.standing else {
+            panic!("{pair}: {:?}", step.run.standing)
+        };
+        assert_eq!(
+            (step.run.phase.as_str(), decision.options.join(" ").as_str()),
+            (phase, "approve reject stop")
+        );
     } else {
         let Err(Refused::NotPossible { phase: named, event: asked, mut possible }) = answer else {
             panic!("{pair}: {answer:?}")
         };
         let mut wanted = oracle.events(phase);
+        wanted.extend(oracle.asks.iter().filter(|ask| ask.0 == phase).map(|ask| ask.1));
         wanted.extend(oracle.close.filter(|_| oracle.finals.contains(&phase)));
         wanted.sort_unstable();
         possible.sort_unstable();

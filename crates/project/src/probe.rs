@@ -16,6 +16,9 @@ const LARGEST_ISSUE: u64 = 1024 * 1024;
 pub(crate) fn gather(root: &Path, probes: &[Probe]) -> Observations {
     let git = Git::new(root);
     let mut seen = Observations::default();
+    let names =
+        probes.iter().find_map(|probe| if let Probe::TestNames(names) = probe { Some(names) } else { None });
+    let names = names.map(Vec::as_slice).unwrap_or_default();
     for probe in probes {
         match probe {
             Probe::Diff { base, words } => seen.diff = Some(git.diff(base.as_deref(), words)),
@@ -23,19 +26,37 @@ pub(crate) fn gather(root: &Path, probes: &[Probe]) -> Observations {
             Probe::Head => seen.head = Some(git.head()),
             Probe::Tree => seen.tree = Some(git.tree()),
             Probe::Commands(commands) => {
-                seen.commands = commands.iter().map(|command| run(root, command)).collect();
+                seen.commands = commands.iter().map(|command| run(root, command, names)).collect();
             }
+            // They are looked for in what the commands print.
+            Probe::TestNames(_) => {}
+            Probe::Lines { base, lines } => seen.lines = Some(git.changed_lines(base.as_deref(), lines)),
+            Probe::Receipt(claim) => seen.receipts.push(git.claim(claim)),
         }
     }
     seen
 }
 
-fn run(root: &Path, command: &str) -> CommandResult {
-    let (passed, end, output) = match process::run("sh", ["-c", command], root, &[], COMMAND_LIMIT) {
-        Ok(finished) => (finished.is_success(), finished.end.to_string(), finished.last_words(OUTPUT_KEPT)),
-        Err(error) => (false, error.to_string(), String::new()),
+fn run(root: &Path, command: &str, names: &[String]) -> CommandResult {
+    let (passed, end, output, printed) = match process::run("sh", ["-c", command], root, &[], COMMAND_LIMIT) {
+        Ok(finished) => {
+            let printed = [finished.stdout.as_slice(), finished.stderr.as_slice()].concat();
+            let printed = String::from_utf8_lossy(&printed).into_owned();
+            (finished.is_success(), finished.end.to_string(), finished.last_words(OUTPUT_KEPT), printed)
+        }
+        Err(error) => (false, error.to_string(), String::new(), String::new()),
     };
-    CommandResult { command: command.to_owned(), passed, end, output }
+    let names = names.iter().filter(|name| has_word(&printed, name)).cloned().collect();
+    CommandResult { command: command.to_owned(), passed, end, output, names }
+}
+
+/// Tells whether `name` occurs in `text` by itself: `login` is not in `login_fails`.
+fn has_word(text: &str, name: &str) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(name).any(|(at, found)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + found.len()..].chars().next());
+        !before.is_some_and(joins) && !after.is_some_and(joins)
+    })
 }
 
 /// Reads the criteria of an issue from its file in the project.

@@ -5,10 +5,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Refused, budgets, draft::Draft};
+use super::{Refused, budgets, draft::Draft, receipts};
 use crate::{
-    Ask, Change, Checkpoint, CompletedChunk, Failure, Receipt, Run, Seen, failure_signature,
-    workflow::{Act, Measure, Row},
+    Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, Run, Seen, Time, failure_signature,
+    view::PROGRESS_FILE,
+    workflow::{Act, Measure, Row, StateFile},
 };
 
 const MOST_CHUNKS: usize = 500;
@@ -34,10 +35,7 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
             }
             Act::CompletePhase => {
                 artifacts(run, &ask.data)?;
-                for field in ["artifact", "git_sha", "summary"] {
-                    text(&ask.data, field)?;
-                }
-                texts(&ask.data, "failed_approaches")?;
+                checkpoint(run, &ask.data, ask.at)?;
             }
             Act::TakeNextChunk
             | Act::CompleteChunk
@@ -54,8 +52,15 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Whether somebody asked for a row, or the engine takes it by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    Asked,
+    ByItself,
+}
+
 /// Carries out the acts of a row; [`check`] has seen the data.
-pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask) {
+pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask, taken: Taken) {
     for act in &row.acts {
         match act {
             Act::SelectWork => select_work(draft, ask),
@@ -83,7 +88,7 @@ pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask) {
             Act::StartOver => start_over(draft),
             Act::RenewBudgets => renew_budgets(draft, row),
             Act::RenewOrigin => renew_origin(draft, row),
-            Act::CompletePhase => complete_phase(draft, ask),
+            Act::CompletePhase => complete_phase(draft, ask, taken),
         }
     }
 }
@@ -223,34 +228,74 @@ fn renew_origin(draft: &mut Draft<'_>, row: &Row) {
     budgets::renew(draft, workflow, &reasons, &row.raises);
 }
 
-fn complete_phase(draft: &mut Draft<'_>, ask: &Ask) {
+fn complete_phase(draft: &mut Draft<'_>, ask: &Ask, taken: Taken) {
     let phase = draft.run.phase.clone();
-    draft.change(Change::PhaseCompleted { phase: phase.clone() });
+    draft.change(Change::PhaseCompleted { phase });
+    let head = head(ask);
+    if head != draft.run.phase_head {
+        draft.change(Change::PhaseHeadSet { head });
+    }
+    if taken == Taken::Asked {
+        show(draft, ask);
+    }
+}
+
+/// Takes down what an event shows of its phase: artifacts, the receipt, a checkpoint.
+pub(super) fn show(draft: &mut Draft<'_>, ask: &Ask) {
     let before = draft.run.artifacts.clone();
     if let Ok(artifacts) = artifacts(&draft.run, &ask.data)
         && artifacts != before
     {
         draft.change(Change::ArtifactsSet { artifacts });
     }
-    if let Ok(Some(artifact)) = text(&ask.data, "artifact") {
-        let git_sha = text(&ask.data, "git_sha").ok().flatten().or_else(|| head(ask));
-        let receipt = Receipt {
-            phase: phase.clone(),
-            artifact: Some(artifact),
-            git_sha,
-            timestamp: draft.at,
-            forced: false,
-        };
-        draft.change(Change::ReceiptAdded { receipt });
-    }
-    if let Ok(Some(summary)) = text(&ask.data, "summary") {
-        let failed_approaches = texts(&ask.data, "failed_approaches").ok().flatten().unwrap_or_default();
-        let checkpoint = Checkpoint { phase, summary, failed_approaches, timestamp: draft.at };
-        draft.change(Change::CheckpointAdded { checkpoint });
+    receipts::record(draft, ask);
+    if let Ok(Some(checkpoint)) = checkpoint(&draft.run, &ask.data, draft.at) {
+        add_checkpoint(draft, checkpoint);
     }
 }
 
-fn head(ask: &Ask) -> Option<String> {
+/// Reads `summary` and `failed_approaches`.
+pub(super) fn checkpoint(
+    run: &Run,
+    fields: &Map<String, Value>,
+    at: Time,
+) -> Result<Option<Checkpoint>, Refused> {
+    let (summary, failed_approaches) = (text(fields, "summary")?, texts(fields, "failed_approaches")?);
+    match (summary, failed_approaches) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Refused::data("summary", "is missing beside `failed_approaches`")),
+        (Some(summary), failed_approaches) => Ok(Some(Checkpoint {
+            phase: run.phase.clone(),
+            summary,
+            failed_approaches: failed_approaches.unwrap_or_default(),
+            timestamp: at,
+        })),
+    }
+}
+
+pub(super) fn add_checkpoint(draft: &mut Draft<'_>, checkpoint: Checkpoint) {
+    draft.change(Change::CheckpointAdded { checkpoint });
+    keep_progress(draft);
+}
+
+pub(super) fn add_error(draft: &mut Draft<'_>, message: String) {
+    let iteration = draft.run.counter("global_iteration");
+    let error = LoopError { phase: draft.run.phase.clone(), message, iteration, timestamp: draft.at };
+    draft.change(Change::ErrorAdded { error });
+    keep_progress(draft);
+}
+
+/// A loop that has something to remember has a file for it.
+fn keep_progress(draft: &mut Draft<'_>) {
+    let is_loop = draft.workflow.state_file == Some(StateFile::AutonomousLoop);
+    if is_loop && draft.run.artifacts.progress_file.is_none() {
+        let mut artifacts = draft.run.artifacts.clone();
+        artifacts.progress_file = Some(PROGRESS_FILE.to_owned());
+        draft.change(Change::ArtifactsSet { artifacts });
+    }
+}
+
+pub(super) fn head(ask: &Ask) -> Option<String> {
     match &ask.observations.head {
         Some(Seen::Value(hash)) => Some(hash.clone()),
         Some(Seen::Absent(_) | Seen::Failed(_)) | None => None,
@@ -265,7 +310,7 @@ fn requirement(data: &Map<String, Value>) -> Result<Option<String>, Refused> {
     }
 }
 
-fn text(data: &Map<String, Value>, field: &str) -> Result<Option<String>, Refused> {
+pub(super) fn text(data: &Map<String, Value>, field: &str) -> Result<Option<String>, Refused> {
     match data.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.len() <= LONGEST_TEXT => Ok(Some(text.clone())),
@@ -334,7 +379,7 @@ fn chunks(run: &Run, data: &Map<String, Value>) -> Result<Option<Vec<Vec<String>
 }
 
 /// Reads artifacts, given as fields of their own or under `artifacts`, on top of those known.
-fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::Artifacts, Refused> {
+pub(super) fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::Artifacts, Refused> {
     let mut artifacts = run.artifacts.clone();
     let nested = match data.get("artifacts") {
         None => None,
@@ -342,18 +387,25 @@ fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::Artifacts, R
         Some(_) => return Err(Refused::data("artifacts", "must be a table of paths")),
     };
     for fields in [Some(data), nested].into_iter().flatten() {
-        for (field, slot) in [
-            ("brainstorm_file", &mut artifacts.brainstorm_file),
-            ("plan_file", &mut artifacts.plan_file),
-            ("acceptance_tests_file", &mut artifacts.acceptance_tests_file),
-            ("progress_file", &mut artifacts.progress_file),
-            ("pr_url", &mut artifacts.pr_url),
-            ("branch", &mut artifacts.branch),
-        ] {
+        for field in crate::Artifacts::FIELDS {
             if let Some(value) = text(fields, field)? {
-                *slot = Some(value);
+                artifacts.set(field, value);
             }
         }
     }
+    if artifacts.progress_file != run.artifacts.progress_file
+        && !artifacts.progress_file.as_deref().is_none_or(is_document)
+    {
+        return Err(Refused::data(
+            "progress_file",
+            "must be a Markdown file in the project, like docs/progress.md",
+        ));
+    }
     Ok(artifacts)
+}
+
+/// Warp writes the progress file itself, so it must be a plain place: no hidden directory, nothing above.
+fn is_document(path: &str) -> bool {
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains('\\');
+    path.ends_with(".md") && path.split('/').all(is_plain)
 }

@@ -3,9 +3,9 @@
 //! An outcome that replaces the asked transition is looked at where the event was asked; one that follows it
 //! is looked at where the run stands afterwards.
 
-use super::draft::Draft;
+use super::{acts, draft::Draft, receipts};
 use crate::{
-    Change, Event, EventName, LoopError, PhaseName, Receipt, Run, Time, Trip, Workflow,
+    Actor, Change, Event, EventName, LoopError, PhaseName, Run, Time, Trip, Workflow,
     workflow::{Budget, BudgetDoes, Measure, Row, Target, Trips},
 };
 
@@ -141,6 +141,8 @@ pub(super) fn follow(draft: &mut Draft<'_>) {
                 take(draft, row);
                 if budget.forced {
                     record_forced(draft, &phase, &budget.reason);
+                } else if row.completes_phase() {
+                    receipts::record_followed(draft, &phase, &budget.reason, false);
                 }
             }
             BudgetDoes::Redirect(_) => return,
@@ -152,8 +154,10 @@ pub(super) fn follow(draft: &mut Draft<'_>) {
 pub(super) fn take(draft: &mut Draft<'_>, row: &Row) {
     draft.next_record(&row.event);
     draft.count(row);
-    let ask = crate::Ask::new(Event::Named(row.event.clone()), draft.at);
-    super::acts::perform(draft, row, &ask);
+    let mut ask = crate::Ask::new(Event::Named(row.event.clone()), draft.at);
+    ask.actor = Actor::Engine;
+    ask.observations.clone_from(&draft.seen);
+    acts::perform(draft, row, &ask, acts::Taken::ByItself);
     let to = match &row.to {
         Target::Phase(to) => to.clone(),
         Target::Origin => draft.run.origin.clone().unwrap_or_else(|| draft.run.phase.clone()),
@@ -166,9 +170,7 @@ fn record_forced(draft: &mut Draft<'_>, phase: &PhaseName, reason: &str) {
     let message = format!("forced advance out of {phase}: {reason} reached");
     let error = LoopError { phase: phase.clone(), message, iteration, timestamp: draft.at };
     draft.change(Change::ErrorAdded { error });
-    let receipt =
-        Receipt { phase: phase.clone(), artifact: None, git_sha: None, timestamp: draft.at, forced: true };
-    draft.change(Change::ReceiptAdded { receipt });
+    receipts::record_followed(draft, phase, reason, true);
 }
 
 pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {

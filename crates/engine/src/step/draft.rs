@@ -3,13 +3,16 @@
 
 use super::{Advice, Outcome, Step};
 use crate::{
-    Ask, Change, Decision, Effect, EventName, PhaseName, Record, Run, Standing, Time, Workflow, workflow::Row,
+    Actor, Ask, Change, Decision, Effect, EventName, Observations, PhaseName, Record, Run, Standing, Time,
+    Workflow, workflow::Row,
 };
 
 pub(super) struct Draft<'a> {
     pub(super) workflow: &'a Workflow,
     pub(super) run: Run,
     pub(super) at: Time,
+    /// What was looked up for the event that was asked.
+    pub(super) seen: Observations,
     record: Record,
     records: Vec<Record>,
     effects: Vec<Effect>,
@@ -20,12 +23,14 @@ pub(super) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(super) fn new(workflow: &'a Workflow, run: &Run, ask: &Ask) -> Self {
         let mut record = Record::new(ask.event.name(), ask.at, Some(run.phase.clone()), run.phase.clone());
+        record.actor = ask.actor;
         record.data.clone_from(&ask.data);
         record.observations.clone_from(&ask.observations);
         Self {
             workflow,
             run: run.clone(),
             at: ask.at,
+            seen: ask.observations.clone(),
             record,
             records: Vec::new(),
             effects: Vec::new(),
@@ -127,7 +132,9 @@ impl<'a> Draft<'a> {
 
     /// Closes the current record and opens one for an event that follows by itself.
     pub(super) fn next_record(&mut self, event: &EventName) {
-        let next = Record::new(event.clone(), self.at, Some(self.run.phase.clone()), self.run.phase.clone());
+        let mut next =
+            Record::new(event.clone(), self.at, Some(self.run.phase.clone()), self.run.phase.clone());
+        next.actor = Actor::Engine;
         let mut done = std::mem::replace(&mut self.record, next);
         done.phase = self.run.phase.clone();
         self.run.close_record(self.at);

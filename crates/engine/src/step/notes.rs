@@ -2,14 +2,17 @@
 
 use serde_json::json;
 
-use super::{Advice, Refused, Step, budgets, draft::Draft, take_row};
+use super::{Advice, Refused, Step, acts, budgets, draft::Draft, promise, receipts, take_row};
 use crate::{
-    Ask, Change, DoomLoop, Effect, Event, Run, Standing, Workflow,
-    workflow::{Budget, DeadlineOutcome, Tick},
+    Actor, Ask, Change, DoomLoop, Effect, Event, Run, Standing, Workflow,
+    workflow::{Budget, DeadlineOutcome, Question, Tick},
 };
 
 /// The most that is kept of a file's name.
 const LONGEST_FILE: usize = 500;
+/// The answers to a question.
+const APPROVE: &str = "approve";
+const REJECT: &str = "reject";
 
 /// Counts, and follows what a used-up budget asks for.
 pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
@@ -21,17 +24,45 @@ pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> St
     draft.finish()
 }
 
-/// Ends a run whose final phase still had work to do.
-pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Step {
+/// Asks a person to look at what the phase has made; with the setting on, it is approved as it is.
+pub(super) fn question(
+    workflow: &Workflow,
+    run: &Run,
+    ask: &Ask,
+    question: &Question,
+) -> Result<Step, Refused> {
+    acts::artifacts(run, &ask.data)?;
+    acts::checkpoint(run, &ask.data, ask.at)?;
+    let advice = receipts::check(workflow, run, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
-    draft.change(Change::EffectSet { effect: None });
-    draft.change(Change::StandingSet { standing: Standing::Ended { how: ask.event.name().to_string() } });
-    draft.finish()
+    draft.advise_all(advice);
+    acts::show(&mut draft, ask);
+    if question.unless.as_ref().is_some_and(|setting| run.settings.is_on(setting)) {
+        approve(&mut draft, question);
+    } else {
+        draft.park(question.event.as_str(), question.text.clone(), &[APPROVE, REJECT, "stop"]);
+    }
+    Ok(draft.finish())
+}
+
+fn approve(draft: &mut Draft<'_>, question: &Question) {
+    let workflow = draft.workflow;
+    if let Some(row) = workflow.row(&question.phase, question.approves.as_str()) {
+        let has_receipt = receipts::is_recorded(&draft.run);
+        budgets::take(draft, row);
+        if row.completes_phase() && !has_receipt {
+            receipts::record_followed(draft, &question.phase, question.event.as_str(), false);
+        }
+        budgets::follow(draft);
+    }
 }
 
 /// Takes an event of the engine's own.
 pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
     let event = &ask.event;
+    if ask.actor == Actor::Agent && is_a_persons(event) {
+        return Err(Refused::NeedsPerson { phase: run.phase.clone(), event: event.name() });
+    }
     let mut ask = ask.clone();
     match event {
         Event::Named(name) => Err(Refused::not_possible(workflow, run, name)),
@@ -73,6 +104,21 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             draft.change(Change::OwnerSet { owner: owner.clone() });
             Ok(draft.finish())
         }
+    }
+}
+
+/// Tells which events of the engine's own are a person's word.
+fn is_a_persons(event: &Event) -> bool {
+    match event {
+        Event::DecisionAnswered { .. } | Event::StopRequested | Event::Resumed | Event::ResetRequested => {
+            true
+        }
+        Event::Named(_)
+        | Event::FileEdited { .. }
+        | Event::DeadlinePassed
+        | Event::AttemptStarted { .. }
+        | Event::StateFileSetAside { .. }
+        | Event::OwnerChanged { .. } => false,
     }
 }
 
@@ -172,6 +218,19 @@ fn decision_answered(
     }
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::StandingSet { standing: Standing::Active });
+    if decision.reason == promise::FORCED && option == promise::ACCEPT {
+        let how = workflow.close_event.as_ref().map_or(option, |event| event.as_str());
+        promise::end(&mut draft, how);
+        return Ok(draft.finish());
+    }
+    if let Some(question) = workflow.question(&run.phase, &decision.reason) {
+        if option == APPROVE {
+            approve(&mut draft, question);
+            return Ok(draft.finish());
+        }
+        let why = acts::text(&ask.data, "note")?.unwrap_or_else(|| "no reason was given".to_owned());
+        acts::add_error(&mut draft, format!("`{}` was rejected by a person: {why}", question.event));
+    }
     draft.change(Change::PhaseClockSet { at: draft.at });
     budgets::renew(&mut draft, workflow, std::slice::from_ref(&decision.reason), &[]);
     Ok(draft.finish())

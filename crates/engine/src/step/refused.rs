@@ -19,6 +19,8 @@ pub enum Refused {
     StaleAttempt { effect: String, attempt: u64, current: Option<Effect> },
     #[error("`{field}` {problem}")]
     Data { field: String, problem: String },
+    #[error("`{event}` is refused in `{phase}`: it needs a person; tell them, and wait")]
+    NeedsPerson { phase: PhaseName, event: EventName },
     #[error("`{event}` is refused: {why}")]
     NotNow { event: EventName, why: String },
 }
@@ -33,6 +35,8 @@ impl Refused {
     pub(crate) fn not_possible(workflow: &Workflow, run: &Run, event: &EventName) -> Self {
         let mut possible: Vec<EventName> =
             workflow.rows(&run.phase).iter().map(|row| row.event.clone()).collect();
+        let asking = workflow.questions.iter().filter(|question| question.phase == run.phase);
+        possible.extend(asking.map(|question| question.event.clone()));
         if workflow.is_final(&run.phase) {
             possible.extend(workflow.close_event.clone());
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::{
     EventName, PhaseName, Run, Standing, Time, Workflow,
+    step::{evidence, receipts},
     workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
 };
 
@@ -110,20 +111,26 @@ fn possible(workflow: &Workflow, run: &Run) -> Vec<Possible> {
                 (Some(origin), targets) if targets.len() > 1 => vec![origin.clone()],
                 (_, targets) => targets.into_iter().cloned().collect(),
             };
-            Possible { event: row.event.clone(), to: targets, needs: needs(run, row) }
+            Possible { event: row.event.clone(), to: targets, needs: needs(workflow, run, row) }
         })
         .collect();
+    for question in workflow.questions.iter().filter(|question| question.phase == run.phase) {
+        let kind = workflow.phase(&run.phase).and_then(|phase| phase.receipt);
+        let needs = kind.map(|kind| format!("of an agent, {}", receipts::wants(kind)));
+        let event = question.event.clone();
+        possible.push(Possible { event, to: vec![run.phase.clone()], needs: needs.into_iter().collect() });
+    }
     if let Some(event) = workflow.close_event.as_ref().filter(|_| workflow.is_final(&run.phase)) {
         possible.push(Possible {
             event: event.clone(),
             to: Vec::new(),
-            needs: vec!["ends the run".to_owned()],
+            needs: vec!["`pr_url`, and of an agent every receipt (ends the run)".to_owned()],
         });
     }
     possible
 }
 
-fn needs(run: &Run, row: &Row) -> Vec<String> {
+fn needs(workflow: &Workflow, run: &Run, row: &Row) -> Vec<String> {
     let mut needs = Vec::new();
     match row.gate {
         Some(SemanticGate::DiffRelevanceCheck) => {
@@ -137,8 +144,19 @@ fn needs(run: &Run, row: &Row) -> Vec<String> {
     for command in run.settings.verification_gates(row.event.as_str()) {
         needs.push(format!("`{command}` to pass"));
     }
-    if row.by_person {
+    if row.needs_person(&run.settings) {
         needs.push("a person".to_owned());
+    }
+    if let Some(scope) = row.evidence.filter(|_| run.settings.is_on("pre_exit_verification")) {
+        let criteria = evidence::criteria(run, scope);
+        if !criteria.is_empty() {
+            needs.push(format!("of an agent, evidence for {}", criteria.join(", ")));
+        }
+    }
+    let receipt =
+        workflow.phase(&run.phase).and_then(|phase| phase.receipt).filter(|_| row.completes_phase());
+    if let Some(kind) = receipt {
+        needs.push(format!("of an agent, {}", receipts::wants(kind)));
     }
     if row.acts.contains(&Act::DefineChunks) {
         needs.push("the chunks: --data '{\"acs\":[[\"AC-01\",\"AC-02\"],[\"AC-03\"]]}'".to_owned());

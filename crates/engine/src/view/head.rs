@@ -3,7 +3,7 @@
 //! A head may deny, or wave through what no phase forbids. Leave is always read from the store. It is plain
 //! lines, so that reading it costs next to nothing.
 
-use crate::{Owner, PhaseName, Run, Standing, Workflow};
+use crate::{Owner, PhaseName, Run, Standing, Workflow, workflow::Activity};
 
 /// Operations that need leave. What no phase gives leave for, only the engine may do.
 pub const OPERATIONS: &[&str] = &["git_commit", "git_push", "git_merge"];
@@ -146,9 +146,11 @@ impl Run {
 }
 
 impl Workflow {
-    /// Tells whether a phase gives leave for anything.
+    /// Tells whether a phase gives leave for work that is warp's own, which what came before it has to earn.
+    ///
+    /// In a phase of an agent's work, leave to commit is part of that work.
     pub fn gives_leave(&self, phase: &PhaseName) -> bool {
-        self.phase(phase).is_some_and(|phase| !phase.may.is_empty())
+        self.phase(phase).is_some_and(|phase| !phase.may.is_empty() && phase.activity != Activity::Agent)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{EventName, PhaseName, Record, Time};
+use crate::{Actor, EventName, PhaseName, Record, Time};
 
 /// One event, as `warp log --json` prints it.
 #[derive(Debug, Serialize)]
@@ -15,6 +15,8 @@ pub struct LogRow {
     pub event: EventName,
     pub from: Option<PhaseName>,
     pub at: Time,
+    /// Who asked.
+    pub actor: Actor,
     /// Whether the event moved the run, if only back to where it was.
     pub moved: bool,
     /// The budgets that sent the run elsewhere.
@@ -33,6 +35,7 @@ impl LogRow {
             event: record.event.clone(),
             from: record.from.clone(),
             at: record.at,
+            actor: record.actor,
             moved: record.moves(),
             exceeded: record.trip().map(|trip| trip.reasons.clone()),
             data: record.data.clone(),

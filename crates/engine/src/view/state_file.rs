@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Run, Workflow,
+    Receipt, Run, Workflow,
     workflow::{SemanticGate, StateFile},
 };
 
@@ -136,7 +136,7 @@ fn autonomous_loop(run: &Run) -> Value {
         "max_fix_cycles": settings.count("max_fix_cycles"),
         "phases_completed": run.phases_completed,
         "artifacts": run.artifacts,
-        "receipts": run.receipts,
+        "receipts": run.receipts.iter().map(receipt).collect::<Vec<_>>(),
         "checkpoints": run.checkpoints,
         "errors": run.errors,
         "budget_limit_usd": settings.value("budget_limit_usd"),
@@ -146,6 +146,11 @@ fn autonomous_loop(run: &Run) -> Value {
         "started_at": run.started_at,
         "last_updated": run.updated_at,
     })
+}
+
+/// A receipt as the schema has it; what else is known of it stays in the journal.
+fn receipt(receipt: &Receipt) -> Value {
+    json!(Receipt { digest: None, note: None, ..receipt.clone() })
 }
 
 /// The shape for workflows whose seeds had no state file of one.

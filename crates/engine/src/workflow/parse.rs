@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{
-    Act, Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, Fault, Limit,
-    Measure, Phase, Proof, Row, SemanticGate, StateFile, Subject, Target, Tick, Trips, Workflow,
+    Act, Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, EvidenceScope,
+    Fault, Limit, Measure, Phase, Proof, Question, ReceiptKind, Row, SemanticGate, StateFile, Subject,
+    Target, Tick, Trips, Workflow,
 };
-use crate::{Event, EventName, PhaseName, Settings, digest, settings::Kind};
+use crate::{Artifacts, Event, EventName, PhaseName, Settings, digest, settings::Kind};
 
 /// The largest workflow text that is read, in bytes.
 pub const LARGEST: usize = 256 * 1024;
@@ -77,6 +78,8 @@ struct RawWorkflow {
     phases: Vec<RawPhase>,
     #[serde(rename = "tick", default)]
     ticks: Vec<RawTick>,
+    #[serde(rename = "question", default)]
+    questions: Vec<RawQuestion>,
     #[serde(rename = "budget", default)]
     budgets: Vec<RawBudget>,
 }
@@ -109,6 +112,8 @@ struct RawPhase {
     label: Option<String>,
     #[serde(default)]
     may: Vec<String>,
+    receipt: Option<ReceiptKind>,
+    artifact: Option<String>,
     deadline: Option<RawDeadline>,
     #[serde(default)]
     on: Vec<RawRow>,
@@ -122,7 +127,9 @@ struct RawRow {
     #[serde(default)]
     to_origin: bool,
     by: Option<RawBy>,
+    unless: Option<String>,
     gate: Option<SemanticGate>,
+    evidence: Option<EvidenceScope>,
     #[serde(default)]
     acts: Vec<Act>,
     #[serde(default)]
@@ -148,6 +155,16 @@ struct RawTick {
     #[serde(default)]
     phases: Vec<String>,
     raises: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawQuestion {
+    event: String,
+    phase: String,
+    text: String,
+    approves: String,
+    unless: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -234,6 +251,7 @@ impl RawWorkflow {
                 raises: names.counters(tick.raises),
             })
             .collect();
+        let questions = self.questions.into_iter().map(|question| question.check(&mut names)).collect();
         let budgets = self.budgets.into_iter().filter_map(|budget| budget.check(&mut names)).collect();
         let initial_when = self.initial_when.map(|when| {
             names.setting(&when.setting, |kind| kind == Kind::Flag, "a flag");
@@ -252,6 +270,7 @@ impl RawWorkflow {
             close_event: self.close_event.map(EventName::new),
             phases,
             ticks,
+            questions,
             budgets,
             phase_counters: self.phase_counters,
             digest: digest(text),
@@ -272,6 +291,12 @@ impl RawPhase {
         let name = PhaseName::new(self.name);
         for operation in &self.may {
             names.word("operation", operation);
+        }
+        if let Some(artifact) =
+            self.artifact.as_deref().filter(|artifact| !Artifacts::FIELDS.contains(artifact))
+        {
+            let known = Artifacts::FIELDS.join(", ");
+            names.fault(format!("`{name}` names the artifact `{artifact}`; there are {known}"));
         }
         let rows: Vec<Row> = self.on.into_iter().filter_map(|row| row.check(&name, names)).collect();
         let deadline = self.deadline.or_else(|| default_deadline.filter(|_| !ends.contains(&name)).cloned());
@@ -299,6 +324,8 @@ impl RawPhase {
             role: self.role,
             label: self.label,
             may: self.may,
+            receipt: self.receipt,
+            artifact: self.artifact,
             deadline,
             rows,
         }
@@ -316,11 +343,19 @@ impl RawRow {
                 return None;
             }
         };
+        if let Some(setting) = &self.unless {
+            names.setting(setting, |kind| kind == Kind::Flag, "a flag");
+            if self.by.is_none() {
+                names.fault(format!("`{event}` in `{phase}` has `unless` without `by`"));
+            }
+        }
         Some(Row {
             event,
             to,
-            by_person: self.by.is_some(),
+            by_person: self.by.is_some() && self.unless.is_none(),
+            person_unless: self.unless,
             gate: self.gate,
+            evidence: self.evidence,
             acts: self.acts,
             raises: names.counters(self.raises),
             resets: names.counters(self.resets),
@@ -328,6 +363,21 @@ impl RawRow {
             reason: self.reason,
             status: self.status,
         })
+    }
+}
+
+impl RawQuestion {
+    fn check(self, names: &mut Names<'_>) -> Question {
+        if let Some(setting) = &self.unless {
+            names.setting(setting, |kind| kind == Kind::Flag, "a flag");
+        }
+        Question {
+            event: names.event(&self.event),
+            phase: PhaseName::new(self.phase),
+            text: self.text,
+            approves: EventName::new(self.approves),
+            unless: self.unless,
+        }
     }
 }
 

@@ -153,7 +153,7 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
         for row in phase.rows.iter().filter(|row| row.by_person) {
             if is_taken_unasked(workflow, &phase.name, row) {
                 fault(format!(
-                    "`{}` in `{}` needs a person, but a budget, a deadline or an abort takes it unasked",
+                    "`{}` in `{}` needs a person, but a budget, a deadline, a question or an abort takes it unasked",
                     row.event, phase.name
                 ));
             }
@@ -183,6 +183,18 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
             if applies && phase.rows.iter().any(|row| row.event == tick.event) {
                 fault(format!("`{}` in `{}` is both a row and a tick", tick.event, phase.name));
             }
+        }
+    }
+    for question in &workflow.questions {
+        let (event, phase) = (&question.event, &question.phase);
+        if workflow.row(phase, question.approves.as_str()).is_none() {
+            fault(format!(
+                "question `{event}` approves `{}`, which is no event of `{phase}`",
+                question.approves
+            ));
+        }
+        if workflow.row(phase, event.as_str()).is_some() || workflow.ticks(phase, event.as_str()).is_some() {
+            fault(format!("`{event}` in `{phase}` is a question and something else too"));
         }
     }
     for budget in &workflow.budgets {
@@ -218,7 +230,13 @@ fn is_followed(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
     outcomes.any(|outcome| outcome.phase.as_ref() == Some(phase) && outcome.does == follows)
 }
 
-/// Tells whether a budget, a deadline or a timeout that aborts may take a row without being asked.
+/// Tells whether a question that a setting answers takes a row.
+fn is_waved_through(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
+    let mut questions = workflow.questions.iter().filter(|question| question.unless.is_some());
+    questions.any(|question| question.phase == *phase && question.approves == row.event)
+}
+
+/// Tells whether a budget, a deadline, a setting or a timeout that aborts may take a row without being asked.
 fn is_taken_unasked(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
     let is_followed = is_followed(workflow, phase, row);
     let deadline = workflow.phase(phase).and_then(|phase| phase.deadline.as_ref());
@@ -226,7 +244,7 @@ fn is_taken_unasked(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
         deadline.is_some_and(|deadline| deadline.outcome == DeadlineOutcome::Event(row.event.clone()));
     let aborts = workflow.budgets.iter().any(|budget| budget.enforcement.is_some());
     let is_abort = row.event == "budget_abort" || workflow.stop_event.as_ref() == Some(&row.event);
-    is_followed || is_due || (aborts && is_abort)
+    is_followed || is_due || (aborts && is_abort) || is_waved_through(workflow, phase, row)
 }
 
 fn target_faults(workflow: &Workflow) -> Vec<Fault> {
@@ -245,6 +263,9 @@ fn target_faults(workflow: &Workflow) -> Vec<Fault> {
     }
     for tick in &workflow.ticks {
         wanted.extend(tick.phases.iter().map(|phase| (format!("tick `{}`", tick.event), phase)));
+    }
+    for question in &workflow.questions {
+        wanted.push((format!("question `{}`", question.event), &question.phase));
     }
     for budget in &workflow.budgets {
         for outcome in &budget.outcomes {

@@ -18,6 +18,8 @@ pub(crate) struct Oracle {
     pub(crate) rows: &'static [(&'static str, &'static str, &'static str)],
     /// Events that count where they happen: phase, event, and the phase in which the run then stands.
     pub(crate) ticks: &'static [(&'static str, &'static str, &'static str)],
+    /// Events that ask a person to look: phase, event, and where an approval leads.
+    pub(crate) asks: &'static [(&'static str, &'static str, &'static str)],
     /// The event that ends a run in its final phase, where entering it does not.
     pub(crate) close: Option<&'static str>,
 }
@@ -73,6 +75,10 @@ impl Oracle {
         self.ticks.iter().find(|tick| tick.0 == phase && tick.1 == event).map(|tick| tick.2)
     }
 
+    pub(crate) fn ask(&self, phase: &str, event: &str) -> Option<&'static str> {
+        self.asks.iter().find(|ask| ask.0 == phase && ask.1 == event).map(|ask| ask.2)
+    }
+
     /// Returns the events of a shortest way between two phases, over rows with one target and no budget.
     pub(crate) fn way(&self, from: &str, to: &str) -> Option<Vec<&'static str>> {
         let mut ways: BTreeMap<&str, Vec<&'static str>> = BTreeMap::from([(from, Vec::new())]);
@@ -100,7 +106,9 @@ pub(crate) static ALL_EVENTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let rows = ALL.into_iter().flat_map(|oracle| oracle.rows.iter().map(|row| row.1));
     let ticks = ALL.into_iter().flat_map(|oracle| oracle.ticks.iter().map(|tick| tick.1));
     let closes = ALL.into_iter().filter_map(|oracle| oracle.close);
-    let names: BTreeSet<&str> = rows.chain(ticks).chain(closes).chain(["never_heard_of"]).collect();
+    let asks = ALL.into_iter().flat_map(|oracle| oracle.asks.iter().map(|ask| ask.1));
+    let names: BTreeSet<&str> =
+        rows.chain(ticks).chain(closes).chain(asks).chain(["never_heard_of"]).collect();
     names.into_iter().collect()
 });
 
@@ -110,6 +118,7 @@ pub(crate) const WARP_DRIVE: Oracle = Oracle {
     initial: "prerequisites",
     finals: &["completed"],
     ticks: &[],
+    asks: &[],
     close: None,
     rows: &[
         ("idle", "start", "prerequisites"),
@@ -172,6 +181,7 @@ pub(crate) const CODER: Oracle = Oracle {
         ("CODING", "turn_finished", "CODING"),
         ("FIXING", "turn_finished", "FIXING"),
     ],
+    asks: &[],
     close: None,
     rows: &[
         ("WAITING", "receive_task", "SETUP"),
@@ -234,6 +244,7 @@ pub(crate) const AUTONOMOUS_LOOP: Oracle = Oracle {
         ("test", "turn_finished", "test"),
         ("ship", "turn_finished", "ship"),
     ],
+    asks: &[("spec_test", "tests_written", "deepen")],
     close: Some("shipped"),
     rows: &[
         ("brainstorm", "brainstorm_written", "plan"),
@@ -258,6 +269,7 @@ pub(crate) const FACTORY: Oracle = Oracle {
     initial: "backlog",
     finals: &["done", "failed"],
     ticks: &[("in_progress", "agent_crashed", "in_progress")],
+    asks: &[],
     close: None,
     rows: &[
         ("backlog", "claimed", "in_progress"),

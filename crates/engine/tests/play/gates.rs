@@ -165,15 +165,15 @@ fn every_configured_command_must_pass() {
     let gates = r#"warp-drive verification_gates={"code_complete":["make-lint","make-types"],"tests_passed":["make-audit"]}: @coding"#;
     let complete = |results: &str| last(&format!("{gates}, code_complete{results}"));
     assert_snapshot!(
-        complete(" run=make-types:passed run=make-lint:passed"),
-        @"code_complete run=make-types:passed run=make-lint:passed: updating_docs e5"
+        complete(" gate=make-types:passed gate=make-lint:passed"),
+        @"code_complete gate=make-types:passed gate=make-lint:passed: updating_docs e5"
     );
     assert_snapshot!(
-        complete(" run=make-lint:passed"),
-        @"code_complete run=make-lint:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-types` was not run"
+        complete(" gate=make-lint:passed"),
+        @"code_complete gate=make-lint:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-types` was not run"
     );
-    assert_snapshot!(play(&format!("{gates}, code_complete run=make-lint:failed run=make-types:passed")), @"
-    code_complete run=make-lint:failed run=make-types:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-lint` failed (exit 2)
+    assert_snapshot!(play(&format!("{gates}, code_complete gate=make-lint:failed gate=make-types:passed")), @"
+    code_complete gate=make-lint:failed gate=make-types:passed: refused: `code_complete` is refused in `coding` by verification_gates: verification gate `make-lint` failed (exit 2)
     warning: unused
     ");
     // The built-in check comes first, and each event has its own commands.
@@ -181,9 +181,9 @@ fn every_configured_command_must_pass() {
         complete(" diff=nothing"),
         @"code_complete diff=nothing: refused: `code_complete` is refused in `coding` by diff_relevance_check: nothing has changed"
     );
-    assert_snapshot!(play(&format!("{gates}, code_complete run=make-lint:passed run=make-types:passed,
+    assert_snapshot!(play(&format!("{gates}, code_complete gate=make-lint:passed gate=make-types:passed,
         docs_updated, tests_passed")), @"
-    code_complete run=make-lint:passed run=make-types:passed: updating_docs e5
+    code_complete gate=make-lint:passed gate=make-types:passed: updating_docs e5
     docs_updated: testing e6
     tests_passed: refused: `tests_passed` is refused in `testing` by verification_gates: verification gate `make-audit` was not run
     ");

@@ -7,21 +7,22 @@
 //! |---|---|
 //! | `@PHASE` | goes to that phase by the shortest way, without a line |
 //! | `+31m`, `+5ms` | lets time pass |
-//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `diff`, `boxes` and `run` are observations, the rest is data |
+//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `diff`, `boxes`, `gate`, `file`, `commit` and `lines` are observations, the rest is data; what evidence and receipts name is there, unless said otherwise |
+//! | `agent EVENT ...`, `engine EVENT ...` | asks in that one's name |
 //! | `edit FILE` | a file was edited |
 //! | `deadline`, `attempt`, `answer OPTION`, `stop`, `resume`, `reset` | the engine's own events |
 //!
 //! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
 
 use engine::{
-    Ask, Boxes, CommandResult, Diff, Effect, Event, Outcome, Run, Seen, Standing, Step, Time, Workflow,
-    begin, step,
+    Actor, Ask, Boxes, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome, Run, Seen,
+    Standing, Step, Time, Workflow, begin, step,
 };
 use serde_json::Value;
 
 use crate::{
     oracle::Oracle,
-    support::{MINUTE, beginning, clear, code_diff, settings, workflow},
+    support::{MINUTE, beginning, clear, code_diff, find_all, settings, workflow},
 };
 
 /// Plays a script and returns its lines.
@@ -92,17 +93,25 @@ impl Player {
     fn ask(&self, text: &str) -> Ask {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let event = match word {
+            "agent" => return Ask { actor: Actor::Agent, ..self.ask(rest) },
+            "engine" => return Ask { actor: Actor::Engine, ..self.ask(rest) },
             "edit" => Event::FileEdited { file: rest.to_owned() },
             "deadline" => Event::DeadlinePassed,
             "attempt" => {
                 Event::AttemptStarted { effect: self.run.effect.as_ref().expect("an effect").id.clone() }
             }
             "answer" if !rest.is_empty() => {
+                let (option, note) = rest.split_once(" note=").unwrap_or((rest, ""));
                 let id = match &self.run.standing {
                     Standing::Parked { decision } => decision.id.clone(),
                     Standing::Active | Standing::Stopped | Standing::Ended { .. } => "r1.0".to_owned(),
                 };
-                Event::DecisionAnswered { decision: id, option: rest.to_owned() }
+                let event = Event::DecisionAnswered { decision: id, option: option.to_owned() };
+                let mut ask = Ask::new(event, self.at);
+                if !note.is_empty() {
+                    ask.data.insert("note".to_owned(), Value::from(note));
+                }
+                return ask;
             }
             "stop" => Event::StopRequested,
             "resume" => Event::Resumed,
@@ -114,6 +123,7 @@ impl Player {
 
     fn named(&self, event: &str, rest: &str) -> Ask {
         let mut ask = clear(event, self.at);
+        let mut found: Vec<(&str, &str)> = Vec::new();
         for word in rest.split_whitespace() {
             let (key, value) = word.split_once('=').unwrap_or_else(|| panic!("KEY=VALUE, not {word}"));
             let seen = || Some(Seen::Value(value.to_owned()));
@@ -122,14 +132,73 @@ impl Player {
                 "head" => ask.observations.head = seen(),
                 "diff" => ask.observations.diff = see_diff(value),
                 "boxes" => ask.observations.boxes = see_boxes(value),
-                "run" => ask.observations.commands.extend(command(value)),
+                "gate" => ask.observations.commands.extend(command(value)),
+                "file" | "commit" | "lines" => found.push((key, value)),
                 _ => {
                     ask.data.insert(key.to_owned(), read(value));
                 }
             }
         }
+        find_all(self.workflow, &self.run, &mut ask);
+        for (key, value) in found {
+            match key {
+                "file" => ask.observations.receipts.iter_mut().for_each(|seen| seen.file = see_file(value)),
+                "commit" => {
+                    ask.observations.receipts.iter_mut().for_each(|seen| seen.commit = see_commit(value));
+                }
+                _ => ask.observations.lines = see_lines(value),
+            }
+        }
         ask
     }
+}
+
+/// Reads `missing`, `empty`, `outside`, `uncommitted`, `unseen` or, for a good file, the digest of its content.
+fn see_file(value: &str) -> Option<Seen<FileSeen>> {
+    let digest = Some(value.to_owned());
+    let good = FileSeen { is_inside: true, in_tree: Some(9), at_commit: Some(9), digest };
+    Some(Seen::Value(match value {
+        "unseen" => return None,
+        "missing" => FileSeen { in_tree: None, at_commit: None, digest: None, ..good },
+        "empty" => FileSeen { in_tree: Some(0), ..good },
+        "outside" => FileSeen::default(),
+        "uncommitted" => FileSeen { at_commit: None, ..good },
+        _ => good,
+    }))
+}
+
+/// Reads `missing`, `foreign`, `old`, `absent`, `unseen` or, for a good commit, its hash.
+fn see_commit(value: &str) -> Option<Seen<CommitSeen>> {
+    let good = CommitSeen {
+        hash: value.to_owned(),
+        at: Time::from_millis(i64::MAX),
+        is_in_history: true,
+        is_new: Some(true),
+    };
+    Some(match value {
+        "unseen" => return None,
+        "missing" => Seen::Failed("there is no such commit".to_owned()),
+        "absent" => Seen::Absent("there is no git repository".to_owned()),
+        "foreign" => Seen::Value(CommitSeen { is_in_history: false, ..good }),
+        "old" => Seen::Value(CommitSeen { is_new: Some(false), ..good }),
+        "earlier" => Seen::Value(CommitSeen { is_new: None, at: Time::from_millis(0), ..good }),
+        _ => Seen::Value(good),
+    })
+}
+
+/// Reads `none`, `absent`, `broken`, `unseen` or `FILE:LINE;FILE:LINE`.
+fn see_lines(value: &str) -> Option<Seen<Vec<Line>>> {
+    let line = |text: &str| {
+        let (file, line) = text.split_once(':').expect("FILE:LINE");
+        Line { file: file.to_owned(), line: line.parse().expect("a number") }
+    };
+    Some(match value {
+        "unseen" => return None,
+        "none" => Seen::Value(Vec::new()),
+        "absent" => Seen::Absent("there is no git repository".to_owned()),
+        "broken" => Seen::Failed("git: exit 128".to_owned()),
+        value => Seen::Value(value.split(';').map(line).collect()),
+    })
 }
 
 /// Reads `FILE;FILE`, a diff without a word of the criteria if it begins with `~`, or `nothing`, `unseen`,
@@ -169,9 +238,10 @@ fn see_boxes(value: &str) -> Option<Seen<Boxes>> {
     }
 }
 
-/// Reads `COMMAND:passed` or `COMMAND:failed`.
+/// Reads `COMMAND:passed` or `COMMAND:failed`, and after another `:` the names of tests that it prints.
 fn command(value: &str) -> Option<CommandResult> {
     let (command, end) = value.split_once(':').expect("COMMAND:END");
+    let (end, names) = end.split_once(':').unwrap_or((end, ""));
     let passed = end == "passed";
     let (end, output) = if passed { ("exit 0", "") } else { ("exit 2", "warning: unused") };
     Some(CommandResult {
@@ -179,6 +249,7 @@ fn command(value: &str) -> Option<CommandResult> {
         passed,
         end: end.to_owned(),
         output: output.to_owned(),
+        names: names.split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
     })
 }
 

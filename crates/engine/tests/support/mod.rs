@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use engine::{
-    Ask, Beginning, Boxes, Branches, Diff, Event, EventName, Observations, Owner, Run, RunId, Seen, Settings,
-    Time, Workflow, begin,
+    Ask, Beginning, Boxes, Branches, Claim, ClaimSeen, CommitSeen, Diff, Event, EventName, FileSeen,
+    Observations, Owner, Probe, Run, RunId, Seen, Settings, Time, Workflow, begin, needs,
 };
 use serde_json::Value;
 
@@ -64,7 +64,39 @@ pub(crate) fn clear(event: &str, at: Time) -> Ask {
         boxes: (event == "docs_updated").then(|| Seen::Value(ticked(8))),
         ..Observations::default()
     };
+    if event == "shipped" {
+        ask.data.insert("pr_url".to_owned(), Value::from("https://forge.example/pull/7"));
+    }
     ask
+}
+
+/// Adds to an ask whatever its evidence and receipts name, found as it should be.
+pub(crate) fn find_all(workflow: &Workflow, run: &Run, ask: &mut Ask) {
+    for probe in needs(workflow, run, &ask.event, &ask.data) {
+        match probe {
+            Probe::Receipt(claim) => ask.observations.receipts.push(found(claim)),
+            Probe::Lines { lines, .. } => ask.observations.lines = Some(Seen::Value(lines)),
+            Probe::Diff { .. }
+            | Probe::Boxes { .. }
+            | Probe::Head
+            | Probe::Tree
+            | Probe::Commands(_)
+            | Probe::TestNames(_) => {}
+        }
+    }
+}
+
+/// A claim whose file and commit are there; the content of a file is its name.
+pub(crate) fn found(claim: Claim) -> ClaimSeen {
+    let file = claim.artifact.as_ref().map(|artifact| {
+        let digest = Some(format!("digest of {artifact}"));
+        Seen::Value(FileSeen { is_inside: true, in_tree: Some(9), at_commit: Some(9), digest })
+    });
+    let commit = claim.git_sha.as_ref().map(|sha| {
+        let (hash, at) = (sha.clone(), Time::from_millis(i64::MAX));
+        Seen::Value(CommitSeen { hash, at, is_in_history: true, is_new: claim.since.as_ref().map(|_| true) })
+    });
+    ClaimSeen { claim, file, commit }
 }
 
 pub(crate) fn code_diff() -> Diff {

@@ -24,6 +24,7 @@ pub(crate) fn time(dice: &mut Dice, at: i64, model: &Model) -> i64 {
 pub(crate) fn happening(dice: &mut Dice, model: &Model) -> Happening {
     let mut allowed = model.oracle.events(model.phase);
     allowed.extend(model.oracle.ticks.iter().filter(|tick| tick.0 == model.phase).map(|tick| tick.1));
+    allowed.extend(model.oracle.asks.iter().filter(|ask| ask.0 == model.phase).map(|ask| ask.1));
     let likely: Vec<&str> = allowed.iter().copied().filter(|event| !ENDING.contains(event)).collect();
     let name = match dice.roll(40) {
         0..24 if !likely.is_empty() => dice.pick(&likely),
@@ -33,7 +34,11 @@ pub(crate) fn happening(dice: &mut Dice, model: &Model) -> Happening {
         33 => return Happening::DeadlinePassed,
         34 => return Happening::AttemptStarted { current: !dice.one_in(5) },
         35..38 => {
-            let option = dice.pick(&["continue", "continue", "continue", "stop", "maybe"]);
+            let options = [
+                "continue", "continue", "continue", "continue", "approve", "approve", "reject", "stop",
+                "maybe",
+            ];
+            let option = dice.pick(&options);
             return Happening::Answered { option, open: !dice.one_in(9) };
         }
         38 => return Happening::Resumed,

@@ -24,7 +24,7 @@ use proptest::{
     test_runner::{FileFailurePersistence, RngAlgorithm, TestRunner},
 };
 use serde_json::{Value, json};
-use support::{Dice, START, beginning, clear, code_diff, settings, workflow};
+use support::{Dice, START, beginning, clear, code_diff, find_all, settings, workflow};
 
 /// However long a walk is, the run's JSON stays below this.
 const LARGEST_RUN: usize = 64 * 1024;
@@ -67,6 +67,7 @@ fn autonomous_loop_agrees_with_its_model() {
             "Parked(\"max_iterations\")",
             "Parked(\"max_phase_iterations\")",
             "Parked(\"max_fix_cycles\")",
+            "Parked(\"tests_written\")",
         ],
     );
 }
@@ -107,6 +108,7 @@ fn a_run_does_not_grow_with_its_history() {
                 ask.data.insert(field.to_owned(), json!("x".repeat(1000)));
             }
             ask.observations.head = Some(Seen::Value(format!("{:010}", run.events)));
+            find_all(workflow, &run, &mut ask);
             step(workflow, &run, &ask).expect(event).run
         })
     };
@@ -314,7 +316,8 @@ impl Walk {
             Standing::Stopped => model::Standing::Stopped,
             Standing::Ended { .. } => model::Standing::Over,
             Standing::Parked { decision } => {
-                let reasons = ["deadline", "max_iterations", "max_phase_iterations", "max_fix_cycles"];
+                let reasons =
+                    ["deadline", "max_iterations", "max_phase_iterations", "max_fix_cycles", "tests_written"];
                 let reason = reasons.into_iter().find(|reason| *reason == decision.reason);
                 model::Standing::Parked(reason.expect("a known reason"))
             }
@@ -357,7 +360,7 @@ impl Walk {
         ];
         prop_assert_eq!(metrics, [drive.commits, drive.reports, drive.tests, drive.chunks_completed]);
         let forced = run.receipts.iter().filter(|receipt| receipt.forced).count();
-        prop_assert_eq!((run.errors.len(), forced), (model.forced, model.forced));
+        prop_assert_eq!((run.errors.len(), forced), (model.forced + model.rejected, model.forced));
         Ok(())
     }
 }
@@ -392,6 +395,7 @@ fn answer(answered: &Result<Step, Refused>) -> Answer {
             Refused::Ended { .. } => Why::Over,
             Refused::StaleAttempt { .. } => Why::StaleAttempt,
             Refused::Data { .. } => Why::Data,
+            Refused::NeedsPerson { .. } => Why::NeedsPerson,
             Refused::NotNow { .. } => Why::NotNow,
         }),
     }

@@ -86,6 +86,7 @@ pub(crate) enum Why {
     Over,
     StaleAttempt,
     Data,
+    NeedsPerson,
     NotNow,
 }
 
@@ -122,6 +123,7 @@ pub(crate) struct Model {
     pub(crate) failure: Option<(&'static str, &'static str, u64)>,
     pub(crate) drive: warp_drive::Progress,
     pub(crate) forced: usize,
+    pub(crate) rejected: usize,
 }
 
 impl Model {
@@ -143,6 +145,7 @@ impl Model {
             failure: None,
             drive: warp_drive::Progress::default(),
             forced: 0,
+            rejected: 0,
         }
     }
 
@@ -268,7 +271,8 @@ impl Model {
         let to = self.oracle.target(self.phase, named.name, self.origin);
         let ticks = self.oracle.tick(self.phase, named.name).is_some();
         let closes = self.oracle.close == Some(named.name) && self.oracle.finals.contains(&self.phase);
-        if to.is_none() && !ticks && !closes {
+        let asks = self.oracle.ask(self.phase, named.name);
+        if to.is_none() && !ticks && !closes && asks.is_none() {
             return Answer::Refused(Why::NotPossible);
         }
         if let Some(why) = self.waits() {
@@ -276,6 +280,9 @@ impl Model {
         }
         if named.attempt == Attempt::Replaced {
             return Answer::Refused(Why::StaleAttempt);
+        }
+        if let Some(to) = asks {
+            return autonomous_loop::written(self, to, at);
         }
         let Some(to) = to else {
             return if closes { self.stand(Standing::Over) } else { self.tick(at) };
@@ -316,7 +323,9 @@ impl Model {
         match option {
             _ if !open => return Answer::Refused(Why::NotNow),
             "stop" => return self.stopped(at),
-            "continue" => {}
+            "approve" if reason == "tests_written" => return autonomous_loop::approved(self, at),
+            "reject" if reason == "tests_written" => self.rejected += 1,
+            "continue" if reason != "tests_written" => {}
             _ => return Answer::Refused(Why::Data),
         }
         // Going on starts the phase's clock again, and what ran out.

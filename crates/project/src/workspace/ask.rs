@@ -2,7 +2,8 @@
 
 use adapters::machine;
 use engine::{
-    Advice, Ask, Event, Observations, Outcome, Probe, Record, Step, digest, needs, step, view::state_file,
+    Actor, Advice, Ask, Event, Observations, Outcome, Probe, Record, Step, digest, needs, step,
+    view::state_file,
 };
 use journal::{NewEvent, Store, Version, View};
 use serde_json::{Map, Value};
@@ -26,8 +27,18 @@ pub struct Answer {
 }
 
 impl Workspace {
-    /// Offers an event to the run of this workspace.
+    /// Offers an event to the run of this workspace, in a person's name.
     pub fn ask(&mut self, event: Event, data: Map<String, Value>) -> Result<Answer, AskError> {
+        self.ask_as(Actor::Person, event, data)
+    }
+
+    /// Offers an event to the run of this workspace, in somebody's name.
+    pub fn ask_as(
+        &mut self,
+        actor: Actor,
+        event: Event,
+        data: Map<String, Value>,
+    ) -> Result<Answer, AskError> {
         let mut gathered: (Vec<Probe>, Observations) = Default::default();
         for _ in 0..TRIES {
             let lock = Lock::take(&self.place.own)?;
@@ -42,7 +53,8 @@ impl Workspace {
             }
             let (current, mut advice) = self.settle(current)?;
             let observations = gathered.1.clone();
-            let ask = Ask { event: event.clone(), data: data.clone(), at: machine::now(), observations };
+            let ask =
+                Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
             let step = step(&current.workflow, &current.run, &ask)?;
             if let Some(mut answer) = self.record(current, step)? {
                 advice.append(&mut answer.advice);
@@ -86,6 +98,7 @@ impl Workspace {
                 let event = Event::StateFileSetAside { file: kind.path().to_owned(), kept_as: kept };
                 let ask = Ask {
                     event,
+                    actor: Actor::Engine,
                     data: Map::new(),
                     at: machine::now(),
                     observations: Observations::default(),

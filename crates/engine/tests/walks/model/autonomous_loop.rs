@@ -1,6 +1,6 @@
 //! The autonomous loop by its schema, version 2, and the rules of its phases.
 
-use super::{Answer, Model};
+use super::{Answer, Model, Standing};
 
 pub(super) fn take(model: &mut Model, event: &str, to: &'static str, at: i64) -> Answer {
     let no_fix_left = model.has_reached("fix_review_cycles", "max_fix_cycles");
@@ -23,6 +23,21 @@ pub(super) fn tick(model: &mut Model, at: i64) -> Answer {
     model.raise("phase_iteration");
     model.raise("global_iteration");
     settle(model, at).unwrap_or(Answer::Noted)
+}
+
+/// The tests are written: a person looks at them, unless that is switched off.
+pub(super) fn written(model: &mut Model, to: &'static str, at: i64) -> Answer {
+    if !model.limits.skip_test_review {
+        return model.park("tests_written");
+    }
+    model.enter(to, at);
+    settle(model, at).unwrap_or(Answer::Moved)
+}
+
+pub(super) fn approved(model: &mut Model, at: i64) -> Answer {
+    model.standing = Standing::Active;
+    model.enter("deepen", at);
+    settle(model, at).unwrap_or(Answer::Moved)
 }
 
 /// Does what used-up turns ask for; nothing if none are.

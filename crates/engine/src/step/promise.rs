@@ -1,0 +1,123 @@
+//! The end of a loop: a promise is believed when everything it stands on still stands.
+
+use serde_json::{Map, Value};
+
+use super::{Refused, Step, acts, draft::Draft, receipts};
+use crate::{Actor, Ask, Change, PhaseName, Probe, Run, Standing, Workflow};
+
+/// The gate's name in refusals.
+const GATE: &str = "promise";
+/// Why a run is parked whose phases were left by force.
+pub(super) const FORCED: &str = "forced_receipts";
+/// The answer that ends it all the same.
+pub(super) const ACCEPT: &str = "accept";
+
+/// Names what has to be looked up before a run may end: all that its receipts name.
+pub(super) fn probes(workflow: &Workflow, run: &Run) -> Vec<Probe> {
+    let required = receipts::required(workflow, run);
+    let mut probes: Vec<Probe> = Vec::new();
+    for claim in required.into_iter().filter_map(|(_, receipt)| receipts::claim_of(receipt?)) {
+        let probe = Probe::Receipt(claim);
+        if !probes.contains(&probe) {
+            probes.push(probe);
+        }
+    }
+    probes
+}
+
+/// Ends a run whose final phase still had work to do, if what it stands on can be shown.
+///
+/// A person is told what is missing and believed. An agent is refused, or, where all that is wrong is that
+/// phases were left by force, a person is asked.
+pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    let artifacts = acts::artifacts(run, &ask.data)?;
+    let mut missing = Vec::new();
+    let mut forced: Vec<PhaseName> = Vec::new();
+    let mut advice = Vec::new();
+    let no_link = artifacts.pr_url.as_deref().is_none_or(|url| url.trim().is_empty());
+    if no_link {
+        missing.push("`pr_url` is not set".to_owned());
+    }
+    for (phase, receipt) in receipts::required(workflow, run) {
+        match receipt {
+            None => missing.push(format!("`{phase}` has no receipt")),
+            Some(receipt) if receipt.forced => forced.push(phase),
+            Some(receipt) => match receipts::judge_again(receipt, ask) {
+                Ok(word) => advice.extend(word),
+                Err(problem) => missing.push(format!("receipt of `{phase}`: {problem}")),
+            },
+        }
+    }
+    let is_agent = ask.actor == Actor::Agent;
+    if no_link || (is_agent && !missing.is_empty()) {
+        missing.extend(forced.iter().map(|phase| format!("`{phase}` was left by force")));
+        let example = if no_link { "; send it along as --data '{\"pr_url\":\"https://…\"}'" } else { "" };
+        return Err(Refused::Gate {
+            phase: run.phase.clone(),
+            event: ask.event.name(),
+            gate: GATE.to_owned(),
+            reason: format!("{}{example}", missing.join("; ")),
+        });
+    }
+    let mut draft = Draft::new(workflow, run, ask);
+    advice.dedup();
+    draft.advise_all(advice);
+    for problem in missing {
+        draft.advise(format!("ended all the same: {problem}"));
+    }
+    if artifacts != run.artifacts {
+        draft.change(Change::ArtifactsSet { artifacts });
+    }
+    if is_agent && !forced.is_empty() {
+        let phases: Vec<&str> = forced.iter().map(PhaseName::as_str).collect();
+        let question = format!("{} was left by force. Is the work done all the same?", phases.join(", "));
+        draft.park(FORCED, question, &[ACCEPT, "continue", "stop"]);
+        return Ok(draft.finish());
+    }
+    end(&mut draft, ask.event.name().as_str());
+    Ok(draft.finish())
+}
+
+/// Ends the run.
+pub(super) fn end(draft: &mut Draft<'_>, how: &str) {
+    draft.change(Change::EffectSet { effect: None });
+    draft.change(Change::StandingSet { standing: Standing::Ended { how: how.to_owned() } });
+}
+
+/// Takes a note: artifacts, a checkpoint, an error. Nothing moves.
+pub(super) fn noted(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    let artifacts = acts::artifacts(run, &ask.data)?;
+    let (checkpoint, error) = (checkpoint_fields(&ask.data)?, acts::text(&ask.data, "error")?);
+    let checkpoint = acts::checkpoint(run, checkpoint, ask.at)?;
+    if artifacts == run.artifacts && checkpoint.is_none() && error.is_none() && !names_artifact(&ask.data) {
+        let known = crate::Artifacts::FIELDS.join(", ");
+        return Err(Refused::data(
+            "data",
+            format!("has nothing to note; wanted are {known}, checkpoint or error"),
+        ));
+    }
+    let mut draft = Draft::new(workflow, run, ask);
+    if artifacts != run.artifacts {
+        draft.change(Change::ArtifactsSet { artifacts });
+    }
+    if let Some(checkpoint) = checkpoint {
+        acts::add_checkpoint(&mut draft, checkpoint);
+    }
+    if let Some(message) = error {
+        acts::add_error(&mut draft, message);
+    }
+    Ok(draft.finish())
+}
+
+fn names_artifact(data: &Map<String, Value>) -> bool {
+    data.contains_key("artifacts") || crate::Artifacts::FIELDS.iter().any(|field| data.contains_key(*field))
+}
+
+/// A checkpoint may be given as a table, or by its fields.
+fn checkpoint_fields(data: &Map<String, Value>) -> Result<&Map<String, Value>, Refused> {
+    match data.get("checkpoint") {
+        None | Some(Value::Null) => Ok(data),
+        Some(Value::Object(fields)) => Ok(fields),
+        Some(_) => Err(Refused::data("checkpoint", "must be a table with `summary` and `failed_approaches`")),
+    }
+}

@@ -1,0 +1,171 @@
+//! Evidence: a changed line or a recorded test for each criterion, and who has to show it.
+
+use engine::{Event, Probe, needs};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{play, play_to},
+    support::workflow,
+};
+
+/// A run in `coding`, on a chunk of two criteria; a third is in the next chunk.
+const CODING: &str =
+    r#"@chunking, chunks_defined acs=[["AC-01","AC-02"],["AC-03"]] head=0123456789abcdef boxes=0/3"#;
+/// A line for the first criterion and one for the second.
+const LINES: &str =
+    r#"evidence=[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"ac-02","file":"./src/b.rs","line":3}]"#;
+/// A test for each.
+const TESTS: &str = r#"evidence=[{"ac":"AC-01","test":"logs_in"},{"ac":"AC-02","test":"logs_out"}]"#;
+
+/// Returns the answer to the last step, without the words of the step itself.
+fn last(script: &str) -> String {
+    let lines = play(script);
+    let line = lines.lines().rev().find(|line| !line.starts_with("  ")).expect("a line");
+    line.split_once(": ").expect("an answer").1.to_owned()
+}
+
+fn complete(data: &str) -> String {
+    last(&format!("{CODING}, agent code_complete {data}"))
+}
+
+#[test]
+fn an_agent_must_show_something_for_each_criterion() {
+    assert_snapshot!(complete(""), @r#"refused: `code_complete` is refused in `coding` by self_verification: evidence is wanted for AC-01, AC-02: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'"#);
+    assert_snapshot!(complete(r#"evidence=[{"ac":"AC-02","test":"logs_out"}]"#), @r#"refused: `code_complete` is refused in `coding` by self_verification: evidence is wanted for AC-01: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12}]}'"#);
+    assert_snapshot!(complete(LINES), @"updating_docs e5");
+}
+
+#[test]
+fn a_person_and_warp_itself_need_show_nothing() {
+    for actor in ["", "engine "] {
+        assert!(last(&format!("{CODING}, {actor}code_complete")).starts_with("updating_docs"), "{actor}");
+    }
+}
+
+#[test]
+fn the_setting_switches_it_off_and_evidence_that_is_given_is_checked_all_the_same() {
+    let off = format!("warp-drive pre_exit_verification=false: {CODING}, agent code_complete");
+    assert!(last(&off).starts_with("updating_docs"));
+    assert_snapshot!(last(&format!("{off} {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was");
+    assert_snapshot!(last(&format!("{CODING}, code_complete {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was");
+}
+
+#[test]
+fn a_line_must_be_one_that_was_changed() {
+    assert_snapshot!(complete(&format!("{LINES} lines=src/a.rs:12")), @"refused: `code_complete` is refused in `coding` by self_verification: ac-02: `src/b.rs:3` is no line that was changed since 0123456789; show one that was");
+    assert_snapshot!(complete(&format!("{LINES} lines=broken")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` could not be looked at: git: exit 128");
+    assert_snapshot!(complete(&format!("{LINES} lines=unseen")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` was not looked at");
+    assert_snapshot!(play(&format!("{CODING}, agent code_complete {LINES} lines=absent")), @r#"
+    chunks_defined acs=[["AC-01","AC-02"],["AC-03"]] head=0123456789abcdef boxes=0/3: coding e4
+    agent code_complete evidence=[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"ac-02","file":"./src/b.rs","line":3}] lines=absent: updating_docs e5
+      not checked: evidence: there is no git repository
+    "#);
+}
+
+#[test]
+fn evidence_for_what_is_no_criterion_here_is_refused() {
+    assert_snapshot!(complete(r#"evidence=[{"ac":"AC-03","test":"x"}]"#), @"refused: `code_complete` is refused in `coding` by self_verification: `AC-03` is no criterion here; there are AC-01, AC-02");
+}
+
+#[test]
+fn a_chunk_whose_criteria_are_not_known_wants_no_evidence() {
+    assert!(last("@coding, agent code_complete").starts_with("updating_docs"));
+}
+
+#[test]
+fn a_test_must_be_in_a_recorded_run_and_an_agents_word_is_no_record() {
+    let testing = format!("{CODING}, code_complete, docs_updated");
+    let named = r#"tests=["logs_in","logs_out","more"]"#;
+    assert_snapshot!(last(&format!("{testing}, agent tests_passed {TESTS}")), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    assert_snapshot!(last(&format!("{testing}, agent tests_passed {TESTS} {named}")), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    // What a person or warp reports is on record, at once and for later.
+    assert!(last(&format!("{testing}, engine tests_passed {TESTS} {named}")).starts_with("committing"));
+    let again = format!("{testing}, tests_passed {named}, committed, report_filed");
+    let third = r#"evidence=[{"ac":"AC-01","test":"logs_in"},{"ac":"AC-02","test":"more"},{"ac":"AC-03","file":"a","line":1}]"#;
+    assert!(last(&format!("{again}, agent requirement_done {third}")).starts_with("requirement_complete"));
+    // So is what the configured command prints, and that stays on record too.
+    let gates = r#"warp-drive verification_gates={"tests_passed":["make"]}: "#;
+    let printed = "gate=make:passed:logs_in;logs_out";
+    let (run, _) = play_to(&format!("{gates}{testing}, agent tests_passed {TESTS} {printed}"));
+    assert_eq!((run.phase.as_str(), run.test_names.join(" ").as_str()), ("committing", "logs_in logs_out"));
+    assert_snapshot!(last(&format!("{gates}{testing}, agent tests_passed {TESTS} gate=make:passed:logs_in")), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-02: test `logs_out` is in no recorded run; run the tests with `warp next`, or show a changed line");
+}
+
+#[test]
+fn the_end_of_an_issue_wants_evidence_for_all_its_chunks_since_the_first() {
+    let first =
+        format!("{CODING}, code_complete, docs_updated, tests_passed, committed head=aaaa, report_filed");
+    let done = format!(
+        "{first}, next_chunk head=bbbb, code_complete, docs_updated, tests_passed, committed, report_filed"
+    );
+    assert_snapshot!(last(&format!("{done}, agent requirement_done")), @r#"refused: `requirement_done` is refused in `chunk_complete` by self_verification: evidence is wanted for AC-01, AC-02, AC-03: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'"#);
+    let (run, _) = play_to(&done);
+    let data = json!({"evidence": [{"ac": "AC-01", "file": "a", "line": 1}]});
+    let Value::Object(data) = data else { panic!("an object") };
+    let probes = needs(workflow("warp-drive"), &run, &Event::Named("requirement_done".into()), &data);
+    let [Probe::Lines { base, .. }] = probes.as_slice() else { panic!("{probes:?}") };
+    assert_eq!(base.as_deref(), Some("0123456789abcdef"), "since the first chunk");
+    assert_eq!(run.chunk.base.as_deref(), Some("bbbb"));
+}
+
+#[test]
+fn names_of_tests_are_kept_within_a_bound_and_those_of_evidence_longest() {
+    let names: Vec<String> = (0..1000).map(|number| format!("t{number}")).collect();
+    let named = serde_json::to_string(&names).unwrap();
+    let shown = r#"evidence=[{"ac":"AC-01","test":"t0"},{"ac":"AC-02","test":"t1"}]"#;
+    let (run, _) =
+        play_to(&format!("{CODING}, code_complete, docs_updated, tests_passed {shown} tests={named}"));
+    let kept = &run.test_names;
+    assert_eq!((kept.len(), kept[0].as_str(), kept[199].as_str()), (200, "t802", "t1"));
+    assert!(kept.contains(&"t0".to_owned()));
+}
+
+#[test]
+fn bad_evidence_is_refused_and_says_what_is_wanted() {
+    assert_snapshot!(complete("evidence=7"), @r#"refused: `evidence` must be a list of criteria with a line or a test, like {"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}"#);
+    let wrong = [
+        r#"[{"ac":"AC-01"}]"#,
+        r#"[{"file":"a","line":1}]"#,
+        r#"[{"ac":"AC-01","file":"a"}]"#,
+        r#"[{"ac":"AC-01","line":1}]"#,
+        r#"[{"ac":"AC-01","file":"a","line":0}]"#,
+        r#"[{"ac":"AC-01","file":"a","line":"1"}]"#,
+        r#"[{"ac":"AC-01","test":""}]"#,
+        r#"[{"ac":1,"test":"x"}]"#,
+        r#"["AC-01"]"#,
+    ];
+    for evidence in wrong {
+        let answer = complete(&format!("evidence={evidence}"));
+        assert!(answer.starts_with("refused: `evidence` must be"), "{evidence}: {answer}");
+    }
+    assert_snapshot!(last(&format!("{CODING}, code_complete, docs_updated, tests_passed tests=[7]")), @"refused: `tests` must be a list of names");
+}
+
+#[test]
+fn what_is_a_persons_is_refused_to_an_agent() {
+    let over = "warp-drive max_coding_cycles=0: @testing, tests_failed";
+    assert_snapshot!(last(&format!("{over}, agent budget_continue")), @"refused: `budget_continue` is refused in `budget_exceeded`: it needs a person; tell them, and wait");
+    assert_snapshot!(last(&format!("{over}, +11m, deadline, agent answer continue")), @"refused: `decision_answered` is refused in `budget_exceeded`: it needs a person; tell them, and wait");
+    for event in ["stop", "resume", "reset"] {
+        let answer = last(&format!("coder: agent {event}"));
+        assert!(answer.contains("it needs a person"), "{event}: {answer}");
+    }
+    assert_snapshot!(last("autonomous-loop: agent turn_finished"), @"refused: `turn_finished` is refused: warp counts turns and crashes by itself; say what the phase has done instead");
+}
+
+#[test]
+fn a_record_says_who_asked_and_an_old_one_was_a_persons() {
+    let workflow = workflow("autonomous-loop");
+    let (run, _) = play_to("autonomous-loop max_phase_iterations=1: ");
+    let mut ask = engine::Ask::new(Event::Named("turn_finished".into()), run.updated_at);
+    ask.actor = engine::Actor::Engine;
+    let step = engine::step(workflow, &run, &ask).unwrap();
+    let actors: Vec<String> = step.records.iter().map(|record| json!(record)["actor"].to_string()).collect();
+    assert_eq!(actors, ["\"engine\"", "\"engine\""]);
+    let mut old = json!(step.records[0]);
+    old.as_object_mut().unwrap().remove("actor");
+    let old: engine::Record = serde_json::from_value(old).unwrap();
+    assert_eq!(old.actor, engine::Actor::Person);
+    assert_eq!(json!(engine::view::LogRow::of(3, &step.records[1]))["actor"], "engine");
+}
