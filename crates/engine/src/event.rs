@@ -45,6 +45,14 @@ pub enum Event {
     StateFileSetAside { file: String, kept_as: String },
     /// Another process carries the run on.
     OwnerChanged { owner: Owner },
+    /// A branch, a tag or HEAD was moved without leave.
+    RailBroken {
+        what: String,
+        /// Where the commits concerned are kept.
+        kept: Option<String>,
+        /// Whether everything is back where it was. If it is not, the run stops: a person has to look.
+        restored: bool,
+    },
 }
 
 impl Event {
@@ -61,6 +69,7 @@ impl Event {
         "reset_requested",
         "state_file_set_aside",
         "owner_changed",
+        "rail_broken",
     ];
 
     /// Returns the name under which the event is recorded.
@@ -76,6 +85,7 @@ impl Event {
             Event::ResetRequested => "reset_requested",
             Event::StateFileSetAside { .. } => "state_file_set_aside",
             Event::OwnerChanged { .. } => "owner_changed",
+            Event::RailBroken { .. } => "rail_broken",
         };
         EventName::new(name)
     }
