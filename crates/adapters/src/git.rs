@@ -3,6 +3,11 @@
 //! Configuration that would run programs out of the repository (hooks, the file-system monitor) is switched
 //! off for every call, and nothing here takes a lock that a person's own git would wait for.
 
+pub mod hooks;
+pub mod mend;
+pub(crate) mod own;
+pub mod salvage;
+
 use std::{
     fs,
     path::{Path, PathBuf},
