@@ -229,6 +229,9 @@ pub fn event(name: &str, data: &Map<String, Value>, walk: &Walk) -> Event {
         "reset_requested" => Event::ResetRequested,
         "state_file_set_aside" => Event::StateFileSetAside { file: text("file"), kept_as: text("kept_as") },
         "owner_changed" => Event::OwnerChanged { owner: Owner::default() },
+        "rail_broken" => {
+            Event::RailBroken { what: text("what"), kept: None, restored: data.contains_key("restored") }
+        }
         _ => Event::Named(EventName::new(name)),
     }
 }

@@ -4,6 +4,10 @@
 //! off for every call, and nothing here takes a lock that a person's own git would wait for.
 
 mod evidence;
+pub mod hooks;
+pub mod mend;
+pub(crate) mod own;
+pub mod salvage;
 
 use std::{
     fs,

@@ -6,3 +6,4 @@
 pub mod git;
 pub mod machine;
 pub mod process;
+pub mod refs;

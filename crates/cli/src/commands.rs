@@ -5,6 +5,7 @@ mod answer;
 mod config;
 mod doctor;
 mod explain;
+mod git_hook;
 mod log;
 mod state;
 mod status;
@@ -44,11 +45,18 @@ enum Command {
     Workflow(workflow::Arguments),
     State(state::Arguments),
     Tour(tour::Arguments),
+    GitHook(git_hook::Arguments),
 }
 
 impl Arguments {
     pub(crate) fn transition(root: PathBuf, event: String) -> Self {
         Self { project: None, command: Command::State(state::Arguments::transition(root, event)) }
+    }
+
+    /// Reads the bare arguments of one of git's hooks, which a commit runs several of.
+    pub(crate) fn git_hook(arguments: &[std::ffi::OsString]) -> Option<Self> {
+        let arguments = git_hook::Arguments::bare(arguments)?;
+        Some(Self { project: None, command: Command::GitHook(arguments) })
     }
 
     pub(crate) fn run(self) -> Exit {
@@ -65,6 +73,7 @@ impl Arguments {
             Command::Workflow(arguments) => workflow::run(&arguments, project),
             Command::State(arguments) => state::run(arguments, project),
             Command::Tour(arguments) => tour::run(&arguments),
+            Command::GitHook(arguments) => git_hook::run(&arguments),
         };
         result.unwrap_or_else(|error| {
             output::error(&error);

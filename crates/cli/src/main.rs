@@ -22,7 +22,8 @@ fn main() -> ExitCode {
     if let Some(code) = quick::gate(&arguments) {
         return code.into();
     }
-    let parsed = match quick::transition(&arguments) {
+    let bare = quick::transition(&arguments).or_else(|| commands::Arguments::git_hook(&arguments));
+    let parsed = match bare {
         Some(arguments) => Ok(arguments),
         None => commands::Arguments::try_parse_from(&arguments),
     };

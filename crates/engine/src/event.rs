@@ -60,6 +60,14 @@ pub enum Event {
     StateFileSetAside { file: String, kept_as: String },
     /// Another process carries the run on.
     OwnerChanged { owner: Owner },
+    /// A branch, a tag or HEAD was moved without leave.
+    RailBroken {
+        what: String,
+        /// Where the commits concerned are kept.
+        kept: Option<String>,
+        /// Whether everything is back where it was. If it is not, the run stops: a person has to look.
+        restored: bool,
+    },
 }
 
 impl Event {
@@ -80,6 +88,7 @@ impl Event {
         "state_file_set_aside",
         "owner_changed",
         Self::NOTED,
+        "rail_broken",
     ];
 
     /// Returns the name under which the event is recorded.
@@ -95,6 +104,7 @@ impl Event {
             Event::ResetRequested => "reset_requested",
             Event::StateFileSetAside { .. } => "state_file_set_aside",
             Event::OwnerChanged { .. } => "owner_changed",
+            Event::RailBroken { .. } => "rail_broken",
         };
         EventName::new(name)
     }

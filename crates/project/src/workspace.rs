@@ -151,6 +151,11 @@ impl Workspace {
         Ok(id.map(|id| self.dirs.journal(&id)))
     }
 
+    /// Tells whether there is a journal.
+    pub(crate) fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
     fn store(&mut self) -> Result<&mut SqliteStore, Error> {
         if self.store.is_none() {
             let id = self.place.ensure_project_id()?;

@@ -6,7 +6,10 @@ use std::{
 
 use adapters::{git::Git, machine, process};
 use journal::sqlite::{self, Outcome, RepairReport};
-use project::{Dirs, Place, config};
+use project::{
+    Dirs, Place, config,
+    rails::backstop::{self, State},
+};
 use serde::Serialize;
 
 use super::place;
@@ -70,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let mut checks = vec![git(&place), repository(&place)];
     checks.extend(agents(&place));
     checks.push(hooks(&place));
+    checks.push(backstop(&place));
     checks.push(forge(&place));
     checks.push(sandbox(&place));
     checks.push(configuration(&place, &dirs));
@@ -149,6 +153,24 @@ fn hooks(place: &Place) -> Check {
             found: "not registered: phases are not enforced inside an agent".to_owned(),
             mend: None,
         },
+    }
+}
+
+/// Tells whether git asks warp before an agent moves a branch.
+fn backstop(place: &Place) -> Check {
+    match backstop::state(place) {
+        Ok(State::NoRepository) => Check::ok("backstop", "not needed: there is no git repository"),
+        Ok(State::Installed { directory }) => {
+            Check::ok("backstop", format!("git asks warp: {}", directory.display()))
+        }
+        Ok(State::Missing { what }) => {
+            let found = format!("not installed: git itself stops no agent (missing: {})", what.join(", "));
+            Check::absent("backstop", found, "warp init")
+        }
+        Err(error) => {
+            let found = CommandError::of(Exit::OutsideSaidNo, &error).to_string();
+            Check::failed("backstop", found, "warp init")
+        }
     }
 }
 

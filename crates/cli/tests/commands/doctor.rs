@@ -14,6 +14,7 @@ fn doctor_checks_every_need_and_the_whole_journal() {
         "codex",
         "opencode",
         "hooks",
+        "backstop",
         "gh",
         "sandbox",
         "configuration",

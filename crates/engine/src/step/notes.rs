@@ -14,6 +14,9 @@ const LONGEST_FILE: usize = 500;
 const APPROVE: &str = "approve";
 const REJECT: &str = "reject";
 
+/// The most that is kept of what was said about a broken rail.
+const LONGEST_WHAT: usize = 4000;
+
 /// Counts, and follows what a used-up budget asks for.
 pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
@@ -104,6 +107,16 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             draft.change(Change::OwnerSet { owner: owner.clone() });
             Ok(draft.finish())
         }
+        Event::RailBroken { what, kept, restored } => {
+            let what: String = what.chars().take(LONGEST_WHAT).collect();
+            ask.data.insert("what".to_owned(), json!(what));
+            if let Some(kept) = kept {
+                let kept: String = kept.chars().take(LONGEST_WHAT).collect();
+                ask.data.insert("kept".to_owned(), json!(kept));
+            }
+            ask.data.insert("restored".to_owned(), json!(restored));
+            Ok(rail_broken(workflow, run, &ask, *restored))
+        }
     }
 }
 
@@ -118,7 +131,8 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::DeadlinePassed
         | Event::AttemptStarted { .. }
         | Event::StateFileSetAside { .. }
-        | Event::OwnerChanged { .. } => false,
+        | Event::OwnerChanged { .. }
+        | Event::RailBroken { .. } => false,
     }
 }
 
@@ -130,6 +144,18 @@ fn stand(workflow: &Workflow, run: &Run, ask: &Ask, standing: Standing) -> Step 
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::StandingSet { standing });
     draft.finish()
+}
+
+/// Notes that something moved without leave. Where it could not be put back, the run stops until a person has looked.
+fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, restored: bool) -> Step {
+    match &run.standing {
+        Standing::Active | Standing::Parked { .. } if !restored => {
+            stand(workflow, run, ask, Standing::Stopped)
+        }
+        Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => {
+            Draft::new(workflow, run, ask).finish()
+        }
+    }
 }
 
 fn count_edit(draft: &mut Draft<'_>, file: String) {

@@ -45,6 +45,7 @@ pub(crate) fn happening(dice: &mut Dice, model: &Model) -> Happening {
         _ => match dice.roll(20) {
             0..4 => return Happening::Stopped,
             4 => return Happening::Reset,
+            5..9 => return Happening::RailBroken { restored: !dice.one_in(3) },
             _ => return Happening::Noted,
         },
     };

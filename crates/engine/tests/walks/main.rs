@@ -296,6 +296,11 @@ impl Walk {
             Happening::Resumed => Event::Resumed,
             Happening::Reset => Event::ResetRequested,
             Happening::Noted => Event::OwnerChanged { owner: Owner { pid: 7, ..Owner::default() } },
+            Happening::RailBroken { restored } => Event::RailBroken {
+                what: "branch `main` was moved".to_owned(),
+                kept: Some("refs/warp/salvage/k3/1".to_owned()),
+                restored: *restored,
+            },
         };
         Ask::new(event, Time::from_millis(self.at))
     }

@@ -43,6 +43,10 @@ pub(crate) enum Happening {
     Reset,
     /// Noted and nothing else: a file set aside, another owner.
     Noted,
+    /// Something was moved without leave, and put back or not.
+    RailBroken {
+        restored: bool,
+    },
 }
 
 /// An event of the workflow, with what comes along.
@@ -179,6 +183,12 @@ impl Model {
             },
             Happening::Reset => self.stand(Standing::Over),
             Happening::Noted => Answer::Noted,
+            Happening::RailBroken { restored } => {
+                if !restored {
+                    self.standing = Standing::Stopped;
+                }
+                Answer::Noted
+            }
         }
     }
 

@@ -147,6 +147,9 @@ impl Workspace {
             }
         }
         advice.extend(step.advice);
+        if let Err(error) = crate::rails::begin(&self.place) {
+            advice.push(Advice(format!("moves of branches cannot be told in this run: {error}")));
+        }
         let view = view::state_file(&current.workflow, &current.run);
         advice.extend(self.show_if_possible(&current, view.as_ref()));
         Ok(Answer { current, records: step.records, outcome: step.outcome, advice })

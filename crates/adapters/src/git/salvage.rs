@@ -1,0 +1,156 @@
+//! Salvage: work that might be lost, kept as commits under `refs/warp/salvage/RUN/N`.
+//!
+//! A snapshot is made with an index of its own, so neither the person's index nor a file is touched. It is laid out
+//! like a stash: the tree of all files, the commit it was made on as first parent, and what was staged as second
+//! parent where that differs. Being a ref, it stays until somebody deletes it.
+
+use std::{fs, io, path::Path, time::Duration};
+
+use super::{
+    Location,
+    own::{GitError, Own},
+};
+
+/// How long a snapshot may take in all.
+const LIMIT: Duration = Duration::from_secs(20);
+/// How often the next number is tried because another process took it.
+const TRIES: usize = 20;
+
+/// The last snapshot of a run, for comparison.
+struct Last {
+    number: u64,
+    tree: String,
+    parents: Vec<String>,
+}
+
+/// Keeps all uncommitted work of a working tree: changed, staged and new files, as far as git does not ignore them.
+///
+/// Returns the ref under which it is kept; nothing if there is no work that is not kept already.
+pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
+    let git = Own::new(root, location, LIMIT);
+    let head = head(&git)?;
+    let directory = tempfile::Builder::new().prefix("warp-index-").tempdir_in(&location.git_dir);
+    let directory = directory.map_err(GitError::Index)?;
+    let index = directory.path().join("index");
+    // A copy of the index spares git from reading files that have not changed.
+    match fs::copy(location.git_dir.join("index"), &index) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(GitError::Index(error)),
+    }
+    let index = index.to_str().ok_or_else(|| GitError::NotText(index.clone()))?;
+    let environment = [("GIT_INDEX_FILE", index)];
+    // In the middle of a merge there is no staged tree; its versions are those of commits.
+    let staged = git.run(&["write-tree"], &environment)?;
+    let staged = staged.is_success().then(|| staged.text());
+    git.text(&["add", "--all", "--", "."], &environment)?;
+    let tree = git.text(&["write-tree"], &environment)?;
+    let head_tree = head.as_ref().map(|(_, tree)| tree);
+    let staged = staged.filter(|staged| *staged != tree && Some(staged) != head_tree);
+    let is_empty = head_tree.is_none() && git.text(&["ls-tree", &tree], &[])?.is_empty();
+    if staged.is_none() && (head_tree == Some(&tree) || is_empty) {
+        return Ok(None);
+    }
+    let last = last(&git, run)?;
+    if let Some(last) = &last
+        && last.tree == tree
+        && staged_of(&git, last)? == staged
+    {
+        return Ok(None);
+    }
+    let head = head.map(|(commit, _)| commit);
+    let mut arguments =
+        vec!["commit-tree".to_owned(), tree, "-m".to_owned(), format!("Work kept by warp for run {run}")];
+    let staged_commit = match staged {
+        Some(staged) => {
+            let mut arguments = vec!["commit-tree", &staged, "-m", "What was staged"];
+            if let Some(head) = &head {
+                arguments.extend(["-p", head]);
+            }
+            Some(git.text(&arguments, &[])?)
+        }
+        None => None,
+    };
+    for parent in head.iter().chain(&staged_commit) {
+        arguments.extend(["-p".to_owned(), parent.clone()]);
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let commit = git.text(&arguments, &[])?;
+    keep_after(&git, run, &commit, last.map_or(0, |last| last.number)).map(Some)
+}
+
+/// Keeps a commit (or any object) under the next number of a run, and returns the ref; nothing if there is no such
+/// object.
+pub fn keep(location: &Location, run: &str, object: &str) -> Result<Option<String>, GitError> {
+    let git = Own::bare(location, LIMIT);
+    if !git.run(&["cat-file", "-e", object], &[])?.is_success() {
+        return Ok(None);
+    }
+    let kept = kept(&git, run)?;
+    if let Some((number, _)) = kept.iter().find(|(_, known)| known == object) {
+        return Ok(Some(format!("{}{number}", directory(run))));
+    }
+    let last = kept.iter().map(|(number, _)| *number).max().unwrap_or(0);
+    keep_after(&git, run, object, last).map(Some)
+}
+
+fn directory(run: &str) -> String {
+    format!("refs/warp/salvage/{run}/")
+}
+
+fn keep_after(git: &Own<'_>, run: &str, object: &str, last: u64) -> Result<String, GitError> {
+    let mut number = last;
+    for _ in 1..TRIES {
+        number += 1;
+        let name = format!("{}{number}", directory(run));
+        // Nothing but zeros: the ref must not be there yet.
+        let made = git.run(&["update-ref", &name, object, &"0".repeat(object.len())], &[])?;
+        if made.is_success() {
+            return Ok(name);
+        }
+        if git.run(&["rev-parse", "--verify", "--quiet", &name], &[])?.is_success() {
+            continue;
+        }
+        let (end, words) = (made.end.to_string(), made.last_words(300));
+        return Err(GitError::Said { command: "update-ref".to_owned(), end, words });
+    }
+    let words = format!("`{}` is being written by others all the time", directory(run));
+    Err(GitError::Said { command: "update-ref".to_owned(), end: "no success".to_owned(), words })
+}
+
+fn kept(git: &Own<'_>, run: &str) -> Result<Vec<(u64, String)>, GitError> {
+    let under = directory(run);
+    let text = git.text(&["for-each-ref", "--format=%(refname) %(objectname)", &under], &[])?;
+    let read = |line: &str| {
+        let (name, object) = line.split_once(' ')?;
+        Some((name.strip_prefix(&under)?.parse().ok()?, object.to_owned()))
+    };
+    Ok(text.lines().filter_map(read).collect())
+}
+
+fn last(git: &Own<'_>, run: &str) -> Result<Option<Last>, GitError> {
+    let under = directory(run);
+    let text = git.text(&["for-each-ref", "--format=%(refname) %(tree) %(parent)", &under], &[])?;
+    let read = |line: &str| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let number = words.next()?.strip_prefix(&under)?.parse().ok()?;
+        Some(Last { number, tree: words.next()?, parents: words.collect() })
+    };
+    Ok(text.lines().filter_map(read).max_by_key(|last| last.number))
+}
+
+/// Returns the staged tree of a snapshot, if it has one.
+fn staged_of(git: &Own<'_>, last: &Last) -> Result<Option<String>, GitError> {
+    let [_, staged] = last.parents.as_slice() else { return Ok(None) };
+    git.text(&["rev-parse", "--verify", &format!("{staged}^{{tree}}")], &[]).map(Some)
+}
+
+/// Returns the current commit and its tree; nothing before the first commit.
+fn head(git: &Own<'_>) -> Result<Option<(String, String)>, GitError> {
+    let commit = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?;
+    if !commit.is_success() {
+        return Ok(None);
+    }
+    let tree = git.text(&["rev-parse", "--verify", &format!("{}^{{tree}}", commit.text())], &[])?;
+    Ok(Some((commit.text(), tree)))
+}

@@ -1,0 +1,85 @@
+//! The rails in git itself: what stops a move without leave, what sees one, and what puts it back.
+//!
+//! - [`backstop`] installs warp's hooks in git beside the user's own;
+//! - [`guard`] answers them: an agent's git is held to the phase, a person's is never disturbed;
+//! - [`Known`] remembers where every ref was when it was in order;
+//! - [`after_tool`] compares, and in a workspace of the run's own puts back what was moved without leave;
+//! - [`snapshot`] keeps uncommitted work before something that may destroy it.
+//!
+//! Leave is always read from the store, never from a file that stands in the workspace.
+
+pub mod backstop;
+mod detector;
+pub mod guard;
+mod known;
+mod script;
+
+use std::path::{Path, PathBuf};
+
+use adapters::git::{self, Location, salvage};
+
+pub use detector::{After, Broken, Committed, DetectError, after_tool, check};
+pub use known::{Known, KnownError, Moved};
+
+use crate::Place;
+
+/// Why a snapshot could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("uncommitted work could not be kept, so nothing that may destroy it should be done")]
+pub struct SnapshotError(#[from] adapters::refs::GitError);
+
+/// Keeps all uncommitted work of a workspace under `refs/warp/salvage/RUN/N`, and returns that ref.
+///
+/// Nothing if there is no repository, or nothing that is not kept already. Ignored files are not kept.
+pub fn snapshot(place: &Place, run: &str) -> Result<Option<String>, SnapshotError> {
+    match git::locate(&place.root) {
+        Some(location) => Ok(salvage::snapshot(&place.root, &location, run)?),
+        None => Ok(None),
+    }
+}
+
+/// Takes all refs of a workspace as they are: a run begins.
+pub fn begin(place: &Place) -> Result<(), KnownError> {
+    let Some(location) = git::locate(&place.root) else { return Ok(()) };
+    Known::now(&location, backstop::guard_in_force(place))?.store(&place.own)
+}
+
+/// Takes all refs of a workspace as they are, after warp itself has moved some.
+///
+/// Other workspaces of the repository are told of what moved.
+pub fn remember(place: &Place) -> Result<(), KnownError> {
+    let Some(location) = git::locate(&place.root) else { return Ok(()) };
+    let refs = adapters::refs::read(&location)?;
+    let mut moves = Vec::new();
+    known::change(&place.own, |known| {
+        moves = known.compare(&refs);
+        known.refs = refs.clone();
+    })?;
+    for own in workspaces(&location).into_iter().filter(|own| *own != place.own) {
+        known::change(&own, |known| {
+            for moved in &moves {
+                if let Moved::Ref { name, to, .. } = moved {
+                    known.confirm(name, to.clone());
+                }
+            }
+            known.refs.stashes.clone_from(&refs.stashes);
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the own directories of all workspaces of a repository, the given one's first.
+fn workspaces(location: &Location) -> Vec<PathBuf> {
+    let mut all = vec![location.git_dir.join("warp")];
+    let mut add = |git_dir: &Path| {
+        let own = git_dir.join("warp");
+        if !all.contains(&own) {
+            all.push(own);
+        }
+    };
+    add(&location.common_dir);
+    if let Ok(entries) = std::fs::read_dir(location.common_dir.join("worktrees")) {
+        entries.flatten().for_each(|entry| add(&entry.path()));
+    }
+    all
+}

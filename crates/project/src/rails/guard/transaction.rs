@@ -1,0 +1,244 @@
+//! `reference-transaction`: every move of a ref that git is about to make, or has made.
+
+use adapters::{
+    git::mend,
+    refs::{self, HeadAt, is_free, is_object},
+};
+
+use super::{Agent, Here, Verdict, refuse, said};
+use crate::rails::{Known, known, workspaces};
+
+/// The most moves that one transaction of an agent may have.
+const MOST: usize = 10_000;
+
+/// One line of a transaction.
+#[derive(Clone, Debug)]
+struct Line {
+    /// What the ref is to be: an object, `ref:NAME`, or zeros for nothing.
+    old: String,
+    new: String,
+    name: String,
+}
+
+impl Line {
+    fn deletes(&self) -> bool {
+        is_object(&self.new) && self.new.bytes().all(|byte| byte == b'0')
+    }
+}
+
+fn parse(input: &[u8]) -> Vec<Line> {
+    let text = String::from_utf8_lossy(input);
+    let read = |line: &str| {
+        let mut words = line.splitn(3, ' ').map(str::to_owned);
+        Some(Line { old: words.next()?, new: words.next()?, name: words.next()? })
+    };
+    text.lines().filter_map(read).collect()
+}
+
+/// Writes down a move that is in order. A failure to do so disturbs nobody.
+pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input: &[u8]) {
+    let lines: Vec<Line> =
+        parse(input).into_iter().filter(|line| line.name == "HEAD" || !is_free(&line.name)).collect();
+    let Some(state) = arguments.first().filter(|_| !lines.is_empty()) else { return };
+    for own in workspaces(&here.location) {
+        // A HEAD is one workspace's own.
+        let is_here = own == here.location.git_dir.join("warp");
+        let by = agent.filter(|agent| agent.own == own);
+        let change = |known: &mut Known| {
+            for line in lines.iter().filter(|line| is_here || line.name != "HEAD") {
+                match *state {
+                    "prepared" => announce(known, line),
+                    "committed" => confirm(here, known, line, by),
+                    _ => known.withdraw(&line.name),
+                }
+            }
+        };
+        // There is nobody to complain to: git goes on, and at worst the move looks like nobody's.
+        let _ = known::change(&own, change);
+    }
+}
+
+/// Writes down where HEAD is.
+pub(super) fn note_head(here: &Here) {
+    if let Ok(head) = refs::head(&here.location) {
+        // There is nobody to complain to.
+        let _ = known::change(&here.location.git_dir.join("warp"), |known| known.confirm_head(head));
+    }
+}
+
+fn announce(known: &mut Known, line: &Line) {
+    if line.name == "refs/stash" {
+        return;
+    }
+    match line.new.strip_prefix("ref:").filter(|_| line.name != "HEAD") {
+        Some(target) => known.announce(&line.name, &format!("ref: {target}")),
+        None if line.deletes() => known.announce(&line.name, "-"),
+        None => known.announce(&line.name, &line.new),
+    }
+}
+
+fn confirm(here: &Here, known: &mut Known, line: &Line, by: Option<&Agent>) {
+    match line.name.as_str() {
+        "HEAD" => {
+            if let Ok(head) = refs::head(&here.location) {
+                known.confirm_head(head);
+            }
+        }
+        "refs/stash" => {
+            if let Ok(stashes) = refs::stashes(&here.location) {
+                known.refs.stashes = stashes;
+            }
+        }
+        name => {
+            // The line is not believed: what packing removes from its own file is still there in the other.
+            let Ok(value) = refs::one(&here.location, name) else { return };
+            let is_current = matches!(&known.refs.head, HeadAt::Branch(branch) if branch == name);
+            let before = known.refs.refs.get(name).cloned();
+            if by.is_some()
+                && let Some(value) = &value
+                && before.as_ref() != Some(value)
+            {
+                if is_current && !known.commits.contains(value) {
+                    known.commits.push(value.clone());
+                } else if before.is_none() {
+                    known.made.insert(name.to_owned());
+                }
+            }
+            known.confirm(name, value);
+        }
+    }
+}
+
+/// Judges what an agent's git is about to move.
+pub(super) fn judge(here: &Here, agent: &Agent, arguments: &[&str], input: &[u8]) -> Verdict {
+    let state = arguments.first().copied().unwrap_or_default();
+    if state == "prepared" {
+        let lines = parse(input);
+        if lines.len() > MOST {
+            return refuse(&format!("{} refs at once are more than an agent moves", lines.len()));
+        }
+        for line in &lines {
+            match judge_line(here, agent, line, &lines) {
+                Ok(None) => {}
+                Ok(Some(reason)) => return refuse(&reason),
+                Err(problem) => return super::unreadable(&problem),
+            }
+        }
+    }
+    note(here, Some(agent), arguments, input);
+    Verdict::Pass
+}
+
+/// Says why a move is refused; nothing if it is in order.
+fn judge_line(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result<Option<String>, String> {
+    let name = line.name.as_str();
+    if name == "HEAD" {
+        return judge_head(here, agent, line, lines);
+    }
+    if name.starts_with("refs/warp/") {
+        return Ok(Some("`refs/warp` holds what warp keeps; only warp writes there".to_owned()));
+    }
+    if is_free(name) {
+        return Ok(None);
+    }
+    let now = refs::one(&here.location, name).map_err(|error| said(&error))?;
+    if line.deletes() {
+        return judge_deletion(here, line, now.as_deref());
+    }
+    if now.as_deref() == Some(line.new.as_str()) {
+        return Ok(None);
+    }
+    let short = refs::short_name(name);
+    if name == "refs/stash" {
+        let stashes = refs::stashes(&here.location).map_err(|error| said(&error))?;
+        let back = stashes.contains(&line.new);
+        return Ok(back.then(|| "an agent does not drop a stash: work would be lost".to_owned()));
+    }
+    let head = refs::head(&here.location).map_err(|error| said(&error))?;
+    let is_current = matches!(&head, HeadAt::Branch(branch) if branch == name);
+    match now {
+        None if is_current => {
+            // The first commit of a branch.
+            judge_commit(here, agent, None, &line.new)
+        }
+        None if name.starts_with("refs/heads/") || name.starts_with("refs/tags/") => Ok(None),
+        None => Ok(Some(format!("an agent makes branches and tags, not `{name}`"))),
+        Some(now) if is_current => judge_commit(here, agent, Some(&now), &line.new),
+        Some(_) if name.starts_with("refs/heads/") => {
+            Ok(Some(format!("an agent moves only the branch it works on, not `{short}`")))
+        }
+        Some(_) => Ok(Some(format!("an agent does not move `{short}`"))),
+    }
+}
+
+/// A deletion is refused, unless git only moves a ref from a file of its own into the pack.
+fn judge_deletion(here: &Here, line: &Line, now: Option<&str>) -> Result<Option<String>, String> {
+    let Some(now) = now else { return Ok(None) };
+    let packed = refs::packed(&here.location, &line.name).map_err(|error| said(&error))?;
+    if line.old == now && packed.as_deref() == Some(now) {
+        return Ok(None);
+    }
+    let name = refs::short_name(&line.name);
+    Ok(Some(match name {
+        "refs/stash" => "an agent does not drop a stash: work would be lost".to_owned(),
+        name => format!("an agent does not delete `{name}`"),
+    }))
+}
+
+/// An ordinary commit on the current branch, with leave.
+fn judge_commit(here: &Here, agent: &Agent, now: Option<&str>, new: &str) -> Result<Option<String>, String> {
+    if let Err(reason) = here.leave(agent) {
+        return Ok(Some(reason));
+    }
+    let parents = mend::parents(&here.location, new).map_err(|error| said(&error))?;
+    let is_ordinary = match (parents.as_slice(), now) {
+        ([parent], Some(now)) => parent == now,
+        ([], None) => true,
+        ([] | [_, ..], _) => false,
+    };
+    let reason = "an agent only adds ordinary commits: no amending, no reset, no rebase, no merge. \
+                  Make another commit on top";
+    Ok((!is_ordinary).then(|| reason.to_owned()))
+}
+
+/// HEAD may go along with its branch, or onto a branch that was made during the run where HEAD is.
+fn judge_head(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result<Option<String>, String> {
+    let head = refs::head(&here.location).map_err(|error| said(&error))?;
+    let at = |head: &HeadAt| -> Result<Option<String>, String> {
+        match head {
+            HeadAt::Branch(name) => refs::one(&here.location, name).map_err(|error| said(&error)),
+            HeadAt::Commit(commit) => Ok(Some(commit.clone())),
+            HeadAt::Broken => Ok(None),
+        }
+    };
+    let now = at(&head)?;
+    let Some(target) = line.new.strip_prefix("ref:") else {
+        return match &head {
+            // A new branch is about to have its first commit, or the branch moves along: its own line is judged.
+            HeadAt::Branch(name)
+                if lines.iter().any(|other| other.name == *name && other.new == line.new) =>
+            {
+                Ok(None)
+            }
+            HeadAt::Commit(commit) if *commit == line.new => Ok(None),
+            HeadAt::Commit(commit) => judge_commit(here, agent, Some(commit), &line.new),
+            HeadAt::Branch(_) | HeadAt::Broken => {
+                Ok(Some("an agent does not leave the branch it works on".to_owned()))
+            }
+        };
+    };
+    if head == HeadAt::Branch(target.to_owned()) {
+        return Ok(None);
+    }
+    let known = Known::load(&agent.own).map_err(|error| said(&error))?;
+    let known = known.ok_or("it is not known where the refs were")?;
+    let is_new = known.made.contains(target) || !known.refs.refs.contains_key(target);
+    let there = refs::one(&here.location, target).map_err(|error| said(&error))?;
+    if is_new && there == now && here.is_of(agent) {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "an agent stays on the branch it works on; `{}` was there before the run",
+        refs::short_name(target)
+    )))
+}
