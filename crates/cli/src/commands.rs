@@ -5,6 +5,7 @@ mod answer;
 mod config;
 mod doctor;
 mod explain;
+mod init;
 mod log;
 mod state;
 mod status;
@@ -33,6 +34,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Arguments),
     Status(status::Arguments),
     Log(log::Arguments),
     Explain(explain::Arguments),
@@ -54,6 +56,7 @@ impl Arguments {
     pub(crate) fn run(self) -> Exit {
         let project = self.project;
         let result = match self.command {
+            Command::Init(arguments) => init::run(&arguments, project),
             Command::Status(arguments) => status::run(&arguments, project),
             Command::Log(arguments) => log::run(&arguments, project),
             Command::Explain(arguments) => explain::run(&arguments, project),

@@ -15,6 +15,7 @@ pub mod config;
 mod place;
 mod probe;
 mod quick;
+pub mod setup;
 mod text;
 mod workspace;
 
