@@ -14,6 +14,7 @@ mod atomic;
 pub mod config;
 mod place;
 mod probe;
+pub mod prompts;
 mod quick;
 pub mod setup;
 mod text;
