@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod explain;
 mod git_hook;
+mod init;
 mod log;
 mod state;
 mod status;
@@ -34,6 +35,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Arguments),
     Status(status::Arguments),
     Log(log::Arguments),
     Explain(explain::Arguments),
@@ -62,6 +64,7 @@ impl Arguments {
     pub(crate) fn run(self) -> Exit {
         let project = self.project;
         let result = match self.command {
+            Command::Init(arguments) => init::run(&arguments, project),
             Command::Status(arguments) => status::run(&arguments, project),
             Command::Log(arguments) => log::run(&arguments, project),
             Command::Explain(arguments) => explain::run(&arguments, project),

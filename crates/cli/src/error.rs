@@ -4,7 +4,7 @@ use std::{error::Error as StdError, fmt};
 
 use engine::{EventName, Refused};
 use journal::{OpenError, StoreError};
-use project::{AskError, BeginError, Error, PlaceError, config::ConfigError};
+use project::{AskError, BeginError, Error, PlaceError, config::ConfigError, setup::SetupError};
 
 use crate::exit::Exit;
 
@@ -181,6 +181,25 @@ impl From<BeginError> for CommandError {
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         config_error(&error)
+    }
+}
+
+impl From<SetupError> for CommandError {
+    fn from(error: SetupError) -> Self {
+        match &error {
+            SetupError::Json { file, .. } => Self::new(Exit::BadData, error.to_string())
+                .hint(format!("nothing was changed; mend `{file}` there, then run the same again")),
+            SetupError::Memory { path, .. } => Self::of(Exit::BadData, &error)
+                .hint(format!("nothing was changed; move {} away to begin afresh", path.display())),
+            SetupError::Read { .. } | SetupError::Write { .. } => Self::of(Exit::OutsideSaidNo, &error)
+                .hint("mend that and run the same again; what was begun is then finished"),
+            SetupError::Moved { .. } | SetupError::Busy => {
+                Self::of(Exit::OutsideSaidNo, &error).hint("run the same again")
+            }
+            SetupError::Program { .. } => Self::of(Exit::Configuration, &error)
+                .hint("install warp in a directory whose path is plain text"),
+            SetupError::Config(error) => config_error(error),
+        }
     }
 }
 

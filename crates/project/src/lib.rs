@@ -14,8 +14,10 @@ mod atomic;
 pub mod config;
 mod place;
 mod probe;
+pub mod prompts;
 mod quick;
 pub mod rails;
+pub mod setup;
 mod text;
 mod workspace;
 

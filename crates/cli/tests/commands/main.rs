@@ -4,6 +4,7 @@ mod adopting;
 mod config;
 mod doctor;
 mod head;
+mod init;
 mod looking;
 mod state;
 mod stopping;

@@ -1,0 +1,396 @@
+//! Setting a project up for a coding agent: hooks, permission rules, `warp.toml`; and taking it all back.
+//!
+//! A [`Plan`] is made first and shows every change as a diff; [`carry_out`] then does what was shown, or nothing: a
+//! file that changed in between is an error. Files that belong to others are edited where they must be and nowhere
+//! else ([`json`]); what was done is remembered before it is done ([`memory`]), so that it can be taken back byte for
+//! byte, or entry by entry where somebody has edited the file since.
+//!
+//! Invariants:
+//! - A settings file that cannot be read as JSON is left alone, and then nothing else is changed either.
+//! - Setting up twice changes nothing the second time.
+//! - A link to a settings file stays a link: what it points to is changed.
+
+mod claude;
+mod codex;
+mod defaults;
+mod diff;
+mod edits;
+mod json;
+mod memory;
+
+use std::{
+    env, fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+use engine::digest;
+
+pub use self::json::JsonError;
+use self::{
+    edits::{Want, apply, is_empty, is_outdated, strip},
+    memory::{LARGEST, Lock, Memory, Remembered, Since},
+};
+use crate::{
+    Dirs, Place,
+    config::{self, ConfigError},
+    text,
+};
+
+/// How many links are followed to find a file.
+const MOST_LINKS: usize = 20;
+/// The project's configuration.
+const WARP_TOML: &str = "warp.toml";
+
+/// The client that a project is set up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agent {
+    Claude,
+    Codex,
+}
+
+/// What is to be set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub agent: Agent,
+    /// The automation level to write down; without it, the one in force decides.
+    pub level: Option<u64>,
+    /// The program that hooks run.
+    pub program: PathBuf,
+}
+
+/// What would be changed, and what has to be said about it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub files: Vec<FilePlan>,
+    /// What a person has to know or do.
+    pub notes: Vec<String>,
+    intent: Intent,
+    memory: Memory,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Intent {
+    SetUp,
+    Undo,
+}
+
+/// What would become of one file.
+#[derive(Clone, Debug)]
+pub struct FilePlan {
+    /// Its name, relative to the project's root.
+    pub name: String,
+    pub action: Action,
+    /// What it is for, in a few words.
+    pub purpose: String,
+    target: PathBuf,
+    before: Option<String>,
+    after: Option<String>,
+    /// What it held before it was ever set up, if that has to be remembered.
+    original: Option<String>,
+}
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Create,
+    Change,
+    /// It is as it should be.
+    Keep,
+    Remove,
+}
+
+/// Why a project cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("`{file}` cannot be edited: {source}")]
+    Json { file: String, source: JsonError },
+    #[error("failed to read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` is no memory of a set-up: {problem}", path.display())]
+    Memory { path: PathBuf, problem: String },
+    #[error("`{file}` was changed while this was going on")]
+    Moved { file: String },
+    #[error("another `warp init` is at work in this project")]
+    Busy,
+    #[error("`{}` cannot be named in a settings file", path.display())]
+    Program { path: PathBuf },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl Plan {
+    /// Tells whether nothing would be written.
+    pub fn is_empty(&self) -> bool {
+        self.files.iter().all(|file| file.action == Action::Keep)
+    }
+}
+
+impl FilePlan {
+    /// Returns the change as a unified diff; empty if there is none.
+    pub fn diff(&self) -> String {
+        diff::unified(&self.name, self.before.as_deref(), self.after.as_deref())
+    }
+
+    fn new(
+        name: &str,
+        purpose: &str,
+        target: PathBuf,
+        before: Option<String>,
+        after: Option<String>,
+    ) -> Self {
+        let action = match (&before, &after) {
+            (before, after) if before == after => Action::Keep,
+            (None, _) => Action::Create,
+            (Some(_), Some(_)) => Action::Change,
+            (Some(_), None) => Action::Remove,
+        };
+        let (name, purpose) = (name.to_owned(), purpose.to_owned());
+        Self { name, action, purpose, target, before, after, original: None }
+    }
+}
+
+/// Returns the path of the running program, as hooks should name it: the one on the search path if that is the same
+/// program, because it outlives an upgrade.
+pub fn this_program() -> Result<PathBuf, SetupError> {
+    let failed = |source| SetupError::Read { path: PathBuf::from("/proc/self/exe"), source };
+    let running = env::current_exe().and_then(|path| path.canonicalize()).map_err(failed)?;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let named =
+        env::split_paths(&path).filter(|directory| directory.is_absolute()).map(|path| path.join("warp"));
+    let same = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == running);
+    Ok(named.into_iter().find(same).unwrap_or(running))
+}
+
+/// Says what would be changed to set a project up.
+pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, SetupError> {
+    let program =
+        options.program.to_str().filter(|text| !text.contains('\n') && options.program.is_absolute());
+    let program = program.ok_or_else(|| SetupError::Program { path: options.program.clone() })?;
+    let configured = config::load(place, dirs, None, &[])?.settings.count("automation.active_level");
+    let level = options.level.unwrap_or(configured);
+    let memory = Memory::load(place)?;
+    let mut plan = Plan { files: Vec::new(), notes: Vec::new(), intent: Intent::SetUp, memory };
+    match options.agent {
+        Agent::Claude => {
+            let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
+            plan.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))?;
+        }
+        Agent::Codex => {
+            let purpose = format!("hooks of {} events", codex::events());
+            plan.merge(place, codex::HOOKS_FILE, &purpose, &codex::wants(program))?;
+            plan.notes.push(codex::trust());
+        }
+    }
+    if let Some(level) = options.level {
+        plan.merge(place, claude::LOCAL, &format!("automation level {level}"), &claude::level(level))?;
+    }
+    plan.provide(place, WARP_TOML, "every setting with its default", &defaults::warp_toml())?;
+    // The git backstop is planned here: `rails::backstop::plan`, whose files and notes join this plan's.
+    Ok(plan)
+}
+
+/// Says what would be changed to take a set-up back.
+pub fn plan_undo(place: &Place) -> Result<Plan, SetupError> {
+    let memory = Memory::load(place)?;
+    let mut plan =
+        Plan { files: Vec::new(), notes: Vec::new(), intent: Intent::Undo, memory: memory.clone() };
+    // The git backstop's removal is planned here, before the files.
+    for remembered in &memory.files {
+        plan.take_back(place, remembered)?;
+    }
+    Ok(plan)
+}
+
+/// Does what a plan says. What is needed to take it back is on disk before the first file is changed.
+pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
+    if plan.is_empty() && (plan.intent == Intent::SetUp || plan.memory.is_empty()) {
+        return Ok(());
+    }
+    let _lock = Lock::take(place)?;
+    for file in &plan.files {
+        if read(&file.target)? != file.before {
+            return Err(SetupError::Moved { file: file.name.clone() });
+        }
+    }
+    match plan.intent {
+        Intent::SetUp => {
+            let originals: Vec<&str> =
+                plan.files.iter().filter_map(|file| file.original.as_deref()).collect();
+            plan.memory.store(place, &originals)?;
+            plan.files.iter().try_for_each(write)?;
+            // The git backstop is installed here, last: `rails::backstop::install`.
+            Ok(())
+        }
+        Intent::Undo => {
+            // The git backstop is removed here, first: `rails::backstop::remove`.
+            plan.files.iter().try_for_each(write)?;
+            for directory in plan.memory.directories.iter().rev() {
+                let path = place.root.join(directory);
+                memory::remove_if_empty(&path).map_err(|source| SetupError::Write { path, source })?;
+            }
+            Memory::remove(place)
+        }
+    }
+}
+
+impl Plan {
+    /// Plans a file that belongs to others: what is wanted is added to what is there.
+    fn merge(&mut self, place: &Place, name: &str, purpose: &str, wants: &[Want]) -> Result<(), SetupError> {
+        let json = |source| SetupError::Json { file: name.to_owned(), source };
+        let target = follow(&place.root.join(name))?;
+        let current = read(&target)?;
+        let known = self.memory.file(name).cloned();
+        let base = match &known {
+            None => current.clone(),
+            Some(known) => match known.since(current.as_deref()) {
+                Since::AsBefore => current.clone(),
+                Since::AsWritten => known.original(place)?,
+                Since::Changed => match &current {
+                    None => None,
+                    Some(text) => {
+                        let (_, missing) = apply(text, wants).map_err(json)?;
+                        if missing.is_empty() && !is_outdated(&known.done, wants) {
+                            self.files.push(FilePlan::new(name, purpose, target, current.clone(), current));
+                            return Ok(());
+                        }
+                        let stripped = strip(text, &known.done).map_err(json)?;
+                        (known.original.is_some() || !is_empty(&stripped)).then_some(stripped)
+                    }
+                },
+            },
+        };
+        let (after, done) = apply(base.as_deref().unwrap_or_default(), wants).map_err(json)?;
+        let mut file = FilePlan::new(name, purpose, target, current, Some(after));
+        if !done.is_empty() {
+            self.remember(place, &mut file, known.as_ref(), base, done);
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// Plans a file of our own: it is written where there is none, and renewed where nobody has changed it.
+    fn provide(&mut self, place: &Place, name: &str, purpose: &str, text: &str) -> Result<(), SetupError> {
+        let target = follow(&place.root.join(name))?;
+        let current = read(&target)?;
+        let known = self.memory.file(name).cloned();
+        let is_ours =
+            |text: &str| known.as_ref().is_some_and(|known| known.since(Some(text)) == Since::AsWritten);
+        let after = match &current {
+            Some(text) if !is_ours(text) => text.clone(),
+            Some(_) | None => text.to_owned(),
+        };
+        let mut file = FilePlan::new(name, purpose, target, current, Some(after));
+        if file.action != Action::Keep {
+            self.remember(place, &mut file, known.as_ref(), None, Vec::new());
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    fn remember(
+        &mut self,
+        place: &Place,
+        file: &mut FilePlan,
+        known: Option<&Remembered>,
+        original: Option<String>,
+        done: Vec<edits::Done>,
+    ) {
+        let before = file.before.as_deref().map(digest);
+        let remembered = Remembered {
+            name: file.name.clone(),
+            original: original.as_deref().map(digest),
+            written: file.after.as_deref().map(digest).unwrap_or_default(),
+            earlier: before.filter(|_| known.is_some() && file.action != Action::Keep),
+            done,
+        };
+        if known.is_some_and(|known| file.action == Action::Keep && known.written == remembered.written) {
+            return;
+        }
+        file.original = original;
+        self.memory.put(remembered);
+        // A link may lead anywhere: only directories of the project are made, and remembered.
+        let above = Path::new(&file.name).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        let missing: Vec<String> = above
+            .filter(|path| !place.root.join(path).exists())
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect();
+        for directory in missing.into_iter().rev() {
+            if !self.memory.directories.contains(&directory) {
+                self.memory.directories.push(directory);
+            }
+        }
+    }
+
+    fn take_back(&mut self, place: &Place, remembered: &Remembered) -> Result<(), SetupError> {
+        let name = &remembered.name;
+        let target = follow(&place.root.join(name))?;
+        let current = read(&target)?;
+        let (after, purpose) = match (remembered.since(current.as_deref()), &current) {
+            (Since::AsWritten, _) => (remembered.original(place)?, "as it was before"),
+            (Since::AsBefore, _) => (current.clone(), "as it was before"),
+            (Since::Changed, None) => (None, "removed since; left so"),
+            (Since::Changed, Some(text)) if remembered.done.is_empty() => {
+                (Some(text.clone()), "changed since; kept as it is")
+            }
+            (Since::Changed, Some(text)) => {
+                let json = |source| SetupError::Json { file: name.clone(), source };
+                let stripped = strip(text, &remembered.done).map_err(json)?;
+                let after = (remembered.original.is_some() || !is_empty(&stripped)).then_some(stripped);
+                (after, "changed since; only warp's entries are taken out")
+            }
+        };
+        self.files.push(FilePlan::new(name, purpose, target, current, after));
+        Ok(())
+    }
+}
+
+fn write(file: &FilePlan) -> Result<(), SetupError> {
+    let written = match (file.action, &file.after) {
+        (Action::Keep, _) => Ok(()),
+        (Action::Create | Action::Change | Action::Remove, Some(text)) => memory::replace(&file.target, text),
+        (Action::Create | Action::Change | Action::Remove, None) => fs::remove_file(&file.target),
+    };
+    written.map_err(|source| SetupError::Write { path: file.target.clone(), source })
+}
+
+/// Reads a text; none if there is no file.
+fn read(path: &Path) -> Result<Option<String>, SetupError> {
+    match text::read(path, LARGEST) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(SetupError::Read { path: path.to_owned(), source }),
+    }
+}
+
+/// Returns the file that a path leads to, through every link, even if it is not there yet.
+fn follow(path: &Path) -> Result<PathBuf, SetupError> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(link) = fs::read_link(&path) else { return Ok(path) };
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let is_plain = |part: Component<'_>| part != Component::ParentDir;
+        let joined = directory.join(&link);
+        path = if link.components().all(is_plain) {
+            joined
+        } else {
+            // A step up is taken from where the directory really is.
+            let (above, name) =
+                (joined.parent().map(Path::to_owned), joined.file_name().map(ToOwned::to_owned));
+            match (above.and_then(|above| above.canonicalize().ok()), name) {
+                (Some(above), Some(name)) => above.join(name),
+                _ => joined,
+            }
+        };
+    }
+    Err(SetupError::Read { path, source: io::Error::other("it is a link that leads to no end") })
+}

@@ -1,0 +1,71 @@
+//! What Codex's hooks file has to hold, and what a person has to do so that Codex runs it.
+//!
+//! Codex passes over hooks that nobody has trusted, without a word. Trust is a person's to give: it is never given
+//! or circumvented here, only said.
+
+use serde_json::json;
+
+use super::edits::Want;
+
+/// The file that the hooks are written to.
+pub(super) const HOOKS_FILE: &str = ".codex/hooks.json";
+
+/// The client's event, `warp hook`'s event, seconds.
+const HOOKS: &[(&str, &str, u32)] = &[
+    ("SessionStart", "session-start", 30),
+    ("UserPromptSubmit", "user-prompt-submit", 30),
+    ("PreToolUse", "pre-tool-use", 60),
+    ("PermissionRequest", "permission-request", 60),
+    ("PostToolUse", "post-tool-use", 60),
+    ("PreCompact", "pre-compact", 30),
+    ("SubagentStop", "subagent-stop", 60),
+    ("Stop", "stop", 120),
+    ("SessionEnd", "session-end", 3),
+];
+
+/// Returns what the hooks file has to hold for a program.
+pub(super) fn wants(program: &str) -> Vec<Want> {
+    let want = |(event, argument, timeout): &(&'static str, &str, u32)| {
+        let command = format!("{} hook {argument}", quoted(program));
+        let handler = json!({"type": "command", "command": command, "timeout": timeout});
+        Want::Hook { event, group: json!({"hooks": [handler]}) }
+    };
+    HOOKS.iter().map(want).collect()
+}
+
+/// Returns how many events have a hook.
+pub(super) fn events() -> usize {
+    HOOKS.len()
+}
+
+/// Says what a person has to trust, and how.
+pub(super) fn trust() -> String {
+    format!(
+        "Codex skips these {} hooks, without a word, until a person trusts them: start `codex` in this project, trust \
+         the folder, type `/hooks`, look at each and trust it. Trust is kept with the hook's digest: after a change \
+         (such as another path of warp) it has to be given again. Unattended, `codex exec \
+         --dangerously-bypass-hook-trust` runs every hook that it finds, not only these.",
+        events()
+    )
+}
+
+/// Quotes a path for the shell that Codex hands the command to.
+fn quoted(program: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if program.chars().all(is_plain) {
+        program.to_owned()
+    } else {
+        format!("'{}'", program.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_a_space_or_a_quote_is_quoted() {
+        assert_eq!(quoted("/opt/warp-1.0/bin/warp"), "/opt/warp-1.0/bin/warp");
+        assert_eq!(quoted("/a b/it's/warp"), r"'/a b/it'\''s/warp'");
+    }
+}
