@@ -4,6 +4,7 @@
 //   node state-machine.js status ROOT
 //   node state-machine.js transition ROOT EVENT [--data JSON]
 //   node state-machine.js gate ROOT git_commit
+//   node state-machine.js edit ROOT FILE
 //   node state-machine.js abort ROOT
 //   node state-machine.js reset ROOT
 //
@@ -243,6 +244,23 @@ function status(root) {
   return 0;
 }
 
+// Counts an edit of a file; too many in one phase are a doom loop.
+function edit(root, file) {
+  const state = loadState(root);
+  if (!state) return 0;
+  const config = loadConfig(root);
+  const count = (state.edit_counts[file] || 0) + 1;
+  state.edit_counts[file] = count;
+  if (count > (config.max_edits_per_file || 5)) {
+    state.doom_loop_events.push({ file, count, phase: state.phase, at: new Date().toISOString() });
+    console.log(JSON.stringify({ hookSpecificOutput: {
+      hookEventName: 'PostToolUse', additionalContext: `Doom loop: ${file} was edited ${count} times`,
+    } }));
+  }
+  saveState(root, state);
+  return 0;
+}
+
 function reset(root) {
   fs.rmSync(statePath(root), { force: true });
   return 0;
@@ -266,6 +284,7 @@ function main([action, root, ...rest]) {
     case 'status': return status(root);
     case 'transition': return transition(root, words[0], data);
     case 'gate': return gate(root, words[0]);
+    case 'edit': return edit(root, words[0]);
     case 'abort': return transition(root, 'abort', data);
     case 'reset': return reset(root);
     default: return fail('usage: state-machine.js ACTION ROOT [ARGUMENTS]', 64);

@@ -8,6 +8,7 @@ pub mod hooks;
 pub mod mend;
 pub(crate) mod own;
 pub mod salvage;
+mod write;
 
 use std::{
     fs,
@@ -201,6 +202,13 @@ impl<'a> Git<'a> {
             }
         }
         Ok(words.iter().filter(|word| text.contains(word.as_str())).cloned().collect())
+    }
+
+    /// Returns the files that a commit changed.
+    pub fn changed_in(&self, commit: &str) -> Result<Vec<String>, String> {
+        let arguments = ["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", commit];
+        let names = self.text(&arguments, &[])?;
+        Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     /// Finds the branches that a run works between.

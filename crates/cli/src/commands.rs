@@ -6,19 +6,27 @@ mod config;
 mod doctor;
 mod explain;
 mod git_hook;
+mod hook;
 mod init;
 mod log;
+mod next;
 mod state;
 mod status;
 mod stop;
 mod tour;
 mod workflow;
 
-use std::{env, io::Write as _, path::PathBuf};
+use std::{
+    env,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::{Parser, Subcommand};
-use engine::{Advice, Outcome};
-use project::{Answer, Dirs, Place, Workspace};
+use engine::{Actor, Advice, Outcome};
+use project::{Answer, Dirs, Place, Workspace, actor, quick_root};
+
+pub(crate) use hook::answer as answer_hook;
 
 use crate::{error::CommandError, exit::Exit, output};
 
@@ -39,6 +47,7 @@ enum Command {
     Status(status::Arguments),
     Log(log::Arguments),
     Explain(explain::Arguments),
+    Next(next::Arguments),
     Config(config::Arguments),
     Stop(stop::Arguments),
     Answer(answer::Arguments),
@@ -48,6 +57,7 @@ enum Command {
     State(state::Arguments),
     Tour(tour::Arguments),
     GitHook(git_hook::Arguments),
+    Hook(hook::Arguments),
 }
 
 impl Arguments {
@@ -63,11 +73,16 @@ impl Arguments {
 
     pub(crate) fn run(self) -> Exit {
         let project = self.project;
+        if let Err(error) = self.command.check_actor(project.as_deref()) {
+            output::error(&error);
+            return error.exit;
+        }
         let result = match self.command {
             Command::Init(arguments) => init::run(&arguments, project),
             Command::Status(arguments) => status::run(&arguments, project),
             Command::Log(arguments) => log::run(&arguments, project),
             Command::Explain(arguments) => explain::run(&arguments, project),
+            Command::Next(arguments) => next::run(&arguments, project),
             Command::Config(arguments) => config::run(&arguments, project),
             Command::Stop(arguments) => stop::run(&arguments, project),
             Command::Answer(arguments) => answer::run(&arguments, project),
@@ -77,11 +92,47 @@ impl Arguments {
             Command::State(arguments) => state::run(arguments, project),
             Command::Tour(arguments) => tour::run(&arguments),
             Command::GitHook(arguments) => git_hook::run(&arguments),
+            Command::Hook(arguments) => Ok(hook::run(&arguments)),
         };
         result.unwrap_or_else(|error| {
             output::error(&error);
             error.exit
         })
+    }
+}
+
+impl Command {
+    /// Refuses what only a person may do to an agent.
+    fn check_actor(&self, project: Option<&Path>) -> Result<(), CommandError> {
+        let root = match self {
+            Self::Init(_) | Self::Stop(_) | Self::Answer(_) | Self::Adopt(_) => None,
+            Self::Doctor(arguments) if arguments.repair => None,
+            Self::State(arguments) => match arguments.persons_root() {
+                Some(root) => Some(root),
+                None => return Ok(()),
+            },
+            Self::Status(_)
+            | Self::Log(_)
+            | Self::Explain(_)
+            | Self::Next(_)
+            | Self::Config(_)
+            | Self::Doctor(_)
+            | Self::Workflow(_)
+            | Self::Tour(_)
+            | Self::GitHook(_)
+            | Self::Hook(_) => return Ok(()),
+        };
+        let base = project.map_or_else(|| env::current_dir().unwrap_or_default(), Path::to_owned);
+        let root = base.join(root.unwrap_or(Path::new("")));
+        let root = quick_root(&root).unwrap_or(root);
+        match actor(&root) {
+            Actor::Person | Actor::Engine => Ok(()),
+            Actor::Agent => Err(CommandError::new(
+                Exit::NoSessionOrDenied,
+                "this command is a person's, and it was given by an agent",
+            )
+            .hint("a person runs it in a terminal of their own")),
+        }
     }
 }
 

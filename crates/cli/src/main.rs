@@ -19,7 +19,7 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
-    if let Some(code) = quick::gate(&arguments) {
+    if let Some(code) = quick::hook(&arguments).or_else(|| quick::gate(&arguments)) {
         return code.into();
     }
     let bare = quick::transition(&arguments).or_else(|| commands::Arguments::git_hook(&arguments));

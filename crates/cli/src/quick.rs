@@ -1,5 +1,5 @@
-//! The short ways of what agents call most: `warp state gate ROOT OPERATION` and `warp state transition ROOT EVENT`,
-//! read from the bare arguments.
+//! The short ways of what agents call most: `warp hook EVENT`, `warp state gate ROOT OPERATION` and
+//! `warp state transition ROOT EVENT`, read from the bare arguments.
 
 use std::{ffi::OsString, path::Path};
 
@@ -7,6 +7,13 @@ use engine::view::OPERATIONS;
 use project::{Quick, quick_gate};
 
 use crate::{commands, exit::Exit};
+
+/// Answers a hook if that is what was asked.
+pub(crate) fn hook(arguments: &[OsString]) -> Option<Exit> {
+    let [_, hook, event] = arguments else { return None };
+    let event = event.to_str().filter(|event| hook == "hook" && !event.starts_with('-'))?;
+    Some(commands::answer_hook(event))
+}
 
 /// Answers a gate if that is what was asked and the head can tell; else leaves it to the ordinary way.
 pub(crate) fn gate(arguments: &[OsString]) -> Option<Exit> {
@@ -16,7 +23,7 @@ pub(crate) fn gate(arguments: &[OsString]) -> Option<Exit> {
     }
     let operation = operation.to_str().filter(|operation| OPERATIONS.contains(operation))?;
     match quick_gate(Path::new(root), operation) {
-        Quick::Denied(reason) => Some(commands::deny(&reason)),
+        Quick::Known(reason) => Some(commands::deny(&reason)),
         Quick::NoRun => Some(Exit::Done),
         Quick::Unsure => None,
     }

@@ -101,6 +101,9 @@ pub enum Change {
     },
     TestsRun {
         passed: bool,
+        /// The tree that they ran on, where warp itself ran them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
     },
     TestsUndone,
     /// Names of tests that were seen in a recorded run.
@@ -266,7 +269,8 @@ impl Run {
                 self.test_names.clear();
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
-            Change::TestsRun { passed } => {
+            Change::TestsRun { passed, tree } => {
+                self.tested_tree = tree.filter(|_| passed);
                 raise(&mut self.metrics.tests_run);
                 self.tests_passed = passed;
             }

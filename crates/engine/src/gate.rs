@@ -123,7 +123,7 @@ fn judge_boxes(run: &Run, boxes: &Boxes) -> Verdict {
 /// Returns the telling words of the current chunk's criteria.
 pub(crate) fn criteria_words(run: &Run) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for text in run.current_criteria().iter().map(|criterion| criterion_text(run, criterion)) {
+    for text in run.current_criteria().iter().map(|criterion| run.criterion_text(criterion)) {
         for word in text.split(|c: char| !c.is_alphanumeric()) {
             let word = word.to_lowercase();
             let tells = word.chars().count() >= 4
@@ -139,16 +139,19 @@ pub(crate) fn criteria_words(run: &Run) -> Vec<String> {
     words
 }
 
-/// Returns the text behind `AC-03`: the third criterion, if it is known.
-fn criterion_text<'a>(run: &'a Run, criterion: &'a str) -> &'a str {
-    // `AC-1` is not the label of a text that begins with `AC-10`.
-    let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
-    let labelled = run.chunk.texts.iter().find(|text| text.strip_prefix(criterion).is_some_and(is_whole));
-    let numbered = || {
-        let number: usize = criterion.strip_prefix("AC-")?.parse().ok()?;
-        run.chunk.texts.get(number.checked_sub(1)?)
-    };
-    labelled.or_else(numbered).map(String::as_str).unwrap_or(criterion)
+impl Run {
+    /// Returns the text behind `AC-03`: the third criterion, if it is known.
+    pub fn criterion_text<'a>(&'a self, criterion: &'a str) -> &'a str {
+        // `AC-1` is not the label of a text that begins with `AC-10`.
+        let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
+        let labelled =
+            self.chunk.texts.iter().find(|text| text.strip_prefix(criterion).is_some_and(is_whole));
+        let numbered = || {
+            let number: usize = criterion.strip_prefix("AC-")?.parse().ok()?;
+            self.chunk.texts.get(number.checked_sub(1)?)
+        };
+        labelled.or_else(numbered).map(String::as_str).unwrap_or(criterion)
+    }
 }
 
 fn is_about_docs(run: &Run) -> bool {
@@ -158,7 +161,7 @@ fn is_about_docs(run: &Run) -> bool {
     !criteria.is_empty()
         && criteria
             .iter()
-            .map(|criterion| criterion_text(run, criterion).to_lowercase())
+            .map(|criterion| run.criterion_text(criterion).to_lowercase())
             .all(|text| text.split(|c: char| !c.is_alphanumeric()).any(|word| about.contains(&word)))
 }
 

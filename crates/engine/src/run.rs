@@ -62,6 +62,9 @@ pub struct Run {
     pub commit_hashes: Vec<String>,
     pub docs_updated: bool,
     pub tests_passed: bool,
+    /// The tree that passed its tests last.
+    #[serde(default)]
+    pub tested_tree: Option<String>,
     pub committed: bool,
     pub report_filed: bool,
     pub aborted: bool,

@@ -176,6 +176,7 @@ const TABLE: &[Setting] = &[
     ),
     row("rdb.enabled", Kind::Flag, "false", "Send decisions to the remote channel instead of the terminal"),
     row("max_acs_per_commit", Kind::Count, "3", "Most acceptance criteria in one chunk"),
+    row("test_command", Kind::Text, "\"auto\"", "The shell command that tests the project; auto finds it"),
     row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),
     row("auto_merge", Kind::Flag, "true", "Level 3: merge; if false, hand over a pull request"),
     row("max_phase_minutes", Kind::Count, "30", "Minutes in one phase before phase_timeout"),

@@ -119,6 +119,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         commit_hashes: Vec::new(),
         docs_updated: false,
         tests_passed: false,
+        tested_tree: None,
         committed: false,
         report_filed: false,
         aborted: false,

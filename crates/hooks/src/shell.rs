@@ -24,7 +24,7 @@
 //! | any other setting; `--exec-path`, `--config-env`, `GIT_CONFIG_*`, `GIT_SSH_COMMAND` and their like; `lfs install`, `husky`, `pre-commit install` | denied |
 //! | `--git-dir`, `GIT_DIR` and their like, for anything but reading, unless plainly in another repository | denied |
 //! | `gh pr merge`, `pr review --approve`, `repo delete`, `release`, `alias set`; writing to refs, merges, contents by `gh api` or `curl` | denied |
-//! | `warp status`, `log`, `explain`, `config` and `doctor` that only show, `workflow`, `mcp`, `next`, `hook`, `state status\|transition\|inject\|gate\|verify`, `--help` | allowed |
+//! | `warp status`, `log`, `explain`, `config` and `doctor` that only show, `workflow`, `mcp`, `next`, `state status\|transition\|inject\|gate\|verify`, `--help` | allowed |
 //! | any other `warp` command, the event `abort`, stopping warp by `pkill` or `systemctl` | denied |
 //! | writing, linking, moving or removing a protected file or anything in a `.git`, by redirection or by any known program | denied |
 //! | removing or moving other files of the workspace; writing to a file whose name is not known | risky |

@@ -10,8 +10,11 @@
 //!   after.
 //! - A file that a person or a tool may have written is never deleted, only set aside.
 
+mod actor;
 mod atomic;
 pub mod config;
+mod local_settings;
+mod next;
 mod place;
 mod probe;
 pub mod prompts;
@@ -21,8 +24,11 @@ pub mod setup;
 mod text;
 mod workspace;
 
+pub use actor::actor;
+pub use local_settings::{LocalSettingsError, set_local};
+pub use next::{Done, NextError, Wanted};
 pub use place::{Dirs, Place, PlaceError};
-pub use quick::{Quick, quick_gate};
+pub use quick::{Quick, quick_gate, quick_head, quick_root};
 pub use workspace::{
     Answer, AskError, BeginError, Current, Error, Request, Reset, Workspace, find_workflow, workflow_files,
 };

@@ -1,6 +1,10 @@
 //! Looking things up in the world for the engine.
 
-use std::{fs, io, path::Path, time::Duration};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use adapters::{git::Git, process};
 use engine::{CommandResult, Observations, Probe, Seen, read_boxes};
@@ -59,12 +63,17 @@ fn has_word(text: &str, name: &str) -> bool {
     })
 }
 
+/// Returns the file that holds an issue's text.
+pub(crate) fn issue_file(root: &Path, issue: &str) -> PathBuf {
+    root.join(".warp/issues").join(format!("{issue}.md"))
+}
+
 /// Reads the criteria of an issue from its file in the project.
-fn boxes(root: &Path, issue: &str) -> Seen<engine::Boxes> {
+pub(crate) fn boxes(root: &Path, issue: &str) -> Seen<engine::Boxes> {
     if issue.is_empty() || !issue.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
         return Seen::Absent("the issue has no file".to_owned());
     }
-    let path = root.join(".warp/issues").join(format!("{issue}.md"));
+    let path = issue_file(root, issue);
     let shown = format!(".warp/issues/{issue}.md");
     match fs::metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Absent(format!("there is no {shown}")),

@@ -1,6 +1,9 @@
-//! The gate's short way: one small file, no store, nothing started.
+//! The short way of hooks: one small file, no store, nothing started.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use adapters::git;
 use engine::view::{Head, Permission};
@@ -11,24 +14,35 @@ use crate::text;
 const LARGEST: u64 = 64 * 1024;
 
 /// What the short way could tell.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Quick {
-    /// The head denies.
-    Denied(String),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quick<T> {
+    Known(T),
     /// The project never had a run.
     NoRun,
     /// Only the store can tell.
     Unsure,
 }
 
-/// Asks the head of the workspace at `root` about an operation.
+/// Asks the head of the workspace at `root` about an operation; what is known is why it is denied.
 ///
 /// A head is as new as the journal or it is not there, so its "no" counts. Its "yes" does not: leave is read
 /// from the store.
-pub fn quick_gate(root: &Path, operation: &str) -> Quick {
+pub fn quick_gate(root: &Path, operation: &str) -> Quick<String> {
+    match quick_head(root) {
+        Quick::Known(head) => match head.permission(operation) {
+            Permission::Denied(reason) => Quick::Known(reason),
+            Permission::Allowed => Quick::Unsure,
+        },
+        Quick::NoRun => Quick::NoRun,
+        Quick::Unsure => Quick::Unsure,
+    }
+}
+
+/// Reads the head of the workspace at `root`.
+pub fn quick_head(root: &Path) -> Quick<Head> {
     let own = root.join(".git/warp");
     match text::read(&own.join("head"), LARGEST) {
-        Ok(text) => return judge(&text, operation),
+        Ok(text) => return parse(&text),
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.join(".git").is_dir() => {
             return if own.join("project-id").exists() { Quick::Unsure } else { Quick::NoRun };
         }
@@ -39,15 +53,18 @@ pub fn quick_gate(root: &Path, operation: &str) -> Quick {
         None => (root.join(".warp/local"), root.join(".warp/local")),
     };
     match text::read(&own.join("head"), LARGEST) {
-        Ok(text) => judge(&text, operation),
+        Ok(text) => parse(&text),
         Err(_) if !shared.join("project-id").exists() && root.is_dir() => Quick::NoRun,
         Err(_) => Quick::Unsure,
     }
 }
 
-fn judge(text: &str, operation: &str) -> Quick {
-    match Head::parse(text).map(|head| head.permission(operation)) {
-        Some(Permission::Denied(reason)) => Quick::Denied(reason),
-        Some(Permission::Allowed) | None => Quick::Unsure,
-    }
+/// Finds the root of the workspace around a directory, which need not exist any more.
+pub fn quick_root(directory: &Path) -> Option<PathBuf> {
+    let is_root = |path: &&Path| path.join(".git").exists() || path.join(".warp/local").exists();
+    directory.ancestors().find(is_root).map(Path::to_owned)
+}
+
+fn parse(text: &str) -> Quick<Head> {
+    Head::parse(text).map_or(Quick::Unsure, Quick::Known)
 }

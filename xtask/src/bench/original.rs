@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     SHORT, SLOW,
     measure::{Prepare, Row},
-    project::grouped,
+    project::{COMMIT, grouped},
     sandbox::{Sandbox, found},
 };
 use crate::run::{Result, capture, root};
@@ -24,8 +24,21 @@ pub(super) fn rows<'a>(sandbox: &Sandbox) -> Result<Vec<Row<'a>>> {
         let history = format!("{} rows", grouped(events));
         let coding = Project::new(sandbox, "coding", events)?;
         let missing = bash.as_ref().err().or(installed("jq").as_ref().err()).cloned();
-        let call = sandbox.call(&program(&bash)).word(scripts.join("gate.sh")).reads(coding.hook.clone());
-        rows.push(slow("original gate (bash, jq)", &history, call, 2, missing));
+        let commit = coding.said("Bash", json!({ "command": COMMIT, "description": "Commit" }))?;
+        let call = sandbox.call(&program(&bash)).word(scripts.join("gate.sh")).reads(commit);
+        rows.push(slow("original gate (bash, jq)", &history, call, 2, missing.clone()));
+
+        let both = missing.clone().or_else(|| node.as_ref().err().cloned());
+        let edits = Project::new(sandbox, "editing", events)?;
+        let edit = edits.said("Edit", json!({ "file_path": edits.root.join("src/main.rs") }))?;
+        let call = sandbox.call(&program(&bash)).word(scripts.join("edit-tracker.sh")).reads(edit);
+        let mut row = slow("original edit tracker (bash, jq, node)", &history, call, 0, both);
+        row.prepare = Prepare::Again { every: 1, act: Box::new(move || edits.restore()) };
+        rows.push(row);
+
+        let check = coding.said("Bash", json!({ "command": "cargo check" }))?;
+        let call = sandbox.call(&program(&bash)).word(scripts.join("commit-detector.sh")).reads(check);
+        rows.push(slow("original commit detector (bash, jq)", &history, call, 0, missing.clone()));
 
         let call = sandbox.call(&program(&node)).word(scripts.join("state-machine.js")).word("gate");
         let call = call.word(&coding.root).word("git_commit");
@@ -78,8 +91,6 @@ fn slow<'a>(
 /// A project of the original tools.
 struct Project {
     root: PathBuf,
-    /// What the coding agent tells the gate.
-    hook: PathBuf,
     state: PathBuf,
     text: String,
 }
@@ -92,14 +103,20 @@ impl Project {
         fs::create_dir_all(&claude).map_err(failed)?;
         let settings = json!({ "_workflow": { "max_retries_per_chunk": 4_000_000_000_u64 } });
         fs::write(claude.join("settings.local.json"), settings.to_string()).map_err(failed)?;
-        let hook = root.join("hook.json");
-        fs::write(&hook, hook_json(&root).to_string()).map_err(failed)?;
         let text =
             serde_json::to_string_pretty(&state_json(phase, events)).map_err(|e| e.to_string())? + "\n";
         let state = claude.join(".warp-drive-state.json");
-        let project = Self { root: root.clone(), hook, state, text };
+        let project = Self { root: root.clone(), state, text };
         project.restore()?;
         Ok(project)
+    }
+
+    /// Writes what a coding agent's client tells a hook, and returns the file.
+    fn said(&self, tool: &str, input: Value) -> Result<PathBuf> {
+        let file = self.root.join(format!("{tool}-{}.json", input.to_string().len()));
+        fs::write(&file, hook_json(&self.root, tool, input).to_string())
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(file)
     }
 
     /// Puts the state file back, so that its history stays as long as the row says.
@@ -108,15 +125,15 @@ impl Project {
     }
 }
 
-fn hook_json(root: &std::path::Path) -> Value {
+fn hook_json(root: &std::path::Path, tool: &str, input: Value) -> Value {
     json!({
         "session_id": "00000000-0000-4000-8000-000000000000",
         "transcript_path": "/home/user/.claude/projects/project/session.jsonl",
         "cwd": root,
         "permission_mode": "default",
         "hook_event_name": "PreToolUse",
-        "tool_name": "Bash",
-        "tool_input": { "command": "git commit -m 'feat(parser): read headers'", "description": "Commit" },
+        "tool_name": tool,
+        "tool_input": input,
         "tool_use_id": "toolu_00000000000000000000000000",
     })
 }

@@ -14,6 +14,7 @@ use std::{
 use engine::{Ask, Event, EventName, Record, Time, step};
 use journal::{NewEvent, SqliteStore, Store as _, View};
 use project::{Dirs, Place, Workspace};
+use serde_json::json;
 
 use super::{
     LONG, SHORT,
@@ -45,6 +46,8 @@ pub(super) struct Warp<'a> {
 /// Where a run stands, and the event that makes its history longer.
 #[derive(Clone, Copy)]
 struct Stand {
+    /// The project's name.
+    name: &'static str,
     /// The phase that is adopted, and the event that leads on from there. No run can be adopted where it has leave.
     adopted: &'static str,
     leads_on: Option<&'static str>,
@@ -56,17 +59,49 @@ struct Stand {
 /// The file that is edited again and again where no event of the workflow fits, and what is said about it.
 const EDITED: &str = "src/main.rs";
 const EDIT: &str = r#"{"file":"src/main.rs"}"#;
-const CODING: Stand =
-    Stand { adopted: "coding", leads_on: None, phase: "coding", event: "file_edited", data: Some(EDIT) };
+const CODING: Stand = Stand {
+    name: "coding",
+    adopted: "coding",
+    leads_on: None,
+    phase: "coding",
+    event: "file_edited",
+    data: Some(EDIT),
+};
 const COMMITTING: Stand = Stand {
+    name: "committing",
     adopted: "testing",
     leads_on: Some("tests_passed"),
     phase: "committing",
     event: "file_edited",
     data: Some(EDIT),
 };
-const MERGING: Stand =
-    Stand { adopted: "merging", leads_on: None, phase: "merging", event: "merge_failed", data: None };
+const MERGING: Stand = Stand {
+    name: "merging",
+    adopted: "merging",
+    leads_on: None,
+    phase: "merging",
+    event: "merge_failed",
+    data: None,
+};
+
+/// A run of its own for the hooks, whose history grows while they are measured.
+const CODING_AGENT: Stand = Stand { name: "hooks", ..CODING };
+
+/// What an agent's client asks and tells: the row's name, the hook, the tool, its input, the right answer.
+type Hook = (&'static str, &'static str, &'static str, fn(&Path) -> serde_json::Value, i32);
+const HOOKS: &[Hook] = &[
+    ("hook, commit denied", "pre-tool-use", "Bash", |_| json!({ "command": COMMIT }), 2),
+    (
+        "hook, command allowed",
+        "pre-tool-use",
+        "Bash",
+        |_| json!({ "command": "cargo check 2>&1 | tail -n 20" }),
+        0,
+    ),
+    ("hook, edit counted", "post-tool-use", "Edit", |root| json!({ "file_path": root.join(EDITED) }), 0),
+    ("hook, command watched", "post-tool-use", "Bash", |_| json!({ "command": "cargo check" }), 0),
+];
+pub(super) const COMMIT: &str = "git commit -m 'feat(parser): read headers'";
 
 impl<'a> Warp<'a> {
     /// Makes the projects and the rows that ask about them.
@@ -81,6 +116,22 @@ impl<'a> Warp<'a> {
                     format!("{} events", grouped(events)),
                     call,
                     exit,
+                ));
+            }
+        }
+        for events in [SHORT, LONG] {
+            let root = self.project(CODING_AGENT, events)?;
+            for (name, hook, tool, input, exit) in HOOKS {
+                let file = root.join(format!(".git/{}.json", name.replace(' ', "-")));
+                let said =
+                    json!({ "session_id": "s", "cwd": root, "tool_name": tool, "tool_input": input(&root) });
+                fs::write(&file, said.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
+                let call = self.sandbox.call(self.program).words(&["hook", hook]).reads(file);
+                rows.push(Row::new(
+                    format!("warp {name}"),
+                    format!("{} events", grouped(events)),
+                    call,
+                    *exit,
                 ));
             }
         }
@@ -101,7 +152,7 @@ impl<'a> Warp<'a> {
     }
 
     fn project(&self, stand: Stand, events: u64) -> Result<PathBuf> {
-        let root = self.sandbox.repository(&format!("{}-{events}", stand.phase))?;
+        let root = self.sandbox.repository(&format!("{}-{events}", stand.name))?;
         self.begin(&root, stand)?;
         if events > SHORT {
             self.prolong(&root, stand, events - 1)?;

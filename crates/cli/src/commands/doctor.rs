@@ -25,7 +25,7 @@ const LARGEST: u64 = 1024 * 1024;
 pub(crate) struct Arguments {
     /// Set a damaged journal aside and keep all that can be verified
     #[arg(long)]
-    repair: bool,
+    pub(super) repair: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,

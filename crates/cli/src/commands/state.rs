@@ -1,6 +1,5 @@
 use std::path::{Path, PathBuf};
 
-use adapters::machine;
 use engine::{
     Event, EventName, Outcome, Verdict,
     view::{self, OPERATIONS, Permission},
@@ -8,7 +7,7 @@ use engine::{
 use project::{Answer, Dirs, Place, Request, Workspace};
 use serde_json::{Map, Value, json};
 
-use super::{config::key_value, deny, exit_of, say, status::owned, stop, summary};
+use super::{config::key_value, deny, exit_of, say, stop, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive a run by hand: the state machine's own commands
@@ -19,6 +18,19 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Returns the workspace that is meant, if only a person may do it.
+    pub(super) fn persons_root(&self) -> Option<&Path> {
+        match &self.action {
+            Action::Init(init) => Some(&init.root),
+            Action::Abort { root } | Action::Resume { root } | Action::Reset { root } => Some(root),
+            Action::Status { .. }
+            | Action::Transition { .. }
+            | Action::Inject { .. }
+            | Action::Gate { .. }
+            | Action::Verify { .. } => None,
+        }
+    }
+
     pub(super) fn transition(root: PathBuf, event: String) -> Self {
         Self { action: Action::Transition { root, event, data: None, json: false } }
     }
@@ -164,7 +176,8 @@ fn ask(
     data: Map<String, Value>,
     json: bool,
 ) -> Result<Exit, CommandError> {
-    let answer = workspace.ask(event, data)?;
+    let actor = project::actor(&workspace.place.root);
+    let answer = workspace.ask_as(actor, event, data)?;
     say(&answer.advice);
     if json {
         output::print_json(&answer_json(&answer))?;
@@ -220,7 +233,7 @@ fn parse_event(name: &str, data: &Map<String, Value>) -> Result<Event, CommandEr
 fn inject(mut workspace: Workspace) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
     let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
-    output::print(&view::inject(&current.workflow, &current.run, owned(&current), machine::now()))?;
+    output::print(workspace.described(&current).trim_end())?;
     Ok(Exit::Done)
 }
 

@@ -74,7 +74,7 @@ fn explain_says_where_why_and_what_next() {
     Waits for: an agent in the role of coder.
     Until: [TIME]; then phase_timeout.
     Next:
-      code_complete -> updating_docs; needs a change that has to do with the chunk's criteria (diff_relevance_check)
+      code_complete -> updating_docs; needs a change that has to do with the chunk's criteria (diff_relevance_check), of an agent, evidence for AC-01, AC-02
       abort -> aborted
     Budgets:
       phase_timeout: 0 of 30

@@ -240,14 +240,22 @@ fn gates_read_the_head_to_deny_and_the_store_to_allow() {
 #[test]
 fn what_a_session_is_told_are_facts() {
     let sandbox = coding();
-    insta::assert_snapshot!(sandbox.warp_ok(&["state", "inject", "."]), @r"
+    let told = sandbox.warp_ok(&["state", "inject", "."]);
+    let (facts, prompt) = told.split_once("\n# coding\n").unwrap();
+    insta::assert_snapshot!(facts, @r"
     A warp-drive run is under way in this project, for issue 42.
     It stands in phase `coding`: Implements the current chunk's acceptance criteria.
-    Chunk 1 of 2: AC-01, AC-02.
+    Chunk 1 of 2:
+    - AC-01
+    - AC-02
     Reasoning budget of this phase: standard.
-    What can happen next:
-    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check))
+    `warp state transition . EVENT --data JSON` reports what happened. Events of this phase:
+    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check), of an agent, evidence for AC-01, AC-02)
     - abort
-    Commits are only allowed during committing phase.
+    Commits are only allowed during committing phase; pushes and merges are warp's.
     ");
+    assert!(prompt.contains("## Done when"), "{prompt}");
+    sandbox.write(".warp/prompts/warp-drive/coding.md", "The project's own words.\n");
+    let told = sandbox.warp_ok(&["state", "inject", "."]);
+    assert!(told.ends_with("The project's own words.\n"), "{told}");
 }

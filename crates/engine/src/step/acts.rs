@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Refused, budgets, draft::Draft, receipts};
 use crate::{
-    Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, Run, Seen, Time, failure_signature,
+    Actor, Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, Run, Seen, Time, failure_signature,
     view::PROGRESS_FILE,
     workflow::{Act, Measure, Row, StateFile},
 };
@@ -33,6 +33,9 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
                     return Err(Refused::data("failure", "must be the text of the failure"));
                 }
             }
+            Act::MarkTestsPassed => {
+                text(&ask.data, "tree")?;
+            }
             Act::CompletePhase => {
                 artifacts(run, &ask.data)?;
                 checkpoint(run, &ask.data, ask.at)?;
@@ -40,7 +43,6 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
             Act::TakeNextChunk
             | Act::CompleteChunk
             | Act::MarkDocs
-            | Act::MarkTestsPassed
             | Act::MarkCommit
             | Act::MarkReport
             | Act::MarkAborted
@@ -69,11 +71,12 @@ pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask, taken: Taken)
             Act::CompleteChunk => complete_chunk(draft),
             Act::MarkDocs => draft.change(Change::DocsUpdated { done: true }),
             Act::MarkTestsPassed => {
-                draft.change(Change::TestsRun { passed: true });
+                let tree = tested_tree(ask);
+                draft.change(Change::TestsRun { passed: true, tree });
                 draft.change(Change::FailureSeen { failure: None });
             }
             Act::MarkTestsFailed => {
-                draft.change(Change::TestsRun { passed: false });
+                draft.change(Change::TestsRun { passed: false, tree: None });
                 draft.change(Change::DocsUpdated { done: false });
                 see_failure(draft, ask);
             }
@@ -293,6 +296,12 @@ fn keep_progress(draft: &mut Draft<'_>) {
         artifacts.progress_file = Some(PROGRESS_FILE.to_owned());
         draft.change(Change::ArtifactsSet { artifacts });
     }
+}
+
+/// Returns the tree on which the tests passed, if warp itself ran them.
+fn tested_tree(ask: &Ask) -> Option<String> {
+    let tree = text(&ask.data, "tree").ok().flatten();
+    tree.filter(|_| ask.actor == Actor::Engine)
 }
 
 pub(super) fn head(ask: &Ask) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Owned, explain};
-use crate::{Run, Standing, Time, Workflow};
+use crate::{Run, Standing, Time, Workflow, workflow::Activity};
 
 /// The most that a client takes as context, in characters.
 const LONGEST: usize = 9_900;
@@ -31,8 +31,12 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
         add(format!("It waits for a person's decision: {}\n", decision.question));
     }
     if !run.chunk.acs.is_empty() {
-        let criteria = run.current_criteria().join(", ");
-        add(format!("Chunk {} of {}: {criteria}.\n", run.chunk.index, run.chunk.acs.len()));
+        add(format!("Chunk {} of {}:\n", run.chunk.index, run.chunk.acs.len()));
+        for criterion in run.current_criteria() {
+            let text = run.criterion_text(criterion);
+            let text = if text == criterion { String::new() } else { format!(": {text}") };
+            add(format!("- {criterion}{text}\n"));
+        }
     }
     if run.committed && !run.report_filed {
         add("A commit was made and its chunk report is not filed yet.\n".to_owned());
@@ -40,7 +44,16 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
     if let Some(level) = reasoning(run) {
         add(format!("Reasoning budget of this phase: {level}.\n"));
     }
-    add("What can happen next:\n".to_owned());
+    add(match workflow.phase(&run.phase).map(|phase| phase.activity) {
+        Some(Activity::Engine) => {
+            "`warp next` does the work of this phase. What can come of it:\n".to_owned()
+        }
+        Some(Activity::Person) => "A person decides here. What can happen next:\n".to_owned(),
+        Some(Activity::Agent) | None => {
+            "`warp state transition . EVENT --data JSON` reports what happened. Events of this phase:\n"
+                .to_owned()
+        }
+    });
     for possible in &explanation.possible {
         let needs = if possible.needs.is_empty() {
             String::new()
@@ -56,8 +69,11 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
         .map(|phase| phase.name.as_str())
         .collect::<Vec<_>>()
     {
-        phases if phases.is_empty() => add("Commits are made by warp.\n".to_owned()),
-        phases => add(format!("Commits are only allowed during {} phase.\n", phases.join(" or "))),
+        phases if phases.is_empty() => add("Commits, pushes and merges are warp's.\n".to_owned()),
+        phases => add(format!(
+            "Commits are only allowed during {} phase; pushes and merges are warp's.\n",
+            phases.join(" or ")
+        )),
     }
     text.chars().take(LONGEST).collect()
 }

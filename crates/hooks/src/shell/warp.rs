@@ -8,7 +8,7 @@ pub(super) fn judge(arguments: &[Field]) -> Judgement {
     let allowed = match words.as_slice() {
         [] | ["help" | "--version" | "-V", ..] => true,
         all if asks_help(all.iter().copied()) => true,
-        ["status" | "log" | "explain" | "workflow" | "mcp" | "next" | "hook", ..] => true,
+        ["status" | "log" | "explain" | "workflow" | "mcp" | "next", ..] => true,
         // The event `abort` ends the run, as `warp state abort` does.
         ["state", "transition", rest @ ..] => !rest.iter().any(|word| matches!(*word, "abort" | NOT_KNOWN)),
         ["state", "status" | "inject" | "gate" | "verify", ..] => true,

@@ -4,7 +4,7 @@
 //! is the agent's. Anybody else is a person, who is never refused and whose moves are written down as in order. What
 //! cannot be read refuses the agent and lets a person pass.
 
-mod message;
+pub(crate) mod message;
 mod transaction;
 
 use std::{

@@ -26,7 +26,7 @@ const LARGEST: u64 = 8 * 1024 * 1024;
 const WHO_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What a person asks for when a run begins.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub workflow: Option<String>,
     pub level: Option<u64>,

@@ -30,7 +30,7 @@ pub(super) fn judge(arguments: &[&str]) -> Verdict {
 }
 
 /// Says what is wrong with a first line.
-fn problem(subject: &str) -> Option<String> {
+pub(crate) fn problem(subject: &str) -> Option<String> {
     if subject.is_empty() {
         return Some("the commit message is empty".to_owned());
     }

@@ -1,0 +1,138 @@
+//! A run of `warp-drive` by an agent that tries what it must not.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use testkit::{
+    agents::Claude,
+    model::{Model, Script, Turn},
+};
+
+use crate::project::{launch, project};
+
+/// One turn of the agent, and what it must have been told by the time of the next.
+struct Move {
+    turn: Turn,
+    told: &'static [&'static str],
+}
+
+fn bash(command: &str, told: &'static [&'static str]) -> Move {
+    Move { turn: Turn::bash(command), told }
+}
+
+fn write(file: &str, content: &str, told: &'static [&'static str]) -> Move {
+    Move { turn: Turn::call("Write", json!({ "file_path": file, "content": content })), told }
+}
+
+/// Plays moves one after the other; each must have been answered as expected before the next is made.
+fn play(moves: Vec<Move>) -> (Script, Arc<Mutex<usize>>) {
+    let done = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&done);
+    let mut expected: &'static [&'static str] = &[];
+    let mut moves = moves.into_iter();
+    let script = Script::function(move |request| {
+        let news = request.news();
+        for words in expected {
+            assert!(
+                news.contains(words),
+                "after move {}: `{words}` is not in: {news}",
+                count.lock().unwrap()
+            );
+        }
+        match moves.next() {
+            Some(next) => {
+                *count.lock().unwrap() += 1;
+                expected = next.told;
+                next.turn
+            }
+            None => {
+                expected = &[];
+                Turn::say("Everything is done.")
+            }
+        }
+    });
+    (script, done)
+}
+
+#[test]
+fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = project();
+    let root = sandbox.root();
+    let file = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let parser = file("parser.rs");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
+    let evidence = r#"{"evidence":[{"ac":"AC-01","file":"parser.rs","line":1},{"ac":"AC-02","file":"parser.rs","line":1},{"ac":"AC-03","file":"parser.rs","line":1}]}"#;
+    let moves = vec![
+        bash("warp next", &["prerequisites -> discovering"]),
+        bash("warp next", &["discovering -> planning"]),
+        bash("warp state transition . plan_ready", &["planning -> chunking"]),
+        bash("warp next", &["4 criteria in 2 chunks", "chunking -> coding"]),
+        // What an agent must not do.
+        bash(
+            "git commit --allow-empty -m 'feat: too early'",
+            &["git_commit is only allowed during committing phase"],
+        ),
+        write(&file(".claude/.warp-drive-state.json"), "{}", &["not for an agent to write"]),
+        bash("warp answer 1 continue", &["is a person's"]),
+        bash("git push origin HEAD", &["git push"]),
+        // A file edited again and again.
+        write(&parser, "// parser reads empty files 1\n", &[]),
+        write(&parser, "// parser reads empty files 2\n", &[]),
+        write(&parser, "// parser reads empty files 3\n", &[]),
+        write(&parser, "// parser reads empty files 4\n", &[]),
+        write(&parser, "// parser reads empty files 5\n", &[]),
+        write(&parser, "// parser reads empty files 6\n", &["parser.rs` was edited 6 times"]),
+        bash("warp state transition . code_complete", &["evidence"]),
+        bash(
+            &format!("warp state transition . code_complete --data '{evidence}'"),
+            &["coding -> updating_docs"],
+        ),
+        bash("warp next", &["3 criteria are ticked", "updating_docs -> testing"]),
+        bash("warp next", &["testing -> committing"]),
+        bash(
+            "git add -A && git commit -q -m 'feat(parser): read files'",
+            &["`committed` was noticed: the run is in `reporting` now"],
+        ),
+        // It stops before the report is filed, and is kept going.
+        Move { turn: Turn::say("I am done."), told: &["report"] },
+        bash("warp next", &["the chunk report is", "reporting -> chunk_complete"]),
+        bash("warp next", &["chunk 2 of 2", "chunk_complete -> coding"]),
+        write(&file("version.rs"), "// version is printed\n", &[]),
+        bash(
+            r#"warp state transition . code_complete --data '{"evidence":[{"ac":"AC-04","file":"version.rs","line":1}]}'"#,
+            &["coding -> updating_docs"],
+        ),
+        bash("warp next", &["updating_docs -> testing"]),
+        bash("warp next", &["testing -> committing"]),
+        bash("warp next -m 'feat: print the version'", &["committing -> reporting"]),
+        bash("warp next", &["reporting -> chunk_complete"]),
+        bash("warp next", &["chunk_complete -> requirement_complete"]),
+        bash("warp next", &["requirement_complete -> merging"]),
+        bash("warp next", &["merging -> awaiting_continue"]),
+        bash("warp state transition . continue_yes", &["person"]),
+        bash("warp state transition . continue_no", &["awaiting_continue -> session_ending"]),
+        bash("warp next", &["session_ending -> completed"]),
+    ];
+    let wanted = moves.len();
+    let (script, done) = play(moves);
+    let model = Model::start(script);
+    let ended = launch(&claude, &sandbox, &model, "Carry on the run of this project.").run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
+    assert!(model.text().contains("A warp-drive run is under way"), "{}", model.text());
+
+    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let phases: Vec<&str> =
+        log.as_array().unwrap().iter().map(|row| row["phase"].as_str().unwrap()).collect();
+    assert_eq!(phases.last(), Some(&"completed"));
+    assert_eq!(
+        sandbox.git(&["rev-parse", "main"]),
+        sandbox.git(&["rev-parse", "HEAD"]),
+        "the work is merged"
+    );
+    let subjects = sandbox.git(&["log", "--format=%s", "-n", "2"]);
+    assert_eq!(subjects, "feat: print the version\nfeat(parser): read files");
+    assert!(!sandbox.read(".warp/issues/42.md").unwrap().contains("[ ]"));
+    assert_eq!(sandbox.read(".claude/.warp-drive-state.json"), None);
+}

@@ -1,0 +1,58 @@
+//! A project that an agent works on, with warp's hooks in its settings.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use testkit::{
+    Sandbox,
+    agents::{Claude, Launch},
+    model::Model,
+};
+
+/// A project with an issue of four criteria, tests that pass, and hooks.
+pub(crate) fn project() -> Sandbox {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    sandbox.write("Makefile", "test:\n\t@echo 'ok 1 - reads empty files'\n");
+    sandbox.write(
+        ".warp/issues/42.md",
+        "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n- [ ] errors name the line\n- [ ] version is printed\n",
+    );
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: the issue"]);
+    sandbox
+}
+
+/// Settings that hold nothing but warp's hooks.
+pub(crate) fn settings() -> Value {
+    let hook = |event: &str| {
+        json!([{ "hooks": [{
+        "type": "command", "command": env!("CARGO_BIN_EXE_warp"), "args": ["hook", event], "timeout": 60,
+    }] }])
+    };
+    json!({ "hooks": {
+        "SessionStart": hook("session-start"),
+        "UserPromptSubmit": hook("user-prompt-submit"),
+        "PreToolUse": hook("pre-tool-use"),
+        "PostToolUse": hook("post-tool-use"),
+        "PostToolUseFailure": hook("post-tool-use-failure"),
+        "PermissionRequest": hook("permission-request"),
+        "Stop": hook("stop"),
+        "StopFailure": hook("stop-failure"),
+        "SubagentStop": hook("subagent-stop"),
+        "PreCompact": hook("pre-compact"),
+        "SessionEnd": hook("session-end"),
+    } })
+}
+
+/// Prepares the client in the project, with warp on its path.
+pub(crate) fn launch(claude: &Claude, sandbox: &Sandbox, model: &Model, prompt: &str) -> Launch<Claude> {
+    let bin: PathBuf = Path::new(env!("CARGO_BIN_EXE_warp")).parent().unwrap().to_owned();
+    let state = sandbox.home().join("state");
+    let config = sandbox.home().join("config");
+    claude
+        .launch(sandbox, model, prompt)
+        .settings(settings().to_string())
+        .path_first(bin)
+        .env("XDG_STATE_HOME", state.to_str().unwrap())
+        .env("XDG_CONFIG_HOME", config.to_str().unwrap())
+}

@@ -1,0 +1,150 @@
+//! The gate refuses what a phase does not allow, and whatever it cannot judge.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::Sandbox;
+
+use crate::support::{bash, call, call_raw, ruin_journal, standing_in};
+
+#[test]
+fn a_commit_is_denied_outside_its_phase_and_allowed_in_it() {
+    let sandbox = standing_in("coding");
+    bash(&sandbox, "git commit -am 'feat: x'")
+        .is_denied("git_commit is only allowed during committing phase");
+    bash(&sandbox, "cd src; git -c user.name=x commit -m y || true").is_denied("committing");
+    bash(&sandbox, "git log --grep 'git commit'").is_silent();
+    let sandbox = standing_in("committing");
+    bash(&sandbox, "git add -A && git commit -m 'feat: x'").is_silent();
+    bash(&sandbox, "git commit --amend").is_denied("amend");
+    bash(&sandbox, "git commit --no-verify -m x").is_denied("without its checks");
+}
+
+#[test]
+fn what_is_never_an_agents_is_denied_in_every_phase() {
+    for phase in ["coding", "committing"] {
+        let sandbox = standing_in(phase);
+        for command in [
+            "git push origin HEAD",
+            "git reset --hard",
+            "git clean -fd",
+            "git branch -D main",
+            "git rebase main",
+            "git merge main",
+            "git stash drop",
+            "git config core.hooksPath /dev/null",
+            "gh pr merge 3",
+            "warp answer 1 continue",
+            "warp stop",
+            "warp state reset .",
+            "warp hook post-tool-use",
+            "echo '{}' > .claude/.warp-drive-state.json",
+            "sed -i s/a/b/ .claude/settings.json",
+            "tee .git/hooks/pre-commit < x",
+        ] {
+            let answered = bash(&sandbox, command);
+            assert_eq!(answered.code, Some(2), "{phase}: {command}: {answered:?}");
+            assert!(answered.err.len() > 20, "{command}: {answered:?}");
+        }
+    }
+}
+
+#[test]
+fn protected_files_are_denied_to_every_tool_that_writes() {
+    let sandbox = standing_in("coding");
+    std::os::unix::fs::symlink(sandbox.root().join(".claude"), sandbox.root().join("notes")).unwrap();
+    let state = sandbox.root().join(".claude/.warp-drive-state.json");
+    for (tool, input) in [
+        ("Write", json!({ "file_path": state, "content": "{}" })),
+        ("Edit", json!({ "file_path": ".claude/settings.json" })),
+        ("MultiEdit", json!({ "file_path": "src/../.git/config" })),
+        ("NotebookEdit", json!({ "notebook_path": ".warp/workflows/x.toml" })),
+        ("Write", json!({ "file_path": "notes/settings.local.json" })),
+        ("mcp__files__put", json!({ "file_path": sandbox.journal() })),
+        (
+            "apply_patch",
+            json!({ "command": "*** Begin Patch\n*** Update File: .claude/settings.json\n*** End Patch" }),
+        ),
+    ] {
+        let answered = call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": input }));
+        answered.is_denied("not for an agent to write");
+    }
+    for (tool, path) in
+        [("Read", ".claude/.warp-drive-state.json"), ("Write", "src/lib.rs"), ("Edit", "warp.toml")]
+    {
+        call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": { "file_path": path } }))
+            .is_silent();
+    }
+}
+
+#[test]
+fn a_gate_that_cannot_judge_refuses() {
+    let sandbox = standing_in("coding");
+    for input in ["", "{", "[]", "\"x\"", "{\"tool_input\":7}", "\u{0}"] {
+        call_raw(&sandbox, "pre-tool-use", input.as_bytes()).is_denied("not given the JSON");
+    }
+    call_raw(&sandbox, "pre-tool-use", b"\xff\xfe").is_denied("not given the JSON");
+    bash(&sandbox, "git 'unclosed").is_denied("");
+    bash(&sandbox, &"(".repeat(40)).is_denied("");
+    bash(&sandbox, &format!("echo {}", "x".repeat(40_000))).is_denied("");
+    let answered = call_raw(&sandbox, "permission-request", b"{");
+    assert_eq!(answered.json()["hookSpecificOutput"]["decision"]["behavior"], "deny");
+}
+
+#[test]
+fn leave_is_read_from_the_store_and_no_store_is_no_leave() {
+    let sandbox = standing_in("committing");
+    ruin_journal(&sandbox);
+    bash(&sandbox, "git commit -m 'feat: x'").is_denied("");
+    bash(&sandbox, "ls").is_silent();
+    fs::remove_file(sandbox.root().join(".git/warp/head")).unwrap();
+    bash(&sandbox, "git push").is_denied("");
+}
+
+#[test]
+fn a_head_that_allows_what_the_journal_does_not_gives_no_leave() {
+    let sandbox = standing_in("coding");
+    let path = sandbox.root().join(".git/warp/head");
+    let head = fs::read_to_string(&path).unwrap();
+    fs::write(&path, head.replace("may \n", "may git_commit\n")).unwrap();
+    bash(&sandbox, "git commit -m 'feat: x'").is_denied("committing");
+}
+
+#[test]
+fn without_a_run_nothing_is_refused() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    for command in ["git push --force", "git commit -m x", "rm -rf .git"] {
+        bash(&sandbox, command).is_silent();
+    }
+    for event in ["session-start", "stop", "post-tool-use"] {
+        call(&sandbox, event, json!({})).is_silent();
+    }
+}
+
+#[test]
+fn a_permission_that_is_never_given_is_not_asked_for() {
+    let sandbox = standing_in("coding");
+    let ask = |command: &str| {
+        call(
+            &sandbox,
+            "permission-request",
+            json!({ "tool_name": "Bash", "tool_input": { "command": command } }),
+        )
+    };
+    assert_eq!(ask("git push").json()["hookSpecificOutput"]["decision"]["behavior"], "deny");
+    ask("cargo check").is_silent();
+}
+
+#[test]
+fn a_subdirectory_and_a_linked_worktree_have_the_same_rails() {
+    let sandbox = standing_in("coding");
+    let deep = sandbox.root().join("a/b");
+    fs::create_dir_all(&deep).unwrap();
+    let input = json!({ "cwd": deep, "tool_name": "Bash", "tool_input": { "command": "git commit -m x" } });
+    call(&sandbox, "pre-tool-use", input).is_denied("committing");
+    sandbox.git(&["worktree", "add", "-q", "../other"]);
+    let other = sandbox.home().join("other");
+    let input = json!({ "cwd": other, "tool_name": "Bash", "tool_input": { "command": "git commit -m x" } });
+    // Another workspace of the project has no run of its own.
+    call(&sandbox, "pre-tool-use", input).is_silent();
+}

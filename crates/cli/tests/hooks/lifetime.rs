@@ -1,0 +1,112 @@
+//! Sessions come and go; the run stays, and whoever comes is told where it stands.
+
+use serde_json::{Value, json};
+use testkit::Sandbox;
+
+use crate::support::{SESSION, call, command, standing_in, state};
+
+#[test]
+fn a_new_session_is_told_where_the_run_stands_and_carries_it_on() {
+    let sandbox = standing_in("coding");
+    for source in ["startup", "resume", "clear", "compact"] {
+        let told = call(&sandbox, "session-start", json!({ "source": source })).context();
+        for words in ["warp-drive run is under way", "issue 42", "phase `coding`", "code_complete"] {
+            assert!(told.contains(words), "{source}: {told}");
+        }
+        assert!(told.chars().count() < 10_000);
+    }
+    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let last = log.as_array().unwrap().last().unwrap();
+    assert_eq!(last["event"], "owner_changed");
+}
+
+#[test]
+fn a_second_session_is_told_of_the_first_and_changes_nothing() {
+    let sandbox = standing_in("coding");
+    call(&sandbox, "session-start", json!({ "source": "startup" }));
+    let before = sandbox.warp_ok(&["log", "--json"]);
+    let told =
+        call(&sandbox, "session-start", json!({ "session_id": "other", "source": "startup" })).context();
+    assert!(told.contains("Another session carries on"), "{told}");
+    assert_eq!(sandbox.warp_ok(&["log", "--json"]), before);
+}
+
+#[test]
+fn a_typed_command_begins_a_run_and_another_stops_it() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    let typed = |prompt: &str| call(&sandbox, "user-prompt-submit", json!({ "prompt": prompt })).context();
+    let told = typed("/warp-drive 42");
+    assert!(told.contains("Automation level must be 2 or 3"), "{told}");
+    let told = typed("/automation 3");
+    assert!(told.contains("_automation.active_level to 3"), "{told}");
+    let told = typed("/warp-drive 42");
+    assert!(told.contains("phase `prerequisites`"), "{told}");
+    assert_eq!(state(&sandbox)["requirement"], "42");
+    let told = typed("/warp-drive 43");
+    assert!(told.contains("No run was begun: Active session exists"), "{told}");
+    let told = typed("/stop-warp-drive");
+    assert!(told.contains("The person stopped the run") && told.contains("aborted"), "{told}");
+    let told = typed("/stop-warp-drive reset");
+    assert!(told.contains("was taken off this project"), "{told}");
+    assert_eq!(sandbox.warp(&["status"]).code, Some(2));
+    let told = typed("/auto-loop add dark mode --max-iterations 9 --skip-brainstorm");
+    assert!(told.contains("add dark mode") && told.contains("phase `plan`"), "{told}");
+    assert_eq!(call(&sandbox, "user-prompt-submit", json!({ "prompt": "hello" })).out, "");
+}
+
+#[test]
+fn a_setting_that_a_person_types_keeps_the_rest_of_the_file() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    sandbox.write(".claude/settings.local.json", r#"{"permissions":{"allow":["Bash(ls)"]},"_rdb":{"a":1}}"#);
+    call(&sandbox, "user-prompt-submit", json!({ "prompt": "I'm going AFK for an hour" }));
+    let settings: Value =
+        serde_json::from_str(&sandbox.read(".claude/settings.local.json").unwrap()).unwrap();
+    assert_eq!(
+        settings,
+        json!({ "permissions": { "allow": ["Bash(ls)"] }, "_rdb": { "a": 1, "enabled": true } })
+    );
+    sandbox.write(".claude/settings.local.json", "{broken");
+    call(&sandbox, "user-prompt-submit", json!({ "prompt": "/rdb off" }));
+    assert_eq!(sandbox.read(".claude/settings.local.json").unwrap(), "{broken");
+}
+
+#[test]
+fn killed_at_any_hook_the_run_is_where_it_was_and_the_next_session_is_told() {
+    let sandbox = standing_in("coding");
+    let events = [
+        ("session-start", json!({ "source": "startup" })),
+        ("user-prompt-submit", json!({ "prompt": "/stop-warp-drive maybe" })),
+        ("pre-tool-use", json!({ "tool_name": "Bash", "tool_input": { "command": "make test" } })),
+        ("post-tool-use", json!({ "tool_name": "Edit", "tool_input": { "file_path": "a.rs" } })),
+        ("post-tool-use-failure", json!({ "tool_name": "Bash", "tool_input": { "command": "false" } })),
+        ("permission-request", json!({ "tool_name": "Bash", "tool_input": { "command": "make" } })),
+        ("stop", json!({ "stop_hook_active": false })),
+        ("session-end", json!({ "reason": "other" })),
+    ];
+    for (round, (event, fields)) in events.iter().cycle().take(events.len() * 4).enumerate() {
+        let mut input = json!({ "session_id": SESSION, "cwd": sandbox.root() });
+        for (name, value) in fields.as_object().unwrap() {
+            input[name] = value.clone();
+        }
+        let mut child = command(&sandbox, event).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_string();
+        // Killed before it has its input, or at some moment of its work.
+        let given = if round < events.len() { 0 } else { input.len() };
+        std::io::Write::write_all(&mut stdin, &input.as_bytes()[..given]).unwrap();
+        drop(stdin);
+        for _ in 0..round * 97 % 1500 {
+            std::hint::black_box(child.try_wait().unwrap());
+        }
+        // It may have ended already.
+        let _ = child.kill();
+        child.wait().unwrap();
+        let next = format!("session-{round}");
+        let told =
+            call(&sandbox, "session-start", json!({ "session_id": next, "source": "resume" })).context();
+        let knows = told.contains("phase `coding`") || told.contains("Another session carries on");
+        assert!(knows, "{event}: {told}");
+    }
+    assert_eq!(state(&sandbox)["phase"], "coding");
+    assert!(sandbox.warp(&["doctor"]).out.contains("journal"));
+}

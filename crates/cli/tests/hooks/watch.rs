@@ -1,0 +1,136 @@
+//! What is noticed after a tool has run.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::support::{call, call_raw, command, ruin_journal, standing_in, state, used};
+
+#[test]
+fn edits_are_counted_by_file_and_too_many_are_warned_of() {
+    let sandbox = standing_in("coding");
+    let edit = || used(&sandbox, "Edit", json!({ "file_path": sandbox.root().join("src/a.rs") }));
+    for _ in 0..5 {
+        edit().is_silent();
+    }
+    let warned = edit().context();
+    assert!(warned.contains("`src/a.rs` was edited 6 times"), "{warned}");
+    assert_eq!(state(&sandbox)["edit_counts"]["src/a.rs"], 6);
+    let patch = "*** Begin Patch\n*** Add File: b.rs\n+x\n*** Update File: c.rs\n*** End Patch";
+    used(&sandbox, "apply_patch", json!({ "command": patch })).is_silent();
+    assert_eq!(state(&sandbox)["edit_counts"]["c.rs"], 1);
+    used(&sandbox, "Read", json!({ "file_path": "src/a.rs" })).is_silent();
+    assert_eq!(state(&sandbox)["edit_counts"]["src/a.rs"], 6);
+}
+
+#[test]
+fn hooks_at_the_same_time_lose_no_count() {
+    let sandbox = standing_in("coding");
+    let input = json!({
+        "session_id": "s", "cwd": sandbox.root(), "tool_name": "Write", "tool_input": { "file_path": "a.rs" },
+    });
+    let input = input.to_string();
+    let start = || {
+        let mut child = command(&sandbox, "post-tool-use").spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child
+    };
+    let children: Vec<_> = (0..40).map(|_| start()).collect();
+    for child in children {
+        assert!(child.wait_with_output().unwrap().status.success());
+    }
+    assert_eq!(state(&sandbox)["edit_counts"]["a.rs"], 40);
+}
+
+#[test]
+fn a_commit_is_noticed_by_its_effect_and_moves_the_run_on() {
+    let sandbox = standing_in("committing");
+    call(&sandbox, "session-start", json!({ "source": "startup" }));
+    used(&sandbox, "Bash", json!({ "command": "git status" })).is_silent();
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
+    let told = used(&sandbox, "Bash", json!({ "command": "make commit" })).context();
+    assert!(told.contains("`committed` was noticed: the run is in `reporting` now"), "{told}");
+    let state = state(&sandbox);
+    assert_eq!(state["commit_hashes"][0], sandbox.git(&["rev-parse", "HEAD"]));
+    used(&sandbox, "Bash", json!({ "command": "ls" })).is_silent();
+}
+
+#[test]
+fn with_the_drift_gate_on_a_commit_goes_through_it() {
+    let sandbox = standing_in("testing");
+    sandbox.warp_ok(&["state", "reset", "."]);
+    sandbox.write("warp.toml", "[workflow]\ndoc_drift_gate = true\n");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
+    sandbox.transitions(&[
+        "prerequisites_ok",
+        "work_selected",
+        "plan_ready",
+        "chunks_defined",
+        "code_complete",
+    ]);
+    sandbox.transitions(&["docs_updated", "tests_passed"]);
+    sandbox.write("scripts/run", "x");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
+    let told = used(&sandbox, "Bash", json!({ "command": "git commit -m 'feat: x'" })).context();
+    assert!(told.contains("`commit_with_doc_gate` was noticed"), "{told}");
+    assert!(told.contains("and no .md file"), "{told}");
+    assert_eq!(state(&sandbox)["phase"], "doc_drift_check");
+}
+
+#[test]
+fn ticked_criteria_are_noticed_and_the_gate_of_that_event_decides() {
+    let sandbox = standing_in("updating_docs");
+    sandbox.warp_ok(&["state", "reset", "."]);
+    sandbox.write(".warp/issues/42.md", "# T\n- [ ] parse one\n- [ ] parse two\n");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    sandbox.warp_ok(&[
+        "state",
+        "transition",
+        ".",
+        "chunks_defined",
+        "--data",
+        r#"{"acs":[["AC-01"],["AC-02"]]}"#,
+    ]);
+    sandbox.transitions(&["code_complete"]);
+    let edit = || used(&sandbox, "Edit", json!({ "file_path": ".warp/issues/42.md" })).context();
+    let told = edit();
+    assert!(told.contains("0 of 2 criteria are ticked"), "{told}");
+    sandbox.write(".warp/issues/42.md", "# T\n- [x] parse one\n- [ ] parse two\n");
+    let told = edit();
+    assert!(told.contains("the run is in `testing` now"), "{told}");
+}
+
+#[test]
+fn observers_never_disturb() {
+    let sandbox = standing_in("coding");
+    for event in [
+        "post-tool-use",
+        "post-tool-use-failure",
+        "session-start",
+        "user-prompt-submit",
+        "stop",
+        "pre-compact",
+    ] {
+        for input in ["", "{", "{\"cwd\":\"/nowhere\"}", "\u{0}"] {
+            let answered = call_raw(&sandbox, event, input.as_bytes());
+            assert_eq!((answered.code, answered.out.as_str()), (Some(0), ""), "{event} {input:?}");
+        }
+    }
+    ruin_journal(&sandbox);
+    let answered = used(&sandbox, "Edit", json!({ "file_path": "a.rs" }));
+    assert_eq!((answered.code, answered.out.as_str()), (Some(0), ""));
+    assert!(answered.err.contains("journal"), "{answered:?}");
+}
+
+#[test]
+fn only_the_session_that_carries_the_run_on_is_counted() {
+    let sandbox = standing_in("coding");
+    call(&sandbox, "session-start", json!({ "source": "startup" }));
+    let stranger =
+        json!({ "session_id": "other", "tool_name": "Edit", "tool_input": { "file_path": "a.rs" } });
+    call(&sandbox, "post-tool-use", stranger).is_silent();
+    assert_eq!(state(&sandbox)["edit_counts"], json!({}));
+}

@@ -1,0 +1,70 @@
+//! What a hook answers: an exit code, and text or JSON for the client.
+
+use serde_json::{Value, json};
+
+/// The most that a client takes as one text, in characters.
+const LONGEST: usize = 9_900;
+
+/// What a hook answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// 0, or 2 for a refusal: any other code lets the agent go on.
+    pub code: u8,
+    pub out: String,
+    pub err: String,
+}
+
+impl Answer {
+    /// Nothing to say.
+    pub fn silent() -> Self {
+        Self::default()
+    }
+
+    /// Refuses; the agent is told why.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self { code: 2, out: String::new(), err: short(&reason.into()) }
+    }
+
+    /// Goes on, with a word that only the client's own log keeps.
+    pub fn note(text: impl Into<String>) -> Self {
+        Self { code: 0, out: String::new(), err: short(&text.into()) }
+    }
+
+    /// Goes on, and tells the model something.
+    pub fn context(event: &str, text: &str) -> Self {
+        Self::json(&json!({
+            "hookSpecificOutput": { "hookEventName": event, "additionalContext": short(text) },
+        }))
+    }
+
+    /// Denies a permission that is asked of a person. An exit code would not be heard there.
+    pub fn deny_permission(reason: &str) -> Self {
+        Self::json(&json!({
+            "hookSpecificOutput": {
+                "hookEventName": "PermissionRequest",
+                "decision": { "behavior": "deny", "message": short(reason) },
+            },
+        }))
+    }
+
+    /// Keeps the agent going: `reason` is what it is told next, `message` what the person sees.
+    pub fn keep_going(reason: &str, message: &str) -> Self {
+        Self::json(&json!({ "decision": "block", "reason": short(reason), "systemMessage": short(message) }))
+    }
+
+    /// Goes on, and shows the person something.
+    pub fn message(text: &str) -> Self {
+        Self::json(&json!({ "systemMessage": short(text) }))
+    }
+
+    fn json(value: &Value) -> Self {
+        Self { code: 0, out: value.to_string(), err: String::new() }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{} […]", &text[..cut]),
+        None => text.to_owned(),
+    }
+}

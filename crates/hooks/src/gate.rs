@@ -1,0 +1,181 @@
+//! The gate: what a tool is about to do, before it does it.
+//!
+//! A shell command is read by [`shell::judge`]. One that is short and hardly nested is read at once; any other in a
+//! thread of its own, where it has a second, and a stack that nesting cannot exhaust. Whatever is not answered by
+//! then is refused.
+
+use std::{env, path::Path, sync::mpsc, thread, time::Duration};
+
+use engine::view::{Head, Permission};
+use project::{Error, Place, Quick, rails};
+
+use crate::{
+    Answer, Failure, Here, Input, protected,
+    shell::{self, Judgement, Scene},
+};
+
+/// How long reading a command may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest command that is read at once, in bytes, and the most characters in it that may open something.
+const PLAIN: usize = 1000;
+const PLAIN_OPENERS: usize = 4;
+/// The stack for reading a command, in bytes. Only what is used of it is ever real.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// Tools that only look. Whatever else names a file may write it.
+const READERS: &[&str] = &["Read", "NotebookRead", "Glob", "Grep", "LS", "TodoRead"];
+/// The tool whose command is a patch and not for a shell.
+pub(crate) const PATCHES: &str = "apply_patch";
+
+/// What a gate has found.
+enum Finding {
+    Free,
+    /// Work may be lost that is not committed: it is kept before the tool runs.
+    Risky,
+    Commit,
+    Denied(String),
+}
+
+pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
+    Ok(match judge(here, input)? {
+        Some(reason) => Answer::deny(reason),
+        None => Answer::silent(),
+    })
+}
+
+/// What a person is asked to permit passes the same gate: nobody should be asked for what is never allowed.
+pub(crate) fn permission_request(here: &Here, input: Input) -> Result<Answer, Failure> {
+    Ok(match judge(here, input)? {
+        Some(reason) => Answer::deny_permission(&reason),
+        None => Answer::silent(),
+    })
+}
+
+/// Returns why a tool may not run, if it may not.
+fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
+    if here.head == Quick::NoRun {
+        return Ok(None);
+    }
+    let finding = look(here, input);
+    if matches!(finding, Finding::Free) {
+        return Ok(None);
+    }
+    let head = match &here.head {
+        Quick::Known(head) => head.clone(),
+        Quick::NoRun => return Ok(None),
+        Quick::Unsure => match here.open()?.current()? {
+            Some(current) => Head::of(&current.workflow, &current.run),
+            None => return Ok(None),
+        },
+    };
+    match finding {
+        Finding::Free => Ok(None),
+        Finding::Denied(reason) => Ok(Some(reason)),
+        Finding::Risky => {
+            rails::snapshot(&Place::at(&here.root).map_err(Error::from)?, &head.run)?;
+            Ok(None)
+        }
+        Finding::Commit => match head.permission("git_commit") {
+            Permission::Denied(reason) => Ok(Some(format!("{reason}. {}", way_on(&head)))),
+            Permission::Allowed => leave(here),
+        },
+    }
+}
+
+/// Asks the store for leave: a head's "yes" is not enough.
+fn leave(here: &Here) -> Result<Option<String>, Failure> {
+    let Some(current) = here.open()?.current()? else { return Ok(None) };
+    Ok(match current.run.permission(&current.workflow, "git_commit") {
+        Permission::Allowed => None,
+        Permission::Denied(reason) => Some(reason),
+    })
+}
+
+fn way_on(head: &Head) -> String {
+    match head.standing.as_str() {
+        "active" => "`warp next` or `warp explain` show what leads there".to_owned(),
+        standing => format!("The run is {standing}: `warp explain` shows what it waits for"),
+    }
+}
+
+fn look(here: &Here, input: Input) -> Finding {
+    let name = input.tool_name.as_deref().unwrap_or_default();
+    let tool = input.tool_input;
+    if READERS.contains(&name) {
+        return Finding::Free;
+    }
+    let denied = |path: &Path| protected::refuses(&protected::of(&here.root), &here.cwd, path);
+    for path in [&tool.file_path, &tool.notebook_path].into_iter().flatten() {
+        if let Some(reason) = denied(path) {
+            return Finding::Denied(reason);
+        }
+    }
+    if let Some(command) = tool.command.map(crate::input::Text::into_text) {
+        if name == PATCHES {
+            let hit = patched(&command).find_map(|path| denied(Path::new(path)));
+            return hit.map_or(Finding::Free, Finding::Denied);
+        }
+        return read(here, command);
+    }
+    Finding::Free
+}
+
+/// Returns the files that a patch writes.
+pub(crate) fn patched(patch: &str) -> impl Iterator<Item = &str> {
+    const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    patch.lines().filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head))).map(str::trim)
+}
+
+fn read(here: &Here, command: String) -> Finding {
+    let judged = if is_plain(&command) {
+        judge_command(&here.root, &here.cwd, &command)
+    } else {
+        match judge_apart(here, command) {
+            Ok(judged) => judged,
+            Err(reason) => Judgement::Denied(reason),
+        }
+    };
+    match judged {
+        Judgement::Allowed => Finding::Free,
+        Judgement::Risky(_) => Finding::Risky,
+        Judgement::Commit => Finding::Commit,
+        Judgement::Denied(reason) => Finding::Denied(reason),
+    }
+}
+
+/// Tells whether reading a command can take neither long nor deep.
+fn is_plain(command: &str) -> bool {
+    let opens = |letter: &char| matches!(letter, '(' | '{' | '[' | '`' | '<');
+    command.len() <= PLAIN && command.chars().filter(opens).count() <= PLAIN_OPENERS
+}
+
+fn judge_command(root: &Path, cwd: &Path, command: &str) -> Judgement {
+    let protected = protected::of(root);
+    let home = env::home_dir();
+    shell::judge(command, &Scene { root, cwd, home: home.as_deref(), protected: &protected })
+}
+
+/// Reads a command in a thread of its own.
+fn judge_apart(here: &Here, command: String) -> Result<Judgement, String> {
+    let (tell, told) = mpsc::channel();
+    let (root, cwd) = (here.root.clone(), here.cwd.clone());
+    let read = move || {
+        // Nobody listens any more once the time is up.
+        let _ = tell.send(judge_command(&root, &cwd, &command));
+    };
+    let thread = thread::Builder::new().stack_size(STACK).spawn(read);
+    thread.map_err(|error| format!("the command cannot be read: {error}"))?;
+    let late = |_| "reading the command took more than a second: split it up".to_owned();
+    told.recv_timeout(PATIENCE).map_err(late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_names_the_files_that_it_writes() {
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Add File: no\n*** Move to: b.rs\n*** End Patch";
+        assert_eq!(patched(patch).collect::<Vec<_>>(), ["src/a.rs", "b.rs"]);
+    }
+}

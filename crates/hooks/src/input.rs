@@ -1,0 +1,152 @@
+//! What an agent's client tells a hook: one JSON object on standard input.
+//!
+//! Clients add fields and events with every release, so only what is needed is read, and whatever else is there
+//! passes. A field of an unexpected type counts as absent where its absence is safe, and as bad input where a gate
+//! would otherwise look away.
+
+use std::{fmt, marker::PhantomData, path::PathBuf};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use serde_json::Value;
+
+/// The largest input that is read, in bytes. A tool's whole input is in it.
+pub const LARGEST: usize = 64 * 1024 * 1024;
+
+/// The part of a hook's input that matters here.
+#[derive(Debug, Default, Deserialize)]
+pub struct Input {
+    #[serde(default, deserialize_with = "lenient")]
+    pub session_id: Option<String>,
+    /// Where the agent works; the hook's own directory is something else after the agent has moved.
+    #[serde(default, deserialize_with = "lenient")]
+    pub cwd: Option<PathBuf>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub tool_name: Option<String>,
+    #[serde(default, deserialize_with = "object")]
+    pub tool_input: Tool,
+    /// What a person typed.
+    #[serde(default, deserialize_with = "lenient")]
+    pub prompt: Option<String>,
+    /// Why a session starts: startup, resume, clear, compact.
+    #[serde(default, deserialize_with = "lenient")]
+    pub source: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub stop_hook_active: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub last_assistant_message: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub background_tasks: Option<Vec<Value>>,
+    /// What went wrong, where a tool or a turn has failed.
+    #[serde(default, deserialize_with = "lenient")]
+    pub error: Option<String>,
+}
+
+/// The part of a tool's input that a gate looks at. Here a wrong type is bad input, not an absence.
+#[derive(Debug, Default, Deserialize)]
+pub struct Tool {
+    /// A shell command, or a patch.
+    #[serde(default)]
+    pub command: Option<Text>,
+    #[serde(default)]
+    pub file_path: Option<PathBuf>,
+    #[serde(default)]
+    pub notebook_path: Option<PathBuf>,
+}
+
+/// A text, or a list of words, which some clients send instead.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    Whole(String),
+    Words(Vec<String>),
+}
+
+impl Text {
+    /// Returns the text; words are put together so that a shell would read them as they are.
+    pub fn into_text(self) -> String {
+        match self {
+            Text::Whole(text) => text,
+            Text::Words(words) => {
+                let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+                quoted.collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+/// Why input cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadInput {
+    #[error("the hook was given more than {} MiB", LARGEST / 1024 / 1024)]
+    TooLarge,
+    #[error("the hook was not given the JSON that it expects: {0}")]
+    NotJson(#[from] serde_json::Error),
+}
+
+impl Input {
+    /// Reads a hook's input.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BadInput> {
+        if bytes.len() > LARGEST {
+            return Err(BadInput::TooLarge);
+        }
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let input = object(&mut reader)?;
+        reader.end()?;
+        Ok(input)
+    }
+}
+
+/// Reads a table. Fields without names, in a list, would be taken for the wrong ones.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    struct Table<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Table<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    from.deserialize_map(Table(PhantomData))
+}
+
+fn lenient<'de, D: Deserializer<'de>, T: for<'a> Deserialize<'a>>(from: D) -> Result<Option<T>, D::Error> {
+    let value = Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_passes_and_a_wrong_type_counts_as_absent() {
+        let text = br#"{"session_id":7,"cwd":"/w","news":{"a":[1]},"tool_input":{"command":"ls","x":1}}"#;
+        let input = Input::parse(text).unwrap();
+        assert_eq!((input.session_id, input.cwd), (None, Some(PathBuf::from("/w"))));
+        assert_eq!(input.tool_input.command.unwrap().into_text(), "ls");
+    }
+
+    #[test]
+    fn a_command_of_a_wrong_type_is_bad_input() {
+        assert!(Input::parse(br#"{"tool_input":{"command":{"a":"git push"}}}"#).is_err());
+        assert!(Input::parse(br#"{"tool_input":{"file_path":3}}"#).is_err());
+        assert!(Input::parse(br#"{"tool_input":"git push"}"#).is_err());
+        assert!(Input::parse(br#"{"tool_input":["git push"]}"#).is_err());
+        assert!(Input::parse(b"[]").is_err());
+        assert!(Input::parse(b"{} {}").is_err());
+        assert!(Input::parse(b"{").is_err());
+    }
+
+    #[test]
+    fn words_are_one_command() {
+        let words = Text::Words(vec!["bash".to_owned(), "-lc".to_owned(), "echo 'it'".to_owned()]);
+        assert_eq!(words.into_text(), r"'bash' '-lc' 'echo '\''it'\'''");
+    }
+}

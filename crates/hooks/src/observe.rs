@@ -1,0 +1,195 @@
+//! After a tool has run: edits are counted, commits and branches that moved are noticed.
+
+use std::path::{Path, PathBuf};
+
+use adapters::git::Git;
+use engine::{Actor, Advice, Event, EventName};
+use project::{
+    Answer as Taken, AskError, Quick, Workspace,
+    rails::{self, After, Broken},
+};
+use serde_json::Map;
+
+use crate::{Answer, Failure, Here, Input, gate, session::is_owner, stop};
+
+/// Tools that write the file that they name.
+const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
+/// What an agent ticks criteria with where the issue is on a forge.
+const EDITS_ISSUE: &str = "gh issue edit";
+/// Directories whose change wants a look at the documentation.
+const DOCUMENTED: &[&str] = &["skills/", "commands/", "agents/", "hooks/", "bin/", "scripts/"];
+
+pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
+    let Some(mut watch) = Watch::of(here, &input)? else { return Ok(Answer::silent()) };
+    let name = input.tool_name.unwrap_or_default();
+    let tool = input.tool_input;
+    let command = tool.command.map(crate::input::Text::into_text);
+    let mut edited: Vec<PathBuf> = Vec::new();
+    if WRITERS.contains(&name.as_str()) {
+        edited.extend([tool.file_path, tool.notebook_path].into_iter().flatten());
+    }
+    match &command {
+        Some(patch) if name == gate::PATCHES => edited.extend(gate::patched(patch).map(PathBuf::from)),
+        Some(_) => watch.look_at_refs()?,
+        None => {}
+    }
+    for file in &edited {
+        watch.edited(file)?;
+    }
+    let ticks = command.as_deref().is_some_and(|command| command.contains(EDITS_ISSUE));
+    if ticks || edited.iter().any(|file| watch.is_issue(file)) {
+        watch.docs_changed()?;
+    }
+    Ok(watch.answer("PostToolUse"))
+}
+
+/// A command that has failed may still have moved something.
+pub(crate) fn post_tool_use_failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
+    if input.tool_input.command.is_none() {
+        return Ok(Answer::silent());
+    }
+    let Some(mut watch) = Watch::of(here, input)? else { return Ok(Answer::silent()) };
+    watch.look_at_refs()?;
+    Ok(watch.answer("PostToolUseFailure"))
+}
+
+/// A run that is watched while its agent works.
+struct Watch<'a> {
+    here: &'a Here,
+    workspace: Option<Workspace>,
+    words: Vec<String>,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch, if there is a run and the agent is its own.
+    fn of(here: &'a Here, input: &Input) -> Result<Option<Self>, Failure> {
+        let mut workspace = None;
+        let owner = match &here.head {
+            Quick::NoRun => return Ok(None),
+            Quick::Known(head) => head.owner.clone(),
+            Quick::Unsure => match workspace.insert(here.open()?).current()? {
+                Some(current) => current.run.owner,
+                None => return Ok(None),
+            },
+        };
+        if !is_owner(&owner, input) {
+            return Ok(None);
+        }
+        stop::tool_was_used(&here.own)?;
+        Ok(Some(Self { here, workspace, words: Vec::new() }))
+    }
+
+    fn workspace(&mut self) -> Result<&mut Workspace, Failure> {
+        if self.workspace.is_none() {
+            self.workspace = Some(self.here.open()?);
+        }
+        Ok(self.workspace.as_mut().expect("it was opened just now"))
+    }
+
+    /// Offers an event as the agent's; what is said about it is told to the agent.
+    fn offer(&mut self, event: Event) -> Result<Option<Taken>, Failure> {
+        match self.workspace()?.ask_as(Actor::Agent, event, Map::new()) {
+            Ok(answer) => {
+                self.words.extend(answer.advice.iter().map(|Advice(text)| text.clone()));
+                Ok(Some(answer))
+            }
+            Err(AskError::Refused(refused)) => {
+                self.words.push(refused.to_string());
+                Ok(None)
+            }
+            Err(AskError::NoRun) => Ok(None),
+            Err(AskError::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    fn edited(&mut self, file: &Path) -> Result<(), Failure> {
+        let file = self.here.cwd.join(file);
+        let file = file.strip_prefix(&self.here.root).unwrap_or(&file).to_string_lossy().into_owned();
+        self.offer(Event::FileEdited { file }).map(|_| ())
+    }
+
+    /// Tells whether a file is the text of an issue.
+    fn is_issue(&self, file: &Path) -> bool {
+        self.here.cwd.join(file).starts_with(self.here.root.join(".warp/issues"))
+    }
+
+    /// Moves on from `updating_docs` once the criteria are ticked; the gate of that event decides.
+    fn docs_changed(&mut self) -> Result<(), Failure> {
+        let Some(current) = self.workspace()?.current()? else { return Ok(()) };
+        let event = EventName::new("docs_updated");
+        if current.workflow.row(&current.run.phase, event.as_str()).is_some() {
+            self.moved(Event::Named(event))?;
+        }
+        Ok(())
+    }
+
+    fn look_at_refs(&mut self) -> Result<(), Failure> {
+        let After { commits, broken, notes } = rails::after_tool(self.workspace()?)?;
+        self.words.extend(notes);
+        for commit in commits {
+            self.committed(&commit.hash)?;
+        }
+        if let Some(broken) = broken {
+            self.words.push(told(&broken));
+        }
+        Ok(())
+    }
+
+    fn committed(&mut self, hash: &str) -> Result<(), Failure> {
+        let Some(current) = self.workspace()?.current()? else { return Ok(()) };
+        let wanted =
+            if current.run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
+        if current.workflow.row(&current.run.phase, wanted).is_some() {
+            self.moved(Event::Named(EventName::new(wanted)))?;
+        }
+        match Git::new(&self.here.root).changed_in(hash) {
+            Ok(files) => self.words.extend(drift(&files)),
+            Err(problem) => self.words.push(problem),
+        }
+        Ok(())
+    }
+
+    /// Offers an event that moves the run, and says where it stands then.
+    fn moved(&mut self, event: Event) -> Result<(), Failure> {
+        let name = event.name();
+        if let Some(answer) = self.offer(event)? {
+            let phase = &answer.current.run.phase;
+            self.words
+                .push(format!("`{name}` was noticed: the run is in `{phase}` now; `warp next` goes on"));
+        }
+        Ok(())
+    }
+
+    fn answer(self, event: &str) -> Answer {
+        if self.words.is_empty() { Answer::silent() } else { Answer::context(event, &self.words.join("\n")) }
+    }
+}
+
+/// Tells an agent what it has moved without leave.
+fn told(broken: &Broken) -> String {
+    let Broken { what, kept, restored, .. } = broken;
+    let kept = if kept.is_empty() {
+        String::new()
+    } else {
+        format!(" What was made is kept as {}.", kept.join(", "))
+    };
+    if *restored {
+        format!("{what}: nobody gave leave for that, so it was put back; the files are as they were.{kept}")
+    } else {
+        format!(
+            "{what}: nobody gave leave for that. The run is stopped until a person has looked at it.{kept}"
+        )
+    }
+}
+
+/// Warns of a commit that changes what is documented, and no document.
+fn drift(files: &[String]) -> Option<String> {
+    let is_documented = |file: &&String| {
+        DOCUMENTED.iter().any(|directory| file.starts_with(directory)) || *file == "Makefile"
+    };
+    let documented = files.iter().find(is_documented)?;
+    let has_document = files.iter().any(|file| file.ends_with(".md"));
+    (!has_document).then(|| {
+        format!("the commit changes `{documented}` and no .md file: the documentation may not say what it does now")
+    })
+}

@@ -1,0 +1,231 @@
+//! What a person types to their agent: some of it is meant for warp.
+//!
+//! The client hands over the words before it does anything with them, and no model can put words there. So a run
+//! that is begun or stopped here is begun or stopped by a person.
+
+use engine::Event;
+use project::{AskError, BeginError, Request};
+use serde_json::{Map, Value, json};
+
+use crate::{Answer, Failure, Here, Input, caller, spelled};
+
+/// What a person wants of warp.
+#[derive(Debug, PartialEq)]
+enum Wish {
+    Begin(Request),
+    Stop { reset: bool },
+    Level(u64),
+    Remote(bool),
+}
+
+/// Words that say that the person leaves.
+const AWAY: &[&str] =
+    &["going afk", "i'm afk", "i am afk", "away from keyboard", "stepping away from the keyboard"];
+
+pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
+    let Some(wish) = input.prompt.as_deref().map(str::trim).and_then(wish) else {
+        return Ok(Answer::silent());
+    };
+    let text = match wish {
+        Ok(Wish::Begin(request)) => begin(here, input, request)?,
+        Ok(Wish::Stop { reset }) => stop(here, reset)?,
+        Ok(Wish::Level(level)) => set(here, "_automation", "active_level", json!(level))?,
+        Ok(Wish::Remote(on)) => set(here, "_rdb", "enabled", json!(on))?,
+        Err(problem) => format!("warp did nothing: {problem}"),
+    };
+    Ok(Answer::context("UserPromptSubmit", &text))
+}
+
+/// Reads a wish from what was typed; none if it is not for warp, and a problem if it is but cannot be read.
+fn wish(prompt: &str) -> Option<Result<Wish, String>> {
+    let lower = prompt.to_lowercase();
+    let Some(typed) = prompt.strip_prefix('/') else {
+        let away = prompt.len() < 400 && AWAY.iter().any(|words| lower.contains(words));
+        return away.then_some(Ok(Wish::Remote(true)));
+    };
+    let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    // A plugin's skill can be called by its full name.
+    let name = name.strip_prefix("warp-drive:").unwrap_or(name);
+    let rest = rest.trim();
+    match name {
+        "warp-drive" => Some(drive(rest)),
+        "auto-loop" => Some(auto_loop(rest)),
+        "stop-warp-drive" | "loop-cancel" => match rest {
+            "" => Some(Ok(Wish::Stop { reset: name == "loop-cancel" })),
+            "reset" => Some(Ok(Wish::Stop { reset: true })),
+            other => Some(Err(format!("`/{name}` takes nothing or `reset`, not `{other}`"))),
+        },
+        "automation" => match rest.parse() {
+            Ok(level @ 1..=3) => Some(Ok(Wish::Level(level))),
+            Ok(_) | Err(_) if rest.is_empty() => None,
+            Ok(_) | Err(_) => Some(Err(format!("`/automation` takes 1, 2 or 3, not `{rest}`"))),
+        },
+        "rdb" => match rest {
+            "on" => Some(Ok(Wish::Remote(true))),
+            "off" => Some(Ok(Wish::Remote(false))),
+            "" | "status" => None,
+            other => Some(Err(format!("`/rdb` takes on or off, not `{other}`"))),
+        },
+        _ => None,
+    }
+}
+
+fn drive(rest: &str) -> Result<Wish, String> {
+    let mut request = Request { workflow: Some("warp-drive".to_owned()), ..Request::default() };
+    let mut words = rest.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "--level" => request.level = Some(number(word, words.next())?),
+            _ if word.starts_with('-') => return Err(format!("`/warp-drive` does not know `{word}`")),
+            _ if request.issue.is_none() => request.issue = Some(word.trim_start_matches('#').to_owned()),
+            _ => return Err(format!("`/warp-drive` takes one issue; `{word}` is too much")),
+        }
+    }
+    Ok(Wish::Begin(request))
+}
+
+fn auto_loop(rest: &str) -> Result<Wish, String> {
+    const NUMBERS: &[(&str, &str)] = &[
+        ("--budget", "budget_limit_usd"),
+        ("--max-iterations", "max_iterations"),
+        ("--max-phase-iterations", "max_phase_iterations"),
+        ("--max-fix-cycles", "max_fix_cycles"),
+    ];
+    const SWITCHES: &[(&str, &str)] =
+        &[("--skip-brainstorm", "skip_brainstorm"), ("--skip-test-review", "skip_test_review")];
+    let mut request = Request { workflow: Some("autonomous-loop".to_owned()), ..Request::default() };
+    let mut feature = Vec::new();
+    let mut words = rest.split_whitespace();
+    while let Some(word) = words.next() {
+        if let Some((_, key)) = NUMBERS.iter().find(|(flag, _)| *flag == word) {
+            request.set.push(((*key).to_owned(), number(word, words.next())?.to_string()));
+        } else if let Some((_, key)) = SWITCHES.iter().find(|(flag, _)| *flag == word) {
+            request.set.push(((*key).to_owned(), "true".to_owned()));
+        } else if word == "--completion-promise" {
+            let promise = words.next().ok_or("`--completion-promise` needs a text")?;
+            request.set.push(("completion_promise".to_owned(), unquoted(promise).to_owned()));
+        } else if word.starts_with("--") {
+            return Err(format!("`/auto-loop` does not know `{word}`"));
+        } else {
+            feature.push(word);
+        }
+    }
+    let feature = feature.join(" ");
+    let feature = unquoted(&feature);
+    if feature.is_empty() {
+        return Err("`/auto-loop` needs the feature to build: /auto-loop FEATURE".to_owned());
+    }
+    request.feature = Some(feature.to_owned());
+    Ok(Wish::Begin(request))
+}
+
+fn number(flag: &str, word: Option<&str>) -> Result<u64, String> {
+    let word = word.ok_or_else(|| format!("`{flag}` needs a number"))?;
+    word.parse().map_err(|_| format!("`{flag}` needs a number, not `{word}`"))
+}
+
+fn unquoted(text: &str) -> &str {
+    let inner = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}
+
+fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure> {
+    let owner = caller(input);
+    let request = Request { pid: Some(owner.pid), session: owner.session, ..request };
+    let mut workspace = here.open()?;
+    match workspace.begin(request) {
+        Ok(answer) => {
+            let mut text = workspace.described(&answer.current);
+            for engine::Advice(advice) in &answer.advice {
+                text.push_str(&format!("Note: {advice}\n"));
+            }
+            Ok(text)
+        }
+        Err(error @ BeginError::Active { .. }) => {
+            let told = match workspace.current()? {
+                Some(current) => workspace.described(&current),
+                None => String::new(),
+            };
+            Ok(format!("No run was begun: {error}.\n{told}"))
+        }
+        Err(BeginError::Failed(error)) => Err(error.into()),
+        Err(error) => {
+            Ok(format!("No run was begun: {}. `warp doctor` checks what is needed.", spelled(&error)))
+        }
+    }
+}
+
+fn stop(here: &Here, reset: bool) -> Result<String, Failure> {
+    let mut workspace = here.open()?;
+    if reset {
+        let reset = workspace.reset()?;
+        return Ok(match reset.run {
+            Some(run) => format!("Run {run} was taken off this project by the person; its journal is kept."),
+            None => "There was no run to take off this project.".to_owned(),
+        });
+    }
+    match workspace.ask(Event::StopRequested, Map::new()) {
+        Ok(answer) => Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current))),
+        Err(AskError::NoRun) => Ok("There is no run to stop.".to_owned()),
+        Err(AskError::Refused(refused)) => Ok(format!("The run was not stopped: {refused}")),
+        Err(AskError::Failed(error)) => Err(error.into()),
+    }
+}
+
+fn set(here: &Here, section: &str, key: &str, value: Value) -> Result<String, Failure> {
+    project::set_local(&here.root, section, key, value.clone())?;
+    Ok(format!(
+        "The person set {section}.{key} to {value} in .claude/settings.local.json; runs that begin from now on go by it."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(prompt: &str) -> Request {
+        match wish(prompt) {
+            Some(Ok(Wish::Begin(request))) => request,
+            other => panic!("{prompt}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_typed_command_is_read_as_the_person_means_it() {
+        assert_eq!(begun("/warp-drive #42").issue.as_deref(), Some("42"));
+        assert_eq!(begun("/warp-drive:warp-drive 42 --level 3").level, Some(3));
+        assert_eq!(begun("/warp-drive").issue, None);
+        let request = begun("/auto-loop \"add dark mode\" --max-iterations 7 --skip-brainstorm");
+        assert_eq!(request.feature.as_deref(), Some("add dark mode"));
+        assert_eq!(
+            request.set,
+            [("max_iterations", "7"), ("skip_brainstorm", "true")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        );
+        assert_eq!(wish("/stop-warp-drive"), Some(Ok(Wish::Stop { reset: false })));
+        assert_eq!(wish("/stop-warp-drive reset"), Some(Ok(Wish::Stop { reset: true })));
+        assert_eq!(wish("/loop-cancel"), Some(Ok(Wish::Stop { reset: true })));
+        assert_eq!(wish("/automation 2"), Some(Ok(Wish::Level(2))));
+        assert_eq!(wish("/rdb off"), Some(Ok(Wish::Remote(false))));
+        assert_eq!(wish("ok, I'm going AFK now"), Some(Ok(Wish::Remote(true))));
+    }
+
+    #[test]
+    fn what_is_not_for_warp_passes_and_what_cannot_be_read_is_said() {
+        for prompt in
+            ["", "fix the bug", "/help", "/automation", "/rdb status", "/warp-drives 4", "the afk mode"]
+        {
+            assert_eq!(wish(prompt), None, "{prompt}");
+        }
+        for prompt in [
+            "/warp-drive 1 2",
+            "/warp-drive --fast",
+            "/auto-loop",
+            "/auto-loop x --max-iterations many",
+            "/automation 9",
+            "/rdb maybe",
+        ] {
+            assert!(matches!(wish(prompt), Some(Err(_))), "{prompt}");
+        }
+    }
+}

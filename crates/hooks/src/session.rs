@@ -1,0 +1,48 @@
+//! A session starts: it takes over a run that nobody carries on, and is told where the run stands.
+
+use adapters::machine;
+use engine::{Actor, Event, Owner};
+use project::{AskError, Current, Quick, Workspace};
+use serde_json::Map;
+
+use crate::{Answer, Failure, Here, Input, caller};
+
+pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
+    if here.head == Quick::NoRun {
+        return Ok(Answer::silent());
+    }
+    let mut workspace = here.open()?;
+    workspace.refresh()?;
+    let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
+    let was = current.run.owner.clone();
+    let is_other = was.session.is_some() && was.session != input.session_id && machine::is_live(&was);
+    if is_other {
+        let text = format!(
+            "Another session carries on the {} run of this project. Its rails hold here too: {}",
+            current.run.workflow, "commits are refused while its phase does not allow them."
+        );
+        return Ok(Answer::context("SessionStart", &text));
+    }
+    // Told before the session joins: a run that nobody carries on any more is worth a word.
+    let told = workspace.described(&current);
+    join(&mut workspace, current, input)?;
+    Ok(Answer::context("SessionStart", &told))
+}
+
+/// Makes the calling agent the one that carries the run on.
+fn join(workspace: &mut Workspace, current: Current, input: &Input) -> Result<(), Failure> {
+    let owner = caller(input);
+    if owner == current.run.owner {
+        return Ok(());
+    }
+    match workspace.ask_as(Actor::Engine, Event::OwnerChanged { owner }, Map::new()) {
+        Ok(_) | Err(AskError::NoRun | AskError::Refused(_)) => Ok(()),
+        Err(AskError::Failed(error)) => Err(error.into()),
+    }
+}
+
+/// Tells whether the calling session is the one that carries the run on. A run that a person began by hand has no
+/// session yet.
+pub(crate) fn is_owner(owner: &Owner, input: &Input) -> bool {
+    owner.session.is_none() || owner.session == input.session_id
+}

@@ -1,0 +1,33 @@
+//! Who gives a command: a person, or an agent.
+//!
+//! An agent is told by descent: the run knows the process that carries it on, and what that process started is the
+//! agent. Clients that say so in the environment of the commands they run are believed as well. Nobody says
+//! "I am a person" that way, so leaving the variable out gains nothing.
+
+use std::{env, path::Path};
+
+use adapters::machine;
+use engine::Actor;
+
+use crate::{Quick, quick_head};
+
+/// Tells who runs this process in the workspace at `root`.
+pub fn actor(root: &Path) -> Actor {
+    if says_agent() || descends_from_agent(root) { Actor::Agent } else { Actor::Person }
+}
+
+/// Clients mark what their agents run. Hooks are the client's own and marked otherwise.
+fn says_agent() -> bool {
+    match env::var("AI_AGENT") {
+        Ok(name) => !name.ends_with("_harness"),
+        Err(_) => env::var_os("CLAUDECODE").is_some(),
+    }
+}
+
+fn descends_from_agent(root: &Path) -> bool {
+    match quick_head(root) {
+        Quick::Known(head) => head.owner.session.is_some() && machine::descends_from(&head.owner),
+        // Without a head there is no telling which process carries the run on; the engine asks again later.
+        Quick::NoRun | Quick::Unsure => false,
+    }
+}
