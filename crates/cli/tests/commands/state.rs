@@ -240,14 +240,14 @@ fn gates_read_the_head_to_deny_and_the_store_to_allow() {
 #[test]
 fn what_a_session_is_told_are_facts() {
     let sandbox = coding();
-    insta::assert_snapshot!(sandbox.warp_ok(&["state", "inject", "."]), @r"
+    insta::assert_snapshot!(sandbox.warp_ok(&["state", "inject", "."]), @r#"
     A warp-drive run is under way in this project, for issue 42.
     It stands in phase `coding`: Implements the current chunk's acceptance criteria.
     Chunk 1 of 2: AC-01, AC-02.
     Reasoning budget of this phase: standard.
     What can happen next:
-    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check))
+    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}')
     - abort
     Commits are only allowed during committing phase.
-    ");
+    "#);
 }
