@@ -1,9 +1,9 @@
 //! What the fuzz targets share: runs to begin with, and what has to hold whatever happens to them.
 
 use engine::{
-    Advice, Ask, Beginning, Boxes, Branches, Change, CommandResult, Diff, Event, EventName, Fold,
-    Observations, Owner, Probe, Record, Run, RunId, Seen, Settings, Standing, Step, Time, Workflow, begin,
-    needs, step,
+    Actor, Advice, Ask, Beginning, Boxes, Branches, Change, Claim, ClaimSeen, CommandResult, CommitSeen,
+    Diff, Event, EventName, FileSeen, Fold, Observations, Owner, Probe, Record, Run, RunId, Seen, Settings,
+    Standing, Step, Time, Workflow, begin, needs, step,
     view::{self, Head, LogRow, Owned},
 };
 use serde_json::{Map, Value};
@@ -83,9 +83,19 @@ impl World {
                 Probe::Head => seen.head = self.see("4f1c".to_owned()),
                 Probe::Tree => seen.tree = self.see("9a0b".to_owned()),
                 Probe::Commands(commands) => seen.commands = self.run(commands),
+                Probe::TestNames(_) => {}
+                Probe::Lines { lines, .. } => seen.lines = self.see(lines.clone()),
+                Probe::Receipt(claim) => seen.receipts.push(self.find(claim)),
             }
         }
         seen
+    }
+
+    fn find(self, claim: &Claim) -> ClaimSeen {
+        let file = FileSeen { is_inside: true, in_tree: Some(9), at_commit: Some(9), digest: None };
+        let (hash, at) = ("4f1c".to_owned(), Time::from_millis(START));
+        let commit = CommitSeen { hash, at, is_in_history: true, is_new: Some(true) };
+        ClaimSeen { claim: claim.clone(), file: self.see(file), commit: self.see(commit) }
     }
 
     fn run(self, commands: &[String]) -> Vec<CommandResult> {
@@ -95,6 +105,7 @@ impl World {
             passed,
             end: "exit 0".to_owned(),
             output: String::new(),
+            names: vec!["logs_in".to_owned()],
         };
         if matches!(self, World::Unseen) { Vec::new() } else { commands.iter().map(result).collect() }
     }
@@ -133,6 +144,7 @@ impl Walk {
             version: 1,
             event: EventName::new("adopted"),
             at,
+            actor: Actor::Person,
             from: None,
             phase: workflow.initial.clone(),
             data: Map::new(),
@@ -148,7 +160,9 @@ impl Walk {
     pub fn ask(&mut self, event: Event, data: Map<String, Value>, minutes: u64, world: World) {
         self.at = self.at.plus_minutes(minutes);
         let observations = world.observe(&needs(&self.workflow, &self.run, &event, &data));
-        let ask = Ask { event, data, at: self.at, observations };
+        // Any number will do, as long as it is the same for the same input.
+        let actor = if minutes % 4 == 3 { Actor::Agent } else { Actor::Person };
+        let ask = Ask { event, actor, data, at: self.at, observations };
         let again = step(&self.workflow, &self.run, &ask);
         match (step(&self.workflow, &self.run, &ask), again) {
             (Ok(done), Ok(again)) => {

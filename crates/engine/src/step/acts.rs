@@ -234,24 +234,25 @@ fn renew_origin(draft: &mut Draft<'_>, row: &Row) {
 fn complete_phase(draft: &mut Draft<'_>, ask: &Ask, taken: Taken) {
     let phase = draft.run.phase.clone();
     draft.change(Change::PhaseCompleted { phase });
+    if taken == Taken::Asked {
+        show(draft, ask);
+    }
     let head = head(ask);
     if head != draft.run.phase_head {
         draft.change(Change::PhaseHeadSet { head });
-    }
-    if taken == Taken::Asked {
-        show(draft, ask);
     }
 }
 
 /// Takes down what an event shows of its phase: artifacts, the receipt, a checkpoint.
 pub(super) fn show(draft: &mut Draft<'_>, ask: &Ask) {
+    // The receipt comes first: what was looked up for it hangs on what was known before.
+    receipts::record(draft, ask);
     let before = draft.run.artifacts.clone();
     if let Ok(artifacts) = artifacts(&draft.run, &ask.data)
         && artifacts != before
     {
         draft.change(Change::ArtifactsSet { artifacts });
     }
-    receipts::record(draft, ask);
     if let Ok(Some(checkpoint)) = checkpoint(&draft.run, &ask.data, draft.at) {
         add_checkpoint(draft, checkpoint);
     }

@@ -116,7 +116,7 @@ fn possible(workflow: &Workflow, run: &Run) -> Vec<Possible> {
         .collect();
     for question in workflow.questions.iter().filter(|question| question.phase == run.phase) {
         let kind = workflow.phase(&run.phase).and_then(|phase| phase.receipt);
-        let needs = kind.map(|kind| format!("of an agent, {}", receipts::wants(kind)));
+        let needs = kind.map(|kind| format!("from an agent {}", receipts::wants(kind)));
         let event = question.event.clone();
         possible.push(Possible { event, to: vec![run.phase.clone()], needs: needs.into_iter().collect() });
     }
@@ -124,7 +124,7 @@ fn possible(workflow: &Workflow, run: &Run) -> Vec<Possible> {
         possible.push(Possible {
             event: event.clone(),
             to: Vec::new(),
-            needs: vec!["`pr_url`, and of an agent every receipt (ends the run)".to_owned()],
+            needs: vec!["`pr_url`, and from an agent every receipt; it ends the run".to_owned()],
         });
     }
     possible
@@ -150,13 +150,14 @@ fn needs(workflow: &Workflow, run: &Run, row: &Row) -> Vec<String> {
     if let Some(scope) = row.evidence.filter(|_| run.settings.is_on("pre_exit_verification")) {
         let criteria = evidence::criteria(run, scope);
         if !criteria.is_empty() {
-            needs.push(format!("of an agent, evidence for {}", criteria.join(", ")));
+            let example = evidence::example(&criteria);
+            needs.push(format!("from an agent evidence for {}: --data '{example}'", criteria.join(", ")));
         }
     }
     let receipt =
         workflow.phase(&run.phase).and_then(|phase| phase.receipt).filter(|_| row.completes_phase());
     if let Some(kind) = receipt {
-        needs.push(format!("of an agent, {}", receipts::wants(kind)));
+        needs.push(format!("from an agent {}", receipts::wants(kind)));
     }
     if row.acts.contains(&Act::DefineChunks) {
         needs.push("the chunks: --data '{\"acs\":[[\"AC-01\",\"AC-02\"],[\"AC-03\"]]}'".to_owned());

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{BudgetDoes, Measure, Trips, Workflow};
-use crate::{EventName, PhaseName};
+use super::{BudgetDoes, EvidenceScope, Measure, Phase, Trips, Workflow};
+use crate::{EventName, PhaseName, step::receipts};
 
 /// The stable shape of `warp workflow show --json`.
 #[derive(Debug, Serialize)]
@@ -72,6 +72,7 @@ impl Workflow {
                 format!("| {} | {} | {activity}{role} | {minutes} | {then} |\n", phase.name, phase.purpose),
             );
         }
+        self.push_proofs(&mut text);
         text.push_str("\n| Budget | Measures | Limit | Trips | Outcome |\n|---|---|---|---|---|\n");
         for budget in &self.budgets {
             let measure = match &budget.measure {
@@ -107,6 +108,43 @@ impl Workflow {
             );
         }
         text
+    }
+
+    /// Writes what has to be shown, what may be done and who is asked, where there is any of it.
+    fn push_proofs(&self, text: &mut String) {
+        let leave =
+            |phase: &Phase| if phase.may.is_empty() { "–".to_owned() } else { phase.may.join(", ") };
+        let shown = self.phases.iter().filter(|phase| phase.receipt.is_some() || !phase.may.is_empty());
+        for (index, phase) in shown.enumerate() {
+            if index == 0 {
+                text.push_str("\n| Phase | Leave | What an agent has to show |\n|---|---|---|\n");
+            }
+            let wants = phase.receipt.map(receipts::wants).unwrap_or("–");
+            push(text, format!("| {} | {} | {wants} |\n", phase.name, leave(phase)));
+        }
+        let rows = self.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
+        for (index, (phase, row, scope)) in
+            rows.filter_map(|(phase, row)| Some((phase, row, row.evidence?))).enumerate()
+        {
+            if index == 0 {
+                text.push_str("\n| Phase | Event | Evidence wanted from an agent |\n|---|---|---|\n");
+            }
+            let scope = match scope {
+                EvidenceScope::Chunk => "for each criterion of the chunk",
+                EvidenceScope::Issue => "for each criterion of the issue",
+            };
+            push(text, format!("| {} | {} | {scope} |\n", phase.name, row.event));
+        }
+        for (index, question) in self.questions.iter().enumerate() {
+            if index == 0 {
+                text.push_str(
+                    "\n| Phase | Event | Asks a person | Approves | Unless |\n|---|---|---|---|---|\n",
+                );
+            }
+            let unless = question.unless.as_deref().unwrap_or("–");
+            let (phase, event, approves) = (&question.phase, &question.event, &question.approves);
+            push(text, format!("| {phase} | {event} | {} | {approves} | {unless} |\n", question.text));
+        }
     }
 
     /// Writes the workflow as a Mermaid state diagram.

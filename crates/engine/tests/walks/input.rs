@@ -25,6 +25,7 @@ pub(crate) fn happening(dice: &mut Dice, model: &Model) -> Happening {
     let mut allowed = model.oracle.events(model.phase);
     allowed.extend(model.oracle.ticks.iter().filter(|tick| tick.0 == model.phase).map(|tick| tick.1));
     allowed.extend(model.oracle.asks.iter().filter(|ask| ask.0 == model.phase).map(|ask| ask.1));
+    allowed.extend(model.oracle.close.filter(|_| model.oracle.finals.contains(&model.phase)));
     let likely: Vec<&str> = allowed.iter().copied().filter(|event| !ENDING.contains(event)).collect();
     let name = match dice.roll(40) {
         0..24 if !likely.is_empty() => dice.pick(&likely),
@@ -62,6 +63,12 @@ pub(crate) fn happening(dice: &mut Dice, model: &Model) -> Happening {
             8..12 => Attempt::Current,
             _ => Attempt::Replaced,
         },
+        // A loop is its agent's; elsewhere one that shows nothing would only stand in the way.
+        by_agent: dice.one_in(match (model.oracle.name, name) {
+            (_, "shipped") => 2,
+            ("autonomous-loop", _) => 6,
+            _ => 25,
+        }),
     })
 }
 

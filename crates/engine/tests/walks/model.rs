@@ -8,7 +8,7 @@ mod coder;
 mod factory;
 mod warp_drive;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::oracle::Oracle;
 
@@ -60,6 +60,8 @@ pub(crate) struct Named {
     /// Whether what was observed clears the gate, if there is one.
     pub(crate) clears: bool,
     pub(crate) attempt: Attempt,
+    /// Whether an agent says so, which shows a commit where one is wanted and nothing else.
+    pub(crate) by_agent: bool,
 }
 
 /// Which attempt an outcome names.
@@ -128,7 +130,12 @@ pub(crate) struct Model {
     pub(crate) drive: warp_drive::Progress,
     pub(crate) forced: usize,
     pub(crate) rejected: usize,
+    /// Phases of the loop that were last left by force.
+    pub(crate) left_by_force: BTreeSet<&'static str>,
 }
+
+/// What only a person may say.
+const PERSONS: [&str; 6] = ["start", "restart", "continue_yes", "budget_continue", "clarified", "answered"];
 
 impl Model {
     pub(crate) fn new(oracle: &'static Oracle, limits: Limits, at: i64) -> Self {
@@ -150,6 +157,7 @@ impl Model {
             drive: warp_drive::Progress::default(),
             forced: 0,
             rejected: 0,
+            left_by_force: BTreeSet::new(),
         }
     }
 
@@ -288,20 +296,47 @@ impl Model {
         if let Some(why) = self.waits() {
             return Answer::Refused(why);
         }
+        let is_persons = PERSONS.contains(&named.name)
+            || (named.name == "tests_approved" && !self.limits.skip_test_review);
+        if named.by_agent && to.is_some() && is_persons {
+            return Answer::Refused(Why::NeedsPerson);
+        }
         if named.attempt == Attempt::Replaced {
             return Answer::Refused(Why::StaleAttempt);
+        }
+        if named.by_agent && ticks {
+            return Answer::Refused(Why::NotNow);
+        }
+        if named.by_agent && !self.is_shown(named.name) {
+            return Answer::Refused(Why::Gate);
         }
         if let Some(to) = asks {
             return autonomous_loop::written(self, to, at);
         }
         let Some(to) = to else {
-            return if closes { self.stand(Standing::Over) } else { self.tick(at) };
+            return match closes {
+                true if named.by_agent && !self.left_by_force.is_empty() => self.park("forced_receipts"),
+                true => self.stand(Standing::Over),
+                false => self.tick(at),
+            };
         };
         match self.oracle.name {
             "warp-drive" => warp_drive::take(self, named, to, at),
             "coder" => coder::take(self, named.name, to, at),
             "autonomous-loop" => autonomous_loop::take(self, named.name, to, at),
             _ => factory::take(self, named.name, to, at),
+        }
+    }
+
+    /// Tells whether an agent that has nothing but commits has shown enough.
+    fn is_shown(&self, event: &str) -> bool {
+        match self.oracle.name {
+            "warp-drive" => {
+                let wants = ["code_complete", "tests_passed", "requirement_done"].contains(&event);
+                !wants || self.drive.chunks == 0
+            }
+            "autonomous-loop" => ["work", "fix", "ship"].contains(&self.phase),
+            _ => true,
         }
     }
 
@@ -335,6 +370,7 @@ impl Model {
             "stop" => return self.stopped(at),
             "approve" if reason == "tests_written" => return autonomous_loop::approved(self, at),
             "reject" if reason == "tests_written" => self.rejected += 1,
+            "accept" if reason == "forced_receipts" => return self.stand(Standing::Over),
             "continue" if reason != "tests_written" => {}
             _ => return Answer::Refused(Why::Data),
         }

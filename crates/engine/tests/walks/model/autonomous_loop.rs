@@ -8,6 +8,7 @@ pub(super) fn take(model: &mut Model, event: &str, to: &'static str, at: i64) ->
         ("fix", _) => model.raise("fix_review_cycles"),
         // With its cycles used up the loop goes past the review, and never back from the test by itself.
         ("re_review", "p1_found") if no_fix_left => {
+            model.left_by_force.insert(model.phase);
             let answer = model.redirect("compound", vec!["max_fix_cycles"], at);
             model.forced += 1;
             return settle(model, at).unwrap_or(answer);
@@ -15,6 +16,7 @@ pub(super) fn take(model: &mut Model, event: &str, to: &'static str, at: i64) ->
         ("test", "tests_failed") if no_fix_left => return model.park("max_fix_cycles"),
         _ => {}
     }
+    model.left_by_force.remove(model.phase);
     model.enter(to, at);
     settle(model, at).unwrap_or(Answer::Moved)
 }
@@ -30,12 +32,14 @@ pub(super) fn written(model: &mut Model, to: &'static str, at: i64) -> Answer {
     if !model.limits.skip_test_review {
         return model.park("tests_written");
     }
+    model.left_by_force.remove(model.phase);
     model.enter(to, at);
     settle(model, at).unwrap_or(Answer::Moved)
 }
 
 pub(super) fn approved(model: &mut Model, at: i64) -> Answer {
     model.standing = Standing::Active;
+    model.left_by_force.remove(model.phase);
     model.enter("deepen", at);
     settle(model, at).unwrap_or(Answer::Moved)
 }
@@ -67,6 +71,7 @@ fn settle(model: &mut Model, at: i64) -> Option<Answer> {
         model.raise("fix_review_cycles");
     }
     model.forced += 1;
+    model.left_by_force.insert(model.phase);
     model.enter(next, at);
     Some(Answer::Moved)
 }
