@@ -1,4 +1,4 @@
-//! Setting a project up for a coding agent: hooks, permission rules, `warp.toml`; and taking it all back.
+//! Setting a project up for a coding agent: hooks, permission rules, skills, `warp.toml`; and taking it all back.
 //!
 //! A [`Plan`] is made first and shows every change as a diff; [`carry_out`] then does what was shown, or nothing: a
 //! file that changed in between is an error. Files that belong to others are edited where they must be and nowhere
@@ -17,6 +17,7 @@ mod diff;
 mod edits;
 mod json;
 mod memory;
+mod skills;
 
 use std::{
     env, fs, io,
@@ -48,12 +49,23 @@ pub enum Agent {
     Codex,
 }
 
+/// Where the skills come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skills {
+    /// Files of the project, so that they have plain names.
+    Project,
+    /// The plugin, or nowhere.
+    Elsewhere,
+}
+
 /// What is to be set up.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub agent: Agent,
     /// The automation level to write down; without it, the one in force decides.
     pub level: Option<u64>,
+    /// Whether Claude Code's skills are set up as the project's own.
+    pub skills: Skills,
     /// The program that hooks run.
     pub program: PathBuf,
 }
@@ -195,6 +207,11 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
         plan.merge(place, claude::LOCAL, &format!("automation level {level}"), &claude::level(level))?;
     }
     plan.provide(place, WARP_TOML, "every setting with its default", &defaults::warp_toml())?;
+    if (options.agent, options.skills) == (Agent::Claude, Skills::Project) {
+        for (file, name, text) in skills::SKILLS {
+            plan.provide(place, file, &format!("/{name}"), text)?;
+        }
+    }
     // The git backstop is planned here: `rails::backstop::plan`, whose files and notes join this plan's.
     Ok(plan)
 }
@@ -285,9 +302,11 @@ impl Plan {
         let known = self.memory.file(name).cloned();
         let is_ours =
             |text: &str| known.as_ref().is_some_and(|known| known.since(Some(text)) == Since::AsWritten);
-        let after = match &current {
-            Some(text) if !is_ours(text) => text.clone(),
-            Some(_) | None => text.to_owned(),
+        let (after, purpose) = match &current {
+            Some(theirs) if !is_ours(theirs) && theirs != text => {
+                (theirs.clone(), "somebody's own; left as it is")
+            }
+            Some(_) | None => (text.to_owned(), purpose),
         };
         let mut file = FilePlan::new(name, purpose, target, current, Some(after));
         if file.action != Action::Keep {
