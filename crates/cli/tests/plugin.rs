@@ -5,6 +5,7 @@
 use std::{
     env, fs,
     io::Write as _,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -12,7 +13,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::{
     Sandbox,
-    agents::Claude,
+    agents::{Claude, Codex},
     model::{Model, Turn},
 };
 
@@ -66,12 +67,28 @@ fn fake_warp(sandbox: &Sandbox, script: &str) -> PathBuf {
     directory
 }
 
-/// Runs the shim; `first` is searched before the system's own directories.
+/// Makes a directory with the few tools that the shim needs: a system's own may hold a warp.
+fn tools(sandbox: &Sandbox) -> PathBuf {
+    let directory = sandbox.home().join("tools");
+    fs::create_dir_all(&directory).unwrap();
+    let path = env::var_os("PATH").unwrap();
+    for tool in ["cat", "grep", "head", "sed"] {
+        let program =
+            env::split_paths(&path).map(|path| path.join(tool)).find(|path| path.is_file()).unwrap();
+        let link = directory.join(tool);
+        if !link.exists() {
+            symlink(program, link).unwrap();
+        }
+    }
+    directory
+}
+
+/// Runs the shim; `first` is searched before anything else.
 fn shim(sandbox: &Sandbox, first: Option<&Path>, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command: Command = sandbox.command(plugin().join("bin/warp"));
     let first = first.map(|path| format!("{}:", path.display())).unwrap_or_default();
     command
-        .env("PATH", format!("{first}{}:/usr/bin:/bin", plugin().join("bin").display()))
+        .env("PATH", format!("{first}{}:{}", plugin().join("bin").display(), tools(sandbox).display()))
         .env("CLAUDE_PROJECT_DIR", sandbox.root())
         .args(arguments);
     let mut child =
@@ -219,6 +236,98 @@ fn a_project_that_was_set_up_has_the_skills_under_plain_names() {
     }
     let told = model.text();
     assert!(told.contains("no active session"), "{told}");
+}
+
+/// A warp that only writes down which hooks it was called for.
+fn recorder(sandbox: &Sandbox) -> PathBuf {
+    fake_warp(sandbox, "echo \"$2\" >> \"$HOME/hooks.log\"")
+}
+
+/// Counts how often each hook was called, and forgets it.
+fn recorded(sandbox: &Sandbox) -> Vec<(String, usize)> {
+    let log = sandbox.home().join("hooks.log");
+    let text = fs::read_to_string(&log).unwrap_or_default();
+    let _ = fs::remove_file(log);
+    let mut calls: Vec<(String, usize)> = Vec::new();
+    for event in text.lines() {
+        match calls.iter_mut().find(|call| call.0 == event) {
+            Some(call) => call.1 += 1,
+            None => calls.push((event.to_owned(), 1)),
+        }
+    }
+    calls.sort();
+    calls
+}
+
+/// Makes the hooks of a settings file run the recorder instead of the program under test.
+fn record_instead(sandbox: &Sandbox, file: &str, directory: &Path) {
+    let text = sandbox.read(file).unwrap();
+    let other = text.replace(env!("CARGO_BIN_EXE_warp"), directory.join("warp").to_str().unwrap());
+    assert_ne!(other, text);
+    sandbox.write(file, other);
+}
+
+fn calls(calls: &[(&str, usize)]) -> Vec<(String, usize)> {
+    calls.iter().map(|(event, times)| ((*event).to_owned(), *times)).collect()
+}
+
+#[test]
+fn the_real_claude_code_runs_each_hook_once_from_init_and_from_the_plugin() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = sandbox();
+    let directory = recorder(&sandbox);
+    let once = |gate: usize| {
+        calls(&[
+            ("post-tool-use", 1),
+            ("post-tool-use-failure", 1),
+            ("pre-tool-use", gate),
+            ("session-end", 1),
+            ("session-start", 1),
+            ("stop", 1),
+            ("user-prompt-submit", 1),
+        ])
+    };
+    let run = |with_plugin: bool| {
+        let model = Model::start([Turn::bash("true"), Turn::bash("exit 3"), Turn::say("done")]);
+        let launch = claude.launch(&sandbox, &model, "Go.").path_first(&directory);
+        let launch = if with_plugin { launch.plugin_dir(plugin()) } else { launch };
+        let ended = launch.run();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    };
+    run(true);
+    assert_eq!(recorded(&sandbox), once(2));
+    sandbox.warp_ok(&["init"]);
+    record_instead(&sandbox, ".claude/settings.json", &directory);
+    run(false);
+    assert_eq!(recorded(&sandbox), once(2));
+    run(true);
+    assert_eq!(recorded(&sandbox), once(4));
+}
+
+#[test]
+fn the_real_codex_runs_the_hooks_once_they_are_trusted() {
+    let Some(codex) = Codex::or_skip() else { return };
+    let sandbox = sandbox();
+    let directory = recorder(&sandbox);
+    sandbox.warp_ok(&["init", "--agent", "codex"]);
+    record_instead(&sandbox, ".codex/hooks.json", &directory);
+    let run = |trusted: bool| {
+        let model = Model::start([Turn::exec_command("true"), Turn::say("done")]);
+        let launch = codex.launch(&sandbox, &model, "Go.");
+        let ended = if trusted { launch.trust_hooks() } else { launch }.run();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        recorded(&sandbox)
+    };
+    assert_eq!(run(false), calls(&[]));
+    let expected = [
+        ("post-tool-use", 1),
+        ("pre-tool-use", 1),
+        ("session-end", 1),
+        ("session-start", 1),
+        ("stop", 1),
+        ("user-prompt-submit", 1),
+    ];
+    assert_eq!(run(true), calls(&expected));
 }
 
 #[test]

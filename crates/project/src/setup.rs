@@ -2,7 +2,7 @@
 //!
 //! A [`Plan`] is made first and shows every change as a diff; [`carry_out`] then does what was shown, or nothing: a
 //! file that changed in between is an error. Files that belong to others are edited where they must be and nowhere
-//! else ([`json`]); what was done is remembered before it is done ([`memory`]), so that it can be taken back byte for
+//! else (`json`); what was done is remembered before it is done (`memory`), so that it can be taken back byte for
 //! byte, or entry by entry where somebody has edited the file since.
 //!
 //! Invariants:
@@ -68,6 +68,15 @@ pub struct Options {
     pub skills: Skills,
     /// The program that hooks run.
     pub program: PathBuf,
+}
+
+/// Something that a person chooses for this checkout, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The automation level.
+    Level(u64),
+    /// Whether decisions go to the remote channel.
+    RemoteDecisions(bool),
 }
 
 /// What would be changed, and what has to be said about it.
@@ -183,20 +192,21 @@ pub fn this_program() -> Result<PathBuf, SetupError> {
     Ok(named.into_iter().find(same).unwrap_or(running))
 }
 
+/// Returns a program's path as settings files can hold it.
+fn program_text(program: &Path) -> Result<&str, SetupError> {
+    let text = program.to_str().filter(|text| program.is_absolute() && !text.contains('\n'));
+    text.ok_or_else(|| SetupError::Program { path: program.to_owned() })
+}
+
 /// Says what would be changed to set a project up.
 pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, SetupError> {
-    let program =
-        options.program.to_str().filter(|text| !text.contains('\n') && options.program.is_absolute());
-    let program = program.ok_or_else(|| SetupError::Program { path: options.program.clone() })?;
+    let program = program_text(&options.program)?;
     let configured = config::load(place, dirs, None, &[])?.settings.count("automation.active_level");
     let level = options.level.unwrap_or(configured);
     let memory = Memory::load(place)?;
     let mut plan = Plan { files: Vec::new(), notes: Vec::new(), intent: Intent::SetUp, memory };
     match options.agent {
-        Agent::Claude => {
-            let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
-            plan.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))?;
-        }
+        Agent::Claude => plan.merge_claude(place, program, level)?,
         Agent::Codex => {
             let purpose = format!("hooks of {} events", codex::events());
             plan.merge(place, codex::HOOKS_FILE, &purpose, &codex::wants(program))?;
@@ -213,6 +223,29 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
         }
     }
     // The git backstop is planned here: `rails::backstop::plan`, whose files and notes join this plan's.
+    Ok(plan)
+}
+
+/// Says what would be changed to write a choice down. In a project that was set up, a level brings its rules along.
+///
+/// A choice is the person's own, and is not taken back with the set-up.
+pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan, SetupError> {
+    let memory = Memory::load(place)?;
+    let wants = match choice {
+        Choice::Level(level) => claude::level(level),
+        Choice::RemoteDecisions(on) => claude::remote_decisions(on),
+    };
+    let target = follow(&place.root.join(claude::LOCAL))?;
+    let current = read(&target)?;
+    let json = |source| SetupError::Json { file: claude::LOCAL.to_owned(), source };
+    let (after, _) = apply(current.as_deref().unwrap_or_default(), &wants).map_err(json)?;
+    let file = FilePlan::new(claude::LOCAL, "a person's choice", target, current, Some(after));
+    let is_set_up = memory.file(claude::SETTINGS).is_some();
+    let mut plan = Plan { files: vec![file], notes: Vec::new(), intent: Intent::SetUp, memory };
+    match choice {
+        Choice::Level(level) if is_set_up => plan.merge_claude(place, program_text(program)?, level)?,
+        Choice::Level(_) | Choice::RemoteDecisions(_) => {}
+    }
     Ok(plan)
 }
 
@@ -243,7 +276,12 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
         Intent::SetUp => {
             let originals: Vec<&str> =
                 plan.files.iter().filter_map(|file| file.original.as_deref()).collect();
-            plan.memory.store(place, &originals)?;
+            if plan.memory.is_empty() {
+                // A choice in a project that was not set up leaves nothing to take back.
+                Memory::remove(place)?;
+            } else {
+                plan.memory.store(place, &originals)?;
+            }
             plan.files.iter().try_for_each(write)?;
             // The git backstop is installed here, last: `rails::backstop::install`.
             Ok(())
@@ -261,6 +299,11 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
 }
 
 impl Plan {
+    fn merge_claude(&mut self, place: &Place, program: &str, level: u64) -> Result<(), SetupError> {
+        let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
+        self.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))
+    }
+
     /// Plans a file that belongs to others: what is wanted is added to what is there.
     fn merge(&mut self, place: &Place, name: &str, purpose: &str, wants: &[Want]) -> Result<(), SetupError> {
         let json = |source| SetupError::Json { file: name.to_owned(), source };
@@ -412,4 +455,47 @@ fn follow(path: &Path) -> Result<PathBuf, SetupError> {
         };
     }
     Err(SetupError::Read { path, source: io::Error::other("it is a link that leads to no end") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(place: &Place, choice: Choice) -> Plan {
+        let plan = plan_choice(place, Path::new("/opt/warp"), choice).unwrap();
+        carry_out(place, &plan).unwrap();
+        plan
+    }
+
+    #[test]
+    fn a_choice_changes_one_value_and_leaves_nothing_behind() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::at(root.path()).unwrap();
+        choose(&place, Choice::RemoteDecisions(true));
+        choose(&place, Choice::Level(2));
+        let text = fs::read_to_string(root.path().join(claude::LOCAL)).unwrap();
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            serde_json::json!({"_rdb": {"enabled": true}, "_automation": {"active_level": 2}})
+        );
+        assert!(choose(&place, Choice::Level(2)).is_empty());
+        assert!(!root.path().join(".warp").exists() && !root.path().join(claude::SETTINGS).exists());
+    }
+
+    #[test]
+    fn in_a_project_that_was_set_up_a_level_brings_its_rules() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::at(root.path()).unwrap();
+        let dirs = Dirs { state: root.path().join("state"), config: root.path().join("config") };
+        let program = PathBuf::from("/opt/warp");
+        let options = Options { agent: Agent::Claude, level: None, skills: Skills::Elsewhere, program };
+        carry_out(&place, &plan(&place, &dirs, &options).unwrap()).unwrap();
+        let rules = || fs::read_to_string(root.path().join(claude::SETTINGS)).unwrap();
+        assert!(!rules().contains("\"Edit\""));
+        choose(&place, Choice::Level(3));
+        assert!(rules().contains("\"Edit\""));
+        carry_out(&place, &plan_undo(&place).unwrap()).unwrap();
+        assert!(!root.path().join(claude::SETTINGS).exists());
+        assert!(root.path().join(claude::LOCAL).exists());
+    }
 }

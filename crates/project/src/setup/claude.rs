@@ -166,6 +166,11 @@ pub(super) fn level(level: u64) -> Vec<Want> {
     vec![Want::Member { path: ["_automation", "active_level"], value: json!(level) }]
 }
 
+/// Returns what the checkout's own file has to hold for decisions to go to the remote channel, or not.
+pub(super) fn remote_decisions(on: bool) -> Vec<Want> {
+    vec![Want::Member { path: ["_rdb", "enabled"], value: json!(on) }]
+}
+
 /// Returns how many events have a hook.
 pub(super) fn events() -> usize {
     HOOKS.len()
