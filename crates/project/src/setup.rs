@@ -215,6 +215,9 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
     }
     if let Some(level) = options.level {
         plan.merge(place, claude::LOCAL, &format!("automation level {level}"), &claude::level(level))?;
+        if plan.files.last().is_some_and(|file| file.action == Action::Create) {
+            plan.notes.push(format!("`{}` is this checkout's own: keep it out of commits", claude::LOCAL));
+        }
     }
     plan.provide(place, WARP_TOML, "every setting with its default", &defaults::warp_toml())?;
     if (options.agent, options.skills) == (Agent::Claude, Skills::Project) {
@@ -289,6 +292,11 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
         Intent::Undo => {
             // The git backstop is removed here, first: `rails::backstop::remove`.
             plan.files.iter().try_for_each(write)?;
+            for file in &plan.files {
+                // What a crash may have left.
+                let path = memory::draft(&file.target);
+                crate::atomic::remove(&path).map_err(|source| SetupError::Write { path, source })?;
+            }
             for directory in plan.memory.directories.iter().rev() {
                 let path = place.root.join(directory);
                 memory::remove_if_empty(&path).map_err(|source| SetupError::Write { path, source })?;

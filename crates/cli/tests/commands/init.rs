@@ -278,8 +278,9 @@ fn a_crash_between_memory_and_file_loses_nothing() {
     sandbox.write(SETTINGS, ODD);
     let before = tree(sandbox.home());
     sandbox.warp_ok(&["init"]);
-    // The memory was written, the settings were not.
+    // The memory was written, the settings were not, or not wholly.
     sandbox.write(SETTINGS, ODD);
+    sandbox.write(".claude/.settings.json.warp-new", "{\"hoo");
     sandbox.warp_ok(&["init", "--undo"]);
     assert_eq!(tree(sandbox.home()), before);
     // The memory of a second set-up was written, the settings are still those of the first.
@@ -306,6 +307,29 @@ fn skills_have_plain_names_and_somebodys_own_stay() {
     assert_eq!(fs::read_dir(sandbox.root().join(".claude/skills")).unwrap().count(), 1);
     sandbox.warp_ok(&["init", "--no-skills"]);
     assert_eq!(fs::read_dir(sandbox.root().join(".claude/skills")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_memory_that_cannot_be_read_is_left_alone() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["init"]);
+    let memory = sandbox.read(".git/warp/setup/memory.json").unwrap();
+    let bent = [
+        "{".to_owned(),
+        memory.replace("\"version\": 1", "\"version\": 2"),
+        memory.replacen("\"did\": \"added\"", "\"did\": \"guessed\"", 1),
+    ];
+    for text in bent {
+        assert_ne!(text, memory);
+        sandbox.write(".git/warp/setup/memory.json", text);
+        let before = tree(sandbox.home());
+        for arguments in [&["init"][..], &["init", "--undo"]] {
+            let said = sandbox.warp(arguments);
+            assert_eq!(said.code, Some(65), "{said:?}");
+            assert!(said.err.contains("is no memory of a set-up") && said.err.contains("hint: "), "{said:?}");
+        }
+        assert_eq!(tree(sandbox.home()), before);
+    }
 }
 
 #[test]
