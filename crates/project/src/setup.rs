@@ -1,8 +1,8 @@
-//! Setting a project up for a coding agent: hooks, permission rules, `warp.toml`; and taking it all back.
+//! Setting a project up for a coding agent: hooks, permission rules, skills, `warp.toml`; and taking it all back.
 //!
 //! A [`Plan`] is made first and shows every change as a diff; [`carry_out`] then does what was shown, or nothing: a
 //! file that changed in between is an error. Files that belong to others are edited where they must be and nowhere
-//! else ([`json`]); what was done is remembered before it is done ([`memory`]), so that it can be taken back byte for
+//! else (`json`); what was done is remembered before it is done (`memory`), so that it can be taken back byte for
 //! byte, or entry by entry where somebody has edited the file since.
 //!
 //! Invariants:
@@ -17,6 +17,7 @@ mod diff;
 mod edits;
 mod json;
 mod memory;
+mod skills;
 
 use std::{
     env, fs, io,
@@ -48,14 +49,34 @@ pub enum Agent {
     Codex,
 }
 
+/// Where the skills come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skills {
+    /// Files of the project, so that they have plain names.
+    Project,
+    /// The plugin, or nowhere.
+    Elsewhere,
+}
+
 /// What is to be set up.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub agent: Agent,
     /// The automation level to write down; without it, the one in force decides.
     pub level: Option<u64>,
+    /// Whether Claude Code's skills are set up as the project's own.
+    pub skills: Skills,
     /// The program that hooks run.
     pub program: PathBuf,
+}
+
+/// Something that a person chooses for this checkout, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The automation level.
+    Level(u64),
+    /// Whether decisions go to the remote channel.
+    RemoteDecisions(bool),
 }
 
 /// What would be changed, and what has to be said about it.
@@ -171,20 +192,21 @@ pub fn this_program() -> Result<PathBuf, SetupError> {
     Ok(named.into_iter().find(same).unwrap_or(running))
 }
 
+/// Returns a program's path as settings files can hold it.
+fn program_text(program: &Path) -> Result<&str, SetupError> {
+    let text = program.to_str().filter(|text| program.is_absolute() && !text.contains('\n'));
+    text.ok_or_else(|| SetupError::Program { path: program.to_owned() })
+}
+
 /// Says what would be changed to set a project up.
 pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, SetupError> {
-    let program =
-        options.program.to_str().filter(|text| !text.contains('\n') && options.program.is_absolute());
-    let program = program.ok_or_else(|| SetupError::Program { path: options.program.clone() })?;
+    let program = program_text(&options.program)?;
     let configured = config::load(place, dirs, None, &[])?.settings.count("automation.active_level");
     let level = options.level.unwrap_or(configured);
     let memory = Memory::load(place)?;
     let mut plan = Plan { files: Vec::new(), notes: Vec::new(), intent: Intent::SetUp, memory };
     match options.agent {
-        Agent::Claude => {
-            let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
-            plan.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))?;
-        }
+        Agent::Claude => plan.merge_claude(place, program, level)?,
         Agent::Codex => {
             let purpose = format!("hooks of {} events", codex::events());
             plan.merge(place, codex::HOOKS_FILE, &purpose, &codex::wants(program))?;
@@ -193,9 +215,40 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
     }
     if let Some(level) = options.level {
         plan.merge(place, claude::LOCAL, &format!("automation level {level}"), &claude::level(level))?;
+        if plan.files.last().is_some_and(|file| file.action == Action::Create) {
+            plan.notes.push(format!("`{}` is this checkout's own: keep it out of commits", claude::LOCAL));
+        }
     }
     plan.provide(place, WARP_TOML, "every setting with its default", &defaults::warp_toml())?;
+    if (options.agent, options.skills) == (Agent::Claude, Skills::Project) {
+        for (file, name, text) in skills::SKILLS {
+            plan.provide(place, file, &format!("/{name}"), text)?;
+        }
+    }
     // The git backstop is planned here: `rails::backstop::plan`, whose files and notes join this plan's.
+    Ok(plan)
+}
+
+/// Says what would be changed to write a choice down. In a project that was set up, a level brings its rules along.
+///
+/// A choice is the person's own, and is not taken back with the set-up.
+pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan, SetupError> {
+    let memory = Memory::load(place)?;
+    let wants = match choice {
+        Choice::Level(level) => claude::level(level),
+        Choice::RemoteDecisions(on) => claude::remote_decisions(on),
+    };
+    let target = follow(&place.root.join(claude::LOCAL))?;
+    let current = read(&target)?;
+    let json = |source| SetupError::Json { file: claude::LOCAL.to_owned(), source };
+    let (after, _) = apply(current.as_deref().unwrap_or_default(), &wants).map_err(json)?;
+    let file = FilePlan::new(claude::LOCAL, "a person's choice", target, current, Some(after));
+    let is_set_up = memory.file(claude::SETTINGS).is_some();
+    let mut plan = Plan { files: vec![file], notes: Vec::new(), intent: Intent::SetUp, memory };
+    match choice {
+        Choice::Level(level) if is_set_up => plan.merge_claude(place, program_text(program)?, level)?,
+        Choice::Level(_) | Choice::RemoteDecisions(_) => {}
+    }
     Ok(plan)
 }
 
@@ -226,7 +279,12 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
         Intent::SetUp => {
             let originals: Vec<&str> =
                 plan.files.iter().filter_map(|file| file.original.as_deref()).collect();
-            plan.memory.store(place, &originals)?;
+            if plan.memory.is_empty() {
+                // A choice in a project that was not set up leaves nothing to take back.
+                Memory::remove(place)?;
+            } else {
+                plan.memory.store(place, &originals)?;
+            }
             plan.files.iter().try_for_each(write)?;
             // The git backstop is installed here, last: `rails::backstop::install`.
             Ok(())
@@ -234,6 +292,11 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
         Intent::Undo => {
             // The git backstop is removed here, first: `rails::backstop::remove`.
             plan.files.iter().try_for_each(write)?;
+            for file in &plan.files {
+                // What a crash may have left.
+                let path = memory::draft(&file.target);
+                crate::atomic::remove(&path).map_err(|source| SetupError::Write { path, source })?;
+            }
             for directory in plan.memory.directories.iter().rev() {
                 let path = place.root.join(directory);
                 memory::remove_if_empty(&path).map_err(|source| SetupError::Write { path, source })?;
@@ -244,6 +307,11 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
 }
 
 impl Plan {
+    fn merge_claude(&mut self, place: &Place, program: &str, level: u64) -> Result<(), SetupError> {
+        let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
+        self.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))
+    }
+
     /// Plans a file that belongs to others: what is wanted is added to what is there.
     fn merge(&mut self, place: &Place, name: &str, purpose: &str, wants: &[Want]) -> Result<(), SetupError> {
         let json = |source| SetupError::Json { file: name.to_owned(), source };
@@ -285,9 +353,11 @@ impl Plan {
         let known = self.memory.file(name).cloned();
         let is_ours =
             |text: &str| known.as_ref().is_some_and(|known| known.since(Some(text)) == Since::AsWritten);
-        let after = match &current {
-            Some(text) if !is_ours(text) => text.clone(),
-            Some(_) | None => text.to_owned(),
+        let (after, purpose) = match &current {
+            Some(theirs) if !is_ours(theirs) && theirs != text => {
+                (theirs.clone(), "somebody's own; left as it is")
+            }
+            Some(_) | None => (text.to_owned(), purpose),
         };
         let mut file = FilePlan::new(name, purpose, target, current, Some(after));
         if file.action != Action::Keep {
@@ -393,4 +463,47 @@ fn follow(path: &Path) -> Result<PathBuf, SetupError> {
         };
     }
     Err(SetupError::Read { path, source: io::Error::other("it is a link that leads to no end") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(place: &Place, choice: Choice) -> Plan {
+        let plan = plan_choice(place, Path::new("/opt/warp"), choice).unwrap();
+        carry_out(place, &plan).unwrap();
+        plan
+    }
+
+    #[test]
+    fn a_choice_changes_one_value_and_leaves_nothing_behind() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::at(root.path()).unwrap();
+        choose(&place, Choice::RemoteDecisions(true));
+        choose(&place, Choice::Level(2));
+        let text = fs::read_to_string(root.path().join(claude::LOCAL)).unwrap();
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            serde_json::json!({"_rdb": {"enabled": true}, "_automation": {"active_level": 2}})
+        );
+        assert!(choose(&place, Choice::Level(2)).is_empty());
+        assert!(!root.path().join(".warp").exists() && !root.path().join(claude::SETTINGS).exists());
+    }
+
+    #[test]
+    fn in_a_project_that_was_set_up_a_level_brings_its_rules() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::at(root.path()).unwrap();
+        let dirs = Dirs { state: root.path().join("state"), config: root.path().join("config") };
+        let program = PathBuf::from("/opt/warp");
+        let options = Options { agent: Agent::Claude, level: None, skills: Skills::Elsewhere, program };
+        carry_out(&place, &plan(&place, &dirs, &options).unwrap()).unwrap();
+        let rules = || fs::read_to_string(root.path().join(claude::SETTINGS)).unwrap();
+        assert!(!rules().contains("\"Edit\""));
+        choose(&place, Choice::Level(3));
+        assert!(rules().contains("\"Edit\""));
+        carry_out(&place, &plan_undo(&place).unwrap()).unwrap();
+        assert!(!root.path().join(claude::SETTINGS).exists());
+        assert!(root.path().join(claude::LOCAL).exists());
+    }
 }

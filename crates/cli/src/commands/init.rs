@@ -3,14 +3,14 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use project::{
     Dirs,
-    setup::{self, Action, Agent, FilePlan, Options, Plan},
+    setup::{self, Action, Agent, FilePlan, Options, Plan, Skills},
 };
 use serde::Serialize;
 
 use super::place;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Set a project up: hooks, permission rules and settings, merged with what is there
+/// Set a project up: hooks, permission rules, skills and settings, merged with what is there
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The coding agent to set up
@@ -19,11 +19,14 @@ pub(crate) struct Arguments {
     /// Write this automation level down: 1 asks, 2 hands over a pull request, 3 merges
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u64).range(1..=3))]
     level: Option<u64>,
+    /// Leave the skills out, as where the plugin brings them
+    #[arg(long)]
+    no_skills: bool,
     /// Show what would change and write nothing
     #[arg(long)]
     dry_run: bool,
     /// Take everything back that was set up
-    #[arg(long, conflicts_with_all = ["agent", "level"])]
+    #[arg(long, conflicts_with_all = ["agent", "level", "no_skills"])]
     undo: bool,
     /// Print JSON
     #[arg(long)]
@@ -64,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             Client::Claude => Agent::Claude,
             Client::Codex => Agent::Codex,
         };
-        let options = Options { agent, level: arguments.level, program: setup::this_program()? };
+        let skills = if arguments.no_skills { Skills::Elsewhere } else { Skills::Project };
+        let options = Options { agent, level: arguments.level, skills, program: setup::this_program()? };
         setup::plan(&place, &Dirs::from_environment()?, &options)?
     };
     if !arguments.dry_run {

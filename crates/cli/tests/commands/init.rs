@@ -219,7 +219,7 @@ fn a_file_with_a_syntax_error_is_left_alone_and_so_is_everything_else() {
 fn undo_after_an_edit_takes_out_our_entries_and_no_more() {
     let sandbox = sandbox();
     sandbox.write(SETTINGS, "{\n  \"model\": \"x\"\n}\n");
-    sandbox.warp_ok(&["init", "--level", "2"]);
+    sandbox.warp_ok(&["init", "--level", "2", "--no-skills"]);
     let edited = sandbox
         .read(SETTINGS)
         .unwrap()
@@ -227,7 +227,7 @@ fn undo_after_an_edit_takes_out_our_entries_and_no_more() {
     sandbox.write(SETTINGS, &edited);
     sandbox.write("warp.toml", "[workflow]\nauto_merge = false\n");
     // The edit is not undone by setting up again either.
-    let said = sandbox.warp_ok(&["init"]);
+    let said = sandbox.warp_ok(&["init", "--no-skills"]);
     assert!(said.ends_with("nothing was changed.\n"), "{said}");
     let said = sandbox.warp_ok(&["init", "--undo"]);
     assert!(
@@ -278,8 +278,9 @@ fn a_crash_between_memory_and_file_loses_nothing() {
     sandbox.write(SETTINGS, ODD);
     let before = tree(sandbox.home());
     sandbox.warp_ok(&["init"]);
-    // The memory was written, the settings were not.
+    // The memory was written, the settings were not, or not wholly.
     sandbox.write(SETTINGS, ODD);
+    sandbox.write(".claude/.settings.json.warp-new", "{\"hoo");
     sandbox.warp_ok(&["init", "--undo"]);
     assert_eq!(tree(sandbox.home()), before);
     // The memory of a second set-up was written, the settings are still those of the first.
@@ -292,12 +293,53 @@ fn a_crash_between_memory_and_file_loses_nothing() {
 }
 
 #[test]
+fn skills_have_plain_names_and_somebodys_own_stay() {
+    let sandbox = sandbox();
+    sandbox.write(".claude/skills/vision/SKILL.md", "mine\n");
+    there_and_back(&sandbox, &[]);
+    let said = sandbox.warp_ok(&["init"]);
+    assert!(said.contains("created .claude/skills/warp-drive/SKILL.md (/warp-drive)\n"), "{said}");
+    let kept = "unchanged .claude/skills/vision/SKILL.md (somebody's own; left as it is)\n";
+    assert!(said.contains(kept), "{said}");
+    let own = fs::read_dir(sandbox.root().join(".claude/skills")).unwrap().count();
+    assert_eq!(own, 14);
+    sandbox.warp_ok(&["init", "--undo"]);
+    assert_eq!(fs::read_dir(sandbox.root().join(".claude/skills")).unwrap().count(), 1);
+    sandbox.warp_ok(&["init", "--no-skills"]);
+    assert_eq!(fs::read_dir(sandbox.root().join(".claude/skills")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_memory_that_cannot_be_read_is_left_alone() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["init"]);
+    let memory = sandbox.read(".git/warp/setup/memory.json").unwrap();
+    let bent = [
+        "{".to_owned(),
+        memory.replace("\"version\": 1", "\"version\": 2"),
+        memory.replacen("\"did\": \"added\"", "\"did\": \"guessed\"", 1),
+    ];
+    for text in bent {
+        assert_ne!(text, memory);
+        sandbox.write(".git/warp/setup/memory.json", text);
+        let before = tree(sandbox.home());
+        for arguments in [&["init"][..], &["init", "--undo"]] {
+            let said = sandbox.warp(arguments);
+            assert_eq!(said.code, Some(65), "{said:?}");
+            assert!(said.err.contains("is no memory of a set-up") && said.err.contains("hint: "), "{said:?}");
+        }
+        assert_eq!(tree(sandbox.home()), before);
+    }
+}
+
+#[test]
 fn what_cannot_be_asked_for_is_refused() {
     for arguments in [
         &["init", "--level", "4"][..],
         &["init", "--agent", "emacs"],
         &["init", "--force"],
         &["init", "--undo", "--level", "2"],
+        &["init", "--undo", "--no-skills"],
         &["init", "extra"],
     ] {
         let sandbox = sandbox();

@@ -38,6 +38,9 @@ const HOOKS: &[Hook] = &[
 ];
 
 /// Refused at every level: what loses work or history, what switches a rail off, and a person's own commands.
+///
+/// Rules are patterns over the text of a command, so these name only what no harmless command looks like; the gate
+/// reads the shell properly and catches the rest.
 const DENY: &[&str] = &[
     "Bash(git push --force*)",
     "Bash(git push * --force*)",
@@ -50,8 +53,11 @@ const DENY: &[&str] = &[
     "Bash(git reset --hard*)",
     "Bash(git reset * --hard*)",
     "Bash(git clean -f*)",
-    "Bash(git clean -d*)",
-    "Bash(git clean -x*)",
+    "Bash(git clean -df*)",
+    "Bash(git clean -xf*)",
+    "Bash(git clean -dxf*)",
+    "Bash(git clean -xdf*)",
+    "Bash(git clean --force*)",
     "Bash(git branch -D *)",
     "Bash(git branch --delete --force *)",
     "Bash(git update-ref *)",
@@ -61,9 +67,7 @@ const DENY: &[&str] = &[
     "Bash(git stash clear*)",
     "Bash(git worktree remove --force *)",
     "Bash(git commit --no-verify*)",
-    "Bash(git commit * --no-verify*)",
     "Bash(git push --no-verify*)",
-    "Bash(git push * --no-verify*)",
     "Bash(git config core.hooksPath *)",
     "Bash(git config * core.hooksPath *)",
     "Bash(gh pr merge*)",
@@ -164,6 +168,11 @@ pub(super) fn wants(program: &str, level: u64) -> Vec<Want> {
 /// Returns what the checkout's own file has to hold.
 pub(super) fn level(level: u64) -> Vec<Want> {
     vec![Want::Member { path: ["_automation", "active_level"], value: json!(level) }]
+}
+
+/// Returns what the checkout's own file has to hold for decisions to go to the remote channel, or not.
+pub(super) fn remote_decisions(on: bool) -> Vec<Want> {
+    vec![Want::Member { path: ["_rdb", "enabled"], value: json!(on) }]
 }
 
 /// Returns how many events have a hook.

@@ -31,17 +31,17 @@ pub(super) enum Done {
         path: Vec<String>,
     },
     Added {
-        path: Vec<String>,
+        path: [String; 2],
         value: Value,
     },
     /// A handler of ours stood there already and got another form.
     Replaced {
-        path: Vec<String>,
+        path: [String; 2],
         was: Value,
         value: Value,
     },
     Set {
-        path: Vec<String>,
+        path: [String; 2],
         was: Option<Value>,
         value: Value,
     },
@@ -52,11 +52,9 @@ impl Want {
     fn covers(&self, done: &Done) -> bool {
         match (self, done) {
             (_, Done::Made { .. }) => true,
-            (Want::Hook { event, group }, Done::Added { path, value }) => {
-                path[1..] == [*event] && group == value
-            }
+            (Want::Hook { event, group }, Done::Added { path, value }) => path[1] == *event && group == value,
             (Want::Hook { event, group }, Done::Replaced { path, value, .. }) => {
-                path[1..] == [*event] && group["hooks"][0] == *value
+                path[1] == *event && group["hooks"][0] == *value
             }
             (Want::Element { path: wanted, value: want }, Done::Added { path, value }) => {
                 path == wanted && want == value
@@ -93,7 +91,7 @@ pub(super) fn apply(text: &str, wants: &[Want]) -> Result<(String, Vec<Done>), J
                 let there = document.value(path).unwrap_or_default();
                 if !there.as_array().is_some_and(|elements| elements.contains(value)) {
                     document.push(path, value);
-                    done.push(Done::Added { path: owned(path), value: value.clone() });
+                    done.push(Done::Added { path: path.map(str::to_owned), value: value.clone() });
                 }
             }
             Want::Member { path, value } => {
@@ -101,7 +99,7 @@ pub(super) fn apply(text: &str, wants: &[Want]) -> Result<(String, Vec<Done>), J
                 let was = document.value(path);
                 if was.as_ref() != Some(value) {
                     document.set(&path[..1], path[1], value);
-                    done.push(Done::Set { path: owned(path), was, value: value.clone() });
+                    done.push(Done::Set { path: path.map(str::to_owned), was, value: value.clone() });
                 }
             }
         }
@@ -178,7 +176,7 @@ fn need(
         (None, _) => {
             let (last, above) = path.split_last().expect("what is needed has a name");
             document.set(above, last, empty);
-            done.push(Done::Made { path: owned(path) });
+            done.push(Done::Made { path: path.iter().map(|&step| step.to_owned()).collect() });
             Ok(())
         }
     }
@@ -190,7 +188,7 @@ fn hook(document: &mut Document, event: &str, group: &Value, done: &mut Vec<Done
     let ours = handlers(document, event);
     let Some(((first, handler), more)) = ours.split_first() else {
         document.push(&path, group);
-        done.push(Done::Added { path: owned(&path), value: group.clone() });
+        done.push(Done::Added { path: path.map(str::to_owned), value: group.clone() });
         return;
     };
     for place in more.iter().rev() {
@@ -201,7 +199,7 @@ fn hook(document: &mut Document, event: &str, group: &Value, done: &mut Vec<Done
     let was = document.value(&[&list[..], &[&handler]].concat()).unwrap_or_default();
     if was != *wanted || !more.is_empty() {
         document.set(&list, &handler, wanted);
-        done.push(Done::Replaced { path: owned(&path), was, value: wanted.clone() });
+        done.push(Done::Replaced { path: path.map(str::to_owned), was, value: wanted.clone() });
     }
 }
 
@@ -239,10 +237,6 @@ fn is_ours(handler: &Value) -> bool {
             is_warp(program.trim().trim_matches(['\'', '"'])) && !event.trim().contains(char::is_whitespace)
         }),
     }
-}
-
-fn owned(path: &[&str]) -> Vec<String> {
-    path.iter().map(|&step| step.to_owned()).collect()
 }
 
 fn borrowed(path: &[String]) -> Vec<&str> {
@@ -313,5 +307,56 @@ mod tests {
         document.push(&["hooks", "Stop", "0", "hooks"], &json!({"command": "theirs"}));
         let stripped: Value = serde_json::from_str(&strip(document.text(), &done).unwrap()).unwrap();
         assert_eq!(stripped, json!({"hooks": {"Stop": [{"hooks": [{"command": "theirs"}]}]}}));
+    }
+
+    /// A text of any shape, from a few numbers.
+    fn any_json(seed: &mut u64, depth: u32) -> String {
+        let mut next = |below: u64| {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (*seed >> 33) % below
+        };
+        let space = ["", " ", "\n", "\r\n\t", "  \n    "][next(5) as usize];
+        let keys =
+            ["hooks", "permissions", "_automation", "Stop", "deny", "active_level", "a \\\" b", "é{[,"];
+        let (kind, count) = (next(if depth == 0 { 4 } else { 7 }), next(4));
+        let chosen: Vec<&str> = (0..count).map(|_| keys[next(8) as usize]).collect();
+        let mut part = |open: &str, close: &str, keyed: bool| {
+            let one = |key: &&str| {
+                let value = any_json(seed, depth.saturating_sub(1));
+                if keyed {
+                    format!("{space}\"{key}\"{space}:{space}{value}{space}")
+                } else {
+                    format!("{space}{value}{space}")
+                }
+            };
+            format!("{open}{space}{}{close}", chosen.iter().map(one).collect::<Vec<_>>().join(","))
+        };
+        match kind {
+            0 => "1.50".to_owned(),
+            1 => "\"}],{[\\\\\"".to_owned(),
+            2 => "null".to_owned(),
+            3 => "true".to_owned(),
+            4 => part("[", "]", false),
+            _ => part("{", "}", true),
+        }
+    }
+
+    #[test]
+    fn whatever_the_text_what_was_added_comes_out_again() {
+        let wants = wants("/opt/warp");
+        let (mut seed, mut edited) = (42, 0);
+        for _ in 0..6_000 {
+            let before = any_json(&mut seed, 4);
+            let Ok(Value::Object(value)) = serde_json::from_str(&before) else { continue };
+            let Ok((after, done)) = apply(&before, &wants) else { continue };
+            edited += 1;
+            let parsed: Value =
+                serde_json::from_str(&after).unwrap_or_else(|error| panic!("{error}: {before} {after}"));
+            assert_eq!(parsed["_automation"]["active_level"], 2, "{before}");
+            assert_eq!(apply(&after, &wants).unwrap(), (after.clone(), Vec::new()), "{before}");
+            let back: Value = serde_json::from_str(&strip(&after, &done).unwrap()).unwrap();
+            assert_eq!(back, Value::Object(value), "{before}");
+        }
+        assert!(edited > 300, "{edited}");
     }
 }

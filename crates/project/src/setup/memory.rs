@@ -224,10 +224,7 @@ pub(super) fn remove_if_empty(path: &Path) -> io::Result<()> {
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(directory)?;
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-    name.push(".warp-new");
-    let draft = directory.join(name);
+    let draft = draft(path);
     crate::atomic::remove(&draft)?;
     let mut file = File::create_new(&draft)?;
     file.write_all(text.as_bytes())?;
@@ -237,4 +234,12 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&draft, path)?;
     File::open(directory)?.sync_all()
+}
+
+/// Returns where a file is written before it takes its name. A crash may leave it there.
+pub(super) fn draft(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".warp-new");
+    path.with_file_name(name)
 }
