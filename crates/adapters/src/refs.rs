@@ -30,6 +30,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// What a ref's value is when its file holds nothing that git could read.
 pub const BROKEN: &str = "broken";
 
+/// The newest commit of the stash.
+pub const STASH: &str = "refs/stash";
+
 /// Beginnings of names that may move at any time.
 const FREE: [&str; 6] =
     ["refs/remotes/", "refs/warp/", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/prefetch/"];
@@ -112,10 +115,13 @@ pub fn short_name(name: &str) -> &str {
 /// Reads every ref of a repository.
 pub fn read(location: &Location) -> Result<Refs, ReadError> {
     let head = head(location)?;
-    let stashes = stashes(location)?;
-    let refs = match from_files(location)? {
+    let mut refs = match from_files(location)? {
         Some(refs) => refs,
         None => from_git(location)?,
+    };
+    let stashes = match refs.remove(STASH) {
+        Some(newest) => entries(stash_log(location)?, newest),
+        None => Vec::new(),
     };
     let head = match head {
         // With reftable, the file is there for old programs only.
@@ -154,13 +160,28 @@ pub fn packed(location: &Location, name: &str) -> Result<Option<String>, ReadErr
     Ok(pack_lines(&text).find(|(_, known)| *known == name).map(|(object, _)| object.to_owned()))
 }
 
-/// Reads the commits of the stash from its log, oldest first.
+/// Reads the commits of the stash, oldest first.
 pub fn stashes(location: &Location) -> Result<Vec<String>, ReadError> {
+    match one(location, STASH)? {
+        Some(newest) => Ok(entries(stash_log(location)?, newest)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Reads the log of the stash, oldest first: all but the newest commit are in there alone.
+pub fn stash_log(location: &Location) -> Result<Vec<String>, ReadError> {
     let Some(text) = small_text(&location.common_dir.join("logs/refs/stash"), LARGEST_PACK)? else {
         return Ok(Vec::new());
     };
     let objects = text.lines().filter_map(|line| line.split(' ').nth(1)).filter(|object| is_object(object));
     Ok(objects.map(str::to_owned).collect())
+}
+
+fn entries(mut log: Vec<String>, newest: String) -> Vec<String> {
+    if log.last() != Some(&newest) {
+        log.push(newest);
+    }
+    log
 }
 
 /// Reads loose and packed refs; nothing if they are not kept in such files.
@@ -183,7 +204,7 @@ fn from_files(location: &Location) -> Result<Option<BTreeMap<String, String>>, R
             let entry = entry.map_err(|source| ReadError::File { path: directory.clone(), source })?;
             let Some(last) = entry.file_name().to_str().map(str::to_owned) else { continue };
             let (name, path) = (format!("{name}/{last}"), entry.path());
-            if is_free(&format!("{name}/")) || name == "refs/stash" || name.ends_with(".lock") {
+            if is_free(&format!("{name}/")) || name.ends_with(".lock") {
                 continue;
             }
             let kind = entry.file_type().map_err(|source| ReadError::File { path: path.clone(), source })?;
@@ -202,7 +223,7 @@ fn from_files(location: &Location) -> Result<Option<BTreeMap<String, String>>, R
     }
     if let Some(text) = small_text(&location.common_dir.join("packed-refs"), LARGEST_PACK)? {
         for (object, name) in pack_lines(&text) {
-            if !is_free(name) && name != "refs/stash" && !refs.contains_key(name) {
+            if !is_free(name) && !refs.contains_key(name) {
                 refs.insert(name.to_owned(), object.to_owned());
             }
         }
@@ -222,7 +243,7 @@ fn from_git(location: &Location) -> Result<BTreeMap<String, String>, ReadError> 
     for line in text.lines() {
         let mut words = line.split(' ');
         let (Some(object), Some(name)) = (words.next(), words.next()) else { continue };
-        if is_free(name) || name == "refs/stash" {
+        if is_free(name) {
             continue;
         }
         let value = match words.next().filter(|target| !target.is_empty()) {

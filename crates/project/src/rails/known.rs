@@ -123,7 +123,8 @@ impl Known {
     pub fn compare(&self, now: &Refs) -> Vec<Moved> {
         let known = &self.refs;
         let mut moves = Vec::new();
-        if known.head != now.head && self.soon.get("HEAD") != head_value(&now.head).as_ref() {
+        let announced = head_value(&now.head).is_some_and(|head| self.soon.get("HEAD") == Some(&head));
+        if known.head != now.head && !announced {
             moves.push(Moved::Head { from: known.head.clone(), to: now.head.clone() });
         }
         let names: BTreeSet<&String> = known.refs.keys().chain(now.refs.keys()).collect();
@@ -334,6 +335,9 @@ mod tests {
         assert_eq!(known.compare(&now), []);
         now.head = HeadAt::Branch("refs/heads/new".to_owned());
         assert_eq!(known.compare(&now), [], "it was announced");
+        now.head = HeadAt::Broken;
+        let unannounced = Known { soon: BTreeMap::new(), ..known.clone() };
+        assert_eq!(unannounced.compare(&now).len(), 1);
         now.head = HeadAt::Commit("3".repeat(40));
         now.refs.insert("refs/heads/main".to_owned(), "3".repeat(40));
         now.refs.insert("refs/heads/other".to_owned(), "3".repeat(40));
