@@ -170,6 +170,13 @@ pub fn stashes(location: &Location) -> Result<Vec<String>, ReadError> {
 
 /// Reads the log of the stash, oldest first: all but the newest commit are in there alone.
 pub fn stash_log(location: &Location) -> Result<Vec<String>, ReadError> {
+    if location.common_dir.join("reftable").is_dir() {
+        let listed =
+            Own::bare(location, LIMIT).run(&["log", "--walk-reflogs", "--format=%H", STASH, "--"], &[])?;
+        let mut commits: Vec<String> = listed.text().lines().map(str::to_owned).collect();
+        commits.reverse();
+        return Ok(commits);
+    }
     let Some(text) = small_text(&location.common_dir.join("logs/refs/stash"), LARGEST_PACK)? else {
         return Ok(Vec::new());
     };
@@ -291,5 +298,112 @@ fn small_text(path: &Path, largest: u64) -> Result<Option<String>, ReadError> {
         Ok(bytes) => Ok(Some(String::from_utf8(bytes).unwrap_or_default())),
         Err(error) if gone(&error) => Ok(None),
         Err(source) => Err(failed(source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::git::locate;
+
+    fn git(root: &Path, arguments: &[&str]) -> String {
+        let mut command = Command::new("git");
+        command.current_dir(root).args(arguments).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", root);
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@localhost");
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Makes a repository with refs of every kind, in the given format.
+    fn repository(format: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        git(root, &["init", "--quiet", "--initial-branch=main", format]);
+        git(root, &["commit", "--quiet", "--allow-empty", "-m", "one"]);
+        git(root, &["branch", "a/b/c"]);
+        git(root, &["tag", "-a", "-m", "annotated", "v1"]);
+        git(root, &["tag", "v2"]);
+        git(root, &["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+        git(root, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        git(root, &["update-ref", "refs/warp/salvage/r/1", "HEAD"]);
+        for text in ["one", "two"] {
+            fs::write(root.join("file"), text).unwrap();
+            git(root, &["add", "."]);
+            git(root, &["stash", "--quiet"]);
+        }
+        directory
+    }
+
+    fn check(root: &Path) {
+        let location = locate(root).unwrap();
+        let refs = read(&location).unwrap();
+        assert_eq!(refs.head, HeadAt::Branch("refs/heads/main".to_owned()));
+        let mut listed = from_git(&location).unwrap();
+        assert_eq!(listed.remove(STASH).as_ref(), refs.stashes.last());
+        assert_eq!(refs.stashes.len(), 2);
+        assert_eq!(refs.refs, listed);
+        let names: Vec<&str> = refs.refs.keys().map(String::as_str).collect();
+        let wanted =
+            ["refs/heads/a/b/c", "refs/heads/alias", "refs/heads/main", "refs/tags/v1", "refs/tags/v2"];
+        assert_eq!(names, wanted);
+        assert_eq!(refs.refs["refs/heads/alias"], "ref: refs/heads/main");
+        assert_eq!(one(&location, "refs/heads/a/b/c").unwrap().as_ref(), refs.refs.get("refs/heads/a/b/c"));
+        assert_eq!(one(&location, "refs/heads/none").unwrap(), None);
+        assert_eq!(refs.head_commit(), Some(git(root, &["rev-parse", "HEAD"]).as_str()));
+    }
+
+    #[test]
+    fn loose_and_packed_refs_are_read_as_git_lists_them() {
+        let directory = repository("--object-format=sha1");
+        let root = directory.path();
+        check(root);
+        git(root, &["pack-refs", "--all"]);
+        check(root);
+        git(root, &["commit", "--quiet", "--allow-empty", "-m", "two"]);
+        git(root, &["branch", "--quiet", "--force", "a/b/c"]);
+        check(root);
+        git(root, &["checkout", "--quiet", "--detach"]);
+        let refs = read(&locate(root).unwrap()).unwrap();
+        assert_eq!(refs.head, HeadAt::Commit(git(root, &["rev-parse", "HEAD"])));
+    }
+
+    #[test]
+    fn longer_names_of_objects_and_other_ways_of_keeping_refs_are_read_too() {
+        check(repository("--object-format=sha256").path());
+        let directory = tempfile::tempdir().unwrap();
+        let version = git(directory.path(), &["version"]);
+        let minor = version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
+        // Before 2.45 git knows no other way.
+        if minor.is_some_and(|minor| minor >= 45) {
+            check(repository("--ref-format=reftable").path());
+        }
+    }
+
+    #[test]
+    fn files_that_are_no_refs_are_told_and_never_waited_for() {
+        let directory = repository("--object-format=sha1");
+        let root = directory.path();
+        let location = locate(root).unwrap();
+        fs::write(root.join(".git/refs/heads/broken"), "garbage").unwrap();
+        let pipe = Command::new("mkfifo").arg(root.join(".git/refs/heads/pipe")).status().unwrap();
+        assert!(pipe.success());
+        fs::write(root.join(".git/refs/heads/main.lock"), "").unwrap();
+        let refs = read(&location).unwrap();
+        assert_eq!(
+            (refs.refs["refs/heads/broken"].as_str(), refs.refs["refs/heads/pipe"].as_str()),
+            (BROKEN, BROKEN)
+        );
+        assert!(!refs.refs.contains_key("refs/heads/main.lock"));
+        fs::remove_file(root.join(".git/HEAD")).unwrap();
+        assert_eq!(read(&location).unwrap().head, HeadAt::Broken);
     }
 }

@@ -10,6 +10,7 @@ use super::{
     Location,
     own::{GitError, Own},
 };
+use crate::process::End;
 
 /// How long a snapshot may take in all.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -43,7 +44,7 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
-    git.text(&["add", "--all", "--", "."], &environment)?;
+    add_all(&git, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
     let (base, base_tree) = match head {
         Some((commit, tree)) => (Some(commit), tree),
@@ -71,6 +72,22 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
     }
     let commit = commit(&git, &tree, &parents, &format!("Work kept by warp for run {run}"))?;
     keep_after(&git, run, &commit, last.map_or(0, |last| last.number)).map(Some)
+}
+
+/// Adds every file that is not ignored. A repository inside this one counts as one entry, and one without a commit
+/// cannot even be that: it is left out.
+fn add_all(git: &Own<'_>, environment: &[(&str, &str)]) -> Result<(), GitError> {
+    // A person may have asked git to refuse line ends that it would change; what is kept here changes none.
+    let arguments = ["-c", "core.safecrlf=false", "add", "--all", "--ignore-errors", "--", "."];
+    let finished = git.run(&arguments, environment)?;
+    let words = String::from_utf8_lossy(&finished.stderr);
+    let mut errors = words.lines().filter(|line| line.starts_with("error:") || line.starts_with("fatal:"));
+    let is_left_out = |line: &str| line.ends_with("does not have a commit checked out");
+    if finished.is_success() || (finished.end == End::Exit(1) && errors.all(is_left_out)) {
+        return Ok(());
+    }
+    let (end, words) = (finished.end.to_string(), finished.last_words(300));
+    Err(GitError::Said { command: "add".to_owned(), end, words })
 }
 
 fn commit(git: &Own<'_>, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {

@@ -111,3 +111,28 @@ fn a_command_in_an_agents_environment_is_the_agents_even_without_descent() {
         assert!(said.contains("git_commit is only allowed during committing phase"), "{said}");
     }
 }
+
+#[test]
+fn a_look_in_the_middle_of_a_persons_commit_takes_it_for_what_it_is() {
+    let project = Project::owned();
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            for _ in 0..150 {
+                let after = project.after_tool();
+                assert!(after.broken.is_none(), "{after:?}");
+            }
+        });
+        for number in 0..8 {
+            project.git(&["commit", "--quiet", "--allow-empty", "-m", "a person's"]);
+            project.git(&["tag", "--force", &format!("v{}", number % 2)]);
+            project.git(&[
+                "switch",
+                "--quiet",
+                if number % 2 == 0 { "main" } else { "feature/issue-42-parser" },
+            ]);
+        }
+        looking.join().unwrap();
+    });
+    undisturbed(&project);
+    assert!(project::rails::is_quiet(&project.place()));
+}

@@ -13,6 +13,7 @@ fn a_snapshot_keeps_all_work_and_touches_nothing() {
     project.git(&["add", "kept.txt"]);
     project.sandbox.write("kept.txt", "in the tree\n");
     project.sandbox.write("dir/new file.txt", "new\n");
+    project.git(&["init", "--quiet", "inner"]);
     let before = project.git(&["status", "--short"]);
     let index = std::fs::read(project.sandbox.root().join(".git/index")).unwrap();
     let kept = snapshot(&place, &run).unwrap().unwrap();
@@ -32,7 +33,7 @@ fn a_snapshot_keeps_all_work_and_touches_nothing() {
     project.sandbox.write("kept.txt", "later\n");
     assert_eq!(snapshot(&place, &run).unwrap(), Some(format!("refs/warp/salvage/{run}/2")));
     project.git(&["reset", "--quiet", "--hard"]);
-    project.git(&["clean", "--quiet", "-fd"]);
+    project.git(&["clean", "--quiet", "-ffd"]);
     project.git(&["gc", "--quiet", "--prune=now"]);
     assert_eq!(show(":dir/new file.txt"), "new");
     assert_eq!(show("^2:kept.txt"), "staged");
