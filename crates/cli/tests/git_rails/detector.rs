@@ -212,3 +212,19 @@ fn a_linked_working_tree_has_known_refs_of_its_own() {
     let after = project::rails::after_tool(&mut open(&project.sandbox, &side)).unwrap();
     assert!(after.broken.is_none(), "{after:?}");
 }
+
+#[test]
+fn a_hook_called_by_hand_excuses_nothing() {
+    let mut project = Project::owned();
+    let before = project.git(&["rev-parse", "HEAD"]);
+    project.passes(&format!("{PAST_HOOKS} commit --quiet --allow-empty -m sneaky"));
+    let warp = crate::WARP;
+    let line = format!("{before} $(git rev-parse HEAD) refs/heads/feature/issue-42-parser");
+    // It is where it is said to go, so there is nothing to refuse, and nothing to announce.
+    project.passes(&format!("echo \"{line}\" | '{warp}' git-hook reference-transaction prepared"));
+    project.passes(&format!("echo \"{line}\" | '{warp}' git-hook reference-transaction committed"));
+    project.passes(&format!("'{warp}' git-hook post-checkout"));
+    let broken = project.after_tool().broken.unwrap();
+    assert!(broken.restored, "{broken:?}");
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
+}
