@@ -30,6 +30,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// What a ref's value is when its file holds nothing that git could read.
 pub const BROKEN: &str = "broken";
 
+/// The newest commit of the stash.
+pub const STASH: &str = "refs/stash";
+
 /// Beginnings of names that may move at any time.
 const FREE: [&str; 6] =
     ["refs/remotes/", "refs/warp/", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/prefetch/"];
@@ -112,10 +115,13 @@ pub fn short_name(name: &str) -> &str {
 /// Reads every ref of a repository.
 pub fn read(location: &Location) -> Result<Refs, ReadError> {
     let head = head(location)?;
-    let stashes = stashes(location)?;
-    let refs = match from_files(location)? {
+    let mut refs = match from_files(location)? {
         Some(refs) => refs,
         None => from_git(location)?,
+    };
+    let stashes = match refs.remove(STASH) {
+        Some(newest) => entries(stash_log(location)?, newest),
+        None => Vec::new(),
     };
     let head = match head {
         // With reftable, the file is there for old programs only.
@@ -154,13 +160,35 @@ pub fn packed(location: &Location, name: &str) -> Result<Option<String>, ReadErr
     Ok(pack_lines(&text).find(|(_, known)| *known == name).map(|(object, _)| object.to_owned()))
 }
 
-/// Reads the commits of the stash from its log, oldest first.
+/// Reads the commits of the stash, oldest first.
 pub fn stashes(location: &Location) -> Result<Vec<String>, ReadError> {
+    match one(location, STASH)? {
+        Some(newest) => Ok(entries(stash_log(location)?, newest)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Reads the log of the stash, oldest first: all but the newest commit are in there alone.
+pub fn stash_log(location: &Location) -> Result<Vec<String>, ReadError> {
+    if location.common_dir.join("reftable").is_dir() {
+        let listed =
+            Own::bare(location, LIMIT).run(&["log", "--walk-reflogs", "--format=%H", STASH, "--"], &[])?;
+        let mut commits: Vec<String> = listed.text().lines().map(str::to_owned).collect();
+        commits.reverse();
+        return Ok(commits);
+    }
     let Some(text) = small_text(&location.common_dir.join("logs/refs/stash"), LARGEST_PACK)? else {
         return Ok(Vec::new());
     };
     let objects = text.lines().filter_map(|line| line.split(' ').nth(1)).filter(|object| is_object(object));
     Ok(objects.map(str::to_owned).collect())
+}
+
+fn entries(mut log: Vec<String>, newest: String) -> Vec<String> {
+    if log.last() != Some(&newest) {
+        log.push(newest);
+    }
+    log
 }
 
 /// Reads loose and packed refs; nothing if they are not kept in such files.
@@ -183,7 +211,7 @@ fn from_files(location: &Location) -> Result<Option<BTreeMap<String, String>>, R
             let entry = entry.map_err(|source| ReadError::File { path: directory.clone(), source })?;
             let Some(last) = entry.file_name().to_str().map(str::to_owned) else { continue };
             let (name, path) = (format!("{name}/{last}"), entry.path());
-            if is_free(&format!("{name}/")) || name == "refs/stash" || name.ends_with(".lock") {
+            if is_free(&format!("{name}/")) || name.ends_with(".lock") {
                 continue;
             }
             let kind = entry.file_type().map_err(|source| ReadError::File { path: path.clone(), source })?;
@@ -202,7 +230,7 @@ fn from_files(location: &Location) -> Result<Option<BTreeMap<String, String>>, R
     }
     if let Some(text) = small_text(&location.common_dir.join("packed-refs"), LARGEST_PACK)? {
         for (object, name) in pack_lines(&text) {
-            if !is_free(name) && name != "refs/stash" && !refs.contains_key(name) {
+            if !is_free(name) && !refs.contains_key(name) {
                 refs.insert(name.to_owned(), object.to_owned());
             }
         }
@@ -222,7 +250,7 @@ fn from_git(location: &Location) -> Result<BTreeMap<String, String>, ReadError> 
     for line in text.lines() {
         let mut words = line.split(' ');
         let (Some(object), Some(name)) = (words.next(), words.next()) else { continue };
-        if is_free(name) || name == "refs/stash" {
+        if is_free(name) {
             continue;
         }
         let value = match words.next().filter(|target| !target.is_empty()) {
@@ -270,5 +298,112 @@ fn small_text(path: &Path, largest: u64) -> Result<Option<String>, ReadError> {
         Ok(bytes) => Ok(Some(String::from_utf8(bytes).unwrap_or_default())),
         Err(error) if gone(&error) => Ok(None),
         Err(source) => Err(failed(source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::git::locate;
+
+    fn git(root: &Path, arguments: &[&str]) -> String {
+        let mut command = Command::new("git");
+        command.current_dir(root).args(arguments).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", root);
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@localhost");
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Makes a repository with refs of every kind, in the given format.
+    fn repository(format: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        git(root, &["init", "--quiet", "--initial-branch=main", format]);
+        git(root, &["commit", "--quiet", "--allow-empty", "-m", "one"]);
+        git(root, &["branch", "a/b/c"]);
+        git(root, &["tag", "-a", "-m", "annotated", "v1"]);
+        git(root, &["tag", "v2"]);
+        git(root, &["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+        git(root, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        git(root, &["update-ref", "refs/warp/salvage/r/1", "HEAD"]);
+        for text in ["one", "two"] {
+            fs::write(root.join("file"), text).unwrap();
+            git(root, &["add", "."]);
+            git(root, &["stash", "--quiet"]);
+        }
+        directory
+    }
+
+    fn check(root: &Path) {
+        let location = locate(root).unwrap();
+        let refs = read(&location).unwrap();
+        assert_eq!(refs.head, HeadAt::Branch("refs/heads/main".to_owned()));
+        let mut listed = from_git(&location).unwrap();
+        assert_eq!(listed.remove(STASH).as_ref(), refs.stashes.last());
+        assert_eq!(refs.stashes.len(), 2);
+        assert_eq!(refs.refs, listed);
+        let names: Vec<&str> = refs.refs.keys().map(String::as_str).collect();
+        let wanted =
+            ["refs/heads/a/b/c", "refs/heads/alias", "refs/heads/main", "refs/tags/v1", "refs/tags/v2"];
+        assert_eq!(names, wanted);
+        assert_eq!(refs.refs["refs/heads/alias"], "ref: refs/heads/main");
+        assert_eq!(one(&location, "refs/heads/a/b/c").unwrap().as_ref(), refs.refs.get("refs/heads/a/b/c"));
+        assert_eq!(one(&location, "refs/heads/none").unwrap(), None);
+        assert_eq!(refs.head_commit(), Some(git(root, &["rev-parse", "HEAD"]).as_str()));
+    }
+
+    #[test]
+    fn loose_and_packed_refs_are_read_as_git_lists_them() {
+        let directory = repository("--object-format=sha1");
+        let root = directory.path();
+        check(root);
+        git(root, &["pack-refs", "--all"]);
+        check(root);
+        git(root, &["commit", "--quiet", "--allow-empty", "-m", "two"]);
+        git(root, &["branch", "--quiet", "--force", "a/b/c"]);
+        check(root);
+        git(root, &["checkout", "--quiet", "--detach"]);
+        let refs = read(&locate(root).unwrap()).unwrap();
+        assert_eq!(refs.head, HeadAt::Commit(git(root, &["rev-parse", "HEAD"])));
+    }
+
+    #[test]
+    fn longer_names_of_objects_and_other_ways_of_keeping_refs_are_read_too() {
+        check(repository("--object-format=sha256").path());
+        let directory = tempfile::tempdir().unwrap();
+        let version = git(directory.path(), &["version"]);
+        let minor = version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
+        // Before 2.45 git knows no other way.
+        if minor.is_some_and(|minor| minor >= 45) {
+            check(repository("--ref-format=reftable").path());
+        }
+    }
+
+    #[test]
+    fn files_that_are_no_refs_are_told_and_never_waited_for() {
+        let directory = repository("--object-format=sha1");
+        let root = directory.path();
+        let location = locate(root).unwrap();
+        fs::write(root.join(".git/refs/heads/broken"), "garbage").unwrap();
+        let pipe = Command::new("mkfifo").arg(root.join(".git/refs/heads/pipe")).status().unwrap();
+        assert!(pipe.success());
+        fs::write(root.join(".git/refs/heads/main.lock"), "").unwrap();
+        let refs = read(&location).unwrap();
+        assert_eq!(
+            (refs.refs["refs/heads/broken"].as_str(), refs.refs["refs/heads/pipe"].as_str()),
+            (BROKEN, BROKEN)
+        );
+        assert!(!refs.refs.contains_key("refs/heads/main.lock"));
+        fs::remove_file(root.join(".git/HEAD")).unwrap();
+        assert_eq!(read(&location).unwrap().head, HeadAt::Broken);
     }
 }

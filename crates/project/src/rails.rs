@@ -44,6 +44,25 @@ pub fn begin(place: &Place) -> Result<(), KnownError> {
     Known::now(&location, backstop::guard_in_force(place))?.store(&place.own)
 }
 
+/// Sees to it that a run that has begun has its refs written down.
+///
+/// A hook of git's takes the list away when it finds no run, as it may just before the first event is recorded.
+pub(crate) fn ensure_begun(place: &Place) -> Result<(), KnownError> {
+    if known::file(&place.own).exists() { Ok(()) } else { begin(place) }
+}
+
+/// Tells whether everything is where it is known to be, without a look at the store.
+///
+/// Only then is there nothing to do for [`after_tool`]; whatever cannot be read is not quiet.
+pub fn is_quiet(place: &Place) -> bool {
+    let Some(location) = git::locate(&place.root) else { return true };
+    let look = || -> Result<bool, KnownError> {
+        let Some(known) = Known::load(&place.own)? else { return Ok(false) };
+        Ok(known.commits.is_empty() && known.compare(&adapters::refs::read(&location)?).is_empty())
+    };
+    look().unwrap_or(false)
+}
+
 /// Takes all refs of a workspace as they are, after warp itself has moved some.
 ///
 /// Other workspaces of the repository are told of what moved.

@@ -13,7 +13,7 @@ use super::{
     Location,
     own::{GitError, Own},
 };
-use crate::refs::{BROKEN, HeadAt};
+use crate::refs::{self, BROKEN, HeadAt, STASH, is_object};
 
 /// How long one of these may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -23,7 +23,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub enum MendError {
     #[error(transparent)]
     Git(#[from] GitError),
-    #[error("failed to move `{}` out of the way", path.display())]
+    #[error(transparent)]
+    Refs(#[from] refs::ReadError),
+    #[error("failed to write `{}`, or to move it out of the way", path.display())]
     Aside {
         path: PathBuf,
         #[source]
@@ -79,7 +81,7 @@ pub fn is_in_history(location: &Location, commit: &str, tips: &[&str]) -> Result
 
 /// Moves a ref from `now` to `then`; with nothing, it is not there.
 ///
-/// A file that is no ref is moved into `aside` first.
+/// A file that leads nowhere is moved into `aside` first.
 pub fn put_back(
     location: &Location,
     name: &str,
@@ -89,8 +91,13 @@ pub fn put_back(
 ) -> Result<(), MendError> {
     let git = Own::bare(location, LIMIT);
     let log = "warp: moved without leave, moved back";
-    if now == Some(BROKEN) {
-        set_aside(&location.common_dir.join(name), aside)?;
+    let is_nothing = |object: &str| -> Result<bool, GitError> {
+        let is_there = || git.run(&["cat-file", "-e", object], &[]);
+        Ok(object == BROKEN || (is_object(object) && !is_there()?.is_success()))
+    };
+    let file = location.common_dir.join(name);
+    if file.is_file() && now.map(is_nothing).transpose()? == Some(true) {
+        set_aside(&file, aside)?;
         if let Some(then) = then {
             git.text(&["update-ref", "--no-deref", "-m", log, name, then], &[])?;
         }
@@ -125,7 +132,7 @@ pub fn put_back(
 
 /// Puts HEAD back without looking at the working tree.
 pub fn put_head_back(root: &Path, location: &Location, then: &HeadAt, aside: &Path) -> Result<(), MendError> {
-    if let (Ok(HeadAt::Broken), Some(text)) = (crate::refs::head(location), head_text(then)) {
+    if let (Ok(HeadAt::Broken), Some(text)) = (refs::head(location), head_text(then)) {
         // Without a HEAD git sees no repository, so the file is written by hand.
         let path = location.git_dir.join("HEAD");
         if path.symlink_metadata().is_ok() {
@@ -168,11 +175,20 @@ pub fn reset_index(root: &Path, location: &Location) -> Result<(), GitError> {
     }
 }
 
-/// Puts a commit on top of the stash.
-pub fn store_stash(root: &Path, location: &Location, commit: &str) -> Result<(), GitError> {
+/// Puts commits back into the stash.
+pub fn put_stashes_back(root: &Path, location: &Location, commits: &[&str]) -> Result<(), MendError> {
     let git = Own::new(root, location, LIMIT);
-    let words = git.text(&["show", "--no-patch", "--format=%s", commit], &[])?;
-    git.text(&["stash", "store", "--quiet", "--message", &words, commit], &[]).map(drop)
+    if let (None, Some(newest)) = (refs::one(location, STASH)?, refs::stash_log(location)?.last()) {
+        // Only the ref is gone: written by git it would be logged a second time.
+        let path = location.common_dir.join(STASH);
+        fs::write(&path, format!("{newest}\n")).map_err(|source| MendError::Aside { path, source })?;
+    }
+    let there = refs::stashes(location)?;
+    for commit in commits.iter().filter(|commit| !there.iter().any(|known| known == *commit)) {
+        let words = git.text(&["show", "--no-patch", "--format=%s", commit], &[])?;
+        git.text(&["stash", "store", "--quiet", "--message", &words, commit], &[])?;
+    }
+    Ok(())
 }
 
 fn head_text(head: &HeadAt) -> Option<String> {

@@ -10,6 +10,7 @@ use super::{
     Location,
     own::{GitError, Own},
 };
+use crate::process::End;
 
 /// How long a snapshot may take in all.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -43,12 +44,14 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
-    git.text(&["add", "--all", "--", "."], &environment)?;
+    add_all(&git, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
-    let head_tree = head.as_ref().map(|(_, tree)| tree);
-    let staged = staged.filter(|staged| *staged != tree && Some(staged) != head_tree);
-    let is_empty = head_tree.is_none() && git.text(&["ls-tree", &tree], &[])?.is_empty();
-    if staged.is_none() && (head_tree == Some(&tree) || is_empty) {
+    let (base, base_tree) = match head {
+        Some((commit, tree)) => (Some(commit), tree),
+        None => (None, git.text(&["hash-object", "-w", "-t", "tree", "/dev/null"], &[])?),
+    };
+    let staged = staged.filter(|staged| *staged != tree && *staged != base_tree);
+    if staged.is_none() && base_tree == tree {
         return Ok(None);
     }
     let last = last(&git, run)?;
@@ -58,25 +61,41 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
     {
         return Ok(None);
     }
-    let head = head.map(|(commit, _)| commit);
-    let mut arguments =
-        vec!["commit-tree".to_owned(), tree, "-m".to_owned(), format!("Work kept by warp for run {run}")];
-    let staged_commit = match staged {
-        Some(staged) => {
-            let mut arguments = vec!["commit-tree", &staged, "-m", "What was staged"];
-            if let Some(head) = &head {
-                arguments.extend(["-p", head]);
-            }
-            Some(git.text(&arguments, &[])?)
-        }
-        None => None,
+    let base = match base {
+        Some(base) => base,
+        // Before the first commit an empty one stands in for it, so that every snapshot is laid out alike.
+        None => commit(&git, &base_tree, &[], "Nothing was committed yet")?,
     };
-    for parent in head.iter().chain(&staged_commit) {
-        arguments.extend(["-p".to_owned(), parent.clone()]);
+    let mut parents = vec![base.clone()];
+    if let Some(staged) = &staged {
+        parents.push(commit(&git, staged, &[base], "What was staged")?);
     }
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let commit = git.text(&arguments, &[])?;
+    let commit = commit(&git, &tree, &parents, &format!("Work kept by warp for run {run}"))?;
     keep_after(&git, run, &commit, last.map_or(0, |last| last.number)).map(Some)
+}
+
+/// Adds every file that is not ignored. A repository inside this one counts as one entry, and one without a commit
+/// cannot even be that: it is left out.
+fn add_all(git: &Own<'_>, environment: &[(&str, &str)]) -> Result<(), GitError> {
+    // A person may have asked git to refuse line ends that it would change; what is kept here changes none.
+    let arguments = ["-c", "core.safecrlf=false", "add", "--all", "--ignore-errors", "--", "."];
+    let finished = git.run(&arguments, environment)?;
+    let words = String::from_utf8_lossy(&finished.stderr);
+    let mut errors = words.lines().filter(|line| line.starts_with("error:") || line.starts_with("fatal:"));
+    let is_left_out = |line: &str| line.ends_with("does not have a commit checked out");
+    if finished.is_success() || (finished.end == End::Exit(1) && errors.all(is_left_out)) {
+        return Ok(());
+    }
+    let (end, words) = (finished.end.to_string(), finished.last_words(300));
+    Err(GitError::Said { command: "add".to_owned(), end, words })
+}
+
+fn commit(git: &Own<'_>, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {
+    let mut arguments = vec!["commit-tree", tree, "-m", message];
+    for parent in parents {
+        arguments.extend(["-p", parent]);
+    }
+    git.text(&arguments, &[])
 }
 
 /// Keeps a commit (or any object) under the next number of a run, and returns the ref; nothing if there is no such

@@ -18,8 +18,10 @@ use std::{
 
 use adapters::{
     git::Location,
+    machine,
     refs::{self, HeadAt, Refs, is_object},
 };
+use engine::Time;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::text;
@@ -27,6 +29,8 @@ use crate::text;
 /// The largest list of known refs that is read, in bytes.
 const LARGEST: u64 = 64 * 1024 * 1024;
 const FIRST_LINE: &str = "warp-refs 1";
+/// How long an announcement counts, in milliseconds; git makes the move right after it.
+const ANNOUNCED: i64 = 120_000;
 /// How long to wait for another process that looks at the refs. The longest thing done meanwhile is putting some back.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,8 +44,8 @@ pub struct Known {
     pub made: BTreeSet<String>,
     /// Commits that the agent made with leave and that nobody was told of yet, oldest first.
     pub commits: Vec<String>,
-    /// Moves that git is about to make: names (or HEAD) and what they will be, `-` for nothing.
-    soon: BTreeMap<String, String>,
+    /// Moves that git is about to make: names (or HEAD), what they will be (`-` for nothing), and when it said so.
+    soon: BTreeMap<String, (String, Time)>,
 }
 
 /// Why known refs could not be read or written.
@@ -123,14 +127,14 @@ impl Known {
     pub fn compare(&self, now: &Refs) -> Vec<Moved> {
         let known = &self.refs;
         let mut moves = Vec::new();
-        if known.head != now.head && self.soon.get("HEAD") != head_value(&now.head).as_ref() {
+        let announced = self.is_announced("HEAD", head_value(&now.head).as_deref());
+        if known.head != now.head && !announced {
             moves.push(Moved::Head { from: known.head.clone(), to: now.head.clone() });
         }
         let names: BTreeSet<&String> = known.refs.keys().chain(now.refs.keys()).collect();
         for name in names {
             let (from, to) = (known.refs.get(name), now.refs.get(name));
-            let announced = self.soon.get(name).map(String::as_str) == Some(to.map_or("-", String::as_str));
-            if from != to && !announced {
+            if from != to && !self.is_announced(name, Some(to.map_or("-", String::as_str))) {
                 moves.push(Moved::Ref { name: name.clone(), from: from.cloned(), to: to.cloned() });
             }
         }
@@ -141,9 +145,14 @@ impl Known {
         moves
     }
 
+    /// Tells whether git has announced that a ref will be what it is.
+    pub(super) fn is_announced(&self, name: &str, value: Option<&str>) -> bool {
+        value.is_some() && self.soon.get(name).map(|(value, _)| value.as_str()) == value
+    }
+
     /// Writes down that git is about to move something.
     pub(super) fn announce(&mut self, name: &str, value: &str) {
-        self.soon.insert(name.to_owned(), value.to_owned());
+        self.soon.insert(name.to_owned(), (value.to_owned(), machine::now()));
     }
 
     /// Forgets an announcement.
@@ -181,7 +190,8 @@ impl Known {
         self.refs.stashes.iter().for_each(|commit| line("stash", commit));
         self.commits.iter().for_each(|commit| line("commit", commit));
         self.made.iter().for_each(|name| line("made", name));
-        self.soon.iter().for_each(|(name, value)| line("soon", &format!("{name} {value}")));
+        let soon = self.soon.iter().map(|(name, (value, at))| format!("{} {name} {value}", at.millis()));
+        soon.for_each(|rest| line("soon", &rest));
         self.refs.refs.iter().for_each(|(name, value)| line("ref", &format!("{name} {value}")));
         text.push_str("end\n");
         text
@@ -208,7 +218,12 @@ impl Known {
                 "stash" => known.refs.stashes.push(rest.to_owned()),
                 "commit" => known.commits.push(rest.to_owned()),
                 "made" => drop(known.made.insert(rest.to_owned())),
-                "soon" => known.soon.extend([pair()?]),
+                "soon" => {
+                    let (at, rest) = rest.split_once(' ')?;
+                    let (name, value) = rest.split_once(' ')?;
+                    let at = Time::from_millis(at.parse().ok()?);
+                    known.soon.insert(name.to_owned(), (value.to_owned(), at));
+                }
                 "ref" => known.refs.refs.extend([pair()?]),
                 _ => return None,
             }
@@ -220,7 +235,12 @@ impl Known {
     pub fn load(own: &Path) -> Result<Option<Self>, KnownError> {
         let path = file(own);
         match text::read(&path, LARGEST) {
-            Ok(text) => Self::parse(&text).map(Some).ok_or(KnownError::NotKnown { path }),
+            Ok(text) => {
+                let mut known = Self::parse(&text).ok_or(KnownError::NotKnown { path })?;
+                let now = machine::now().millis();
+                known.soon.retain(|_, (_, at)| (now - at.millis()).abs() < ANNOUNCED);
+                Ok(Some(known))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(KnownError::Read { path, source }),
         }
@@ -269,7 +289,7 @@ pub(super) fn file(own: &Path) -> PathBuf {
 }
 
 /// Says in one word where HEAD is.
-fn head_value(head: &HeadAt) -> Option<String> {
+pub(super) fn head_value(head: &HeadAt) -> Option<String> {
     match head {
         HeadAt::Branch(name) => Some(format!("ref:{name}")),
         HeadAt::Commit(commit) => Some(commit.clone()),
@@ -313,7 +333,7 @@ mod tests {
             guard: Some("/a b/hooks/reference-transaction".into()),
             made: ["refs/heads/new".to_owned()].into(),
             commits: vec![one],
-            soon: [("HEAD".to_owned(), "ref:refs/heads/new".to_owned())].into(),
+            soon: [("HEAD".to_owned(), ("ref:refs/heads/new".to_owned(), Time::from_millis(5)))].into(),
         }
     }
 
@@ -334,6 +354,9 @@ mod tests {
         assert_eq!(known.compare(&now), []);
         now.head = HeadAt::Branch("refs/heads/new".to_owned());
         assert_eq!(known.compare(&now), [], "it was announced");
+        now.head = HeadAt::Broken;
+        let unannounced = Known { soon: BTreeMap::new(), ..known.clone() };
+        assert_eq!(unannounced.compare(&now).len(), 1);
         now.head = HeadAt::Commit("3".repeat(40));
         now.refs.insert("refs/heads/main".to_owned(), "3".repeat(40));
         now.refs.insert("refs/heads/other".to_owned(), "3".repeat(40));

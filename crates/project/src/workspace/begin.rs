@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     config::{self, Config},
-    text,
+    rails, text,
 };
 
 /// The largest file that a run is begun from, in bytes.
@@ -138,6 +138,7 @@ impl Workspace {
         current.shown.current = view_digest(&current);
         self.exclude(&current.workflow)?;
         self.hide_head()?;
+        let known = rails::begin(&self.place);
         match self.append(&current, &Version::NONE, &step.records)? {
             Append::Done(version) => current.version = version,
             Append::Moved => return Err(Error::Contended.into()),
@@ -147,7 +148,7 @@ impl Workspace {
             }
         }
         advice.extend(step.advice);
-        if let Err(error) = crate::rails::begin(&self.place) {
+        if let Err(error) = known.and_then(|()| rails::ensure_begun(&self.place)) {
             advice.push(Advice(format!("moves of branches cannot be told in this run: {error}")));
         }
         let view = view::state_file(&current.workflow, &current.run);

@@ -2,7 +2,7 @@
 
 use adapters::{
     git::mend,
-    refs::{self, HeadAt, is_free, is_object},
+    refs::{self, HeadAt, STASH, is_free, is_object},
 };
 
 use super::{Agent, Here, Verdict, refuse, said};
@@ -43,12 +43,13 @@ pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input
     for own in workspaces(&here.location) {
         // A HEAD is one workspace's own.
         let is_here = own == here.location.git_dir.join("warp");
-        let by = agent.filter(|agent| agent.own == own);
+        let is_its = agent.is_some_and(|agent| agent.own == own);
         let change = |known: &mut Known| {
             for line in lines.iter().filter(|line| is_here || line.name != "HEAD") {
                 match *state {
+                    "prepared" if agent.is_some() && !moves(here, line) => {}
                     "prepared" => announce(known, line),
-                    "committed" => confirm(here, known, line, by),
+                    "committed" => confirm(here, known, line, agent, is_its),
                     _ => known.withdraw(&line.name),
                 }
             }
@@ -66,8 +67,18 @@ pub(super) fn note_head(here: &Here) {
     }
 }
 
+/// Tells whether a line of an agent's moves anything. An announcement of what is so already would only serve to excuse
+/// an earlier move; and of an agent's deletions only those pass that delete nothing.
+fn moves(here: &Here, line: &Line) -> bool {
+    let now = match line.name.as_str() {
+        "HEAD" => refs::head(&here.location).map(|head| known::head_value(&head)),
+        name => refs::one(&here.location, name),
+    };
+    !line.deletes() && now.is_ok_and(|now| now.as_deref() != Some(line.new.as_str()))
+}
+
 fn announce(known: &mut Known, line: &Line) {
-    if line.name == "refs/stash" {
+    if line.name == STASH {
         return;
     }
     match line.new.strip_prefix("ref:").filter(|_| line.name != "HEAD") {
@@ -77,27 +88,34 @@ fn announce(known: &mut Known, line: &Line) {
     }
 }
 
-fn confirm(here: &Here, known: &mut Known, line: &Line, by: Option<&Agent>) {
+fn confirm(here: &Here, known: &mut Known, line: &Line, agent: Option<&Agent>, is_its: bool) {
+    // The line is not believed. What packing removes from its own file is still there in the other; and an agent may
+    // call this by hand, so of its moves only those count that were judged before.
+    let counts =
+        |known: &Known, value: Option<&str>| agent.is_none() || known.is_announced(&line.name, value);
     match line.name.as_str() {
         "HEAD" => {
-            if let Ok(head) = refs::head(&here.location) {
+            if let Ok(head) = refs::head(&here.location)
+                && counts(known, known::head_value(&head).as_deref())
+            {
                 known.confirm_head(head);
             }
         }
-        "refs/stash" => {
+        // What is missing from the stash is looked at when the refs are compared.
+        STASH if agent.is_some() => {}
+        STASH => {
             if let Ok(stashes) = refs::stashes(&here.location) {
                 known.refs.stashes = stashes;
             }
         }
         name => {
-            // The line is not believed: what packing removes from its own file is still there in the other.
             let Ok(value) = refs::one(&here.location, name) else { return };
+            if !counts(known, Some(value.as_deref().unwrap_or("-"))) {
+                return known.withdraw(name);
+            }
             let is_current = matches!(&known.refs.head, HeadAt::Branch(branch) if branch == name);
             let before = known.refs.refs.get(name).cloned();
-            if by.is_some()
-                && let Some(value) = &value
-                && before.as_ref() != Some(value)
-            {
+            if let Some(value) = value.as_ref().filter(|value| is_its && before.as_ref() != Some(value)) {
                 if is_current && !known.commits.contains(value) {
                     known.commits.push(value.clone());
                 } else if before.is_none() {
@@ -107,6 +125,7 @@ fn confirm(here: &Here, known: &mut Known, line: &Line, by: Option<&Agent>) {
             known.confirm(name, value);
         }
     }
+    known.withdraw(&line.name);
 }
 
 /// Judges what an agent's git is about to move.
@@ -149,7 +168,7 @@ fn judge_line(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result
         return Ok(None);
     }
     let short = refs::short_name(name);
-    if name == "refs/stash" {
+    if name == STASH {
         let stashes = refs::stashes(&here.location).map_err(|error| said(&error))?;
         let back = stashes.contains(&line.new);
         return Ok(back.then(|| "an agent does not drop a stash: work would be lost".to_owned()));
@@ -180,7 +199,7 @@ fn judge_deletion(here: &Here, line: &Line, now: Option<&str>) -> Result<Option<
     }
     let name = refs::short_name(&line.name);
     Ok(Some(match name {
-        "refs/stash" => "an agent does not drop a stash: work would be lost".to_owned(),
+        STASH => "an agent does not drop a stash: work would be lost".to_owned(),
         name => format!("an agent does not delete `{name}`"),
     }))
 }

@@ -1,0 +1,179 @@
+//! The rails in git, on real repositories: an agent's git is held to the phase, a person's is never disturbed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+mod agent;
+mod backstop;
+mod detector;
+mod person;
+mod salvage;
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+use adapters::machine;
+use engine::{Event, Owner};
+use project::{
+    Dirs, Place, Workspace,
+    rails::{self, After, backstop::install},
+};
+use serde_json::Map;
+use testkit::Sandbox;
+
+const WARP: &str = env!("CARGO_BIN_EXE_warp");
+
+/// A project with a run, the backstop, and an agent that carries the run on.
+struct Project {
+    sandbox: Sandbox,
+    agent: Agent,
+}
+
+/// A shell that stands for an agent's client: it owns the run, and every command is its child.
+struct Agent {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+/// How an agent's command ended.
+#[derive(Debug)]
+struct Ended {
+    code: i32,
+    said: String,
+}
+
+impl Agent {
+    fn start(sandbox: &Sandbox, directory: &Path) -> Self {
+        let mut command = sandbox.command("sh");
+        command.current_dir(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    /// Runs a command line as the agent's child.
+    fn run(&mut self, line: &str) -> Ended {
+        writeln!(self.input, "( {line}\n) </dev/null 2>&1; echo \"@ended $?\"").unwrap();
+        let mut said = String::new();
+        loop {
+            let mut one = String::new();
+            assert_ne!(self.output.read_line(&mut one).unwrap(), 0, "the agent ended: {said}");
+            // What was printed last may have no line end.
+            match one.split_once("@ended ") {
+                Some((rest, code)) => {
+                    said.push_str(rest);
+                    return Ended { code: code.trim().parse().unwrap(), said };
+                }
+                None => said.push_str(&one),
+            }
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Project {
+    /// A run in `coding`, in a person's own checkout.
+    fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// A run in `coding`, in a workspace that was made for it.
+    fn owned() -> Self {
+        Self::with(&["--own"])
+    }
+
+    fn with(flags: &[&str]) -> Self {
+        let sandbox = Sandbox::new(WARP);
+        sandbox.write("kept.txt", "one\n");
+        sandbox.git(&["add", "."]);
+        sandbox.git(&["commit", "--quiet", "-m", "feat: one"]);
+        install(&Place::at(&sandbox.root()).unwrap(), Path::new(WARP)).unwrap();
+        let agent = Agent::start(&sandbox, &sandbox.root());
+        begin(&sandbox, &sandbox.root(), &agent, flags);
+        Self { sandbox, agent }
+    }
+
+    fn place(&self) -> Place {
+        Place::at(&self.sandbox.root()).unwrap()
+    }
+
+    fn workspace(&self) -> Workspace {
+        open(&self.sandbox, &self.sandbox.root())
+    }
+
+    fn run_id(&self) -> String {
+        self.workspace().current().unwrap().unwrap().run.id.to_string()
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        self.sandbox.git(arguments)
+    }
+
+    /// Goes on to `committing`.
+    fn to_committing(&self) {
+        self.sandbox.write("src/work.rs", "fn work() {}\n");
+        self.sandbox.write("docs/work.md", "Work.\n");
+        for event in ["code_complete", "docs_updated", "tests_passed"] {
+            self.sandbox.warp_ok(&["state", "transition", ".", event]);
+        }
+        let state = self.sandbox.warp_ok(&["state", "status", "."]);
+        assert!(state.contains("\"committing\""), "{state}");
+    }
+
+    fn after_tool(&self) -> After {
+        rails::after_tool(&mut self.workspace()).unwrap()
+    }
+
+    /// Expects git itself to refuse, and everything to be where it was.
+    fn refused(&mut self, line: &str, words: &str) {
+        let before = self.git(&["for-each-ref"]) + &self.git(&["symbolic-ref", "HEAD"]);
+        let ended = self.agent.run(line);
+        assert_ne!(ended.code, 0, "{line}: {ended:?}");
+        assert!(ended.said.contains(words), "{line}: {ended:?}");
+        let after = self.git(&["for-each-ref"]) + &self.git(&["symbolic-ref", "HEAD"]);
+        assert_eq!(before, after, "{line}");
+        let seen = self.after_tool();
+        assert!(seen.broken.is_none() && seen.commits.is_empty(), "{line}: {seen:?}");
+    }
+
+    /// Expects an agent's command to pass.
+    fn passes(&mut self, line: &str) -> Ended {
+        let ended = self.agent.run(line);
+        assert_eq!(ended.code, 0, "{line}: {ended:?}");
+        ended
+    }
+
+    fn standing(&self) -> engine::Standing {
+        self.workspace().current().unwrap().unwrap().run.standing
+    }
+}
+
+fn begin(sandbox: &Sandbox, root: &Path, agent: &Agent, flags: &[&str]) {
+    let root_text = root.to_str().unwrap();
+    let pid = agent.child.id().to_string();
+    let mut arguments = vec!["state", "init", root_text, "--level", "2", "--issue", "42", "--pid", &pid];
+    arguments.extend_from_slice(flags);
+    sandbox.warp_ok(&arguments);
+    let owner = Owner { session: Some("session-1".to_owned()), ..machine::owner(agent.child.id()) };
+    open(sandbox, root).ask(Event::OwnerChanged { owner }, Map::new()).unwrap();
+    for event in ["prerequisites_ok", "work_selected", "plan_ready"] {
+        sandbox.warp_ok(&["state", "transition", root_text, event]);
+    }
+    let data = r#"{"acs":[["AC-01"],["AC-02"]]}"#;
+    sandbox.warp_ok(&["state", "transition", root_text, "chunks_defined", "--data", data]);
+}
+
+fn open(sandbox: &Sandbox, root: &Path) -> Workspace {
+    let dirs = Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") };
+    Workspace::open(Place::at(root).unwrap(), dirs).unwrap()
+}
