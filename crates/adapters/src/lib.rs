@@ -3,6 +3,7 @@
 //! Only this crate starts a process or asks the machine for anything, so nothing else needs either to be
 //! tested. Every child has a process group of its own, a deadline, bounded output and a recorded end.
 
+pub mod forge;
 pub mod git;
 pub mod machine;
 pub mod process;

@@ -199,6 +199,7 @@ impl From<SetupError> for CommandError {
             SetupError::Program { .. } => Self::of(Exit::Configuration, &error)
                 .hint("install warp in a directory whose path is plain text"),
             SetupError::Config(error) => config_error(error),
+            SetupError::Backstop(error) => Self::of(Exit::OutsideSaidNo, error),
         }
     }
 }

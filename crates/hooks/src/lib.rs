@@ -25,7 +25,7 @@ use std::{
 
 use adapters::{git, machine};
 use engine::{Owner, view::Head};
-use project::{Dirs, Error, Place, Quick, Workspace, quick_head, quick_root, rails};
+use project::{Dirs, Error, Place, Quick, Workspace, quick_head, quick_root, rails, setup::SetupError};
 
 pub use answer::Answer;
 pub use input::{Input, LARGEST};
@@ -152,7 +152,7 @@ enum Failure {
     #[error(transparent)]
     Snapshot(#[from] rails::SnapshotError),
     #[error(transparent)]
-    Settings(#[from] project::LocalSettingsError),
+    Setup(#[from] SetupError),
     #[error("failed to count in `{}`", file.display())]
     Count {
         file: PathBuf,

@@ -4,8 +4,11 @@
 //! that is begun or stopped here is begun or stopped by a person.
 
 use engine::Event;
-use project::{AskError, BeginError, Request};
-use serde_json::{Map, Value, json};
+use project::{
+    AskError, BeginError, Error, Place, Request,
+    setup::{self, Choice},
+};
+use serde_json::Map;
 
 use crate::{Answer, Failure, Here, Input, caller, spelled};
 
@@ -14,8 +17,7 @@ use crate::{Answer, Failure, Here, Input, caller, spelled};
 enum Wish {
     Begin(Request),
     Stop { reset: bool },
-    Level(u64),
-    Remote(bool),
+    Choice(Choice),
 }
 
 /// Words that say that the person leaves.
@@ -29,8 +31,7 @@ pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
     let text = match wish {
         Ok(Wish::Begin(request)) => begin(here, input, request)?,
         Ok(Wish::Stop { reset }) => stop(here, reset)?,
-        Ok(Wish::Level(level)) => set(here, "_automation", "active_level", json!(level))?,
-        Ok(Wish::Remote(on)) => set(here, "_rdb", "enabled", json!(on))?,
+        Ok(Wish::Choice(choice)) => choose(here, choice)?,
         Err(problem) => format!("warp did nothing: {problem}"),
     };
     Ok(Answer::context("UserPromptSubmit", &text))
@@ -41,7 +42,7 @@ fn wish(prompt: &str) -> Option<Result<Wish, String>> {
     let lower = prompt.to_lowercase();
     let Some(typed) = prompt.strip_prefix('/') else {
         let away = prompt.len() < 400 && AWAY.iter().any(|words| lower.contains(words));
-        return away.then_some(Ok(Wish::Remote(true)));
+        return away.then_some(Ok(Wish::Choice(Choice::RemoteDecisions(true))));
     };
     let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     // A plugin's skill can be called by its full name.
@@ -56,13 +57,13 @@ fn wish(prompt: &str) -> Option<Result<Wish, String>> {
             other => Some(Err(format!("`/{name}` takes nothing or `reset`, not `{other}`"))),
         },
         "automation" => match rest.parse() {
-            Ok(level @ 1..=3) => Some(Ok(Wish::Level(level))),
+            Ok(level @ 1..=3) => Some(Ok(Wish::Choice(Choice::Level(level)))),
             Ok(_) | Err(_) if rest.is_empty() => None,
             Ok(_) | Err(_) => Some(Err(format!("`/automation` takes 1, 2 or 3, not `{rest}`"))),
         },
         "rdb" => match rest {
-            "on" => Some(Ok(Wish::Remote(true))),
-            "off" => Some(Ok(Wish::Remote(false))),
+            "on" => Some(Ok(Wish::Choice(Choice::RemoteDecisions(true)))),
+            "off" => Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))),
             "" | "status" => None,
             other => Some(Err(format!("`/rdb` takes on or off, not `{other}`"))),
         },
@@ -172,10 +173,17 @@ fn stop(here: &Here, reset: bool) -> Result<String, Failure> {
     }
 }
 
-fn set(here: &Here, section: &str, key: &str, value: Value) -> Result<String, Failure> {
-    project::set_local(&here.root, section, key, value.clone())?;
+fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
+    let place = Place::at(&here.root).map_err(Error::from)?;
+    let plan = setup::plan_choice(&place, &setup::this_program()?, choice)?;
+    setup::carry_out(&place, &plan)?;
+    let what = match choice {
+        Choice::Level(level) => format!("the automation level to {level}"),
+        Choice::RemoteDecisions(true) => "decisions to go to the remote channel".to_owned(),
+        Choice::RemoteDecisions(false) => "decisions to stay in the terminal".to_owned(),
+    };
     Ok(format!(
-        "The person set {section}.{key} to {value} in .claude/settings.local.json; runs that begin from now on go by it."
+        "The person set {what}, in .claude/settings.local.json; runs that begin from now on go by it."
     ))
 }
 
@@ -205,9 +213,9 @@ mod tests {
         assert_eq!(wish("/stop-warp-drive"), Some(Ok(Wish::Stop { reset: false })));
         assert_eq!(wish("/stop-warp-drive reset"), Some(Ok(Wish::Stop { reset: true })));
         assert_eq!(wish("/loop-cancel"), Some(Ok(Wish::Stop { reset: true })));
-        assert_eq!(wish("/automation 2"), Some(Ok(Wish::Level(2))));
-        assert_eq!(wish("/rdb off"), Some(Ok(Wish::Remote(false))));
-        assert_eq!(wish("ok, I'm going AFK now"), Some(Ok(Wish::Remote(true))));
+        assert_eq!(wish("/automation 2"), Some(Ok(Wish::Choice(Choice::Level(2)))));
+        assert_eq!(wish("/rdb off"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))));
+        assert_eq!(wish("ok, I'm going AFK now"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(true)))));
     }
 
     #[test]

@@ -13,14 +13,16 @@ use crate::{Quick, quick_head};
 
 /// Tells who runs this process in the workspace at `root`.
 pub fn actor(root: &Path) -> Actor {
-    if says_agent() || descends_from_agent(root) { Actor::Agent } else { Actor::Person }
+    if looks_like_an_agent() || descends_from_agent(root) { Actor::Agent } else { Actor::Person }
 }
 
-/// Clients mark what their agents run. Hooks are the client's own and marked otherwise.
-fn says_agent() -> bool {
+/// Tells whether the environment is that of an agent's command. Hooks are the client's own, and marked otherwise.
+pub fn looks_like_an_agent() -> bool {
     match env::var("AI_AGENT") {
         Ok(name) => !name.ends_with("_harness"),
-        Err(_) => env::var_os("CLAUDECODE").is_some(),
+        Err(_) => ["CLAUDECODE", "CODEX_SANDBOX"]
+            .iter()
+            .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty())),
     }
 }
 

@@ -13,7 +13,6 @@
 mod actor;
 mod atomic;
 pub mod config;
-mod local_settings;
 mod next;
 mod place;
 mod probe;
@@ -24,8 +23,7 @@ pub mod setup;
 mod text;
 mod workspace;
 
-pub use actor::actor;
-pub use local_settings::{LocalSettingsError, set_local};
+pub use actor::{actor, looks_like_an_agent};
 pub use next::{Done, NextError, Wanted};
 pub use place::{Dirs, Place, PlaceError};
 pub use quick::{Quick, quick_gate, quick_head, quick_root};

@@ -10,7 +10,7 @@ mod suite;
 
 use std::time::Duration;
 
-use adapters::{git::Git, machine};
+use adapters::{forge, git::Git, machine};
 use engine::{
     Actor, Event, EventName, Run, Seen, Standing,
     view::{self, Owned},
@@ -83,7 +83,11 @@ impl Workspace {
     /// Does the work of the current phase if a program can do it, and says what comes next.
     pub fn next(&mut self, wanted: &Wanted) -> Result<Done, NextError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
-        let is_mechanical = current.run.standing == Standing::Active
+        let is_open = current.run.standing == Standing::Active;
+        if is_open && current.run.phase == "ship" && current.run.artifacts.pr_url.is_none() {
+            return self.open_pull_request(&current);
+        }
+        let is_mechanical = is_open
             && current
                 .workflow
                 .phase(&current.run.phase)
@@ -96,6 +100,31 @@ impl Workspace {
         let answer = self.ask_as(Actor::Engine, event, report.data)?;
         let next = self.described(&answer.current);
         Ok(Done { said: report.said, taken: Some(answer), next })
+    }
+
+    /// Pushes the branch and opens a pull request, which the run then knows.
+    fn open_pull_request(&mut self, current: &Current) -> Result<Done, NextError> {
+        let run = &current.run;
+        let branch = self.git().branches().branch;
+        let told = "warp state transition . noted --data '{\"pr_url\":\"URL\"}'";
+        self.git().push(&branch).map_err(|problem| {
+            NextError::World(format!(
+                "{problem}; a person pushes `{branch}` and opens the pull request: {told}"
+            ))
+        })?;
+        let title = run.feature.as_deref().unwrap_or(&branch);
+        let url = forge::pull_request(&self.place.root, &run.branches.merge_target, &branch, title).map_err(
+            |problem| {
+                NextError::World(format!(
+                    "`{branch}` is pushed, but {problem}; a person opens the pull request: {told}"
+                ))
+            },
+        )?;
+        let said = vec![format!("`{branch}` is pushed; the pull request is {url}")];
+        let data = Map::from_iter([("pr_url".to_owned(), json!(url))]);
+        let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
+        let next = self.described(&answer.current);
+        Ok(Done { said, taken: Some(answer), next })
     }
 
     /// Does a phase's work; nothing if it is not known how.

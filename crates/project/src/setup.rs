@@ -34,6 +34,7 @@ use self::{
 use crate::{
     Dirs, Place,
     config::{self, ConfigError},
+    rails::backstop::{self, BackstopError},
     text,
 };
 
@@ -83,9 +84,13 @@ pub enum Choice {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub files: Vec<FilePlan>,
+    /// What is done about git's hooks, a line each.
+    pub git: Vec<String>,
     /// What a person has to know or do.
     pub notes: Vec<String>,
     intent: Intent,
+    /// The program that git's hooks run, if they are to be installed.
+    backstop: Option<PathBuf>,
     memory: Memory,
 }
 
@@ -147,12 +152,14 @@ pub enum SetupError {
     Program { path: PathBuf },
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Backstop(#[from] BackstopError),
 }
 
 impl Plan {
     /// Tells whether nothing would be written.
     pub fn is_empty(&self) -> bool {
-        self.files.iter().all(|file| file.action == Action::Keep)
+        self.git.is_empty() && self.files.iter().all(|file| file.action == Action::Keep)
     }
 }
 
@@ -204,7 +211,7 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
     let configured = config::load(place, dirs, None, &[])?.settings.count("automation.active_level");
     let level = options.level.unwrap_or(configured);
     let memory = Memory::load(place)?;
-    let mut plan = Plan { files: Vec::new(), notes: Vec::new(), intent: Intent::SetUp, memory };
+    let mut plan = Plan::new(Intent::SetUp, memory);
     match options.agent {
         Agent::Claude => plan.merge_claude(place, program, level)?,
         Agent::Codex => {
@@ -225,7 +232,16 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
             plan.provide(place, file, &format!("/{name}"), text)?;
         }
     }
-    // The git backstop is planned here: `rails::backstop::plan`, whose files and notes join this plan's.
+    match backstop::plan(place, &options.program) {
+        Ok(hooks) => {
+            plan.git = hooks.steps().iter().map(ToString::to_string).collect();
+            plan.backstop = Some(options.program.clone());
+        }
+        Err(BackstopError::NoRepository { .. }) => {
+            plan.notes.push("there is no git repository, so git itself stops nothing".to_owned());
+        }
+        Err(error) => return Err(error.into()),
+    }
     Ok(plan)
 }
 
@@ -244,7 +260,7 @@ pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan
     let (after, _) = apply(current.as_deref().unwrap_or_default(), &wants).map_err(json)?;
     let file = FilePlan::new(claude::LOCAL, "a person's choice", target, current, Some(after));
     let is_set_up = memory.file(claude::SETTINGS).is_some();
-    let mut plan = Plan { files: vec![file], notes: Vec::new(), intent: Intent::SetUp, memory };
+    let mut plan = Plan { files: vec![file], ..Plan::new(Intent::SetUp, memory) };
     match choice {
         Choice::Level(level) if is_set_up => plan.merge_claude(place, program_text(program)?, level)?,
         Choice::Level(_) | Choice::RemoteDecisions(_) => {}
@@ -255,9 +271,10 @@ pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan
 /// Says what would be changed to take a set-up back.
 pub fn plan_undo(place: &Place) -> Result<Plan, SetupError> {
     let memory = Memory::load(place)?;
-    let mut plan =
-        Plan { files: Vec::new(), notes: Vec::new(), intent: Intent::Undo, memory: memory.clone() };
-    // The git backstop's removal is planned here, before the files.
+    let mut plan = Plan::new(Intent::Undo, memory.clone());
+    if backstop::is_recorded(place) {
+        plan.git.push("take warp's hooks out of git".to_owned());
+    }
     for remembered in &memory.files {
         plan.take_back(place, remembered)?;
     }
@@ -265,9 +282,11 @@ pub fn plan_undo(place: &Place) -> Result<Plan, SetupError> {
 }
 
 /// Does what a plan says. What is needed to take it back is on disk before the first file is changed.
-pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
+///
+/// Returns what somebody has changed since, and what was left for that reason.
+pub fn carry_out(place: &Place, plan: &Plan) -> Result<Vec<String>, SetupError> {
     if plan.is_empty() && (plan.intent == Intent::SetUp || plan.memory.is_empty()) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let _lock = Lock::take(place)?;
     for file in &plan.files {
@@ -286,11 +305,13 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
                 plan.memory.store(place, &originals)?;
             }
             plan.files.iter().try_for_each(write)?;
-            // The git backstop is installed here, last: `rails::backstop::install`.
-            Ok(())
+            if let Some(program) = &plan.backstop {
+                backstop::install(place, program)?;
+            }
+            Ok(Vec::new())
         }
         Intent::Undo => {
-            // The git backstop is removed here, first: `rails::backstop::remove`.
+            let left = if plan.git.is_empty() { Vec::new() } else { backstop::remove(place)? };
             plan.files.iter().try_for_each(write)?;
             for file in &plan.files {
                 // What a crash may have left.
@@ -301,12 +322,17 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<(), SetupError> {
                 let path = place.root.join(directory);
                 memory::remove_if_empty(&path).map_err(|source| SetupError::Write { path, source })?;
             }
-            Memory::remove(place)
+            Memory::remove(place)?;
+            Ok(left)
         }
     }
 }
 
 impl Plan {
+    fn new(intent: Intent, memory: Memory) -> Self {
+        Self { files: Vec::new(), git: Vec::new(), notes: Vec::new(), intent, backstop: None, memory }
+    }
+
     fn merge_claude(&mut self, place: &Place, program: &str, level: u64) -> Result<(), SetupError> {
         let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
         self.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))

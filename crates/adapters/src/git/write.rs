@@ -33,6 +33,17 @@ impl Git<'_> {
         Ok(new)
     }
 
+    /// Pushes a branch to where it comes from, without force.
+    pub fn push(&self, branch: &str) -> Result<(), String> {
+        let remote = self.text(&["remote"], &[])?;
+        let Some(remote) = remote.lines().find(|name| *name == "origin").or_else(|| remote.lines().next())
+        else {
+            return Err("there is no remote to push to".to_owned());
+        };
+        self.text(&["push", "--quiet", "--no-verify", remote, &format!("refs/heads/{branch}")], &[])
+            .map(|_| ())
+    }
+
     /// Returns the working tree in which a branch is checked out.
     fn checked_out_at(&self, branch: &str) -> Result<Option<String>, String> {
         let list = self.text(&["worktree", "list", "--porcelain"], &[])?;

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let read = if reads { io::stdin().lock().take(LARGEST).read_to_end(&mut input) } else { Ok(0) };
     let verdict = match read {
         Ok(_) => answer(arguments, &input),
-        Err(error) if guard::looks_like_an_agent() => {
+        Err(error) if project::looks_like_an_agent() => {
             Verdict::Refuse(format!("warp: what git says cannot be read: {error}"))
         }
         Err(_) => Verdict::Pass,
@@ -61,7 +61,7 @@ fn answer(arguments: &Arguments, input: &[u8]) -> Verdict {
     let judge = || guard::answer(&arguments.name, &given, input);
     match panic::catch_unwind(AssertUnwindSafe(judge)) {
         Ok(verdict) => verdict,
-        Err(_) if guard::looks_like_an_agent() => {
+        Err(_) if project::looks_like_an_agent() => {
             Verdict::Refuse("warp: this is a fault of warp; nothing was moved".to_owned())
         }
         Err(_) => Verdict::Pass,

@@ -47,6 +47,7 @@ struct Report<'a> {
     undo: bool,
     changed: bool,
     files: Vec<ReportFile<'a>>,
+    git: &'a [String],
     notes: &'a [String],
 }
 
@@ -71,14 +72,12 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         let options = Options { agent, level: arguments.level, skills, program: setup::this_program()? };
         setup::plan(&place, &Dirs::from_environment()?, &options)?
     };
-    if !arguments.dry_run {
-        setup::carry_out(&place, &plan)?;
-    }
+    let left = if arguments.dry_run { Vec::new() } else { setup::carry_out(&place, &plan)? };
     if arguments.json {
         output::print_json(&report(arguments, &plan))?;
     } else {
         output::print(&render(arguments, &plan))?;
-        plan.notes.iter().for_each(|note| output::note(note));
+        plan.notes.iter().chain(&left).for_each(|note| output::note(note));
     }
     Ok(Exit::Done)
 }
@@ -101,6 +100,7 @@ fn report<'a>(arguments: &Arguments, plan: &'a Plan) -> Report<'a> {
         undo: arguments.undo,
         changed: !plan.is_empty() && !arguments.dry_run,
         files: plan.files.iter().map(file).collect(),
+        git: &plan.git,
         notes: &plan.notes,
     }
 }
@@ -122,7 +122,15 @@ fn render(arguments: &Arguments, plan: &Plan) -> String {
         };
         text.push_str(&format!("{word} {} ({})\n", file.name, file.purpose));
     }
-    let last = match (arguments.undo, plan.files.is_empty(), plan.is_empty(), arguments.dry_run) {
+    for step in &plan.git {
+        text.push_str(&format!("git: {step}\n"));
+    }
+    let last = match (
+        arguments.undo,
+        plan.files.is_empty() && plan.git.is_empty(),
+        plan.is_empty(),
+        arguments.dry_run,
+    ) {
         (true, true, _, _) => "Nothing to undo: `warp init` has set nothing up here.",
         (true, false, true, _) => "Nothing had to be changed.",
         (true, false, false, false) => "The set-up is taken back.",

@@ -235,6 +235,7 @@ fn undo_after_an_edit_takes_out_our_entries_and_no_more() {
             "changed .claude/settings.json (changed since; only warp's entries are taken out)\n\
              removed .claude/settings.local.json (as it was before)\n\
              unchanged warp.toml (changed since; kept as it is)\n\
+             git: take warp's hooks out of git\n\
              The set-up is taken back.\n"
         ),
         "{said}"

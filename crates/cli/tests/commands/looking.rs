@@ -68,13 +68,13 @@ fn explain_says_where_why_and_what_next() {
     let sandbox = coding();
     let said = sandbox.warp_ok(&["explain"]);
     let run = json(&sandbox.warp_ok(&["explain", "--json"]))["run"].as_str().unwrap().to_owned();
-    insta::assert_snapshot!(said.replace(&run, "[RUN]"), @r"
+    insta::assert_snapshot!(said.replace(&run, "[RUN]"), @r#"
     Run [RUN] of warp-drive is in `coding`: implements the current chunk's acceptance criteria.
     Why: `chunks_defined` led here from `chunking` at [TIME].
     Waits for: an agent in the role of coder.
     Until: [TIME]; then phase_timeout.
     Next:
-      code_complete -> updating_docs; needs a change that has to do with the chunk's criteria (diff_relevance_check), of an agent, evidence for AC-01, AC-02
+      code_complete -> updating_docs; needs a change that has to do with the chunk's criteria (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'
       abort -> aborted
     Budgets:
       phase_timeout: 0 of 30
@@ -83,7 +83,7 @@ fn explain_says_where_why_and_what_next() {
       no_progress: 0 of 3
       total_chunks_exceeded: 0 of 20
       session_timeout: 0 of 480
-    ");
+    "#);
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn what_a_session_is_told_are_facts() {
     let sandbox = coding();
     let told = sandbox.warp_ok(&["state", "inject", "."]);
     let (facts, prompt) = told.split_once("\n# coding\n").unwrap();
-    insta::assert_snapshot!(facts, @r"
+    insta::assert_snapshot!(facts, @r#"
     A warp-drive run is under way in this project, for issue 42.
     It stands in phase `coding`: Implements the current chunk's acceptance criteria.
     Chunk 1 of 2:
@@ -250,10 +250,10 @@ fn what_a_session_is_told_are_facts() {
     - AC-02
     Reasoning budget of this phase: standard.
     `warp state transition . EVENT --data JSON` reports what happened. Events of this phase:
-    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check), of an agent, evidence for AC-01, AC-02)
+    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}')
     - abort
     Commits are only allowed during committing phase; pushes and merges are warp's.
-    ");
+    "#);
     assert!(prompt.contains("## Done when"), "{prompt}");
     sandbox.write(".warp/prompts/warp-drive/coding.md", "The project's own words.\n");
     let told = sandbox.warp_ok(&["state", "inject", "."]);

@@ -38,7 +38,7 @@ fn a_typed_command_begins_a_run_and_another_stops_it() {
     let told = typed("/warp-drive 42");
     assert!(told.contains("Automation level must be 2 or 3"), "{told}");
     let told = typed("/automation 3");
-    assert!(told.contains("_automation.active_level to 3"), "{told}");
+    assert!(told.contains("the automation level to 3"), "{told}");
     let told = typed("/warp-drive 42");
     assert!(told.contains("phase `prerequisites`"), "{told}");
     assert_eq!(state(&sandbox)["requirement"], "42");

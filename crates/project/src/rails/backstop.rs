@@ -342,6 +342,11 @@ fn take_away(hook: &Hook) -> Result<Option<String>, BackstopError> {
     Ok(None)
 }
 
+/// Tells whether something was installed that can be taken away.
+pub fn is_recorded(place: &Place) -> bool {
+    Site::find(place).is_ok_and(|site| site.record_file().exists())
+}
+
 /// Tells whether the backstop is there.
 pub fn state(place: &Place) -> Result<State, BackstopError> {
     let site = match Site::find(place) {

@@ -22,7 +22,7 @@ use engine::{
 };
 
 use super::{known, workspaces};
-use crate::{Dirs, Place, Workspace, text};
+use crate::{Dirs, Place, Workspace, actor::looks_like_an_agent, text};
 
 /// The largest head that is read, in bytes.
 const LARGEST_HEAD: u64 = 64 * 1024;
@@ -92,14 +92,6 @@ pub fn answer(hook: &str, arguments: &[&str], input: &[u8]) -> Verdict {
         ("commit-msg", Who::Agent(_)) => message::judge(arguments),
         (_, Who::Agent(_)) => Verdict::Pass,
     }
-}
-
-/// Tells whether the environment is that of an agent's command.
-pub fn looks_like_an_agent() -> bool {
-    let is = |name: &str, test: fn(&str) -> bool| env::var(name).is_ok_and(|value| test(&value));
-    is("AI_AGENT", |value| value.ends_with("_agent"))
-        || is("CLAUDECODE", |value| value == "1")
-        || is("CODEX_SANDBOX", |value| !value.is_empty())
 }
 
 fn refuse(reason: &str) -> Verdict {
