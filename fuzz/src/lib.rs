@@ -224,6 +224,8 @@ pub fn show(workflow: &Workflow, run: &Run, now: Time) {
     view::render_status(&view::status(workflow, run, "project", Owned::Live));
     view::explain(workflow, run, now).render();
     view::inject(workflow, run, Owned::Stale, now);
+    assert!(view::reanchor(workflow, run, now).chars().count() < 9_000);
+    view::progress(run);
     Head::of(workflow, run).permission("git_commit");
 }
 

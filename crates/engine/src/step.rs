@@ -296,7 +296,9 @@ fn check_standing(run: &Run, event: &EventName) -> Result<(), Refused> {
 
 fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Result<Step, Refused> {
     let row = workflow.row(&run.phase, event.as_str()).expect("the caller found the row");
-    if ask.actor == Actor::Agent && row.needs_person(&run.settings) {
+    // To stop a run is a person's, by whatever name.
+    let stops = workflow.stop_event.as_ref() == Some(event);
+    if ask.actor == Actor::Agent && (stops || row.needs_person(&run.settings)) {
         return Err(Refused::NeedsPerson { phase: run.phase.clone(), event: event.clone() });
     }
     check_attempt(run, ask)?;

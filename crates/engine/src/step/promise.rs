@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::{Refused, Step, acts, draft::Draft, receipts};
-use crate::{Actor, Ask, Change, PhaseName, Probe, Run, Standing, Workflow};
+use crate::{Actor, Ask, Change, Probe, Run, Standing, Workflow};
 
 /// The gate's name in refusals.
 const GATE: &str = "promise";
-/// Why a run is parked whose phases were left by force.
+/// Why a run is parked whose phases were left by force, or were never shown.
 pub(super) const FORCED: &str = "forced_receipts";
 /// The answer that ends it all the same.
 pub(super) const ACCEPT: &str = "accept";
@@ -28,11 +28,12 @@ pub(super) fn probes(workflow: &Workflow, run: &Run) -> Vec<Probe> {
 /// Ends a run whose final phase still had work to do, if what it stands on can be shown.
 ///
 /// A person is told what is missing and believed. An agent is refused, or, where all that is wrong is that
-/// phases were left by force, a person is asked.
+/// phases were left by force or have no receipt, a person is asked.
 pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
     let artifacts = acts::artifacts(run, &ask.data)?;
     let mut missing = Vec::new();
-    let mut forced: Vec<PhaseName> = Vec::new();
+    // What an agent cannot mend, a person has to accept.
+    let mut doubts: Vec<String> = Vec::new();
     let mut advice = Vec::new();
     let no_link = artifacts.pr_url.as_deref().is_none_or(|url| url.trim().is_empty());
     if no_link {
@@ -40,8 +41,8 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
     }
     for (phase, receipt) in receipts::required(workflow, run) {
         match receipt {
-            None => missing.push(format!("`{phase}` has no receipt")),
-            Some(receipt) if receipt.forced => forced.push(phase),
+            None => doubts.push(format!("`{phase}` has no receipt")),
+            Some(receipt) if receipt.forced => doubts.push(format!("`{phase}` was left by force")),
             Some(receipt) => match receipts::judge_again(receipt, ask) {
                 Ok(word) => advice.extend(word),
                 Err(problem) => missing.push(format!("receipt of `{phase}`: {problem}")),
@@ -50,7 +51,7 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
     }
     let is_agent = ask.actor == Actor::Agent;
     if no_link || (is_agent && !missing.is_empty()) {
-        missing.extend(forced.iter().map(|phase| format!("`{phase}` was left by force")));
+        missing.extend(doubts);
         let example = if no_link { "; send it along as --data '{\"pr_url\":\"https://…\"}'" } else { "" };
         return Err(Refused::Gate {
             phase: run.phase.clone(),
@@ -68,9 +69,8 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
     if artifacts != run.artifacts {
         draft.change(Change::ArtifactsSet { artifacts });
     }
-    if is_agent && !forced.is_empty() {
-        let phases: Vec<&str> = forced.iter().map(PhaseName::as_str).collect();
-        let question = format!("{} was left by force. Is the work done all the same?", phases.join(", "));
+    if is_agent && !doubts.is_empty() {
+        let question = format!("{}. Is the work done all the same?", doubts.join(", "));
         draft.park(FORCED, question, &[ACCEPT, "continue", "stop"]);
         return Ok(draft.finish());
     }

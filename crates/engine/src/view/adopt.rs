@@ -1,7 +1,7 @@
 //! Adopting a state file of the original tools: a run that begins where the file says it stands.
 //!
 //! What nothing here knows is kept and shown again. Receipts are not carried over, for nobody checked them,
-//! and a phase that gives leave is never landed in.
+//! and a phase that gives leave for what is warp's own work is never landed in.
 
 use serde_json::{Map, Value};
 

@@ -147,9 +147,8 @@ fn what_is_a_persons_is_refused_to_an_agent() {
     let over = "warp-drive max_coding_cycles=0: @testing, tests_failed";
     assert_snapshot!(last(&format!("{over}, agent budget_continue")), @"refused: `budget_continue` is refused in `budget_exceeded`: it needs a person; tell them, and wait");
     assert_snapshot!(last(&format!("{over}, +11m, deadline, agent answer continue")), @"refused: `decision_answered` is refused in `budget_exceeded`: it needs a person; tell them, and wait");
-    for event in ["stop", "resume", "reset"] {
-        let answer = last(&format!("coder: agent {event}"));
-        assert!(answer.contains("it needs a person"), "{event}: {answer}");
+    for script in ["coder: agent stop", "coder: agent resume", "coder: agent reset", "@coding, agent abort"] {
+        assert!(last(script).contains("it needs a person"), "{script}: {}", last(script));
     }
     assert_snapshot!(last("autonomous-loop: agent turn_finished"), @"refused: `turn_finished` is refused: warp counts turns and crashes by itself; say what the phase has done instead");
 }

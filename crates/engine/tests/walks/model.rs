@@ -135,7 +135,8 @@ pub(crate) struct Model {
 }
 
 /// What only a person may say.
-const PERSONS: [&str; 6] = ["start", "restart", "continue_yes", "budget_continue", "clarified", "answered"];
+const PERSONS: [&str; 7] =
+    ["start", "restart", "abort", "continue_yes", "budget_continue", "clarified", "answered"];
 
 impl Model {
     pub(crate) fn new(oracle: &'static Oracle, limits: Limits, at: i64) -> Self {
