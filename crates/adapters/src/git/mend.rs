@@ -77,7 +77,7 @@ pub fn is_in_history(location: &Location, commit: &str, tips: &[&str]) -> Result
         return Ok(true);
     }
     let git = Own::bare(location, LIMIT);
-    let mut arguments = vec!["rev-list", "--max-count=1", "--ignore-missing", commit, "--not"];
+    let mut arguments = vec!["rev-list", "--max-count=1", commit, "--not"];
     arguments.extend(tips.iter().take(MOST_TIPS));
     let finished = git.run(&arguments, &[])?;
     Ok(!tips.is_empty() && finished.is_success() && finished.text().is_empty())
