@@ -43,6 +43,26 @@ pub fn descends_from(owner: &Owner) -> bool {
     false
 }
 
+/// Tells whether this process was cut off from whoever started it, some time after `owner` began: nothing above it but
+/// the machine's first process is older, and it has no terminal, or the owner's.
+pub fn is_stray_since(owner: &Owner) -> bool {
+    let Some(ticks) = owner.start_ticks.filter(|_| owner.boot_id == boot_id()) else { return false };
+    let terminal = |pid| process(pid).map_or(0, |process| process.terminal);
+    let own = terminal(std::process::id());
+    if own != 0 && own != terminal(owner.pid) {
+        return false;
+    }
+    let mut pid = parent();
+    for _ in 0..GENERATIONS {
+        match process(pid) {
+            Some(older) if older.start_ticks < ticks => return pid == 1 || older.name == "systemd",
+            Some(process) => pid = process.parent,
+            None => return true,
+        }
+    }
+    false
+}
+
 /// Returns the process id of whoever started this program.
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
@@ -75,7 +95,10 @@ fn start_ticks(pid: u32) -> Option<u64> {
 
 /// What the kernel tells about a process.
 struct Process {
+    name: String,
     parent: u32,
+    /// The number of its terminal; zero if it has none.
+    terminal: i64,
     start_ticks: u64,
 }
 
@@ -83,8 +106,13 @@ fn process(pid: u32) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     // The name in parentheses may hold anything; what follows it is counted from the last one.
-    let mut after_name = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    Some(Process { parent: after_name.nth(1)?.parse().ok()?, start_ticks: after_name.nth(17)?.parse().ok()? })
+    let (name, rest) = stat.rsplit_once(')')?;
+    let name = name.split_once('(')?.1.to_owned();
+    let mut after_name = rest.split_ascii_whitespace();
+    let parent = after_name.nth(1)?.parse().ok()?;
+    let terminal = after_name.nth(2)?.parse().ok()?;
+    let start_ticks = after_name.nth(14)?.parse().ok()?;
+    Some(Process { name, parent, terminal, start_ticks })
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ use crate::refs::{self, BROKEN, HeadAt, STASH, is_object};
 /// How long one of these may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// How many branches and tags are asked for a commit; a command line holds that many with ease.
+const MOST_TIPS: usize = 500;
+
 /// Why something could not be put back.
 #[derive(Debug, thiserror::Error)]
 pub enum MendError {
@@ -68,15 +71,16 @@ pub fn straight_line(
     Ok(Some(line))
 }
 
-/// Tells whether a commit is part of the history of any branch or tag in `tips`.
+/// Tells whether a commit is one of `tips`, or part of their history. Of very many tips, only some are asked.
 pub fn is_in_history(location: &Location, commit: &str, tips: &[&str]) -> Result<bool, GitError> {
-    let git = Own::bare(location, LIMIT);
-    for tip in tips {
-        if git.run(&["merge-base", "--is-ancestor", commit, tip], &[])?.is_success() {
-            return Ok(true);
-        }
+    if tips.contains(&commit) {
+        return Ok(true);
     }
-    Ok(false)
+    let git = Own::bare(location, LIMIT);
+    let mut arguments = vec!["rev-list", "--max-count=1", commit, "--not"];
+    arguments.extend(tips.iter().take(MOST_TIPS));
+    let finished = git.run(&arguments, &[])?;
+    Ok(!tips.is_empty() && finished.is_success() && finished.text().is_empty())
 }
 
 /// Moves a ref from `now` to `then`; with nothing, it is not there.
@@ -162,6 +166,16 @@ pub fn switch_back(root: &Path, location: &Location, then: &HeadAt) -> Result<bo
         HeadAt::Broken => return Ok(false),
     };
     Ok(finished.is_success())
+}
+
+/// Takes the files and the index from one commit to another, as a switch does, and leaves HEAD alone.
+///
+/// Files that were changed and would have to be overwritten are left, and so is everything else then.
+pub fn switch_files(root: &Path, location: &Location, from: &str, to: &str) -> Result<bool, GitError> {
+    let git = Own::new(root, location, LIMIT);
+    // Without a fresh look at the files, all of them would count as changed.
+    git.run(&["update-index", "-q", "--refresh"], &[])?;
+    Ok(git.run(&["read-tree", "-m", "-u", from, to], &[])?.is_success())
 }
 
 /// Makes the index that of the current commit; the files of the working tree stay as they are.

@@ -20,7 +20,8 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 /// Answer one of git's hooks; the scripts that `warp init` installs call this
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The hook: reference-transaction, pre-commit, pre-merge-commit, commit-msg, pre-push, post-checkout
+    /// The hook: reference-transaction, pre-commit, pre-merge-commit, commit-msg, pre-push, pre-rebase,
+    /// post-checkout
     name: String,
     /// What git gave the hook
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

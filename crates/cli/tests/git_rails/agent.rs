@@ -74,6 +74,7 @@ fn what_moves_or_destroys_is_refused_in_every_phase() {
         project.refused("git branch -f other main", "not `other`");
         project.refused("git tag -d v1", "does not delete `v1`");
         project.refused("git tag -f v1 main", "does not move `v1`");
+        project.refused("git rebase --force-rebase main", "does not rewrite history");
         project.refused("git stash drop", "does not drop a stash");
         project.refused("git stash clear", "does not drop a stash");
         project.refused("git switch main", "stays on the branch");
@@ -154,4 +155,16 @@ fn a_journal_that_cannot_be_read_refuses_the_agent_and_not_the_person() {
     assert_ne!(ended.code, 0);
     assert!(ended.said.contains("it cannot be told what the phase allows"), "{ended:?}");
     project.git(&["commit", "--quiet", "-m", "a person's"]);
+}
+
+#[test]
+fn in_a_workspace_of_the_runs_own_a_command_that_was_cut_off_is_the_agents() {
+    let mut project = Project::owned();
+    // The command outlives its parents; that it has ended is told by the pipe that it held open.
+    let line = "mkfifo ../pipe; setsid sh -c '(env -u CLAUDECODE git commit --allow-empty -m \"feat: x\"; echo $?) \
+                >../pipe 2>&1 &' ; cat ../pipe";
+    let before = project.git(&["rev-parse", "HEAD"]);
+    let ended = project.passes(line);
+    assert!(ended.said.contains("only allowed during committing"), "{ended:?}");
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
 }

@@ -136,12 +136,15 @@ impl Project {
 
     /// Expects git itself to refuse, and everything to be where it was.
     fn refused(&mut self, line: &str, words: &str) {
-        let before = self.git(&["for-each-ref"]) + &self.git(&["symbolic-ref", "HEAD"]);
+        let look = |project: &Self| {
+            ["for-each-ref", "symbolic-ref HEAD", "status --short --untracked-files=all"]
+                .map(|line| project.git(&line.split(' ').collect::<Vec<_>>()))
+        };
+        let before = look(self);
         let ended = self.agent.run(line);
         assert_ne!(ended.code, 0, "{line}: {ended:?}");
         assert!(ended.said.contains(words), "{line}: {ended:?}");
-        let after = self.git(&["for-each-ref"]) + &self.git(&["symbolic-ref", "HEAD"]);
-        assert_eq!(before, after, "{line}");
+        assert_eq!(before, look(self), "{line}");
         let seen = self.after_tool();
         assert!(seen.broken.is_none() && seen.commits.is_empty(), "{line}: {seen:?}");
     }

@@ -1,7 +1,7 @@
 //! What git's hooks are answered.
 //!
 //! Whoever runs git is told by descent: a process that was started by the agent of a run, or by something that was,
-//! is the agent's. Anybody else is a person, who is never refused and whose moves are written down as in order. What
+//! is the agent's; so are the marks of an agent in the environment. Anybody else is a person, who is never refused and whose moves are written down as in order. What
 //! cannot be read refuses the agent and lets a person pass.
 
 pub(crate) mod message;
@@ -54,6 +54,7 @@ struct Agent {
 struct Found {
     run: String,
     owner: Owner,
+    owns_workspace: bool,
     own: PathBuf,
 }
 
@@ -90,6 +91,7 @@ pub fn answer(hook: &str, arguments: &[&str], input: &[u8]) -> Verdict {
             Err(reason) => refuse(&reason),
         },
         ("commit-msg", Who::Agent(_)) => message::judge(arguments),
+        ("pre-rebase", Who::Agent(_)) => refuse("an agent does not rewrite history"),
         (_, Who::Agent(_)) => Verdict::Pass,
     }
 }
@@ -133,7 +135,12 @@ impl Here {
         let mut unsure = Vec::new();
         for own in workspaces(&self.location) {
             match text::read(&own.join("head"), LARGEST_HEAD).ok().as_deref().and_then(Head::parse) {
-                Some(head) => found.push(Found { run: head.run, owner: head.owner, own }),
+                Some(head) => found.push(Found {
+                    run: head.run,
+                    owner: head.owner,
+                    owns_workspace: head.owns_workspace,
+                    own,
+                }),
                 // No head, but known refs: a run may be open whose head is just being written.
                 None if known::file(&own).exists() || looks_like_an_agent() => unsure.push(own),
                 None => {}
@@ -142,8 +149,13 @@ impl Here {
         for own in unsure {
             found.extend(run_in_store(&own)?);
         }
-        let by_descent =
-            found.iter().find(|found| found.owner.session.is_some() && machine::descends_from(&found.owner));
+        // What was cut off from its parents may be anybody's; in a workspace of the run's own it is the agent's.
+        let is_its = |found: &&Found| {
+            let owner = &found.owner;
+            let is_stray = || found.owns_workspace && machine::is_stray_since(owner);
+            owner.session.is_some() && (machine::descends_from(owner) || is_stray())
+        };
+        let by_descent = found.iter().find(is_its);
         let by_looks = || found.first().filter(|_| looks_like_an_agent());
         Ok(match by_descent.or_else(by_looks) {
             Some(found) => Who::Agent(Agent { run: found.run.clone(), own: found.own.clone() }),
@@ -192,7 +204,8 @@ fn run_in_store(own: &Path) -> Result<Option<Found>, String> {
         return Ok(None);
     };
     let run = current.run;
-    Ok(Some(Found { run: run.id.to_string(), owner: run.owner, own: own.to_owned() }))
+    let owns_workspace = run.owns_workspace;
+    Ok(Some(Found { run: run.id.to_string(), owner: run.owner, owns_workspace, own: own.to_owned() }))
 }
 
 fn open(root: &Path) -> Result<Workspace, String> {

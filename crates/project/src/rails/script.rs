@@ -9,8 +9,15 @@ pub(super) const MARK: &str =
 pub const USER_HOOK: &str = "WARP_USER_HOOK";
 
 /// Hooks that warp answers.
-pub(super) const OURS: [&str; 6] =
-    ["reference-transaction", "pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "post-checkout"];
+pub(super) const OURS: [&str; 7] = [
+    "reference-transaction",
+    "pre-commit",
+    "pre-merge-commit",
+    "commit-msg",
+    "pre-push",
+    "pre-rebase",
+    "post-checkout",
+];
 
 /// Hooks that git runs in a person's repository; each may be put there later by the tool whose directory is replaced.
 pub(super) const CLIENT_SIDE: [&str; 16] = [

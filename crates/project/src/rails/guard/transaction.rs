@@ -139,7 +139,12 @@ pub(super) fn judge(here: &Here, agent: &Agent, arguments: &[&str], input: &[u8]
         for line in &lines {
             match judge_line(here, agent, line, &lines) {
                 Ok(None) => {}
-                Ok(Some(reason)) => return refuse(&reason),
+                Ok(Some(reason)) => {
+                    if line.name == "HEAD" {
+                        put_files_back(here, agent, line);
+                    }
+                    return refuse(&reason);
+                }
                 Err(problem) => return super::unreadable(&problem),
             }
         }
@@ -260,4 +265,33 @@ fn judge_head(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result
         "an agent stays on the branch it works on; `{}` was there before the run",
         refs::short_name(target)
     )))
+}
+
+/// Git has the files of a branch in place before it asks whether HEAD may go there. Where it may not, they go back.
+///
+/// Only what is in the history of a known ref is taken out of the tree, so nothing can be lost by this; where it cannot
+/// be done, the files stay as git left them.
+fn put_files_back(here: &Here, agent: &Agent, line: &Line) {
+    let put_back = || -> Option<()> {
+        let location = &here.location;
+        let root = super::root_of(&location.git_dir.join("warp"))?;
+        let target = match line.new.strip_prefix("ref:") {
+            Some(name) => refs::one(location, name).ok()??,
+            None => line.new.clone(),
+        };
+        let head = match refs::head(location).ok()? {
+            HeadAt::Branch(name) => refs::one(location, &name).ok()??,
+            HeadAt::Commit(commit) => commit,
+            HeadAt::Broken => return None,
+        };
+        let known = Known::load(&agent.own).ok()??;
+        let tips: Vec<&str> =
+            known.refs.refs.values().map(String::as_str).filter(|tip| is_object(tip)).collect();
+        if target != head && is_object(&target) && mend::is_in_history(location, &target, &tips).ok()? {
+            mend::switch_files(&root, location, &target, &head).ok()?;
+        }
+        Some(())
+    };
+    // The move is refused either way.
+    let _ = put_back();
 }
