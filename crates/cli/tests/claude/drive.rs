@@ -1,58 +1,15 @@
 //! A run of `warp-drive` by an agent that tries what it must not.
 
-use std::sync::{Arc, Mutex};
-
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{
     agents::Claude,
-    model::{Model, Script, Turn},
+    model::{Model, Turn},
 };
 
-use crate::project::{launch, project};
-
-/// One turn of the agent, and what it must have been told by the time of the next.
-struct Move {
-    turn: Turn,
-    told: &'static [&'static str],
-}
-
-fn bash(command: &str, told: &'static [&'static str]) -> Move {
-    Move { turn: Turn::bash(command), told }
-}
-
-fn write(file: &str, content: &str, told: &'static [&'static str]) -> Move {
-    Move { turn: Turn::call("Write", json!({ "file_path": file, "content": content })), told }
-}
-
-/// Plays moves one after the other; each must have been answered as expected before the next is made.
-fn play(moves: Vec<Move>) -> (Script, Arc<Mutex<usize>>) {
-    let done = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&done);
-    let mut expected: &'static [&'static str] = &[];
-    let mut moves = moves.into_iter();
-    let script = Script::function(move |request| {
-        let news = request.news();
-        for words in expected {
-            assert!(
-                news.contains(words),
-                "after move {}: `{words}` is not in: {news}",
-                count.lock().unwrap()
-            );
-        }
-        match moves.next() {
-            Some(next) => {
-                *count.lock().unwrap() += 1;
-                expected = next.told;
-                next.turn
-            }
-            None => {
-                expected = &[];
-                Turn::say("Everything is done.")
-            }
-        }
-    });
-    (script, done)
-}
+use crate::{
+    project::{launch, project, settings},
+    script::{Move, bash, play, write},
+};
 
 #[test]
 fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
@@ -117,7 +74,9 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
     let wanted = moves.len();
     let (script, done) = play(moves);
     let model = Model::start(script);
-    let ended = launch(&claude, &sandbox, &model, "Carry on the run of this project.").run();
+    let ended = launch(&claude, &sandbox, &model, "Carry on the run of this project.")
+        .settings(settings().to_string())
+        .run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
     assert!(model.text().contains("A warp-drive run is under way"), "{}", model.text());

@@ -3,3 +3,5 @@
 
 mod drive;
 mod project;
+mod script;
+mod ship;

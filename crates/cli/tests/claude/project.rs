@@ -51,7 +51,6 @@ pub(crate) fn launch(claude: &Claude, sandbox: &Sandbox, model: &Model, prompt: 
     let config = sandbox.home().join("config");
     claude
         .launch(sandbox, model, prompt)
-        .settings(settings().to_string())
         .path_first(bin)
         .env("XDG_STATE_HOME", state.to_str().unwrap())
         .env("XDG_CONFIG_HOME", config.to_str().unwrap())

@@ -1,0 +1,97 @@
+//! A run of `autonomous-loop`, kept going by the end of each turn, to a promise that is kept.
+
+use serde_json::Value;
+use testkit::{
+    agents::Claude,
+    model::{Model, Turn},
+};
+
+use crate::{
+    project::{launch, project},
+    script::{Move, bash, play, write},
+};
+
+fn say(text: &str, told: &'static [&'static str]) -> Move {
+    Move { turn: Turn::say(text), told }
+}
+
+#[test]
+fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = project();
+    sandbox.warp_ok(&["init", "--level", "3"]);
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
+    let file = |name: &str| sandbox.root().join(name).to_str().unwrap().to_owned();
+    let report = |event: &str, data: &str| format!("warp state transition . {event} --data '{{{data}}}'");
+    let head = r#""git_sha":"'$(git rev-parse HEAD)'""#;
+    let moves = vec![
+        // A turn that ends without anything done is kept going.
+        say("I will think about it.", &["plan", "add a greeting"]),
+        bash(
+            &report("plan_written", r#""artifact":"docs/plans/greet.md","summary":"s""#),
+            &["docs/plans/greet.md"],
+        ),
+        write(&file("docs/plans/greet.md"), "# Plan\n\nSay hello.\n", &[]),
+        bash("git add docs && git commit -q -m 'docs: plan the greeting'", &[]),
+        bash(
+            &report("plan_written", r#""artifact":"docs/plans/greet.md","summary":"planned""#),
+            &["plan -> spec_test"],
+        ),
+        write(&file("tests/acceptance/greet.sh"), "./greet | grep hello\n", &[]),
+        bash("git add tests && git commit -q -m 'test: the greeting is wanted'", &[]),
+        bash(
+            &report(
+                "tests_approved",
+                &format!(
+                    r#""artifact":"tests/acceptance/greet.sh",{head},"run":{{"failed":1,"errored":0}},"summary":"one test""#
+                ),
+            ),
+            &["spec_test -> deepen"],
+        ),
+        write(&file("docs/plans/greet.md"), "# Plan\n\nSay hello, loudly.\n", &[]),
+        bash(
+            &report("plan_deepened", r#""artifact":"docs/plans/greet.md","summary":"deeper""#),
+            &["deepen -> work"],
+        ),
+        say("All done: <promise>SHIPPED</promise>", &["counts only in `ship`"]),
+        write(&file("greet"), "#!/bin/sh\necho hello\n", &[]),
+        bash("git push origin HEAD", &["git push"]),
+        bash("git add -A && git commit -q -m 'feat: greet'", &[]),
+        bash(
+            &report(
+                "work_finished",
+                &format!(r#"{head},"summary":"greets","failed_approaches":["echo without a shebang"]"#),
+            ),
+            &["work -> review"],
+        ),
+        bash(&report("review_clean", r#""summary":"nothing to mend""#), &["review -> compound"]),
+        write(&file("docs/solutions/shell/greet.md"), "# A greeting\n", &[]),
+        bash("git add -A && git commit -q -m 'docs: what was learnt'", &[]),
+        bash(
+            &report("solution_noted", r#""artifact":"docs/solutions/shell/greet.md","summary":"learnt""#),
+            &["compound -> test"],
+        ),
+        bash(&report("tests_passed", r#""summary":"greets as wanted""#), &["test -> ship"]),
+        say("SHIPPED", &["without tags is no promise"]),
+        say("<promise>SHIPPED</promise>", &["pr_url"]),
+        bash("warp next", &["there is no remote to push to"]),
+        bash(&report("noted", r#""pr_url":"https://forge.localhost/pull/1""#), &["noted"]),
+        say("<promise>SHIPPED</promise>", &[]),
+    ];
+    let wanted = moves.len();
+    let (script, done) = play(moves);
+    let model = Model::start(script);
+    let prompt = "/auto-loop add a greeting --skip-brainstorm --skip-test-review";
+    let ended = launch(&claude, &sandbox, &model, prompt).run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
+
+    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let rows = log.as_array().unwrap();
+    assert_eq!(rows.last().unwrap()["event"], "shipped");
+    let turns = rows.iter().filter(|row| row["event"] == "turn_finished").count();
+    assert!((4..=5).contains(&turns), "{turns} turns were counted");
+    assert_eq!(sandbox.warp(&["status"]).code, Some(2), "the run is over");
+    assert_eq!(sandbox.read(".claude/autonomous-loop.json"), None);
+}
