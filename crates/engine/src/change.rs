@@ -125,6 +125,11 @@ pub enum Change {
     DoomLoopSeen {
         doom_loop: DoomLoop,
     },
+    /// The edits of a tally are counted up to this line.
+    TallyTaken {
+        tally: String,
+        lines: u64,
+    },
     PhaseCompleted {
         phase: PhaseName,
     },
@@ -291,6 +296,7 @@ impl Run {
             Change::Aborted { aborted } => self.aborted = aborted,
             Change::FileEdited { file, count } => self.count_edit(file, count),
             Change::DoomLoopSeen { doom_loop } => push(&mut self.doom_loop_events, doom_loop, ENTRIES_KEPT),
+            Change::TallyTaken { tally, lines } => self.tally_taken = Some((tally, lines)),
             Change::PhaseCompleted { phase } => push(&mut self.phases_completed, phase, ENTRIES_KEPT),
             Change::PhaseHeadSet { head } => self.phase_head = head,
             Change::ArtifactsSet { artifacts } => self.artifacts = artifacts,

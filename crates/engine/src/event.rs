@@ -44,6 +44,8 @@ pub enum Event {
     Named(EventName),
     /// A file was edited.
     FileEdited { file: String },
+    /// Files were edited, each as often as it is named, as a tally has counted them up to a line.
+    EditsCounted { files: Vec<String>, tally: String, lines: u64 },
     /// The phase's deadline has passed.
     DeadlinePassed,
     /// An effect is tried again; outcomes of earlier attempts are refused from here on.
@@ -79,6 +81,7 @@ impl Event {
         "init",
         "adopted",
         "file_edited",
+        "edits_counted",
         "deadline_passed",
         "attempt_started",
         "decision_answered",
@@ -96,6 +99,7 @@ impl Event {
         let name = match self {
             Event::Named(name) => return name.clone(),
             Event::FileEdited { .. } => "file_edited",
+            Event::EditsCounted { .. } => "edits_counted",
             Event::DeadlinePassed => "deadline_passed",
             Event::AttemptStarted { .. } => "attempt_started",
             Event::DecisionAnswered { .. } => "decision_answered",

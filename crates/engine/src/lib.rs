@@ -39,6 +39,6 @@ pub use run::{
 };
 pub use settings::{BadSetting, Kind, Setting, Settings};
 pub use signature::failure_signature;
-pub use step::{Advice, Beginning, Outcome, Refused, Step, begin, needs, step};
+pub use step::{Advice, Beginning, Outcome, Refused, Step, begin, doom_loop, needs, step};
 pub use time::{BadTime, Time};
 pub use workflow::{Workflow, WorkflowError};

@@ -70,6 +70,9 @@ pub struct Run {
     pub aborted: bool,
     pub metrics: Metrics,
     pub edit_counts: BTreeMap<String, u64>,
+    /// The tally of edits that was counted last, and up to which line.
+    #[serde(default)]
+    pub tally_taken: Option<(String, u64)>,
     pub doom_loop_events: Vec<DoomLoop>,
     /// Names of tests that were seen in a recorded run of the current issue.
     #[serde(default)]
@@ -108,6 +111,11 @@ impl Run {
     /// Returns the newest receipt of a phase.
     pub fn receipt(&self, phase: &PhaseName) -> Option<&Receipt> {
         self.receipts.iter().rev().find(|receipt| receipt.phase == *phase)
+    }
+
+    /// Returns the name of the present stay in the present phase; another stay has another.
+    pub fn stay(&self) -> String {
+        format!("{}.{}", self.id, self.effect.as_ref().map_or("-", |effect| effect.id.as_str()))
     }
 
     /// Returns the criteria of the current chunk.

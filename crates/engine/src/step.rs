@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+pub use notes::doom_loop;
 pub use refused::Refused;
 
 use crate::{
@@ -125,6 +126,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         aborted: false,
         metrics: Metrics::default(),
         edit_counts: BTreeMap::new(),
+        tally_taken: None,
         doom_loop_events: Vec::new(),
         test_names: Vec::new(),
         phase_head: None,

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use adapters::git::Git;
-use engine::{Actor, Advice, Event, EventName};
+use engine::{Actor, Advice, Event, EventName, doom_loop};
 use project::{
-    Answer as Taken, AskError, Quick, Workspace,
+    Answer as Taken, AskError, Edits, Error, Place, Quick, Workspace, count_edit,
     rails::{self, After, Broken},
 };
 use serde_json::Map;
@@ -30,6 +30,7 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     }
     match &command {
         Some(patch) if name == gate::PATCHES => edited.extend(gate::patched(patch).map(PathBuf::from)),
+        Some(_) if rails::is_quiet(&Place::at(&here.root).map_err(Error::from)?) => {}
         Some(_) => watch.look_at_refs()?,
         None => {}
     }
@@ -105,7 +106,15 @@ impl<'a> Watch<'a> {
     fn edited(&mut self, file: &Path) -> Result<(), Failure> {
         let file = self.here.cwd.join(file);
         let file = file.strip_prefix(&self.here.root).unwrap_or(&file).to_string_lossy().into_owned();
-        self.offer(Event::FileEdited { file }).map(|_| ())
+        // The store is not opened for an edit, unless the head cannot tell.
+        match count_edit(&self.here.root, &self.here.own, &file)? {
+            Some(Edits { times, most, phase }) if times > most => {
+                self.words.push(doom_loop(&file, times, &phase, most));
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None => self.offer(Event::FileEdited { file }).map(|_| ()),
+        }
     }
 
     /// Tells whether a file is the text of an issue.

@@ -28,5 +28,6 @@ pub use next::{Done, NextError, Wanted};
 pub use place::{Dirs, Place, PlaceError};
 pub use quick::{Quick, quick_gate, quick_head, quick_root};
 pub use workspace::{
-    Answer, AskError, BeginError, Current, Error, Request, Reset, Workspace, find_workflow, workflow_files,
+    Answer, AskError, BeginError, Current, Edits, Error, Request, Reset, Workspace, count_edit,
+    find_workflow, workflow_files,
 };

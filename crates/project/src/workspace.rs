@@ -4,6 +4,7 @@ mod ask;
 mod begin;
 mod lock;
 mod show;
+mod tally;
 mod workflows;
 
 use std::{io, path::PathBuf, sync::Arc};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ask::Answer;
 pub use begin::{Request, Reset};
+pub use tally::{Edits, count_edit};
 pub use workflows::{find_workflow, workflow_files};
 
 use crate::{Dirs, Place, PlaceError, config::ConfigError};

@@ -24,6 +24,33 @@ fn edits_are_counted_by_file_and_too_many_are_warned_of() {
 }
 
 #[test]
+fn an_edit_is_recorded_once_whatever_is_left_behind_by_a_crash() {
+    let sandbox = standing_in("coding");
+    let edit = || used(&sandbox, "Edit", json!({ "file_path": "a.rs" }));
+    let count = || state(&sandbox)["edit_counts"]["a.rs"].clone();
+    (0..3).for_each(|_| edit().is_silent());
+    assert_eq!((count(), count()), (json!(3), json!(3)));
+    (0..2).for_each(|_| edit().is_silent());
+    assert_eq!(count(), 5);
+    assert!(edit().context().contains("edited 6 times"), "recorded edits count too");
+
+    // The file of a phase that was left is what a crash may leave; so is a line that was cut short.
+    let left = sandbox.read(".git/warp/edits").unwrap();
+    sandbox.write("parser.rs", "fn parse() {}\n");
+    sandbox.transitions(&["code_complete"]);
+    assert_eq!(sandbox.read(".git/warp/edits"), None);
+    sandbox.write(".git/warp/edits", &left);
+    assert_eq!(state(&sandbox)["edit_counts"], json!({}));
+    edit().is_silent();
+    let whole = sandbox.read(".git/warp/edits").unwrap();
+    sandbox.write(".git/warp/edits", format!("{whole}2 a.r"));
+    assert_eq!(count(), 1);
+
+    let log = sandbox.warp_ok(&["log", "--json"]);
+    assert_eq!(log.matches("\"event\": \"edits_counted\"").count(), 4, "{log}");
+}
+
+#[test]
 fn hooks_at_the_same_time_lose_no_count() {
     let sandbox = standing_in("coding");
     let input = json!({
@@ -120,9 +147,10 @@ fn observers_never_disturb() {
         }
     }
     ruin_journal(&sandbox);
-    let answered = used(&sandbox, "Edit", json!({ "file_path": "a.rs" }));
+    let answered = call(&sandbox, "session-start", json!({ "source": "startup" }));
     assert_eq!((answered.code, answered.out.as_str()), (Some(0), ""));
     assert!(answered.err.contains("journal"), "{answered:?}");
+    used(&sandbox, "Edit", json!({ "file_path": "a.rs" })).is_silent();
 }
 
 #[test]

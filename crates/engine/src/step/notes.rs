@@ -76,6 +76,14 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             count_edit(&mut draft, file);
             Ok(draft.finish())
         }
+        Event::EditsCounted { files, tally, lines } => {
+            let mut draft = Draft::new(workflow, run, &ask);
+            for file in files {
+                count_edit(&mut draft, file.chars().take(LONGEST_FILE).collect());
+            }
+            draft.change(Change::TallyTaken { tally: tally.clone(), lines: *lines });
+            Ok(draft.finish())
+        }
         Event::DeadlinePassed => deadline_passed(workflow, run, &ask),
         Event::AttemptStarted { effect } => {
             ask.data.insert("effect".to_owned(), json!(effect));
@@ -128,6 +136,7 @@ fn is_a_persons(event: &Event) -> bool {
         }
         Event::Named(_)
         | Event::FileEdited { .. }
+        | Event::EditsCounted { .. }
         | Event::DeadlinePassed
         | Event::AttemptStarted { .. }
         | Event::StateFileSetAside { .. }
@@ -158,15 +167,20 @@ fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, restored: bool) -> Ste
     }
 }
 
+/// Warns of a file that was edited too often in one phase.
+pub fn doom_loop(file: &str, count: u64, phase: &str, limit: u64) -> String {
+    format!(
+        "doom loop: `{file}` was edited {count} times in `{phase}` (the threshold is {limit}); another approach may be needed"
+    )
+}
+
 fn count_edit(draft: &mut Draft<'_>, file: String) {
     let limit = draft.run.settings.count("max_edits_per_file");
     let count = draft.run.edit_counts.get(&file).copied().unwrap_or(0).saturating_add(1);
     draft.change(Change::FileEdited { file: file.clone(), count });
     if count > limit {
         let phase = draft.run.phase.clone();
-        draft.advise(format!(
-            "doom loop: `{file}` was edited {count} times in `{phase}` (the threshold is {limit}); another approach may be needed"
-        ));
+        draft.advise(doom_loop(&file, count, phase.as_str(), limit));
         let doom_loop = DoomLoop { file, count, phase, at: draft.at };
         draft.change(Change::DoomLoopSeen { doom_loop });
     }

@@ -23,6 +23,9 @@ pub struct Head {
     pub owner: Owner,
     /// Whether the workspace was made for the run.
     pub owns_workspace: bool,
+    /// The present stay in the phase, and how often one file may be edited in it.
+    pub stay: String,
+    pub most_edits: u64,
     /// What the phase gives leave for.
     pub may: Vec<String>,
     /// For each operation that some phase gives leave for: those phases.
@@ -59,6 +62,8 @@ impl Head {
             events: run.events,
             owner: run.owner.clone(),
             owns_workspace: run.owns_workspace,
+            stay: run.stay(),
+            most_edits: run.settings.count("max_edits_per_file"),
             may: phase.map(|phase| phase.may.clone()).unwrap_or_default(),
             leave: leave.filter(|(_, phases)| !phases.is_empty()).collect(),
         }
@@ -71,10 +76,11 @@ impl Head {
         let ticks = start_ticks.map(|ticks| ticks.to_string()).unwrap_or_else(|| "-".to_owned());
         let session = session.as_deref().map(one_line).unwrap_or_default();
         let owns = if self.owns_workspace { "yes" } else { "no" };
+        let Self { stay, most_edits, .. } = self;
         let may = self.may.join(" ");
         let mut text = format!(
             "{FIRST_LINE}\nrun {run}\nworkflow {workflow}\nphase {phase}\nstanding {standing}\nevents {events}\n\
-             owner {pid} {ticks} {boot_id}\nsession {session}\nowns_workspace {owns}\nmay {may}\n"
+             owner {pid} {ticks} {boot_id}\nsession {session}\nowns_workspace {owns}\nstay {stay}\nedits {most_edits}\nmay {may}\n"
         );
         for (operation, phases) in &self.leave {
             text.push_str(&format!("leave {operation} {}\n", phases.join(" ")));
@@ -105,13 +111,26 @@ impl Head {
             session: Some(session).filter(|session| !session.is_empty()),
         };
         let owns_workspace = field("owns_workspace")? == "yes";
+        let (stay, most_edits) = (field("stay")?, field("edits")?.parse().ok()?);
         let may = words(&field("may")?);
         let mut leave = Vec::new();
         for line in lines {
             let mut parts = words(line.strip_prefix("leave ")?).into_iter();
             leave.push((parts.next()?, parts.collect()));
         }
-        Some(Self { run, workflow, phase, standing, events, owner, owns_workspace, may, leave })
+        Some(Self {
+            run,
+            workflow,
+            phase,
+            standing,
+            events,
+            owner,
+            owns_workspace,
+            stay,
+            most_edits,
+            may,
+            leave,
+        })
     }
 
     /// Tells whether `operation` may go on where the run stands.
@@ -173,6 +192,8 @@ mod tests {
                 session: Some("s1".to_owned()),
             },
             owns_workspace: true,
+            stay: "k3.e6".to_owned(),
+            most_edits: 5,
             may: Vec::new(),
             leave: vec![("git_commit".to_owned(), vec!["committing".to_owned()])],
         };

@@ -52,6 +52,7 @@ impl Workspace {
                 continue;
             }
             let (current, mut advice) = self.settle(current)?;
+            let current = self.take_tally(current)?;
             let observations = gathered.1.clone();
             let ask =
                 Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
@@ -68,12 +69,15 @@ impl Workspace {
     /// Brings the workspace's views up to date, as any command that looks at the run does.
     pub fn refresh(&mut self) -> Result<Vec<Advice>, Error> {
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
-        if matches!(self.find_state_file(&current), Found::Ours) && self.place.head_file().exists() {
+        let is_shown =
+            matches!(self.find_state_file(&current), Found::Ours) && self.place.head_file().exists();
+        if is_shown && !self.has_tally(&current) {
             return Ok(Vec::new());
         }
         let _lock = Lock::take(&self.place.own)?;
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
         let (current, advice) = self.settle(current)?;
+        let current = self.take_tally(current)?;
         self.show(&current, state_file(&current.workflow, &current.run).as_ref())?;
         Ok(advice)
     }
@@ -111,7 +115,7 @@ impl Workspace {
     }
 
     /// Records a step and shows it; nothing if others recorded something in between.
-    fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
+    pub(super) fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
         let mut current = Current { run: step.run, ..before };
         let view = state_file(&current.workflow, &current.run);
         let digest = view.as_ref().map(|view| digest(&view.text));
@@ -121,6 +125,9 @@ impl Workspace {
         match self.append(&current, &expected, &step.records)? {
             Append::Done(version) => current.version = version,
             Append::Moved | Append::MarkTaken => return Ok(None),
+        }
+        if step.records.iter().any(Record::moves) {
+            self.drop_tally()?;
         }
         let mut advice = step.advice;
         advice.extend(self.show_if_possible(&current, view.as_ref()));
