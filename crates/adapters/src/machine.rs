@@ -109,7 +109,11 @@ fn process(pid: u32) -> Option<Process> {
     let (name, rest) = stat.rsplit_once(')')?;
     let name = name.split_once('(')?.1.to_owned();
     let mut after_name = rest.split_ascii_whitespace();
-    let parent = after_name.nth(1)?.parse().ok()?;
+    // One that has ended and is not yet waited for carries nothing on.
+    if matches!(after_name.next()?, "Z" | "X") {
+        return None;
+    }
+    let parent = after_name.next()?.parse().ok()?;
     let terminal = after_name.nth(2)?.parse().ok()?;
     let start_ticks = after_name.nth(14)?.parse().ok()?;
     Some(Process { name, parent, terminal, start_ticks })

@@ -15,7 +15,7 @@ pub use explain::{Explanation, Possible, explain};
 pub use head::{Head, OPERATIONS, Permission};
 pub use inject::inject;
 pub use log::{LogRow, render_log};
-pub use progress::{PROGRESS_FILE, progress};
+pub use progress::{PROGRESS_FILE, PROGRESS_MARK, progress};
 pub use reanchor::reanchor;
 pub use state_file::{StateFileView, state_file, state_json};
 pub use status::{Owned, Status, render_status, status};

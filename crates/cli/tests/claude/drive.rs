@@ -1,5 +1,7 @@
 //! A run of `warp-drive` by an agent that tries what it must not.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use testkit::{
     agents::Claude,
@@ -10,6 +12,9 @@ use crate::{
     project::{launch, project, settings},
     script::{Move, bash, play, write},
 };
+
+/// How long the client may take to ask the model twice.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
@@ -94,4 +99,38 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
     assert_eq!(subjects, "feat: print the version\nfeat(parser): read files");
     assert!(!sandbox.read(".warp/issues/42.md").unwrap().contains("[ ]"));
     assert_eq!(sandbox.read(".claude/.warp-drive-state.json"), None);
+}
+
+#[test]
+fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = project();
+    sandbox.warp_ok(&["init", "--level", "2"]);
+    let (script, done) = play(vec![
+        bash("warp next", &["prerequisites -> discovering"]),
+        Move { turn: Turn::Silence, told: &[] },
+    ]);
+    let model = Model::start(script);
+    let mut running = launch(&claude, &sandbox, &model, "/warp-drive 42").start();
+    assert!(model.wait_for_requests(2, PATIENCE), "{}", running.out());
+    running.kill();
+    let ended = running.wait();
+    assert_eq!(ended.signal, Some(9), "{ended:?}");
+    assert_eq!(*done.lock().unwrap(), 2);
+    let status = sandbox.warp_ok(&["status"]);
+    assert!(status.contains("discovering") && status.contains("stale"), "{status}");
+
+    let (script, done) = play(vec![
+        bash("warp next", &["discovering -> planning"]),
+        bash("warp state transition . plan_ready", &["planning -> chunking"]),
+    ]);
+    let model = Model::start(script);
+    let ended = launch(&claude, &sandbox, &model, "Go on.").run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(*done.lock().unwrap(), 2, "{}", model.text());
+    let told = model.text();
+    assert!(told.contains("It stands in phase `discovering`") && told.contains("(stale)"), "{told}");
+    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let owners = log.as_array().unwrap().iter().filter(|row| row["event"] == "owner_changed").count();
+    assert_eq!(owners, 1, "the run was begun by the first session and carried on by the second");
 }

@@ -94,4 +94,6 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     assert!((4..=5).contains(&turns), "{turns} turns were counted");
     assert_eq!(sandbox.warp(&["status"]).code, Some(2), "the run is over");
     assert_eq!(sandbox.read(".claude/autonomous-loop.json"), None);
+    let progress = sandbox.read("docs/progress.md").unwrap();
+    assert!(progress.contains("- work: echo without a shebang"), "{progress}");
 }

@@ -7,6 +7,9 @@ use crate::Run;
 /// Where a loop keeps its progress, unless it was told otherwise.
 pub const PROGRESS_FILE: &str = "docs/progress.md";
 
+/// The sentence by which a progress file of warp's is known.
+pub const PROGRESS_MARK: &str = "Written by warp; changes made here are written over.";
+
 /// Writes a run's progress file: failed approaches, errors and checkpoints, the newest first.
 ///
 /// It belongs at [`Artifacts::progress_file`](crate::Artifacts::progress_file); a run without one has nothing to
@@ -17,7 +20,7 @@ pub fn progress(run: &Run) -> String {
     if let Some(feature) = &run.feature {
         add(format!("\n{}\n", one_line(feature)));
     }
-    add(format!("\nWritten by warp; changes made here are written over. Phase: `{}`.\n", run.phase));
+    add(format!("\n{PROGRESS_MARK} Phase: `{}`.\n", run.phase));
     let failed: Vec<(&str, &str)> = run
         .checkpoints
         .iter()

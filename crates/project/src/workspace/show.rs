@@ -1,4 +1,4 @@
-//! Writing what is shown of a run into the workspace: the head and the state file.
+//! Writing what is shown of a run into the workspace: the head, the state file and a loop's progress file.
 
 use std::{
     fs, io,
@@ -7,13 +7,13 @@ use std::{
 
 use adapters::machine;
 use engine::{
-    Advice, Workflow, digest,
-    view::{Head, StateFileView, state_file},
+    Advice, Run, Workflow, digest,
+    view::{Head, PROGRESS_MARK, StateFileView, progress, state_file},
     workflow::StateFile,
 };
 
 use super::{Current, Error, Workspace};
-use crate::atomic;
+use crate::{atomic, text};
 
 /// The largest state file that is compared; a larger one is not ours.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -59,12 +59,38 @@ impl Workspace {
                 None => atomic::remove(&path).map_err(|source| failed(&path, source))?,
             }
         }
+        self.show_progress(&current.run)?;
         if current.run.is_open() {
             let text = Head::of(&current.workflow, &current.run).render();
             atomic::replace(&head, &text).map_err(|source| failed(&head, source))
         } else {
             Ok(())
         }
+    }
+
+    /// Writes the progress file of a loop that has something to remember.
+    ///
+    /// It is a file of the project, so whatever is under its name and not warp's own is set aside first.
+    fn show_progress(&self, run: &Run) -> Result<(), Error> {
+        let Some(file) = &run.artifacts.progress_file else { return Ok(()) };
+        let path = self.place.root.join(file);
+        let text = progress(run);
+        let old = text::read(&path, LARGEST);
+        if old.as_ref().is_ok_and(|old| *old == text) {
+            return Ok(());
+        }
+        let is_inside = |directory: &Path| {
+            let real = directory.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+            real.is_some_and(|real| real.starts_with(&self.place.root))
+        };
+        if !path.parent().is_some_and(is_inside) {
+            return Ok(());
+        }
+        let is_ours = old.is_ok_and(|old| old.contains(PROGRESS_MARK));
+        if !is_ours && path.symlink_metadata().is_ok() {
+            self.set_aside(&path, &machine::now().millis().to_string())?;
+        }
+        atomic::replace(&path, &text).map_err(|source| Error::Write { path, source })
     }
 
     /// Writes the views after an event was recorded. If that fails, the event stays recorded: there is no head
