@@ -29,6 +29,9 @@ const SEARCHED: u64 = 512 * 1024;
 /// The largest file that is read as a link to a repository, in bytes.
 const LONGEST_LINK: u64 = 64 * 1024;
 
+/// What a commit of everything takes in: all but the person's own settings for their agent in this checkout.
+const EVERYTHING: [&str; 5] = ["add", "--all", "--", ".", ":(exclude,top).claude/settings.local.json"];
+
 /// Where a repository keeps itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
@@ -131,7 +134,7 @@ impl<'a> Git<'a> {
                 Err(error) => return Err(format!("the index could not be copied: {error}")),
             }
             let own_index = own_index.to_str().ok_or("the repository's path is not text")?;
-            self.text(&["add", "--all", "--", "."], &[("GIT_INDEX_FILE", own_index)])?;
+            self.text(&EVERYTHING, &[("GIT_INDEX_FILE", own_index)])?;
             Ok(Seen::Value(self.text(&["write-tree"], &[("GIT_INDEX_FILE", own_index)])?))
         })
     }

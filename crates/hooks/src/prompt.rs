@@ -56,7 +56,7 @@ fn wish(prompt: &str) -> Option<Result<Wish, String>> {
             "reset" => Some(Ok(Wish::Stop { reset: true })),
             other => Some(Err(format!("`/{name}` takes nothing or `reset`, not `{other}`"))),
         },
-        "automation" => match rest.parse() {
+        "automation" => match rest.strip_prefix("level").unwrap_or(rest).trim().parse() {
             Ok(level @ 1..=3) => Some(Ok(Wish::Choice(Choice::Level(level)))),
             Ok(_) | Err(_) if rest.is_empty() => None,
             Ok(_) | Err(_) => Some(Err(format!("`/automation` takes 1, 2 or 3, not `{rest}`"))),
@@ -213,6 +213,7 @@ mod tests {
         assert_eq!(wish("/stop-warp-drive"), Some(Ok(Wish::Stop { reset: false })));
         assert_eq!(wish("/stop-warp-drive reset"), Some(Ok(Wish::Stop { reset: true })));
         assert_eq!(wish("/loop-cancel"), Some(Ok(Wish::Stop { reset: true })));
+        assert_eq!(wish("/automation level 3"), Some(Ok(Wish::Choice(Choice::Level(3)))));
         assert_eq!(wish("/automation 2"), Some(Ok(Wish::Choice(Choice::Level(2)))));
         assert_eq!(wish("/rdb off"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))));
         assert_eq!(wish("ok, I'm going AFK now"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(true)))));

@@ -191,6 +191,14 @@ impl Workspace {
         }
         let command = suite::command(&self.place.root, &run.settings)?;
         report = report.say(format!("level {}, branch {branch}, tests by `{command}`", run.level));
+        if let Seen::Value(diff) = self.git().diff(None, &[])
+            && diff.count > 0
+        {
+            report = report.say(format!(
+                "{} files are not committed; they will be part of the first chunk's commit",
+                diff.count
+            ));
+        }
         Ok(report)
     }
 

@@ -2,12 +2,12 @@
 
 use engine::Seen;
 
-use super::Git;
+use super::{EVERYTHING, Git};
 
 impl Git<'_> {
     /// Commits everything that is not ignored and returns the commit.
     pub fn commit_all(&self, message: &str) -> Result<String, String> {
-        self.text(&["add", "--all", "--", "."], &[])?;
+        self.text(&EVERYTHING, &[])?;
         if self.run(&["diff", "--cached", "--quiet"], &[])?.is_success() {
             return Err("there is nothing to commit".to_owned());
         }

@@ -22,6 +22,10 @@ impl Relation {
 
 /// Joins `path` to `base` and takes out `.`, `..` and doubled slashes.
 pub(super) fn normalise(base: &str, path: &str) -> String {
+    let is_normal = |rest: &str| rest.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if path.strip_prefix('/').is_some_and(is_normal) {
+        return path.to_owned();
+    }
     let absolute = path.starts_with('/') || path.starts_with(UNKNOWN);
     let mut parts: Vec<&str> = Vec::new();
     let bases = if absolute { "" } else { base };
