@@ -221,7 +221,7 @@ impl Walk {
 pub fn show(workflow: &Workflow, run: &Run, now: Time) {
     view::state_json(workflow, run);
     view::state_file(workflow, run);
-    view::render_status(&view::status(workflow, run, "project", Owned::Live));
+    view::render_status(&view::status(workflow, run, "project", Owned::Live, "none"));
     view::explain(workflow, run, now).render();
     view::inject(workflow, run, Owned::Stale, now);
     assert!(view::reanchor(workflow, run, now).chars().count() < 9_000);

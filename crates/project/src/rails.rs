@@ -21,7 +21,7 @@ use adapters::git::{self, Location, salvage};
 pub use detector::{After, Broken, Committed, DetectError, after_tool, check};
 pub use known::{Known, KnownError, Moved};
 
-use crate::Place;
+use crate::{Place, setup};
 
 /// Why a snapshot could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,17 @@ pub fn begin(place: &Place) -> Result<(), KnownError> {
 /// A hook of git's takes the list away when it finds no run, as it may just before the first event is recorded.
 pub(crate) fn ensure_begun(place: &Place) -> Result<(), KnownError> {
     if known::file(&place.own).exists() { Ok(()) } else { begin(place) }
+}
+
+/// Says which rails hold an agent in a workspace.
+pub fn in_force(place: &Place) -> &'static str {
+    let in_git = matches!(backstop::state(place), Ok(backstop::State::Installed { .. }));
+    match (setup::registered(place).is_some(), in_git) {
+        (true, true) => "in the agent and in git, no sandbox",
+        (true, false) => "in the agent only, no sandbox",
+        (false, true) => "in git only, no sandbox",
+        (false, false) => "none; `warp init` puts them in",
+    }
 }
 
 /// Tells whether everything is where it is known to be, without a look at the store.

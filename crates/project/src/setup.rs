@@ -205,6 +205,16 @@ fn program_text(program: &Path) -> Result<&str, SetupError> {
     text.ok_or_else(|| SetupError::Program { path: program.to_owned() })
 }
 
+/// Returns the settings file in which an agent's client is told to ask warp, if there is one.
+pub fn registered(place: &Place) -> Option<&'static str> {
+    let names_warp = |file: &&&str| {
+        let text = text::read(&place.root.join(file), LARGEST).unwrap_or_default();
+        serde_json::from_str::<serde_json::Value>(&text)
+            .is_ok_and(|settings| settings["hooks"].to_string().contains("warp"))
+    };
+    [claude::SETTINGS, claude::LOCAL, codex::HOOKS_FILE].iter().find(names_warp).copied()
+}
+
 /// Says what would be changed to set a project up.
 pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, SetupError> {
     let program = program_text(&options.program)?;

@@ -1,5 +1,4 @@
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -9,6 +8,7 @@ use journal::sqlite::{self, Outcome, RepairReport};
 use project::{
     Dirs, Place, config,
     rails::backstop::{self, State},
+    setup,
 };
 use serde::Serialize;
 
@@ -17,8 +17,6 @@ use crate::{error::CommandError, exit::Exit, output};
 
 /// How long a program may take to say that it is there.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The largest file of an agent's settings that is looked into, in bytes.
-const LARGEST: u64 = 1024 * 1024;
 
 /// Check what warp needs, and the whole journal
 #[derive(Debug, clap::Args)]
@@ -134,25 +132,14 @@ fn agents(place: &Place) -> Vec<Check> {
     agents.into_iter().map(|(program, install)| version(program, install)).collect()
 }
 
-/// Tells whether Claude Code asks warp before it acts in this project.
+/// Tells whether an agent's client asks warp before the agent acts in this project.
 fn hooks(place: &Place) -> Check {
-    let files = [".claude/settings.json", ".claude/settings.local.json"];
-    let has_hooks = |file: &&&str| {
-        let path = place.root.join(file);
-        // A pipe would never answer. A file that is too large is reported with the configuration.
-        let is_readable = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= LARGEST);
-        let text = is_readable.then(|| fs::read_to_string(&path).ok()).flatten();
-        serde_json::from_str::<serde_json::Value>(&text.unwrap_or_default())
-            .is_ok_and(|settings| settings["hooks"].to_string().contains("warp"))
-    };
-    match files.iter().find(has_hooks) {
+    match setup::registered(place) {
         Some(file) => Check::ok("hooks", format!("registered in {file}")),
-        None => Check {
-            name: "hooks",
-            result: Finding::Absent,
-            found: "not registered: phases are not enforced inside an agent".to_owned(),
-            mend: None,
-        },
+        None => {
+            let found = "not registered: phases are not enforced inside an agent".to_owned();
+            Check::absent("hooks", found, "warp init")
+        }
     }
 }
 

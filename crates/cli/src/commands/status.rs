@@ -1,8 +1,8 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use adapters::machine;
 use engine::view::{self, Owned};
-use project::Current;
+use project::{Current, Place, rails};
 
 use super::open;
 use crate::{error::CommandError, exit::Exit, output};
@@ -33,7 +33,8 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         }
         return Ok(Exit::NoSessionOrDenied);
     };
-    let status = view::status(&current.workflow, &current.run, &name, owned(&current));
+    let rails = Place::at(Path::new(&current.run.root)).map_or("", |place| rails::in_force(&place));
+    let status = view::status(&current.workflow, &current.run, &name, owned(&current), rails);
     if arguments.json {
         output::print_json(&status)?;
     } else {

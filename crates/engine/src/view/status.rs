@@ -44,10 +44,18 @@ pub struct Status<'a> {
     pub owner: Owned,
     pub events: u64,
     pub root: &'a str,
+    /// What holds an agent to its phase here.
+    pub rails: &'a str,
 }
 
 /// Makes the status of a run.
-pub fn status<'a>(workflow: &Workflow, run: &'a Run, project: &'a str, owner: Owned) -> Status<'a> {
+pub fn status<'a>(
+    workflow: &Workflow,
+    run: &'a Run,
+    project: &'a str,
+    owner: Owned,
+    rails: &'a str,
+) -> Status<'a> {
     Status {
         version: 1,
         project,
@@ -75,6 +83,7 @@ pub fn status<'a>(workflow: &Workflow, run: &'a Run, project: &'a str, owner: Ow
         owner,
         events: run.events,
         root: &run.root,
+        rails,
     }
 }
 
@@ -121,6 +130,7 @@ pub fn render_status(status: &Status<'_>) -> String {
     line("Started", &status.started_at.to_seconds());
     let stale = if status.owner == Owned::Stale { " (stale)" } else { "" };
     line("PID", &format!("{}{stale}", status.pid));
+    line("Rails", status.rails);
     text
 }
 
