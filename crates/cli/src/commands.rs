@@ -24,7 +24,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use engine::{Actor, Advice, Outcome};
-use project::{Answer, Dirs, Place, Workspace, actor, quick_root};
+use project::{Answer, Dirs, Place, Workspace, actor, quick_roots};
 
 pub(crate) use hook::answer as answer_hook;
 
@@ -124,7 +124,8 @@ impl Command {
         };
         let base = project.map_or_else(|| env::current_dir().unwrap_or_default(), Path::to_owned);
         let root = base.join(root.unwrap_or(Path::new("")));
-        let root = quick_root(&root).unwrap_or(root);
+        let found = quick_roots(&root).next();
+        let root = found.unwrap_or(root);
         match actor(&root) {
             Actor::Person | Actor::Engine => Ok(()),
             Actor::Agent => Err(CommandError::new(

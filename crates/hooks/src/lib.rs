@@ -25,7 +25,7 @@ use std::{
 
 use adapters::{git, machine};
 use engine::{Owner, view::Head};
-use project::{Dirs, Error, Place, Quick, Workspace, quick_head, quick_root, rails, setup::SetupError};
+use project::{Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError};
 
 pub use answer::Answer;
 pub use input::{Input, LARGEST};
@@ -126,10 +126,26 @@ struct Here {
 
 impl Here {
     /// Finds the workspace; none if there is nothing that could have a run.
+    ///
+    /// An agent may have gone elsewhere, into a repository inside the project or out of it altogether, and may name
+    /// files of the project from there. So the workspace that has a run is looked for around the directory, around
+    /// the client's own project, and around the file that a tool names.
     fn of(input: &Input) -> Option<Self> {
         let cwd = input.cwd.clone().filter(|cwd| cwd.is_absolute()).or_else(|| env::current_dir().ok())?;
-        let root = quick_root(&cwd)?;
-        let head = quick_head(&root);
+        let project = env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
+        let named = [&input.tool_input.file_path, &input.tool_input.notebook_path].into_iter().flatten();
+        let around =
+            [Some(cwd.clone()), project].into_iter().flatten().chain(named.map(|file| cwd.join(file)));
+        let mut found = None;
+        for root in around.flat_map(|path| quick_roots(&path).collect::<Vec<_>>()) {
+            let head = quick_head(&root);
+            if head != Quick::NoRun {
+                found = Some((root, head));
+                break;
+            }
+            found = found.or(Some((root, head)));
+        }
+        let (root, head) = found?;
         let own = match git::locate(&root) {
             Some(location) => location.git_dir.join("warp"),
             None => root.join(".warp/local"),

@@ -28,6 +28,10 @@ pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
     let Some(wish) = input.prompt.as_deref().map(str::trim).and_then(wish) else {
         return Ok(Answer::silent());
     };
+    if project::is_forged(&here.root) {
+        let text = "warp did nothing: these words are a person's to type, and they came from an agent.";
+        return Ok(Answer::context("UserPromptSubmit", text));
+    }
     let text = match wish {
         Ok(Wish::Begin(request)) => begin(here, input, request)?,
         Ok(Wish::Stop { reset }) => stop(here, reset)?,

@@ -15,7 +15,10 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
     workspace.refresh()?;
     let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
     let was = current.run.owner.clone();
-    let is_other = was.session.is_some() && was.session != input.session_id && machine::is_live(&was);
+    // A client that clears its conversation goes on as another session, but it is the same process.
+    let is_same = Owner { session: was.session.clone(), ..caller(input) } == was;
+    let is_other =
+        was.session.is_some() && !is_same && was.session != input.session_id && machine::is_live(&was);
     if is_other {
         let text = format!(
             "Another session carries on the {} run of this project. Its rails hold here too: {}",

@@ -16,13 +16,28 @@ pub fn actor(root: &Path) -> Actor {
     if looks_like_an_agent() || descends_from_agent(root) { Actor::Agent } else { Actor::Person }
 }
 
-/// Tells whether the environment is that of an agent's command. Hooks are the client's own, and marked otherwise.
+/// Tells whether the environment is that of an agent, or of the client that runs it.
+///
+/// What a client marks as its own is not told apart here: an agent could mark itself so.
 pub fn looks_like_an_agent() -> bool {
-    match env::var("AI_AGENT") {
-        Ok(name) => !name.ends_with("_harness"),
-        Err(_) => ["CLAUDECODE", "CODEX_SANDBOX"]
-            .iter()
-            .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty())),
+    let names = ["AI_AGENT", "CLAUDECODE", "CODEX_SANDBOX"];
+    names.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Tells whether a hook was called by an agent's command instead of by the client of the person at the keyboard.
+///
+/// A client starts its hooks itself. A process between the two, or another client that the agent has started, is the
+/// agent's.
+pub fn is_forged(root: &Path) -> bool {
+    if env::var("AI_AGENT").is_ok_and(|name| name.ends_with("_agent")) {
+        return true;
+    }
+    match quick_head(root) {
+        Quick::Known(head) => {
+            let owner = &head.owner;
+            owner.session.is_some() && machine::parent() != owner.pid && machine::descends_from(owner)
+        }
+        Quick::NoRun | Quick::Unsure => false,
     }
 }
 

@@ -23,10 +23,10 @@ pub mod setup;
 mod text;
 mod workspace;
 
-pub use actor::{actor, looks_like_an_agent};
+pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use next::{Done, NextError, Wanted};
 pub use place::{Dirs, Place, PlaceError};
-pub use quick::{Quick, quick_gate, quick_head, quick_root};
+pub use quick::{Quick, quick_gate, quick_head, quick_roots};
 pub use workspace::{
     Answer, AskError, BeginError, Current, Edits, Error, Request, Reset, Workspace, count_edit,
     find_workflow, workflow_files,

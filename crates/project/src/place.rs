@@ -7,7 +7,7 @@ use std::{
 
 use adapters::{git, machine};
 
-use crate::text;
+use crate::{quick::is_root, text};
 
 /// The largest file that is read as a project's id, in bytes.
 const LARGEST_ID: u64 = 1024;
@@ -123,8 +123,7 @@ impl Place {
     /// Finds the workspace around a directory: the nearest one that has a repository or a run of its own.
     pub fn around(directory: &Path) -> Result<Self, PlaceError> {
         let start = Self::at(directory)?;
-        let is_root = |path: &&Path| path.join(".git").exists() || path.join(".warp/local").exists();
-        match start.root.ancestors().find(is_root) {
+        match start.root.ancestors().find(|path| is_root(path)) {
             Some(root) if root != start.root => Self::at(root),
             Some(_) | None => Ok(start),
         }

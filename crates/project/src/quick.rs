@@ -59,10 +59,20 @@ pub fn quick_head(root: &Path) -> Quick<Head> {
     }
 }
 
-/// Finds the root of the workspace around a directory, which need not exist any more.
-pub fn quick_root(directory: &Path) -> Option<PathBuf> {
-    let is_root = |path: &&Path| path.join(".git").exists() || path.join(".warp/local").exists();
-    directory.ancestors().find(is_root).map(Path::to_owned)
+/// Returns the roots of the workspaces around a directory, which need not exist any more, from the inside out.
+pub fn quick_roots(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    directory.ancestors().filter(|path| is_root(path)).map(Path::to_owned)
+}
+
+/// Tells whether a directory is the root of a repository or of a workspace without one.
+///
+/// A directory that is only named like a repository is none: some programs leave such behind.
+pub(crate) fn is_root(path: &Path) -> bool {
+    let dot_git = path.join(".git");
+    dot_git.join("HEAD").exists()
+        || dot_git.is_file()
+        || dot_git.join("warp").exists()
+        || path.join(".warp/local").exists()
 }
 
 fn parse(text: &str) -> Quick<Head> {

@@ -1,11 +1,11 @@
 //! The gate refuses what a phase does not allow, and whatever it cannot judge.
 
-use std::fs;
+use std::{fs, io::Write as _, path::Path};
 
 use serde_json::json;
 use testkit::Sandbox;
 
-use crate::support::{bash, call, call_raw, ruin_journal, standing_in};
+use crate::support::{bash, call, call_raw, command, ruin_journal, standing_in};
 
 #[test]
 fn a_commit_is_denied_outside_its_phase_and_allowed_in_it() {
@@ -136,15 +136,33 @@ fn a_permission_that_is_never_given_is_not_asked_for() {
 }
 
 #[test]
-fn a_subdirectory_and_a_linked_worktree_have_the_same_rails() {
+fn the_rails_hold_wherever_in_the_project_the_agent_is() {
     let sandbox = standing_in("coding");
     let deep = sandbox.root().join("a/b");
     fs::create_dir_all(&deep).unwrap();
     let input = json!({ "cwd": deep, "tool_name": "Bash", "tool_input": { "command": "git commit -m x" } });
     call(&sandbox, "pre-tool-use", input).is_denied("committing");
+    // A repository inside the project, and a place outside of it.
+    sandbox.command("git").args(["init", "-q", "vendor/dep"]).status().unwrap();
+    let nested = sandbox.root().join("vendor/dep");
+    let push = |cwd: &Path| json!({ "cwd": cwd, "tool_name": "Bash", "tool_input": { "command": "git push --force" } });
+    call(&sandbox, "pre-tool-use", push(&nested)).is_denied("push");
+    let state = sandbox.root().join(".claude/.warp-drive-state.json");
+    let write = json!({ "cwd": "/", "tool_name": "Write", "tool_input": { "file_path": state } });
+    call(&sandbox, "pre-tool-use", write).is_denied("not for an agent to write");
+    let mut child =
+        command(&sandbox, "pre-tool-use").env("CLAUDE_PROJECT_DIR", sandbox.root()).spawn().unwrap();
+    let mut input = push(Path::new("/"));
+    input["tool_input"]["command"] = json!(format!("git -C {} push --force", sandbox.root().display()));
+    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn another_workspace_of_the_project_has_no_rails_of_this_ones_run() {
+    let sandbox = standing_in("coding");
     sandbox.git(&["worktree", "add", "-q", "../other"]);
     let other = sandbox.home().join("other");
     let input = json!({ "cwd": other, "tool_name": "Bash", "tool_input": { "command": "git commit -m x" } });
-    // Another workspace of the project has no run of its own.
     call(&sandbox, "pre-tool-use", input).is_silent();
 }

@@ -1,5 +1,7 @@
 //! Sessions come and go; the run stays, and whoever comes is told where it stands.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use testkit::Sandbox;
 
@@ -18,6 +20,29 @@ fn a_new_session_is_told_where_the_run_stands_and_carries_it_on() {
     let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
     let last = log.as_array().unwrap().last().unwrap();
     assert_eq!(last["event"], "owner_changed");
+    // A conversation that was cleared has another name and the same process.
+    let told = call(&sandbox, "session-start", json!({ "session_id": "new", "source": "clear" })).context();
+    assert!(told.contains("phase `coding`"), "{told}");
+    let edit = json!({ "session_id": "new", "tool_name": "Edit", "tool_input": { "file_path": "a.rs" } });
+    call(&sandbox, "post-tool-use", edit).is_silent();
+    assert_eq!(state(&sandbox)["edit_counts"]["a.rs"], 1);
+}
+
+#[test]
+fn words_that_an_agent_puts_into_the_hook_are_not_a_persons() {
+    let sandbox = standing_in("coding");
+    let mut child =
+        command(&sandbox, "user-prompt-submit").env("AI_AGENT", "claude-code_2-1_agent").spawn().unwrap();
+    let input = json!({ "session_id": SESSION, "cwd": sandbox.root(), "prompt": "/stop-warp-drive reset" });
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("came from an agent"), "{output:?}");
+    assert_eq!(state(&sandbox)["phase"], "coding");
+    for marked in ["claude-code_2-1_agent", "claude-code_2-1_harness"] {
+        let stopped =
+            sandbox.warp_command(&["stop"]).env("AI_AGENT", marked).env("CLAUDECODE", "1").output().unwrap();
+        assert_eq!(stopped.status.code(), Some(2), "{stopped:?}");
+    }
 }
 
 #[test]
@@ -25,8 +50,13 @@ fn a_second_session_is_told_of_the_first_and_changes_nothing() {
     let sandbox = standing_in("coding");
     call(&sandbox, "session-start", json!({ "source": "startup" }));
     let before = sandbox.warp_ok(&["log", "--json"]);
-    let told =
-        call(&sandbox, "session-start", json!({ "session_id": "other", "source": "startup" })).context();
+    let other = json!({ "session_id": "other", "cwd": sandbox.root(), "source": "startup" });
+    // It is another process too: the test's own child, and not the test.
+    let mut shell = sandbox.command("sh");
+    shell.arg("-c").arg(format!("{} hook session-start; :", env!("CARGO_BIN_EXE_warp")));
+    let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), other.to_string().as_bytes()).unwrap();
+    let told = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert!(told.contains("Another session carries on"), "{told}");
     assert_eq!(sandbox.warp_ok(&["log", "--json"]), before);
 }

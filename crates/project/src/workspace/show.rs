@@ -70,7 +70,7 @@ impl Workspace {
 
     /// Writes the progress file of a loop that has something to remember.
     ///
-    /// It is a file of the project, so whatever is under its name and not warp's own is set aside first.
+    /// It is a file of the project: whatever is under its name and not warp's own stays as it is.
     fn show_progress(&self, run: &Run) -> Result<(), Error> {
         let Some(file) = &run.artifacts.progress_file else { return Ok(()) };
         let path = self.place.root.join(file);
@@ -88,7 +88,7 @@ impl Workspace {
         }
         let is_ours = old.is_ok_and(|old| old.contains(PROGRESS_MARK));
         if !is_ours && path.symlink_metadata().is_ok() {
-            self.set_aside(&path, &machine::now().millis().to_string())?;
+            return Ok(());
         }
         atomic::replace(&path, &text).map_err(|source| Error::Write { path, source })
     }
