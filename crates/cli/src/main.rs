@@ -13,6 +13,8 @@ use std::{env, ffi::OsString, process::ExitCode};
 
 use clap::Parser as _;
 
+use crate::exit::Exit;
+
 /// Every command is a short process, and musl's own allocator maps and unmaps memory a hundred times in one.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -29,6 +31,11 @@ fn main() -> ExitCode {
     };
     let code = match parsed {
         Ok(arguments) => arguments.run(),
+        // A gate that is called in a wrong way is still a gate: any other answer would let the agent through.
+        Err(error) if arguments.iter().any(|word| word == "pre-tool-use") => {
+            output::usage(&error);
+            Exit::NoSessionOrDenied
+        }
         Err(error) => output::usage(&error),
     };
     code.into()

@@ -24,6 +24,30 @@ const STACK: usize = 64 * 1024 * 1024;
 
 /// Tools that only look. Whatever else names a file may write it.
 const READERS: &[&str] = &["Read", "NotebookRead", "Glob", "Grep", "LS", "TodoRead"];
+/// Tools whose other fields are known to hold no path that is written.
+const KNOWN: &[&str] = &[
+    "Bash",
+    "BashOutput",
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+    "Task",
+    "Agent",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Skill",
+    "AskUserQuestion",
+    "ExitPlanMode",
+    PATCHES,
+];
+/// Parts of a name by which a tool of some server says that it only looks.
+const LOOKS: &[&str] =
+    &["read", "get", "list", "search", "find", "view", "show", "status", "log", "diff", "fetch"];
+/// Parts of a name by which a tool of some git server says that it does what no agent may.
+const NEVER: &[&str] =
+    &["push", "reset", "merge", "rebase", "cherry", "revert", "clean", "delete", "force", "amend"];
 /// The tool whose command is a patch and not for a shell.
 pub(crate) const PATCHES: &str = "apply_patch";
 
@@ -108,8 +132,13 @@ fn way_on(head: &Head) -> String {
 fn look(here: &Here, input: Input) -> Finding {
     let name = input.tool_name.as_deref().unwrap_or_default();
     let tool = input.tool_input;
-    if READERS.contains(&name) {
+    if is_reader(name) {
         return Finding::Free;
+    }
+    if !KNOWN.contains(&name)
+        && let Some(finding) = look_at_unknown(here, name, &tool.others)
+    {
+        return finding;
     }
     let denied = |path: &Path| protected::refuses(&protected::of(&here.root), &here.cwd, path);
     for path in [&tool.file_path, &tool.notebook_path].into_iter().flatten() {
@@ -125,6 +154,36 @@ fn look(here: &Here, input: Input) -> Finding {
         return read(here, command);
     }
     Finding::Free
+}
+
+/// Tells whether a tool only looks.
+pub(crate) fn is_reader(name: &str) -> bool {
+    READERS.contains(&name)
+}
+
+/// Looks at a tool that some server offers: by its name, and by every text that it is given.
+fn look_at_unknown(here: &Here, name: &str, texts: &[String]) -> Option<Finding> {
+    let lower = name.to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
+    if lower.contains("git") {
+        if has(NEVER) {
+            return Some(Finding::Denied(format!(
+                "`{name}` is not an agent's to use while a run is under way"
+            )));
+        }
+        if lower.contains("commit") && !has(LOOKS) {
+            return Some(Finding::Commit);
+        }
+    }
+    // What only looks may look anywhere.
+    if lower.rsplit("__").next().is_some_and(|tool| LOOKS.iter().any(|part| tool.contains(part))) {
+        return None;
+    }
+    let protected = protected::of(&here.root);
+    let path = |text: &&String| !text.contains(['\n', '\0']) && (text.contains('/') || text.starts_with('.'));
+    let reason =
+        texts.iter().filter(path).find_map(|text| protected::refuses(&protected, &here.cwd, Path::new(text)));
+    reason.map(Finding::Denied)
 }
 
 /// Returns the files that a patch writes.

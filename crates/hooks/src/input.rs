@@ -8,7 +8,7 @@ use std::{fmt, marker::PhantomData, path::PathBuf};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub struct Input {
     pub cwd: Option<PathBuf>,
     #[serde(default, deserialize_with = "lenient")]
     pub tool_name: Option<String>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     pub tool_input: Tool,
     /// What a person typed.
     #[serde(default, deserialize_with = "lenient")]
@@ -45,15 +45,62 @@ pub struct Input {
 }
 
 /// The part of a tool's input that a gate looks at. Here a wrong type is bad input, not an absence.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 pub struct Tool {
     /// A shell command, or a patch.
-    #[serde(default)]
     pub command: Option<Text>,
-    #[serde(default)]
     pub file_path: Option<PathBuf>,
-    #[serde(default)]
     pub notebook_path: Option<PathBuf>,
+    /// Short texts of other fields, wherever they are: with a tool that nobody knows, any may be a path.
+    pub others: Vec<String>,
+}
+
+/// Fields that hold contents or words, and never a path that is written.
+const CONTENTS: &[&str] =
+    &["content", "old_string", "new_string", "new_source", "edits", "description", "prompt", "todos"];
+/// The longest text that may be a path, in bytes.
+const LONGEST_PATH: usize = 4096;
+/// How many other texts are looked at; a tool that has more is looked at no further.
+const MOST_OTHERS: usize = 1000;
+
+impl<'de> Deserialize<'de> for Tool {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Tool;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tool, A::Error> {
+                let mut tool = Tool::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    match name.as_str() {
+                        "command" => tool.command = map.next_value()?,
+                        "file_path" => tool.file_path = map.next_value()?,
+                        "notebook_path" => tool.notebook_path = map.next_value()?,
+                        name if CONTENTS.contains(&name) => _ = map.next_value::<IgnoredAny>()?,
+                        _ => collect(&map.next_value()?, &mut tool.others),
+                    }
+                }
+                Ok(tool)
+            }
+        }
+        from.deserialize_map(Fields)
+    }
+}
+
+/// Collects the short texts in a value.
+fn collect(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) if text.len() <= LONGEST_PATH && texts.len() < MOST_OTHERS => {
+            texts.push(text.clone())
+        }
+        Value::Array(entries) => entries.iter().for_each(|entry| collect(entry, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, texts)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// A text, or a list of words, which some clients send instead.
@@ -142,6 +189,12 @@ mod tests {
         assert!(Input::parse(b"[]").is_err());
         assert!(Input::parse(b"{} {}").is_err());
         assert!(Input::parse(b"{").is_err());
+    }
+
+    #[test]
+    fn texts_of_unknown_fields_are_kept_and_contents_are_not() {
+        let text = br#"{"tool_input":{"path":"/a","content":"/b","more":{"to":["/c",{"d":"/d"}]}}}"#;
+        assert_eq!(Input::parse(text).unwrap().tool_input.others, ["/a", "/c", "/d"]);
     }
 
     #[test]

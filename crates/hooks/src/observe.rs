@@ -30,9 +30,11 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     }
     match &command {
         Some(patch) if name == gate::PATCHES => edited.extend(gate::patched(patch).map(PathBuf::from)),
-        Some(_) if rails::is_quiet(&Place::at(&here.root).map_err(Error::from)?) => {}
-        Some(_) => watch.look_at_refs()?,
-        None => {}
+        Some(_) | None => {}
+    }
+    let may_move = !gate::is_reader(&name) && !WRITERS.contains(&name.as_str());
+    if may_move && !rails::is_quiet(&Place::at(&here.root).map_err(Error::from)?) {
+        watch.look_at_refs()?;
     }
     for file in &edited {
         watch.edited(file)?;

@@ -61,6 +61,8 @@ fn protected_files_are_denied_to_every_tool_that_writes() {
         ("NotebookEdit", json!({ "notebook_path": ".warp/workflows/x.toml" })),
         ("Write", json!({ "file_path": "notes/settings.local.json" })),
         ("mcp__files__put", json!({ "file_path": sandbox.journal() })),
+        ("mcp__filesystem__write_file", json!({ "path": state, "content": "{}" })),
+        ("mcp__filesystem__move_file", json!({ "source": "a", "destination": [".claude/settings.json"] })),
         (
             "apply_patch",
             json!({ "command": "*** Begin Patch\n*** Update File: .claude/settings.json\n*** End Patch" }),
@@ -119,6 +121,20 @@ fn without_a_run_nothing_is_refused() {
     for event in ["session-start", "stop", "post-tool-use"] {
         call(&sandbox, event, json!({})).is_silent();
     }
+}
+
+#[test]
+fn tools_of_other_servers_pass_the_same_gate() {
+    let sandbox = standing_in("coding");
+    let ask = |tool: &str, input: serde_json::Value| {
+        call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": input }))
+    };
+    ask("mcp__git__git_commit", json!({ "message": "feat: x" })).is_denied("committing");
+    ask("mcp__git__git_reset", json!({})).is_denied("not an agent's");
+    ask("mcp__github__push_files", json!({ "branch": "main" })).is_denied("not an agent's");
+    ask("mcp__git__git_log", json!({})).is_silent();
+    ask("mcp__filesystem__read_file", json!({ "path": ".claude/settings.json" })).is_silent();
+    ask("mcp__tracker__create_issue", json!({ "title": "a / b", "body": "see .git/config" })).is_silent();
 }
 
 #[test]
