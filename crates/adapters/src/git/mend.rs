@@ -189,18 +189,40 @@ pub fn reset_index(root: &Path, location: &Location) -> Result<(), GitError> {
     }
 }
 
-/// Puts commits back into the stash.
-pub fn put_stashes_back(root: &Path, location: &Location, commits: &[&str]) -> Result<(), MendError> {
+/// Makes the stash hold these commits again, oldest first, and after them whatever was put there since.
+///
+/// Nothing is taken out before it is in there a second time, so that none is lost if this does not come to its end.
+pub fn put_stashes_back(root: &Path, location: &Location, commits: &[String]) -> Result<(), MendError> {
     let git = Own::new(root, location, LIMIT);
     if let (None, Some(newest)) = (refs::one(location, STASH)?, refs::stash_log(location)?.last()) {
         // Only the ref is gone: written by git it would be logged a second time.
         let path = location.common_dir.join(STASH);
         fs::write(&path, format!("{newest}\n")).map_err(|source| MendError::Aside { path, source })?;
     }
-    let there = refs::stashes(location)?;
-    for commit in commits.iter().filter(|commit| !there.iter().any(|known| known == *commit)) {
+    let log = refs::stash_log(location)?;
+    let newer = log.iter().filter(|commit| !commits.contains(commit));
+    let wanted: Vec<&String> = commits.iter().chain(newer).collect();
+    let in_place = log.iter().zip(&wanted).take_while(|(there, wanted)| there == *wanted).count();
+    let mut missing = wanted[in_place..].to_vec();
+    let newest = refs::one(location, STASH)?;
+    let mut outdated = log.len() - in_place;
+    if let ([first, .., last], Some(newest)) = (missing.as_slice(), &newest)
+        && *first == newest
+    {
+        // Git logs nothing where nothing moves: a detour makes it move.
+        missing.insert(0, last);
+        outdated += 1;
+    }
+    for commit in &missing {
         let words = git.text(&["show", "--no-patch", "--format=%s", commit], &[])?;
         git.text(&["stash", "store", "--quiet", "--message", &words, commit], &[])?;
+    }
+    if !missing.is_empty() {
+        // The newest has the number 0, and each that goes takes the place of the next.
+        for _ in 0..outdated {
+            let number = refs::stash_log(location)?.len().saturating_sub(in_place + 1);
+            git.text(&["stash", "drop", "--quiet", &format!("stash@{{{number}}}")], &[])?;
+        }
     }
     Ok(())
 }

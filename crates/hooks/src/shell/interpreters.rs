@@ -5,6 +5,7 @@
 
 use super::{
     call::Call,
+    filters::disguised,
     git,
     parse::UNKNOWN,
     paths::base_name,
@@ -47,8 +48,8 @@ const WRITERS: &str = "\
 const REMOVERS: &str = "rmtree( rmSync( rm( rename( rm_rf( remove( removeSync( unlink( move( rmdir(";
 
 /// Parts of a repository that git keeps to itself.
-const REPOSITORY: &str =
-    ".git/HEAD .git/refs .git/config .git/hooks .git/index .git/packed-refs .git/objects .git/logs";
+const REPOSITORY: &str = ".git/HEAD .git/refs .git/config .git/hooks .git/index .git/packed-refs .git/objects .git/logs \
+    .git/warp .git/worktrees";
 
 /// The longest list of arguments that is looked for behind the word `git`.
 const WORDS: usize = 24;
@@ -114,6 +115,7 @@ impl Walker {
         for text in call.arguments.iter().map(|field| field.text.as_str()).chain([call.stdin, files.as_str()])
         {
             self.text_in(language, text);
+            self.decoded_in(language, text);
         }
         if language == Language::Commands {
             let is_read = |path: &str| is_one_of(READ_UNASKED, base_name(path));
@@ -154,6 +156,15 @@ impl Walker {
         }
     }
 
+    /// Looks at words that are text in base64 or in hexadecimal digits: what is hidden is there to be run.
+    fn decoded_in(&mut self, language: Language, text: &str) {
+        let words = literals(text).into_iter().chain([text]).filter_map(disguised);
+        for decoded in words.take(LITERALS) {
+            self.text_in(language, &decoded);
+            self.perhaps_command(&decoded);
+        }
+    }
+
     /// Reads lists of strings, `["rm", "-rf", "x"]`, as commands.
     fn command_lists(&mut self, text: &str) {
         let lists = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
@@ -178,7 +189,10 @@ impl Walker {
             let inside = path.strip_prefix(&self.root).unwrap_or(path).trim_start_matches('/');
             text.contains(inside) || text.contains(path)
         };
-        let hit = self.guarded.iter().find(|guarded| mentions(&guarded.path));
+        // A mere mention of `.git` says nothing: what skips it mentions it too. Its parts are looked for below.
+        let is_repository = |path: &str| base_name(path) == ".git";
+        let mut guarded = self.guarded.iter().filter(|guarded| !is_repository(&guarded.path));
+        let hit = guarded.find(|guarded| mentions(&guarded.path));
         let reason =
             hit.map(|hit| format!("`{}` is not an agent's to write: {}", base_name(&hit.path), hit.instead));
         if let Some(reason) = reason {

@@ -1,8 +1,9 @@
 //! Commands that mention dangerous words and do nothing dangerous.
 
-use super::{judged, named, unescaped, word};
-
-const HARMLESS: &str = include_str!("../harmless.txt");
+use super::{
+    corpus::{HARMLESS, named, unescaped},
+    judged, word,
+};
 
 #[test]
 fn harmless_commands_are_not_refused() {

@@ -1,6 +1,8 @@
 //! What the judge of shell commands says, about harmless ones and about every way round it.
 
 mod bypass;
+#[path = "../corpus/mod.rs"]
+mod corpus;
 mod files;
 mod git;
 mod harmless;
@@ -60,15 +62,4 @@ pub(crate) fn reason(command: &str) -> String {
         Judgement::Denied(reason) | Judgement::Risky(reason) => reason,
         Judgement::Allowed | Judgement::Commit => String::new(),
     }
-}
-
-/// Returns the lines of a corpus that are not comments: what stands before the tab, and the text after it.
-pub(crate) fn named(corpus: &str) -> impl Iterator<Item = (&str, &str)> {
-    let lines = corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| line.split_once('\t').expect("every line of a corpus has a tab"))
-}
-
-/// Reads `\n` as a new line and `\\\\` as a backslash; other backslashes stand for themselves.
-pub(crate) fn unescaped(text: &str) -> String {
-    text.replace("\\\\", "\u{f}").replace("\\n", "\n").replace('\u{f}', "\\")
 }

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use hooks::shell::Judgement;
 use proptest::prelude::*;
 
-use super::{judged, named, unescaped};
+use super::{
+    corpus::{HARMLESS, PRIMITIVES, WRAPPERS, named, unescaped},
+    judged,
+};
 
 /// How long an answer may take: a hook that takes longer than a second is no gate. A debug build takes longer.
 const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
@@ -22,11 +25,7 @@ fn answers(command: &str) -> Result<(), TestCaseError> {
 }
 
 fn corpus() -> Vec<String> {
-    let texts = [
-        include_str!("../harmless.txt"),
-        include_str!("../corpus/wrappers.txt"),
-        include_str!("../corpus/primitives.txt"),
-    ];
+    let texts = [HARMLESS, WRAPPERS, PRIMITIVES];
     texts.into_iter().flat_map(named).map(|(_, text)| unescaped(text)).collect()
 }
 

@@ -300,14 +300,9 @@ fn restore(
     } else if wrong.iter().any(|moved| is_current(known, moved)) {
         mend::reset_index(root, location).map_err(|error| said(&error))?;
     }
-    let dropped = |moved: &'_ Moved| match moved {
-        Moved::StashDropped { commit } => Some(commit.clone()),
-        Moved::Ref { .. } | Moved::Head { .. } | Moved::StashMade { .. } => None,
-    };
-    let dropped: Vec<String> = wrong.iter().filter_map(dropped).collect();
-    if !dropped.is_empty() {
-        let dropped: Vec<&str> = dropped.iter().map(String::as_str).collect();
-        mend::put_stashes_back(root, location, &dropped).map_err(|error| said(&error))?;
+    if wrong.iter().any(|moved| matches!(moved, Moved::StashDropped { .. })) {
+        let back = mend::put_stashes_back(root, location, &known.refs.stashes);
+        back.map_err(|error| said(&error))?;
     }
     Ok(())
 }
