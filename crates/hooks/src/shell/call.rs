@@ -109,6 +109,10 @@ impl Walker {
             self.found(super::warp::judge(arguments));
             return UNKNOWN.to_string();
         }
+        if base == crate::gate::PATCHES || base == "applypatch" {
+            self.own_patch(arguments, stdin, state);
+            return UNKNOWN.to_string();
+        }
         if name.contains(GLOB) {
             self.risky("it runs a command whose name is a pattern");
             return UNKNOWN.to_string();
