@@ -2,7 +2,8 @@
 //!
 //! An agent is told by descent: the run knows the process that carries it on, and what that process started is the
 //! agent. Clients that say so in the environment of the commands they run are believed as well. Nobody says
-//! "I am a person" that way, so leaving the variable out gains nothing.
+//! "I am a person" that way, so leaving the variable out gains nothing. Codex may put walls around its commands, behind
+//! which no descent is to be seen; then the walls tell.
 
 use std::{env, path::Path};
 
@@ -20,9 +21,11 @@ pub fn actor(root: &Path) -> Actor {
 pub fn looks_like_an_agent() -> bool {
     match env::var("AI_AGENT") {
         Ok(name) => !name.ends_with("_harness"),
-        Err(_) => ["CLAUDECODE", "CODEX_SANDBOX"]
-            .iter()
-            .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty())),
+        Err(_) => {
+            let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+            ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX"].into_iter().any(is_set)
+                || machine::is_walled_in()
+        }
     }
 }
 
