@@ -63,6 +63,12 @@ pub fn is_stray_since(owner: &Owner) -> bool {
     false
 }
 
+/// Tells whether this process is within the walls that Codex puts around its commands. There the processes are counted
+/// anew, so that nothing descends from anything outside; the first of them is the client's own.
+pub fn is_walled_in() -> bool {
+    process(1).is_some_and(|first| first.name.starts_with("codex"))
+}
+
 /// Returns the process id of whoever started this program.
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()

@@ -186,10 +186,11 @@ fn look_at_unknown(here: &Here, name: &str, texts: &[String]) -> Option<Finding>
     reason.map(Finding::Denied)
 }
 
-/// Returns the files that a patch writes.
+/// Returns the files that a patch writes. Codex takes a head with white space around it as well.
 pub(crate) fn patched(patch: &str) -> impl Iterator<Item = &str> {
     const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    patch.lines().filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head))).map(str::trim)
+    let heads = patch.lines().map(str::trim);
+    heads.filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head))).map(str::trim)
 }
 
 fn read(here: &Here, command: String) -> Finding {
@@ -288,5 +289,7 @@ mod tests {
     fn a_patch_names_the_files_that_it_writes() {
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Add File: no\n*** Move to: b.rs\n*** End Patch";
         assert_eq!(patched(patch).collect::<Vec<_>>(), ["src/a.rs", "b.rs"]);
+        let indented = "*** Begin Patch\n \t*** Delete File:   .git/config \r\n*** End Patch";
+        assert_eq!(patched(indented).collect::<Vec<_>>(), [".git/config"]);
     }
 }

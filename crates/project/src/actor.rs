@@ -2,7 +2,8 @@
 //!
 //! An agent is told by descent: the run knows the process that carries it on, and what that process started is the
 //! agent. Clients that say so in the environment of the commands they run are believed as well. Nobody says
-//! "I am a person" that way, so leaving the variable out gains nothing.
+//! "I am a person" that way, so leaving the variable out gains nothing. Codex may put walls around its commands, behind
+//! which no descent is to be seen; then the walls tell.
 
 use std::{env, path::Path};
 
@@ -20,8 +21,9 @@ pub fn actor(root: &Path) -> Actor {
 ///
 /// What a client marks as its own is not told apart here: an agent could mark itself so.
 pub fn looks_like_an_agent() -> bool {
-    let names = ["AI_AGENT", "CLAUDECODE", "CODEX_SANDBOX"];
-    names.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["AI_AGENT", "CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX"].iter().any(is_set)
+        || machine::is_walled_in()
 }
 
 /// Tells whether a hook was called by an agent's command instead of by the client of the person at the keyboard.

@@ -227,7 +227,7 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
         Agent::Codex => {
             let purpose = format!("hooks of {} events", codex::events());
             plan.merge(place, codex::HOOKS_FILE, &purpose, &codex::wants(program))?;
-            plan.notes.push(codex::trust());
+            plan.notes.extend([codex::trust(), codex::walls(place, dirs)]);
         }
     }
     if let Some(level) = options.level {

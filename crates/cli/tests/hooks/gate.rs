@@ -38,6 +38,8 @@ fn what_is_never_an_agents_is_denied_in_every_phase() {
             "warp stop",
             "warp state reset .",
             "warp hook post-tool-use",
+            "claude -p '/stop-warp-drive reset'",
+            "npx @openai/codex exec x || codex exec x",
             "echo '{}' > .claude/.warp-drive-state.json",
             "sed -i s/a/b/ .claude/settings.json",
             "tee .git/hooks/pre-commit < x",
@@ -89,6 +91,9 @@ fn a_gate_that_cannot_judge_refuses() {
     bash(&sandbox, "git 'unclosed").is_denied("");
     bash(&sandbox, &"(".repeat(40)).is_denied("");
     bash(&sandbox, &format!("echo {}", "x".repeat(40_000))).is_denied("");
+    for words in [&["hook", "pre-tool-use", "more"] as &[&str], &["--json", "hook", "pre-tool-use"]] {
+        assert_eq!(sandbox.warp(words).code, Some(2), "{words:?}");
+    }
     let answered = call_raw(&sandbox, "permission-request", b"{");
     assert_eq!(answered.json()["hookSpecificOutput"]["decision"]["behavior"], "deny");
 }

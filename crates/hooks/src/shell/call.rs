@@ -1,6 +1,8 @@
 //! Calls a program by its name, and sends it to whoever knows it.
 
 use super::{
+    denied,
+    options::asks_help,
     parse::{GLOB, UNKNOWN},
     paths::{base_name, relation},
     state::State,
@@ -14,6 +16,9 @@ const CALLS: usize = 2;
 /// Directories whose programs are the usual ones.
 const USUAL: [&str; 6] =
     ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/"];
+
+/// Agents: another one would not be on the rails of this one.
+const AGENTS: [&str; 5] = ["claude", "codex", "opencode", "gemini", "aider"];
 
 /// A call: the program, its arguments, and what it reads.
 #[derive(Clone, Copy)]
@@ -105,8 +110,20 @@ impl Walker {
             whole.extend_from_slice(arguments);
             return self.git(&whole, state, stdin);
         }
+        if AGENTS.contains(&base) && !asks_help(arguments.iter().map(|field| field.text.as_str())) {
+            self.found(denied(
+                &format!("`{base}`"),
+                "starts another agent, which is a person's to do",
+                "do the work here, or use a subagent",
+            ));
+            return UNKNOWN.to_string();
+        }
         if base == "warp" || base == "warp.exe" {
             self.found(super::warp::judge(arguments));
+            return UNKNOWN.to_string();
+        }
+        if base == crate::gate::PATCHES || base == "applypatch" {
+            self.own_patch(arguments, stdin, state);
             return UNKNOWN.to_string();
         }
         if name.contains(GLOB) {

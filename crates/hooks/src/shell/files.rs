@@ -8,6 +8,7 @@ use super::{
     paths::{base_name, relation},
     state::State,
     walk::Walker,
+    word::Field,
 };
 
 /// How lines of a patch begin that name a file.
@@ -298,6 +299,16 @@ impl Walker {
             if path != "/dev/null" {
                 self.touch(path, Access::Write, state);
                 self.touch(inside, Access::Write, state);
+            }
+        }
+    }
+
+    /// Codex's own patches, which it also takes from a shell: the text is the only argument, or the input.
+    pub(super) fn own_patch(&mut self, arguments: &[Field], stdin: &str, state: &State) {
+        self.risky("`apply_patch` changes the files that its patch names");
+        for text in arguments.iter().map(|field| field.text.as_str()).chain([stdin]) {
+            for path in crate::gate::patched(text) {
+                self.touch(path, Access::Remove, state);
             }
         }
     }

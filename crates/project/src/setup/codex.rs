@@ -1,11 +1,15 @@
 //! What Codex's hooks file has to hold, and what a person has to do so that Codex runs it.
 //!
 //! Codex passes over hooks that nobody has trusted, without a word. Trust is a person's to give: it is never given
-//! or circumvented here, only said.
+//! or circumvented here, only said; and so is what its sandbox has to leave open.
 
+use std::path::PathBuf;
+
+use adapters::git;
 use serde_json::json;
 
 use super::edits::Want;
+use crate::{Dirs, Place};
 
 /// The file that the hooks are written to.
 pub(super) const HOOKS_FILE: &str = ".codex/hooks.json";
@@ -46,6 +50,16 @@ pub(super) fn trust() -> String {
          (such as another path of warp) it has to be given again. Unattended, `codex exec \
          --dangerously-bypass-hook-trust` runs every hook that it finds, not only these.",
         events()
+    )
+}
+
+/// Says what Codex's own walls have to leave open, and how.
+pub(super) fn walls(place: &Place, dirs: &Dirs) -> String {
+    let repository = git::locate(&place.root).map(|location| location.common_dir);
+    let writable: Vec<PathBuf> = repository.into_iter().chain([dirs.state.clone()]).collect();
+    format!(
+        "Codex's sandbox `workspace-write` lets its commands write neither `.git` nor warp's records, so `warp next` \
+         fails there until `~/.codex/config.toml` says under `[sandbox_workspace_write]`: writable_roots = {writable:?}"
     )
 }
 

@@ -34,6 +34,25 @@ impl Codex {
     ///
     /// Its own directory is `.codex` in the sandbox's home; its configuration is written anew each time.
     pub fn launch(&self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Launch<Self> {
+        let open = ["--dangerously-bypass-approvals-and-sandbox".to_owned()];
+        self.prepare(sandbox, model, prompt, &open)
+    }
+
+    /// Like [`Codex::launch`], but tools run within walls: they write to the project without its `.git`, and to the
+    /// directories given.
+    pub fn launch_walled(
+        &self,
+        sandbox: &Sandbox,
+        model: &Model,
+        prompt: &str,
+        writable: &[PathBuf],
+    ) -> Launch<Self> {
+        let setting = format!("sandbox_workspace_write.writable_roots={writable:?}");
+        let walls = ["--sandbox", "workspace-write", "--config", &setting].map(ToOwned::to_owned);
+        self.prepare(sandbox, model, prompt, &walls)
+    }
+
+    fn prepare(&self, sandbox: &Sandbox, model: &Model, prompt: &str, walls: &[String]) -> Launch<Self> {
         let mut launch = Launch::new(&self.program, sandbox);
         let directory = launch.codex_home();
         fs::create_dir_all(&directory).expect("the client's directory can be made");
@@ -42,7 +61,8 @@ impl Codex {
             .expect("the client's configuration can be written");
         launch
             .command
-            .args(["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"])
+            .args(["exec", "--json", "--skip-git-repo-check"])
+            .args(walls)
             // Plugins would be looked for in the network; lost connections would be waited for without end.
             .args(["--disable", "plugins", "--disable", "unbounded_connection_retries"])
             .env("CODEX_HOME", directory)
