@@ -35,7 +35,7 @@ fn the_rails_hold_in_codex() {
         shell("warp answer 1 continue", &["is a person's"]),
         // What it does is noticed.
         patch("*** Add File: parser.rs\n+// parser reads empty files", &["Success"]),
-        shell("cat .claude/.warp-drive-state.json", &["\"parser.rs\": 1"]),
+        shell("warp state status .", &["\"parser.rs\": 1"]),
         shell(
             &format!("warp state transition . code_complete --data '{evidence}'"),
             &["coding -> updating_docs"],
