@@ -1,11 +1,14 @@
 //! What the fuzz targets share: runs to begin with, and what has to hold whatever happens to them.
 
+pub mod scene;
+
 use engine::{
     Actor, Advice, Ask, Beginning, Boxes, Branches, Change, Claim, ClaimSeen, CommandResult, CommitSeen,
     Diff, Event, EventName, FileSeen, Fold, Observations, Owner, Probe, Record, Run, RunId, Seen, Settings,
     Standing, Step, Time, Workflow, begin, needs, step,
     view::{self, Head, LogRow, Owned},
 };
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value};
 
 const START: i64 = 1_778_255_819_401;
@@ -295,4 +298,20 @@ pub fn wander(walk: &mut Walk, input: &[u8]) {
         let minutes = [0, 1, 31, 5000][numbers.below(4)];
         walk.ask(event(&name, &data, walk), data.clone(), minutes, world);
     }
+}
+
+/// How much time of its own a command may need, in seconds: a hook that takes longer is no gate.
+const SOON: f64 = 1.0;
+
+/// Works, and checks that it does not take long.
+pub fn soon<T>(work: impl FnOnce() -> T) -> T {
+    let used = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    let before = used();
+    let done = work();
+    let took = used() - before;
+    assert!(took < SOON, "it took {took:.3} s");
+    done
 }

@@ -116,9 +116,11 @@ impl Fuzzer {
 
     /// Runs a target; what it finds is the inner error.
     fn run(&self, target: &str) -> Result<Result> {
-        let corpus = format!("fuzz/corpus/{target}");
+        // Absolute: some targets leave the directory that they are started in.
+        let corpus = root().join("fuzz/corpus").join(target).display().to_string();
+        let seeds = root().join("fuzz/seeds").join(target).display().to_string();
         let failed = |what: &str, error| format!("{what}: {error}");
-        fs::create_dir_all(root().join(&corpus)).map_err(|error| failed(&corpus, error))?;
+        fs::create_dir_all(&corpus).map_err(|error| failed(&corpus, error))?;
         // Targets that need files leave them behind, and are several times faster in memory.
         let scratch = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let scratch = scratch.map_err(|error| failed("a temporary directory", error))?;
@@ -129,10 +131,12 @@ impl Fuzzer {
             format!("-max_len={LONGEST}"),
             "-print_final_stats=1".to_owned(),
         ];
-        let mut command = self.command(&["run", target, &corpus, &format!("fuzz/seeds/{target}"), "--"]);
+        let mut command = self.command(&["run", target, &corpus, &seeds, "--"]);
         command
             .args(limits)
             .env("TMPDIR", scratch.path())
+            .env("XDG_STATE_HOME", scratch.path().join("state"))
+            .env("XDG_CONFIG_HOME", scratch.path().join("config"))
             .env("RUST_BACKTRACE", "0")
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -144,8 +148,8 @@ impl Fuzzer {
         }
         let status = child.wait().map_err(|error| failed(&shown(&command), error))?;
         if status.success() {
-            let kept = fs::read_dir(root().join(&corpus)).map(Iterator::count).unwrap_or_default();
-            say(&format!("{target:<10} ok: {report}, {kept} inputs kept"));
+            let kept = fs::read_dir(&corpus).map(Iterator::count).unwrap_or_default();
+            say(&format!("{target:<11} ok: {report}, {kept} inputs kept"));
             return Ok(Ok(()));
         }
         Ok(Err(self.finding(target, &report)))
@@ -155,7 +159,7 @@ impl Fuzzer {
     fn finding(&self, target: &str, report: &Report) -> String {
         let lines = if report.cause.is_empty() { &report.last_lines } else { &report.cause };
         let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        text.push_str(&format!("{target:<10} BROKEN: {report}\n"));
+        text.push_str(&format!("{target:<11} BROKEN: {report}\n"));
         match &report.input {
             Some(input) => {
                 let again = typed(&self.command(&["run", target, input]));

@@ -36,6 +36,7 @@ fn with_leave_an_ordinary_commit_passes_and_nothing_else() {
     assert_eq!(project.phase(), "reporting", "the run was told");
     project.put_back();
 
+    project.keep();
     let (mut denied, mut run) = (0, 0);
     for (name, text) in named(PRIMITIVES) {
         let answered = project.gate(text);
@@ -46,7 +47,6 @@ fn with_leave_an_ordinary_commit_passes_and_nothing_else() {
             continue;
         }
         // Without the gate.
-        project.keep();
         let before = project.refs().unwrap();
         let ended = project.run(text);
         let answered = project.after(text, &ended);
@@ -82,11 +82,11 @@ fn in_a_persons_checkout_a_violation_stops_the_run_and_nothing_is_put_back() {
 
 fn in_a_persons_checkout(uncommitted: Uncommitted) {
     let mut project = Project::new(Workplace::Persons, uncommitted);
+    project.keep();
     let before = project.refs().unwrap();
     let mut stopped = Vec::new();
     let mut total = 0;
     for (name, text) in named(PRIMITIVES).filter(|(name, _)| !ONLY_THE_GATE.contains(name)) {
-        project.keep();
         let ended = project.run(text);
         let then = project.refs();
         let answered = project.after(text, &ended);

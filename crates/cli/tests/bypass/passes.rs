@@ -60,12 +60,12 @@ fn lines(wrapper: impl Fn(&str) -> bool, primitive: impl Fn(&str) -> bool) -> Ve
 /// Tries every line, by some workers with a project each.
 fn tried(
     lines: &[Line],
-    uncommitted: Uncommitted,
+    prepared: impl Fn() -> Project + Sync,
     one: impl Fn(&mut Project, usize, &Line, &mut Tally) + Sync,
 ) -> Tally {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut project = Project::new(Workplace::Own, uncommitted);
+        let mut project = prepared();
         let mut tally = Tally::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +117,8 @@ fn ran(project: &mut Project, line: &Line, text: &str, tally: &mut Tally) {
 fn nothing_in_the_corpus_moves_a_ref_or_loses_work() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let lines = lines(|_| true, |_| true);
-    let tally = tried(&lines, Uncommitted::Everything, |project, number, line, tally| {
+    let prepared = || Project::new(Workplace::Own, Uncommitted::Everything);
+    let tally = tried(&lines, prepared, |project, number, line, tally| {
         let text = project.contained(&line.text);
         // A commit is denied where there is no leave, which the real gate alone can tell.
         let is_denied = matches!(project.judge(&text), Judgement::Denied(_));
@@ -154,8 +155,12 @@ fn git_and_the_detector_stand_where_no_change_is_in_the_way() {
 }
 
 fn without_the_gate(lines: &[Line], uncommitted: Uncommitted) {
-    let tally = tried(lines, uncommitted, |project, _, line, tally| {
+    let prepared = || {
+        let mut project = Project::new(Workplace::Own, uncommitted);
         project.keep();
+        project
+    };
+    let tally = tried(lines, prepared, |project, _, line, tally| {
         let text = project.contained(&line.text);
         ran(project, line, &text, tally);
     });
