@@ -190,8 +190,19 @@ impl Walker {
 
     /// A directory copied onto another may write anything below it.
     fn copies_whole(&mut self, target: &str, state: &State) {
+        let targets = state.resolve(target);
+        let holds = |path: &String| {
+            let parent = |guarded: &str| guarded.rsplit_once('/').map(|(parent, _)| parent.to_owned());
+            *path != self.root
+                && self.guarded.iter().any(|guarded| parent(&guarded.path).as_ref() == Some(path))
+        };
+        if targets.iter().any(holds) {
+            let shown = readable(target);
+            return self
+                .deny(format!("`{shown}` holds files that are not an agent's to write: name the files"));
+        }
         let above = |path: &String| self.guarded.iter().any(|guarded| relation(path, &guarded.path).any());
-        if state.resolve(target).iter().any(above) {
+        if targets.iter().any(above) {
             self.risky("it copies a directory over one that holds protected files");
         }
     }
@@ -267,6 +278,9 @@ impl Walker {
                 _ => text.strip_prefix("--file=").filter(|_| creates).unwrap_or_default(),
             };
             self.touch(written, Access::Write, state);
+            if !creates && matches!(*text, "-C" | "-d" | "--directory") {
+                self.copies_whole(written, state);
+            }
         }
         if call.program == "zip" {
             let archive = texts.iter().find(|text| !text.starts_with('-'));
