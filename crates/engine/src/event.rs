@@ -67,7 +67,8 @@ pub enum Event {
         what: String,
         /// Where the commits concerned are kept.
         kept: Option<String>,
-        /// Whether everything is back where it was. If it is not, the run stops: a person has to look.
+        /// Whether everything is back where it was. If it is not, a person has to look: the run stops in a workspace
+        /// of its own, and asks whether it was them in theirs.
         restored: bool,
     },
 }

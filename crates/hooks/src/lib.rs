@@ -25,7 +25,9 @@ use std::{
 
 use adapters::{git, machine};
 use engine::{Owner, view::Head};
-use project::{Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError};
+use project::{
+    Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
+};
 
 pub use answer::Answer;
 pub use input::{Input, LARGEST};
@@ -182,15 +184,4 @@ fn caller(input: &Input) -> Owner {
     let named = env::var("CLAUDE_PID").ok().and_then(|pid| pid.parse().ok());
     let pid = named.unwrap_or_else(machine::parent);
     Owner { session: input.session_id.clone(), ..machine::owner(pid) }
-}
-
-/// Spells out an error with its causes.
-fn spelled(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

@@ -28,13 +28,16 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     if WRITERS.contains(&name.as_str()) {
         edited.extend([tool.file_path, tool.notebook_path].into_iter().flatten());
     }
-    match &command {
-        Some(patch) if name == gate::PATCHES => edited.extend(gate::patched(patch).map(PathBuf::from)),
-        Some(_) | None => {}
+    if let Some(patch) = command.as_ref().filter(|_| name == gate::PATCHES) {
+        edited.extend(gate::patched(patch).map(PathBuf::from));
     }
-    let may_move = !gate::is_reader(&name) && !WRITERS.contains(&name.as_str());
+    // What only looks, or only writes the files that it names, moves no ref.
+    let may_move = edited.is_empty() && !gate::is_reader(&name);
     if may_move && !rails::is_quiet(&Place::at(&here.root).map_err(Error::from)?) {
         watch.look_at_refs()?;
+    }
+    if !watch.is_owners {
+        return Ok(watch.answer("PostToolUse"));
     }
     for file in &edited {
         watch.edited(file)?;
@@ -46,9 +49,9 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     Ok(watch.answer("PostToolUse"))
 }
 
-/// A command that has failed may still have moved something.
+/// A tool that has failed may still have moved something.
 pub(crate) fn post_tool_use_failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if input.tool_input.command.is_none() {
+    if input.tool_name.as_deref().is_some_and(|name| WRITERS.contains(&name)) {
         return Ok(Answer::silent());
     }
     let Some(mut watch) = Watch::of(here, input)? else { return Ok(Answer::silent()) };
@@ -56,15 +59,18 @@ pub(crate) fn post_tool_use_failure(here: &Here, input: &Input) -> Result<Answer
     Ok(watch.answer("PostToolUseFailure"))
 }
 
-/// A run that is watched while its agent works.
+/// A run that is watched while an agent works beside it.
 struct Watch<'a> {
     here: &'a Here,
     workspace: Option<Workspace>,
+    /// Whether it is the agent that carries the run on. Another session moves refs like any other, and does nothing
+    /// that counts for the run.
+    is_owners: bool,
     words: Vec<String>,
 }
 
 impl<'a> Watch<'a> {
-    /// Begins to watch, if there is a run and the agent is its own.
+    /// Begins to watch, if there is a run.
     fn of(here: &'a Here, input: &Input) -> Result<Option<Self>, Failure> {
         let mut workspace = None;
         let owner = match &here.head {
@@ -75,11 +81,11 @@ impl<'a> Watch<'a> {
                 None => return Ok(None),
             },
         };
-        if !is_owner(&owner, input) {
-            return Ok(None);
+        let is_owners = is_owner(&owner, input);
+        if is_owners {
+            stop::tool_was_used(&here.own)?;
         }
-        stop::tool_was_used(&here.own)?;
-        Ok(Some(Self { here, workspace, words: Vec::new() }))
+        Ok(Some(Self { here, workspace, is_owners, words: Vec::new() }))
     }
 
     fn workspace(&mut self) -> Result<&mut Workspace, Failure> {
@@ -135,7 +141,8 @@ impl<'a> Watch<'a> {
     }
 
     fn look_at_refs(&mut self) -> Result<(), Failure> {
-        let After { commits, broken, notes } = rails::after_tool(self.workspace()?)?;
+        let look = if self.is_owners { rails::after_tool } else { rails::after_others_tool };
+        let After { commits, broken, notes } = look(self.workspace()?)?;
         self.words.extend(notes);
         for commit in commits {
             self.committed(&commit.hash)?;
@@ -187,9 +194,7 @@ fn told(broken: &Broken) -> String {
     if *restored {
         format!("{what}: nobody gave leave for that, so it was put back; the files are as they were.{kept}")
     } else {
-        format!(
-            "{what}: nobody gave leave for that. The run is stopped until a person has looked at it.{kept}"
-        )
+        format!("{what}: nobody gave leave for that. The run waits until a person has looked at it.{kept}")
     }
 }
 

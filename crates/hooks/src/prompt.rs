@@ -7,10 +7,11 @@ use engine::Event;
 use project::{
     AskError, BeginError, Error, Place, Request,
     setup::{self, Choice},
+    spelled,
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, caller, spelled};
+use crate::{Answer, Failure, Here, Input, caller};
 
 /// What a person wants of warp.
 #[derive(Debug, PartialEq)]

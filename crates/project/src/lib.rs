@@ -13,6 +13,7 @@
 mod actor;
 mod atomic;
 pub mod config;
+mod hold;
 mod next;
 mod place;
 mod probe;
@@ -20,6 +21,7 @@ pub mod prompts;
 mod quick;
 pub mod rails;
 pub mod setup;
+mod spell;
 mod text;
 mod workspace;
 
@@ -27,6 +29,7 @@ pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use next::{Done, NextError, Wanted};
 pub use place::{Dirs, Place, PlaceError};
 pub use quick::{Quick, quick_gate, quick_head, quick_roots};
+pub use spell::spelled;
 pub use workspace::{
     Answer, AskError, BeginError, Current, Edits, Error, Request, Reset, Workspace, count_edit,
     find_workflow, workflow_files,

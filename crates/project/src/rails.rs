@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use adapters::git::{self, Location, salvage};
 
-pub use detector::{After, Broken, Committed, DetectError, after_tool, check};
+pub use detector::{After, Broken, Committed, DetectError, after_others_tool, after_tool};
 pub use known::{Known, KnownError, Moved};
 
 use crate::{Place, setup};

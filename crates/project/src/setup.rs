@@ -34,7 +34,7 @@ use self::{
 use crate::{
     Dirs, Place,
     config::{self, ConfigError},
-    rails::backstop::{self, BackstopError},
+    rails::backstop::{self, BackstopError, Removal},
     text,
 };
 
@@ -282,8 +282,14 @@ pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan
 pub fn plan_undo(place: &Place) -> Result<Plan, SetupError> {
     let memory = Memory::load(place)?;
     let mut plan = Plan::new(Intent::Undo, memory.clone());
-    if backstop::is_recorded(place) {
-        plan.git.push("take warp's hooks out of git".to_owned());
+    match backstop::removal(place)? {
+        Removal::Nothing => {}
+        Removal::Whole => plan.git.push("take warp's hooks out of git".to_owned()),
+        Removal::Stays { others, is_listed } => {
+            let others: Vec<String> = others.iter().map(|root| root.display().to_string()).collect();
+            let line = format!("leave warp's hooks in git, because {} relies on them too", others.join(", "));
+            if is_listed { plan.git.push(line) } else { plan.notes.push(line) }
+        }
     }
     for remembered in &memory.files {
         plan.take_back(place, remembered)?;

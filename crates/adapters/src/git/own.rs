@@ -19,6 +19,8 @@ pub enum GitError {
     TooSlow { seconds: u64 },
     #[error("the path of `{0}` is not text")]
     NotText(std::path::PathBuf),
+    #[error("more than {most} repositories inside this one have uncommitted work; commit some of it first")]
+    TooManyNested { most: usize },
     #[error("no room for an index of its own")]
     Index(#[source] std::io::Error),
 }

@@ -3,11 +3,18 @@
 //! A snapshot is made with an index of its own, so neither the person's index nor a file is touched. It is laid out
 //! like a stash: the tree of all files, the commit it was made on as first parent, and what was staged as second
 //! parent where that differs. Being a ref, it stays until somebody deletes it.
+//!
+//! A repository inside this one is an entry of one line in such a tree, so work in it is kept by a snapshot of its own,
+//! in that repository.
 
-use std::{fs, io, path::Path, time::Duration};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use super::{
-    Location,
+    Location, locate,
     own::{GitError, Own},
 };
 use crate::process::End;
@@ -17,18 +24,53 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// How often the next number is tried because another process took it.
 const TRIES: usize = 20;
 
-/// The last snapshot of a run, for comparison.
-struct Last {
+/// The most repositories inside one another of which uncommitted work is kept at a time.
+const MOST_NESTED: usize = 20;
+/// The mode of an entry that is a repository.
+const GITLINK: &str = "160000";
+
+/// An earlier snapshot of a run, for comparison.
+struct Earlier {
     number: u64,
     tree: String,
     parents: Vec<String>,
 }
 
+/// What became of one working tree.
+struct Taken {
+    /// Where it is kept, if there was work that is not kept already.
+    kept: Option<String>,
+    /// The repositories inside it.
+    nested: Vec<PathBuf>,
+}
+
 /// Keeps all uncommitted work of a working tree: changed, staged and new files, as far as git does not ignore them.
+/// Work in repositories inside it is kept under the same name in each of them.
 ///
-/// Returns the ref under which it is kept; nothing if there is no work that is not kept already.
+/// Returns the ref under which it is kept; nothing if this repository has no work that is not kept already.
 pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let until = Instant::now() + LIMIT;
+    let left = || until.saturating_duration_since(Instant::now());
+    let taken = take(root, location, run, left())?;
+    let mut open = taken.nested;
+    let mut changed = 0;
+    while let Some(root) = open.pop() {
+        let Some(location) = locate(&root) else { continue };
+        let git = Own::new(&root, &location, left());
+        if git.text(&["status", "--porcelain", "--untracked-files=normal"], &[])?.is_empty() {
+            continue;
+        }
+        changed += 1;
+        if changed > MOST_NESTED {
+            return Err(GitError::TooManyNested { most: MOST_NESTED });
+        }
+        open.extend(take(&root, &location, run, left())?.nested);
+    }
+    Ok(taken.kept)
+}
+
+fn take(root: &Path, location: &Location, run: &str, limit: Duration) -> Result<Taken, GitError> {
+    let git = Own::new(root, location, limit);
     let head = head(&git)?;
     let directory = tempfile::Builder::new().prefix("warp-index-").tempdir_in(&location.git_dir);
     let directory = directory.map_err(GitError::Index)?;
@@ -44,22 +86,22 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
-    add_all(&git, &environment)?;
+    let mut nested = add_all(&git, root, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
+    nested.extend(links(&git, root, &tree)?);
     let (base, base_tree) = match head {
         Some((commit, tree)) => (Some(commit), tree),
         None => (None, git.text(&["hash-object", "-w", "-t", "tree", "/dev/null"], &[])?),
     };
     let staged = staged.filter(|staged| *staged != tree && *staged != base_tree);
     if staged.is_none() && base_tree == tree {
-        return Ok(None);
+        return Ok(Taken { kept: None, nested });
     }
-    let last = last(&git, run)?;
-    if let Some(last) = &last
-        && last.tree == tree
-        && staged_of(&git, last)? == staged
-    {
-        return Ok(None);
+    let earlier = earlier(&git, run)?;
+    for same in earlier.iter().filter(|earlier| earlier.tree == tree) {
+        if staged_of(&git, same)? == staged {
+            return Ok(Taken { kept: None, nested });
+        }
     }
     let base = match base {
         Some(base) => base,
@@ -71,20 +113,35 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
         parents.push(commit(&git, staged, &[base], "What was staged")?);
     }
     let commit = commit(&git, &tree, &parents, &format!("Work kept by warp for run {run}"))?;
-    keep_after(&git, run, &commit, last.map_or(0, |last| last.number)).map(Some)
+    let last = earlier.iter().map(|earlier| earlier.number).max().unwrap_or(0);
+    Ok(Taken { kept: Some(keep_after(&git, run, &commit, last)?), nested })
+}
+
+/// Returns the repositories that are entries of a tree.
+fn links(git: &Own<'_>, root: &Path, tree: &str) -> Result<Vec<PathBuf>, GitError> {
+    // With `-d` no file is listed, so that this stays short.
+    let listed = git.text(&["ls-tree", "-r", "-d", "-z", "--format=%(objectmode) %(path)", tree], &[])?;
+    let entries = listed.split('\0').filter_map(|entry| entry.split_once(' '));
+    Ok(entries.filter(|(mode, _)| *mode == GITLINK).map(|(_, path)| root.join(path)).collect())
 }
 
 /// Adds every file that is not ignored. A repository inside this one counts as one entry, and one without a commit
-/// cannot even be that: it is left out.
-fn add_all(git: &Own<'_>, environment: &[(&str, &str)]) -> Result<(), GitError> {
+/// cannot even be that: those are returned.
+fn add_all(git: &Own<'_>, root: &Path, environment: &[(&str, &str)]) -> Result<Vec<PathBuf>, GitError> {
     // A person may have asked git to refuse line ends that it would change; what is kept here changes none.
     let arguments = ["-c", "core.safecrlf=false", "add", "--all", "--ignore-errors", "--", "."];
     let finished = git.run(&arguments, environment)?;
     let words = String::from_utf8_lossy(&finished.stderr);
-    let mut errors = words.lines().filter(|line| line.starts_with("error:") || line.starts_with("fatal:"));
-    let is_left_out = |line: &str| line.ends_with("does not have a commit checked out");
-    if finished.is_success() || (finished.end == End::Exit(1) && errors.all(is_left_out)) {
-        return Ok(());
+    let errors = words.lines().filter(|line| line.starts_with("error:") || line.starts_with("fatal:"));
+    let left_out = |line: &str| {
+        let path = line.strip_suffix("' does not have a commit checked out")?;
+        path.split_once('\'').map(|(_, path)| root.join(path))
+    };
+    let nested: Option<Vec<PathBuf>> = errors.map(left_out).collect();
+    match nested {
+        Some(nested) if finished.is_success() || finished.end == End::Exit(1) => return Ok(nested),
+        None if finished.is_success() => return Ok(Vec::new()),
+        Some(_) | None => {}
     }
     let (end, words) = (finished.end.to_string(), finished.last_words(300));
     Err(GitError::Said { command: "add".to_owned(), end, words })
@@ -147,20 +204,20 @@ fn kept(git: &Own<'_>, run: &str) -> Result<Vec<(u64, String)>, GitError> {
     Ok(text.lines().filter_map(read).collect())
 }
 
-fn last(git: &Own<'_>, run: &str) -> Result<Option<Last>, GitError> {
+fn earlier(git: &Own<'_>, run: &str) -> Result<Vec<Earlier>, GitError> {
     let under = directory(run);
     let text = git.text(&["for-each-ref", "--format=%(refname) %(tree) %(parent)", &under], &[])?;
     let read = |line: &str| {
         let mut words = line.split(' ').map(str::to_owned);
         let number = words.next()?.strip_prefix(&under)?.parse().ok()?;
-        Some(Last { number, tree: words.next()?, parents: words.collect() })
+        Some(Earlier { number, tree: words.next()?, parents: words.collect() })
     };
-    Ok(text.lines().filter_map(read).max_by_key(|last| last.number))
+    Ok(text.lines().filter_map(read).collect())
 }
 
 /// Returns the staged tree of a snapshot, if it has one.
-fn staged_of(git: &Own<'_>, last: &Last) -> Result<Option<String>, GitError> {
-    let [_, staged] = last.parents.as_slice() else { return Ok(None) };
+fn staged_of(git: &Own<'_>, earlier: &Earlier) -> Result<Option<String>, GitError> {
+    let [_, staged] = earlier.parents.as_slice() else { return Ok(None) };
     git.text(&["rev-parse", "--verify", &format!("{staged}^{{tree}}")], &[]).map(Some)
 }
 

@@ -191,6 +191,8 @@ fn linked_working_trees_share_the_backstop_or_have_their_own() {
     install(&side_place, Path::new(WARP)).unwrap();
     assert!(matches!(state(&place).unwrap(), State::Installed { .. }));
     remove(&place).unwrap();
+    assert!(matches!(state(&side_place).unwrap(), State::Installed { .. }), "it was the other that asked");
+    remove(&side_place).unwrap();
     assert!(matches!(state(&side_place).unwrap(), State::Missing { .. }));
 
     sandbox.git(&["config", "extensions.worktreeConfig", "true"]);
@@ -201,4 +203,35 @@ fn linked_working_trees_share_the_backstop_or_have_their_own() {
     assert!(matches!(state(&place).unwrap(), State::Missing { .. }), "it is the other's own");
     sandbox.git(&["-C", side.to_str().unwrap(), "commit", "--quiet", "--allow-empty", "-m", "x"]);
     assert_eq!(fs::read_to_string(sandbox.home().join("log")).unwrap(), "tool\n");
+}
+
+#[test]
+fn hooks_that_working_trees_share_go_with_the_last_of_them() {
+    let (sandbox, place) = sandbox();
+    sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    let before = fs::read_dir(sandbox.root().join(".git/hooks")).unwrap().count();
+    let side = sandbox.home().join("side");
+    let side = side.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "--quiet", "-b", "side", side]);
+    sandbox.warp_ok(&["init", "--no-skills"]);
+    // It was not set up there, so there is nothing to undo.
+    let said = sandbox.warp(&["-C", side, "init", "--undo"]);
+    assert!(said.out.contains("Nothing to undo") && said.err.contains("relies on them too"), "{said:?}");
+    assert!(matches!(state(&place).unwrap(), State::Installed { .. }));
+    let said = sandbox.warp_ok(&["-C", side, "init", "--no-skills"]);
+    assert!(said.contains("relies on the hooks of this repository"), "{said}");
+    let said = sandbox.warp_ok(&["-C", side, "init", "--no-skills"]);
+    assert!(!said.contains("relies on"), "twice changes nothing: {said}");
+    let said = sandbox.warp_ok(&["init", "--undo"]);
+    assert!(said.contains("leave warp's hooks in git, because [HOME]/side relies on them too"), "{said}");
+    assert!(matches!(state(&place).unwrap(), State::Installed { .. }));
+    let said = sandbox.warp_ok(&["-C", side, "init", "--undo"]);
+    assert!(said.contains("take warp's hooks out of git"), "{said}");
+    assert!(matches!(state(&place).unwrap(), State::Missing { .. }));
+    assert_eq!(fs::read_dir(sandbox.root().join(".git/hooks")).unwrap().count(), before);
+    // One that is gone is waited for by nobody.
+    sandbox.warp_ok(&["init", "--no-skills"]);
+    sandbox.warp_ok(&["-C", side, "init", "--no-skills"]);
+    sandbox.git(&["worktree", "remove", "--force", side]);
+    assert!(sandbox.warp_ok(&["init", "--undo"]).contains("take warp's hooks out of git"));
 }

@@ -143,7 +143,7 @@ fn with_leave_a_commit_past_the_hooks_counts_like_any_other() {
 }
 
 #[test]
-fn in_a_persons_checkout_nothing_is_moved_and_the_run_stops() {
+fn in_a_persons_checkout_nothing_is_moved_and_the_run_waits() {
     let mut project = Project::new();
     project.git(&["branch", "other"]);
     let other = project.git(&["rev-parse", "other"]);
@@ -154,11 +154,36 @@ fn in_a_persons_checkout_nothing_is_moved_and_the_run_stops() {
     assert!(!broken.restored, "{broken:?}");
     assert_eq!(listed(&project), refs, "nothing is moved");
     assert!(broken.kept.iter().any(|kept| project.git(&["rev-parse", kept]) == other), "{broken:?}");
-    assert_eq!(project.standing(), Standing::Stopped);
+    let Standing::Parked { decision } = project.standing() else { panic!("nobody is asked") };
     let said = project.sandbox.warp(&["state", "transition", ".", "code_complete"]);
-    assert_eq!(said.code, Some(3), "{said:?}");
+    assert_eq!(said.code, Some(5), "{said:?}");
     assert!(project.after_tool().broken.is_none(), "it is told once");
-    project.sandbox.warp_ok(&["state", "resume", "."]);
+    let ended = project.passes(&format!("'{}' answer {} mine || echo refused", crate::WARP, decision.id));
+    assert!(ended.said.contains("refused"), "an agent does not answer: {ended:?}");
+    project.sandbox.warp_ok(&["answer", &decision.id, "stop"]);
+    assert_eq!(project.workspace().current().unwrap().unwrap().run.phase.as_str(), "aborted");
+}
+
+#[test]
+fn another_session_is_watched_and_leaves_commits_to_the_owner() {
+    let mut project = Project::owned();
+    let look = |project: &Project| project::rails::after_others_tool(&mut project.workspace()).unwrap();
+    let before = project.git(&["rev-parse", "HEAD"]);
+    project.passes(&format!("{PAST_HOOKS} commit --quiet --allow-empty -m sneaky"));
+    let input = format!(
+        r#"{{"session_id":"another","cwd":"{}","tool_name":"Bash","tool_input":{{"command":"true"}}}}"#,
+        project.sandbox.root().display()
+    );
+    let line = format!("echo '{input}' | '{}' hook post-tool-use", crate::WARP);
+    let ended = project.passes(&line);
+    assert!(ended.said.contains("it was put back"), "{ended:?}");
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
+    project.to_committing();
+    project.passes("git add . && git commit --quiet -m 'feat: work'");
+    assert!(look(&project).commits.is_empty(), "it is not told");
+    assert!(look(&project).commits.is_empty());
+    let hashes: Vec<String> = project.after_tool().commits.into_iter().map(|commit| commit.hash).collect();
+    assert_eq!(hashes, [project.git(&["rev-parse", "HEAD"])]);
 }
 
 #[test]

@@ -136,3 +136,75 @@ fn a_look_in_the_middle_of_a_persons_commit_takes_it_for_what_it_is() {
     undisturbed(&project);
     assert!(project::rails::is_quiet(&project.place()));
 }
+
+#[test]
+fn packing_refs_asks_nobody_and_rewrites_nothing() {
+    let project = Project::new();
+    let (log, asked) = (project.sandbox.home().join("asked"), project.sandbox.home().join("warp-that-tells"));
+    let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\nexec '{}' \"$@\"\n", log.display(), crate::WARP);
+    std::fs::write(&asked, text).unwrap();
+    std::fs::set_permissions(&asked, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    project::rails::backstop::install(&project.place(), &asked).unwrap();
+    let make = |from: usize, to: usize| {
+        let line = format!(
+            "for i in $(seq {from} {to}); do echo \"create refs/tags/v$i HEAD\"; done | git update-ref --stdin"
+        );
+        assert!(project.sandbox.command("sh").args(["-c", &line]).status().unwrap().success());
+    };
+    let lines = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    make(1, 40);
+    assert_eq!(lines(), 2, "what moves in one transaction is told of at once");
+    let known = project.sandbox.read(".git/warp/refs");
+    project.git(&["pack-refs", "--all"]);
+    project.git(&["gc", "--quiet"]);
+    assert_eq!(lines(), 2, "packing moves nothing");
+    assert_eq!(project.sandbox.read(".git/warp/refs"), known);
+    undisturbed(&project);
+    // A command that only looks like it is asked about.
+    project.git(&["tag", "pack-refs--all"]);
+    project.git(&["tag", "-d", "pack-refs--all", "v1"]);
+    assert!(lines() > 2);
+    make(1, 1);
+    project.git(&["-C", ".", "pack-refs", "--all"]);
+    undisturbed(&project);
+    make(41, 3040);
+    undisturbed(&project);
+}
+
+#[test]
+fn an_agent_in_another_working_tree_without_a_run_is_nobodys_concern() {
+    let project = Project::new();
+    let side = project.sandbox.home().join("side");
+    project.git(&["worktree", "add", "--quiet", "-b", "side", side.to_str().unwrap()]);
+    let commit = |directory: &std::path::Path| {
+        let mut command = project.sandbox.command("git");
+        command.current_dir(directory).args(["commit", "--quiet", "--allow-empty", "-m", "as it likes"]);
+        command.env("CLAUDECODE", "1").output().unwrap()
+    };
+    let output = commit(&side);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    undisturbed(&project);
+    assert!(!commit(&project.sandbox.root()).status.success(), "the run is here");
+}
+
+#[test]
+fn a_persons_commit_without_hooks_is_asked_about_and_theirs_when_they_say_so() {
+    let project = Project::new();
+    let commit = ["-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", "mine"];
+    for _ in 0..2 {
+        // A second one while the first is asked about is asked about too.
+        project.git(&commit);
+        let broken = project.after_tool().broken.unwrap();
+        assert!(!broken.restored, "{broken:?}");
+    }
+    let commit = project.git(&["rev-parse", "HEAD"]);
+    let engine::Standing::Parked { decision } = project.standing() else { panic!("nobody is asked") };
+    assert!(decision.question.starts_with("branch `feature/issue-42-parser` was moved from"), "{decision:?}");
+    assert!(decision.question.ends_with("and nobody gave leave: was it you?"), "{decision:?}");
+    assert_eq!(decision.options, ["mine", "stop"]);
+    let log = project.sandbox.warp_ok(&["log", "--json"]);
+    assert!(log.contains("\"rail_broken\""), "{log}");
+    project.sandbox.warp_ok(&["answer", &decision.id, "mine"]);
+    undisturbed(&project);
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), commit);
+}

@@ -63,3 +63,36 @@ fn work_that_cannot_be_read_is_an_error() {
     let error = snapshot(&project.place(), "r1").unwrap_err();
     assert!(error.to_string().contains("could not be kept"), "{error}");
 }
+
+#[test]
+fn work_in_repositories_inside_is_kept_in_each_of_them() {
+    let project = Project::new();
+    let (place, run) = (project.place(), project.run_id());
+    for name in ["empty", "dir/inner", "clean"] {
+        project.git(&["init", "--quiet", name]);
+    }
+    for name in ["dir/inner", "clean"] {
+        project.git(&["-C", name, "commit", "--quiet", "--allow-empty", "-m", "one"]);
+    }
+    project.git(&["init", "--quiet", "dir/inner/innermost"]);
+    project.sandbox.write("empty/a.txt", "in the one without a commit\n");
+    project.sandbox.write("dir/inner/b.txt", "inner\n");
+    project.sandbox.write("dir/inner/innermost/c.txt", "innermost\n");
+    let side = project.sandbox.root().join("side");
+    project.git(&["worktree", "add", "--quiet", "-b", "side", side.to_str().unwrap()]);
+    project.sandbox.write("side/d.txt", "beside\n");
+    let first = snapshot(&place, &run).unwrap();
+    assert_eq!(first, Some(format!("refs/warp/salvage/{run}/1")), "the entries themselves are new");
+    let name = format!("refs/warp/salvage/{run}/1");
+    for (repository, file, text) in [
+        ("empty", "a.txt", "in the one without a commit"),
+        ("dir/inner", "b.txt", "inner"),
+        ("dir/inner/innermost", "c.txt", "innermost"),
+    ] {
+        assert_eq!(project.git(&["-C", repository, "show", &format!("{name}:{file}")]), text);
+    }
+    assert_eq!(project.git(&["-C", "clean", "for-each-ref", "refs/warp"]), "");
+    assert_eq!(project.git(&["show", &format!("refs/warp/salvage/{run}/2:d.txt")]), "beside");
+    assert_eq!(snapshot(&place, &run).unwrap(), None, "all of it is kept already");
+    assert_eq!(project.git(&["for-each-ref", "refs/warp"]).lines().count(), 2);
+}

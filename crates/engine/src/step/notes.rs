@@ -16,6 +16,11 @@ const REJECT: &str = "reject";
 
 /// The most that is kept of what was said about a broken rail.
 const LONGEST_WHAT: usize = 4000;
+/// The most of it that a question repeats.
+const LONGEST_ASKED: usize = 500;
+/// The reason of a decision about a broken rail, and the answer by which a person takes it on themselves.
+const RAIL_BROKEN: &str = "rail_broken";
+const MINE: &str = "mine";
 
 /// Counts, and follows what a used-up budget asks for.
 pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
@@ -123,7 +128,7 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
                 ask.data.insert("kept".to_owned(), json!(kept));
             }
             ask.data.insert("restored".to_owned(), json!(restored));
-            Ok(rail_broken(workflow, run, &ask, *restored))
+            Ok(rail_broken(workflow, run, &ask, &what, *restored))
         }
     }
 }
@@ -155,16 +160,26 @@ fn stand(workflow: &Workflow, run: &Run, ask: &Ask, standing: Standing) -> Step 
     draft.finish()
 }
 
-/// Notes that something moved without leave. Where it could not be put back, the run stops until a person has looked.
-fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, restored: bool) -> Step {
-    match &run.standing {
-        Standing::Active | Standing::Parked { .. } if !restored => {
-            stand(workflow, run, ask, Standing::Stopped)
-        }
-        Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => {
-            Draft::new(workflow, run, ask).finish()
-        }
+/// Notes that something moved without leave. Where it could not be put back, the run waits until a person has looked.
+///
+/// In a person's checkout it may have been that person, by a git without hooks: so they are asked.
+fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, what: &str, restored: bool) -> Step {
+    let mut draft = Draft::new(workflow, run, ask);
+    let can_be_asked = match &run.standing {
+        _ if restored => return draft.finish(),
+        Standing::Active => !run.owns_workspace,
+        // A run has one question at a time; the other one comes back by itself.
+        Standing::Parked { decision } => !run.owns_workspace && decision.reason == RAIL_BROKEN,
+        Standing::Stopped | Standing::Ended { .. } => return draft.finish(),
+    };
+    if can_be_asked {
+        let what: String = what.chars().take(LONGEST_ASKED).collect();
+        let question = format!("{what}, and nobody gave leave: was it you?");
+        draft.park(RAIL_BROKEN, question, &[MINE, "stop"]);
+    } else {
+        draft.change(Change::StandingSet { standing: Standing::Stopped });
     }
+    draft.finish()
 }
 
 /// Warns of a file that was edited too often in one phase.

@@ -36,8 +36,8 @@ pub(crate) fn happening(dice: &mut Dice, model: &Model) -> Happening {
         34 => return Happening::AttemptStarted { current: !dice.one_in(5) },
         35..38 => {
             let options = [
-                "continue", "continue", "continue", "continue", "approve", "approve", "reject", "stop",
-                "maybe",
+                "continue", "continue", "continue", "continue", "approve", "approve", "reject", "mine",
+                "mine", "stop", "maybe",
             ];
             let option = dice.pick(&options);
             return Happening::Answered { option, open: !dice.one_in(9) };

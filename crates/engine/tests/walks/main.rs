@@ -337,6 +337,7 @@ impl Walk {
                     "max_fix_cycles",
                     "tests_written",
                     "forced_receipts",
+                    "rail_broken",
                 ];
                 let reason = reasons.into_iter().find(|reason| *reason == decision.reason);
                 model::Standing::Parked(reason.expect("a known reason"))

@@ -193,8 +193,12 @@ impl Model {
             Happening::Reset => self.stand(Standing::Over),
             Happening::Noted => Answer::Noted,
             Happening::RailBroken { restored } => {
-                if !restored {
-                    self.standing = Standing::Stopped;
+                match self.standing {
+                    _ if *restored => {}
+                    // The checkout is a person's, who is asked.
+                    Standing::Active | Standing::Parked("rail_broken") => return self.park("rail_broken"),
+                    Standing::Parked(_) | Standing::Stopped => self.standing = Standing::Stopped,
+                    Standing::Over => {}
                 }
                 Answer::Noted
             }
@@ -372,7 +376,8 @@ impl Model {
             "approve" if reason == "tests_written" => return autonomous_loop::approved(self, at),
             "reject" if reason == "tests_written" => self.rejected += 1,
             "accept" if reason == "forced_receipts" => return self.stand(Standing::Over),
-            "continue" if reason != "tests_written" => {}
+            "mine" if reason == "rail_broken" => {}
+            "continue" if reason != "tests_written" && reason != "rail_broken" => {}
             _ => return Answer::Refused(Why::Data),
         }
         // Going on starts the phase's clock again, and what ran out.

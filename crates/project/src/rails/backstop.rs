@@ -44,10 +44,36 @@ pub struct Plan {
 /// One thing to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    MakeDirectory { path: PathBuf },
-    Rename { from: PathBuf, to: PathBuf },
-    Write { path: PathBuf, text: String },
-    Set { scope: Scope, value: String },
+    MakeDirectory {
+        path: PathBuf,
+    },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Write {
+        path: PathBuf,
+        text: String,
+    },
+    Set {
+        scope: Scope,
+        value: String,
+    },
+    /// The hooks are there already; one more working tree relies on them.
+    Join {
+        workspace: PathBuf,
+    },
+}
+
+/// What becomes of the hooks when one working tree wants them no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// Nothing was installed.
+    Nothing,
+    /// They go.
+    Whole,
+    /// They stay, because these working trees rely on them too.
+    Stays { others: Vec<PathBuf>, is_listed: bool },
 }
 
 /// Whether the backstop is there.
@@ -96,6 +122,9 @@ impl fmt::Display for Step {
                 write!(f, "set core.hooksPath to {value} for this working tree")
             }
             Step::Set { value, .. } => write!(f, "set core.hooksPath to {value}"),
+            Step::Join { workspace } => {
+                write!(f, "note that {} relies on the hooks of this repository", workspace.display())
+            }
         }
     }
 }
@@ -105,6 +134,10 @@ impl Plan {
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
+}
+
+fn real(path: &Path) -> Result<PathBuf, BackstopError> {
+    path.canonicalize().map_err(failed(path))
 }
 
 /// Where the backstop belongs.
@@ -119,7 +152,6 @@ impl Site {
     fn find(place: &Place) -> Result<Self, BackstopError> {
         let none = || BackstopError::NoRepository { root: place.root.clone() };
         let location = git::locate(&place.root).ok_or_else(none)?;
-        let real = |path: &Path| path.canonicalize().map_err(failed(path));
         let location =
             Location { git_dir: real(&location.git_dir)?, common_dir: real(&location.common_dir)? };
         let hooks_path = hooks::hooks_path(&place.root, &location)?;
@@ -167,6 +199,13 @@ pub fn plan(place: &Place, warp: &Path) -> Result<Plan, BackstopError> {
             let root = place.root.clone();
             plan.substitute(&site, &root, &original, warp, inside.is_none())?;
         }
+    }
+    let root = real(&place.root)?;
+    if !plan.record.workspaces.contains(&root) {
+        if plan.steps.is_empty() {
+            plan.steps.push(Step::Join { workspace: root.clone() });
+        }
+        plan.record.workspaces.push(root);
     }
     Ok(plan)
 }
@@ -270,6 +309,8 @@ pub fn install(place: &Place, warp: &Path) -> Result<Plan, BackstopError> {
             Step::MakeDirectory { path } => fs::create_dir_all(&path).map_err(failed(&path))?,
             Step::Rename { from, to } => fs::rename(&from, &to).map_err(failed(&from))?,
             Step::Write { path, text } => write(&path, &text)?,
+            // It is in the record, which is written by now.
+            Step::Join { .. } => {}
             Step::Set { scope, value } => {
                 hooks::set_hooks_path(&place.root, &location, scope, Some(&value))?;
                 let file = hooks::config_file(&location, scope);
@@ -285,10 +326,18 @@ pub fn install(place: &Place, warp: &Path) -> Result<Plan, BackstopError> {
 }
 
 /// Takes the backstop away: everything is as it was, byte for byte. Returns what was left, and why.
+///
+/// While another working tree relies on it, only this one is taken off the list.
 pub fn remove(place: &Place) -> Result<Vec<String>, BackstopError> {
     let site = Site::find(place)?;
     let file = site.record_file();
-    let Some(record) = Record::load(&file)? else { return Ok(Vec::new()) };
+    let Some(mut record) = Record::load(&file)? else { return Ok(Vec::new()) };
+    let root = real(&place.root)?;
+    if !others(&site, &record, &root).is_empty() {
+        record.workspaces.retain(|workspace| *workspace != root);
+        record.store(&file)?;
+        return Ok(Vec::new());
+    }
     let mut left = Vec::new();
     if let Some(setting) = &record.setting {
         left.extend(unset(place, &site, setting)?);
@@ -342,9 +391,29 @@ fn take_away(hook: &Hook) -> Result<Option<String>, BackstopError> {
     Ok(None)
 }
 
-/// Tells whether something was installed that can be taken away.
-pub fn is_recorded(place: &Place) -> bool {
-    Site::find(place).is_ok_and(|site| site.record_file().exists())
+/// Says what [`remove`] would do.
+pub fn removal(place: &Place) -> Result<Removal, BackstopError> {
+    let site = match Site::find(place) {
+        Ok(site) => site,
+        Err(BackstopError::NoRepository { .. }) => return Ok(Removal::Nothing),
+        Err(error) => return Err(error),
+    };
+    let Some(record) = Record::load(&site.record_file())? else { return Ok(Removal::Nothing) };
+    let root = real(&place.root)?;
+    let others = others(&site, &record, &root);
+    if others.is_empty() {
+        return Ok(Removal::Whole);
+    }
+    Ok(Removal::Stays { others, is_listed: record.workspaces.contains(&root) })
+}
+
+/// Returns the other working trees of this repository that rely on the hooks and are still there.
+fn others(site: &Site, record: &Record, root: &Path) -> Vec<PathBuf> {
+    let is_there = |workspace: &&PathBuf| {
+        let location = git::locate(workspace).map(|location| location.common_dir.canonicalize());
+        matches!(location, Some(Ok(common)) if common == site.location.common_dir)
+    };
+    record.workspaces.iter().filter(|workspace| *workspace != root).filter(is_there).cloned().collect()
 }
 
 /// Tells whether the backstop is there.
@@ -358,7 +427,9 @@ pub fn state(place: &Place) -> Result<State, BackstopError> {
         let what = "core.hooksPath leads past it".to_owned();
         return Ok(State::Missing { what: vec![what] });
     };
-    let is_there = |name: &&str| matches!(found(&directory.join(name)), Ok(Found::Ours(text)) if warp_of(&text).is_some_and(|warp| hooks::is_runnable(Path::new(&warp))));
+    let can_ask = |text: &str| warp_of(text).is_some_and(|warp| hooks::is_runnable(Path::new(&warp)));
+    let is_there =
+        |name: &&str| matches!(found(&directory.join(name)), Ok(Found::Ours(text)) if can_ask(&text));
     let what: Vec<String> = OURS.iter().filter(|name| !is_there(name)).map(ToString::to_string).collect();
     Ok(if what.is_empty() { State::Installed { directory } } else { State::Missing { what } })
 }

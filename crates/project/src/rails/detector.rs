@@ -2,7 +2,8 @@
 //!
 //! Git's hooks can be got round (`-c core.hooksPath=`, a file written by hand), so refs are compared after every tool
 //! call. In a workspace of the run's own everything goes back: the commits are kept as salvage, and the files stay as
-//! they are, so that no byte is lost. In a person's checkout nothing is moved: the run stops, and a person looks.
+//! they are, so that no byte is lost. In a person's checkout nothing is moved, for it may have been that person: the
+//! run waits, and they are asked.
 
 use adapters::{
     git::{self, Location, mend, salvage},
@@ -11,11 +12,8 @@ use adapters::{
 use engine::{Event, Run, view::Permission};
 use serde_json::Map;
 
-use super::{
-    Known, KnownError, Moved, backstop,
-    known::{Hold, file},
-};
-use crate::{Answer, AskError, Error, Place, Workspace};
+use super::{Known, KnownError, Moved, backstop, known::Hold};
+use crate::{Answer, AskError, Error, Place, Workspace, spelled};
 
 /// The most commits that one tool call makes with leave.
 const MOST_COMMITS: usize = 50;
@@ -38,6 +36,13 @@ pub struct Broken {
     pub restored: bool,
     /// The event as it was taken.
     pub answer: Answer,
+}
+
+/// After whose tool call the refs are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looker {
+    Owner,
+    Other,
 }
 
 /// What a look at the refs found.
@@ -74,17 +79,19 @@ struct Sorted {
     made: Vec<String>,
 }
 
-/// Compares the refs with where they are known to be; nothing is changed.
-pub fn check(place: &Place) -> Result<Vec<Moved>, KnownError> {
-    let Some(location) = git::locate(&place.root) else { return Ok(Vec::new()) };
-    let Some(known) = Known::load(&place.own)? else {
-        return Err(KnownError::NotKnown { path: file(&place.own) });
-    };
-    Ok(known.compare(&refs::read(&location).map_err(KnownError::Refs)?))
-}
-
 /// Looks at the refs after a tool call: tells of commits with leave, and sees to whatever was moved without.
 pub fn after_tool(workspace: &mut Workspace) -> Result<After, DetectError> {
+    look(workspace, Looker::Owner)
+}
+
+/// Looks at the refs after a tool call of a session that does not carry the run on.
+///
+/// What was moved without leave is seen to; commits with leave stay untold until the owner looks.
+pub fn after_others_tool(workspace: &mut Workspace) -> Result<After, DetectError> {
+    look(workspace, Looker::Other)
+}
+
+fn look(workspace: &mut Workspace, looker: Looker) -> Result<After, DetectError> {
     let place = workspace.place.clone();
     let Some(location) = git::locate(&place.root) else { return Ok(After::default()) };
     let _hold = Hold::take(&place.own)?;
@@ -125,6 +132,9 @@ pub fn after_tool(workspace: &mut Workspace) -> Result<After, DetectError> {
     }
     known.made.extend(sorted.made);
     known.commits.clear();
+    if looker == Looker::Other {
+        known.commits.extend(after.commits.drain(..).map(|commit| commit.hash));
+    }
     if sorted.wrong.is_empty() {
         known.refs = now;
     } else if !run.owns_workspace && was_unguarded(&known) {
@@ -272,37 +282,37 @@ fn restore(
 ) -> Result<(), String> {
     let root = place.root.as_path();
     let aside = place.own.join("set-aside");
-    let said = |error: &dyn std::error::Error| super::guard::said(error);
     let head = wrong.iter().find_map(|moved| match moved {
         Moved::Head { to, .. } => Some(to),
         Moved::Ref { .. } | Moved::StashDropped { .. } | Moved::StashMade { .. } => None,
     });
     if head == Some(&HeadAt::Broken) {
-        mend::put_head_back(root, location, &known.refs.head, &aside).map_err(|error| said(&error))?;
+        mend::put_head_back(root, location, &known.refs.head, &aside).map_err(|error| spelled(&error))?;
     }
     // What is staged lives in the index alone, which is about to be made anew.
-    kept.extend(salvage::snapshot(root, location, run).map_err(|error| said(&error))?);
+    kept.extend(salvage::snapshot(root, location, run).map_err(|error| spelled(&error))?);
     // Branches first: HEAD can then go back to one that was deleted. The reverse order frees names that are in the way.
     for moved in wrong.iter().rev() {
         if let Moved::Ref { name, from, to } = moved {
             let back = mend::put_back(location, name, to.as_deref(), from.as_deref(), &aside);
-            back.map_err(|error| format!("`{name}` could not be put back: {}", said(&error)))?;
+            back.map_err(|error| format!("`{name}` could not be put back: {}", spelled(&error)))?;
         }
     }
     if let Some(to) = head {
         let then = &known.refs.head;
-        let can_switch = holds_nothing_new(location, known, to).map_err(|error| said(&error))?;
-        let is_back = can_switch && mend::switch_back(root, location, then).map_err(|error| said(&error))?;
+        let can_switch = holds_nothing_new(location, known, to).map_err(|error| spelled(&error))?;
+        let is_back =
+            can_switch && mend::switch_back(root, location, then).map_err(|error| spelled(&error))?;
         if !is_back {
-            mend::put_head_back(root, location, then, &aside).map_err(|error| said(&error))?;
-            mend::reset_index(root, location).map_err(|error| said(&error))?;
+            mend::put_head_back(root, location, then, &aside).map_err(|error| spelled(&error))?;
+            mend::reset_index(root, location).map_err(|error| spelled(&error))?;
         }
     } else if wrong.iter().any(|moved| is_current(known, moved)) {
-        mend::reset_index(root, location).map_err(|error| said(&error))?;
+        mend::reset_index(root, location).map_err(|error| spelled(&error))?;
     }
     if wrong.iter().any(|moved| matches!(moved, Moved::StashDropped { .. })) {
         let back = mend::put_stashes_back(root, location, &known.refs.stashes);
-        back.map_err(|error| said(&error))?;
+        back.map_err(|error| spelled(&error))?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! What git's hooks are answered.
 //!
 //! Whoever runs git is told by descent: a process that was started by the agent of a run, or by something that was,
-//! is the agent's; so are the marks of an agent in the environment. Anybody else is a person, who is never refused and whose moves are written down as in order. What
-//! cannot be read refuses the agent and lets a person pass.
+//! is the agent's. The marks of an agent in the environment count for the run of the workspace in which git runs, and
+//! for no other: a second agent, in a working tree without a run, is nobody's concern. Anybody else is a person, who
+//! is never refused and whose moves are written down as in order. What cannot be read refuses the agent and lets a
+//! person pass.
 
 pub(crate) mod message;
 mod transaction;
@@ -22,7 +24,7 @@ use engine::{
 };
 
 use super::{known, workspaces};
-use crate::{Dirs, Place, Workspace, actor::looks_like_an_agent, text};
+use crate::{Dirs, Place, Workspace, actor::looks_like_an_agent, spelled, text};
 
 /// The largest head that is read, in bytes.
 const LARGEST_HEAD: u64 = 64 * 1024;
@@ -131,6 +133,7 @@ impl Here {
         if !shared.join("project-id").exists() && !shared.join("head").exists() {
             return Ok(Who::NoRun);
         }
+        let here = self.location.git_dir.join("warp");
         let mut found = Vec::new();
         let mut unsure = Vec::new();
         for own in workspaces(&self.location) {
@@ -142,12 +145,19 @@ impl Here {
                     own,
                 }),
                 // No head, but known refs: a run may be open whose head is just being written.
-                None if known::file(&own).exists() || looks_like_an_agent() => unsure.push(own),
+                None if known::file(&own).exists() || (own == here && looks_like_an_agent()) => {
+                    unsure.push(own);
+                }
                 None => {}
             }
         }
         for own in unsure {
-            found.extend(run_in_store(&own)?);
+            match run_in_store(&own) {
+                Ok(run) => found.extend(run),
+                Err(problem) if own == here => return Err(problem),
+                // Another workspace's trouble is seen to there.
+                Err(_) => {}
+            }
         }
         // What was cut off from its parents may be anybody's; in a workspace of the run's own it is the agent's.
         let is_its = |found: &&Found| {
@@ -156,7 +166,7 @@ impl Here {
             owner.session.is_some() && (machine::descends_from(owner) || is_stray())
         };
         let by_descent = found.iter().find(is_its);
-        let by_looks = || found.first().filter(|_| looks_like_an_agent());
+        let by_looks = || found.iter().find(|found| found.own == here).filter(|_| looks_like_an_agent());
         Ok(match by_descent.or_else(by_looks) {
             Some(found) => Who::Agent(Agent { run: found.run.clone(), own: found.own.clone() }),
             None if found.is_empty() => Who::NoRun,
@@ -172,7 +182,7 @@ impl Here {
         let read = || -> Result<Permission, String> {
             let root = root_of(&agent.own).ok_or("its workspace cannot be found")?;
             let mut workspace = open(&root)?;
-            let current = workspace.select(Some(&agent.run)).map_err(|error| said(&error))?;
+            let current = workspace.select(Some(&agent.run)).map_err(|error| spelled(&error))?;
             let current = current.ok_or("the journal does not know the run")?;
             Ok(current.run.permission(&current.workflow, "git_commit"))
         };
@@ -197,7 +207,7 @@ impl Here {
 fn run_in_store(own: &Path) -> Result<Option<Found>, String> {
     let Some(root) = root_of(own).filter(|root| root.is_dir()) else { return Ok(None) };
     let mut workspace = open(&root)?;
-    let current = workspace.current().map_err(|error| said(&error))?;
+    let current = workspace.current().map_err(|error| spelled(&error))?;
     let Some(current) = current else {
         // No run is open, so nobody needs to know; the next one takes the refs as they are then.
         let _ = std::fs::remove_file(known::file(own));
@@ -209,9 +219,9 @@ fn run_in_store(own: &Path) -> Result<Option<Found>, String> {
 }
 
 fn open(root: &Path) -> Result<Workspace, String> {
-    let place = Place::at(root).map_err(|error| said(&error))?;
-    let dirs = Dirs::from_environment().map_err(|error| said(&error))?;
-    let workspace = Workspace::open(place, dirs).map_err(|error| said(&error))?;
+    let place = Place::at(root).map_err(|error| spelled(&error))?;
+    let dirs = Dirs::from_environment().map_err(|error| spelled(&error))?;
+    let workspace = Workspace::open(place, dirs).map_err(|error| spelled(&error))?;
     if !workspace.has_store() {
         return Err("the journal is not where it should be".to_owned());
     }
@@ -228,14 +238,4 @@ fn root_of(own: &Path) -> Option<PathBuf> {
     let root = git_dir.parent()?;
     let is_its = git::locate(root).is_some_and(|location| location.git_dir.join("warp") == own);
     is_its.then(|| root.to_owned())
-}
-
-pub(super) fn said(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

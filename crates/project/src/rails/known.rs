@@ -12,8 +12,7 @@ use std::{
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use adapters::{
@@ -22,9 +21,8 @@ use adapters::{
     refs::{self, HeadAt, Refs, is_object},
 };
 use engine::Time;
-use rustix::fs::{FlockOperation, flock};
 
-use crate::text;
+use crate::{hold, text};
 
 /// The largest list of known refs that is read, in bytes.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -266,20 +264,10 @@ impl Hold {
         fs::create_dir_all(own).map_err(failed)?;
         let open = File::options().create(true).truncate(false).read(true).write(true).open(&path);
         let file = open.map_err(failed)?;
-        let started = Instant::now();
-        let mut pause = Duration::from_micros(200);
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(failed(error.into())),
-            }
-            if started.elapsed() > PATIENCE {
-                return Err(KnownError::Locked { path, seconds: PATIENCE.as_secs() });
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(10));
+        if hold::wait(&file, PATIENCE).map_err(failed)? {
+            return Ok(Self { _file: file });
         }
+        Err(KnownError::Locked { path, seconds: PATIENCE.as_secs() })
     }
 }
 

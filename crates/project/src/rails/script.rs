@@ -52,12 +52,29 @@ pub(super) const OTHERS: [&str; 9] = [
     "p4-changelist",
 ];
 
+/// Asks nobody while `git pack-refs` is at work: it moves nothing, and calls the hook twice for every ref there is.
+///
+/// The shell tells by itself, from the command line of the git that called it (`read` leaves out the bytes between the
+/// words). A path that only looks like the command does not count. Where there is no `/proc`, warp is asked each time.
+const UNLESS_PACKING: &str = r#"packs=; caller=
+[ -r "/proc/$PPID/cmdline" ] && read -r caller <"/proc/$PPID/cmdline"
+case $caller in
+*pack-refs*/*) ;;
+gitpack-refs | gitpack-refs--* | /*/gitpack-refs | /*/gitpack-refs--*) packs=yes ;;
+esac
+"#;
+
 /// Writes the script of a hook. `user` is the user's own: a path, or a shell expression that gives one.
 pub(super) fn render(name: &str, user: &str, warp: &Path) -> Option<String> {
     let warp = quote(warp.to_str()?);
+    let (before, condition) = if name == "reference-transaction" {
+        (UNLESS_PACKING, r#"[ -z "$packs" ] && [ -x "$warp" ]"#)
+    } else {
+        ("", r#"[ -x "$warp" ]"#)
+    };
     let ask = if OURS.contains(&name) {
         format!(
-            "warp={warp}\nif [ -x \"$warp\" ]; then\n  {USER_HOOK}=$user exec \"$warp\" git-hook {name} \"$@\"\nfi\n"
+            "warp={warp}\n{before}if {condition}; then\n  {USER_HOOK}=$user exec \"$warp\" git-hook {name} \"$@\"\nfi\n"
         )
     } else {
         String::new()

@@ -4,13 +4,11 @@ use std::{
     fs::{self, File},
     io,
     path::Path,
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use rustix::fs::{FlockOperation, flock};
-
 use super::Error;
+use crate::hold;
 
 /// How long to wait for another process. The longest thing done under the lock is one synced append.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -34,19 +32,9 @@ impl Lock {
             }
             other => other.map_err(failed)?,
         };
-        let started = Instant::now();
-        let mut pause = Duration::from_micros(200);
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(failed(error.into())),
-            }
-            if started.elapsed() > PATIENCE {
-                return Err(Error::Locked { path, seconds: PATIENCE.as_secs() });
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(10));
+        if hold::wait(&file, PATIENCE).map_err(failed)? {
+            return Ok(Self { _file: file });
         }
+        Err(Error::Locked { path, seconds: PATIENCE.as_secs() })
     }
 }

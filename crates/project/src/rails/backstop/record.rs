@@ -23,6 +23,9 @@ pub(super) struct Record {
     /// Directories that were made, outer ones first.
     pub(super) directories: Vec<PathBuf>,
     pub(super) setting: Option<Setting>,
+    /// The roots of the working trees that asked for it; they share the hooks, and the last one takes them away.
+    #[serde(default)]
+    pub(super) workspaces: Vec<PathBuf>,
 }
 
 /// One hook of ours.
@@ -54,7 +57,13 @@ pub(super) struct Setting {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { version: VERSION, hooks: Vec::new(), directories: Vec::new(), setting: None }
+        Self {
+            version: VERSION,
+            hooks: Vec::new(),
+            directories: Vec::new(),
+            setting: None,
+            workspaces: Vec::new(),
+        }
     }
 }
 

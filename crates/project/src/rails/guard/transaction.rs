@@ -1,15 +1,20 @@
 //! `reference-transaction`: every move of a ref that git is about to make, or has made.
 
 use adapters::{
-    git::mend,
-    refs::{self, HeadAt, STASH, is_free, is_object},
+    git::{Location, mend},
+    refs::{self, HeadAt, ReadError, Refs, STASH, is_free, is_object},
 };
 
-use super::{Agent, Here, Verdict, refuse, said};
-use crate::rails::{Known, known, workspaces};
+use super::{Agent, Here, Verdict, refuse};
+use crate::{
+    rails::{Known, known, workspaces},
+    spelled,
+};
 
 /// The most moves that one transaction of an agent may have.
 const MOST: usize = 10_000;
+/// From how many lines on all refs are read at once: one at a time, each would read the file of packed refs anew.
+const MANY: usize = 8;
 
 /// One line of a transaction.
 #[derive(Clone, Debug)]
@@ -24,6 +29,32 @@ impl Line {
     fn deletes(&self) -> bool {
         is_object(&self.new) && self.new.bytes().all(|byte| byte == b'0')
     }
+
+    /// Tells whether git itself says that nothing moves.
+    fn is_idle(&self) -> bool {
+        self.old == self.new && !self.deletes()
+    }
+}
+
+/// What refs are at this moment.
+struct Values<'a> {
+    location: &'a Location,
+    all: Option<Refs>,
+}
+
+impl<'a> Values<'a> {
+    /// Gets ready for as many questions as there are lines.
+    fn of(location: &'a Location, lines: usize) -> Result<Self, ReadError> {
+        let all = if lines >= MANY { Some(refs::read(location)?) } else { None };
+        Ok(Self { location, all })
+    }
+
+    fn one(&self, name: &str) -> Result<Option<String>, ReadError> {
+        match &self.all {
+            Some(all) if name != STASH && !is_free(name) => Ok(all.refs.get(name).cloned()),
+            Some(_) | None => refs::one(self.location, name),
+        }
+    }
 }
 
 fn parse(input: &[u8]) -> Vec<Line> {
@@ -37,9 +68,10 @@ fn parse(input: &[u8]) -> Vec<Line> {
 
 /// Writes down a move that is in order. A failure to do so disturbs nobody.
 pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input: &[u8]) {
-    let lines: Vec<Line> =
-        parse(input).into_iter().filter(|line| line.name == "HEAD" || !is_free(&line.name)).collect();
+    let counts = |line: &Line| (line.name == "HEAD" || !is_free(&line.name)) && !line.is_idle();
+    let lines: Vec<Line> = parse(input).into_iter().filter(counts).collect();
     let Some(state) = arguments.first().filter(|_| !lines.is_empty()) else { return };
+    let Ok(values) = Values::of(&here.location, lines.len()) else { return };
     for own in workspaces(&here.location) {
         // A HEAD is one workspace's own.
         let is_here = own == here.location.git_dir.join("warp");
@@ -47,9 +79,9 @@ pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input
         let change = |known: &mut Known| {
             for line in lines.iter().filter(|line| is_here || line.name != "HEAD") {
                 match *state {
-                    "prepared" if agent.is_some() && !moves(here, line) => {}
+                    "prepared" if agent.is_some() && !moves(here, &values, line) => {}
                     "prepared" => announce(known, line),
-                    "committed" => confirm(here, known, line, agent, is_its),
+                    "committed" => confirm(here, &values, known, line, agent, is_its),
                     _ => known.withdraw(&line.name),
                 }
             }
@@ -69,10 +101,10 @@ pub(super) fn note_head(here: &Here) {
 
 /// Tells whether a line of an agent's moves anything. An announcement of what is so already would only serve to excuse
 /// an earlier move; and of an agent's deletions only those pass that delete nothing.
-fn moves(here: &Here, line: &Line) -> bool {
+fn moves(here: &Here, values: &Values<'_>, line: &Line) -> bool {
     let now = match line.name.as_str() {
         "HEAD" => refs::head(&here.location).map(|head| known::head_value(&head)),
-        name => refs::one(&here.location, name),
+        name => values.one(name),
     };
     !line.deletes() && now.is_ok_and(|now| now.as_deref() != Some(line.new.as_str()))
 }
@@ -88,7 +120,14 @@ fn announce(known: &mut Known, line: &Line) {
     }
 }
 
-fn confirm(here: &Here, known: &mut Known, line: &Line, agent: Option<&Agent>, is_its: bool) {
+fn confirm(
+    here: &Here,
+    values: &Values<'_>,
+    known: &mut Known,
+    line: &Line,
+    agent: Option<&Agent>,
+    is_its: bool,
+) {
     // The line is not believed. What packing removes from its own file is still there in the other; and an agent may
     // call this by hand, so of its moves only those count that were judged before.
     let counts =
@@ -109,7 +148,7 @@ fn confirm(here: &Here, known: &mut Known, line: &Line, agent: Option<&Agent>, i
             }
         }
         name => {
-            let Ok(value) = refs::one(&here.location, name) else { return };
+            let Ok(value) = values.one(name) else { return };
             if !counts(known, Some(value.as_deref().unwrap_or("-"))) {
                 return known.withdraw(name);
             }
@@ -136,8 +175,12 @@ pub(super) fn judge(here: &Here, agent: &Agent, arguments: &[&str], input: &[u8]
         if lines.len() > MOST {
             return refuse(&format!("{} refs at once are more than an agent moves", lines.len()));
         }
+        let values = match Values::of(&here.location, lines.len()) {
+            Ok(values) => values,
+            Err(error) => return super::unreadable(&spelled(&error)),
+        };
         for line in &lines {
-            match judge_line(here, agent, line, &lines) {
+            match judge_line(here, agent, &values, line, &lines) {
                 Ok(None) => {}
                 Ok(Some(reason)) => {
                     if line.name == "HEAD" {
@@ -154,7 +197,13 @@ pub(super) fn judge(here: &Here, agent: &Agent, arguments: &[&str], input: &[u8]
 }
 
 /// Says why a move is refused; nothing if it is in order.
-fn judge_line(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result<Option<String>, String> {
+fn judge_line(
+    here: &Here,
+    agent: &Agent,
+    values: &Values<'_>,
+    line: &Line,
+    lines: &[Line],
+) -> Result<Option<String>, String> {
     let name = line.name.as_str();
     if name == "HEAD" {
         return judge_head(here, agent, line, lines);
@@ -165,7 +214,7 @@ fn judge_line(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result
     if is_free(name) {
         return Ok(None);
     }
-    let now = refs::one(&here.location, name).map_err(|error| said(&error))?;
+    let now = values.one(name).map_err(|error| spelled(&error))?;
     if line.deletes() {
         return judge_deletion(here, line, now.as_deref());
     }
@@ -174,11 +223,11 @@ fn judge_line(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result
     }
     let short = refs::short_name(name);
     if name == STASH {
-        let stashes = refs::stashes(&here.location).map_err(|error| said(&error))?;
+        let stashes = refs::stashes(&here.location).map_err(|error| spelled(&error))?;
         let back = stashes.contains(&line.new);
         return Ok(back.then(|| "an agent does not drop a stash: work would be lost".to_owned()));
     }
-    let head = refs::head(&here.location).map_err(|error| said(&error))?;
+    let head = refs::head(&here.location).map_err(|error| spelled(&error))?;
     let is_current = matches!(&head, HeadAt::Branch(branch) if branch == name);
     match now {
         None if is_current => {
@@ -198,7 +247,7 @@ fn judge_line(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result
 /// A deletion is refused, unless git only moves a ref from a file of its own into the pack.
 fn judge_deletion(here: &Here, line: &Line, now: Option<&str>) -> Result<Option<String>, String> {
     let Some(now) = now else { return Ok(None) };
-    let packed = refs::packed(&here.location, &line.name).map_err(|error| said(&error))?;
+    let packed = refs::packed(&here.location, &line.name).map_err(|error| spelled(&error))?;
     if line.old == now && packed.as_deref() == Some(now) {
         return Ok(None);
     }
@@ -214,7 +263,7 @@ fn judge_commit(here: &Here, agent: &Agent, now: Option<&str>, new: &str) -> Res
     if let Err(reason) = here.leave(agent) {
         return Ok(Some(reason));
     }
-    let parents = mend::parents(&here.location, new).map_err(|error| said(&error))?;
+    let parents = mend::parents(&here.location, new).map_err(|error| spelled(&error))?;
     let is_ordinary = match (parents.as_slice(), now) {
         ([parent], Some(now)) => parent == now,
         ([], None) => true,
@@ -227,10 +276,10 @@ fn judge_commit(here: &Here, agent: &Agent, now: Option<&str>, new: &str) -> Res
 
 /// HEAD may go along with its branch, or onto a branch that was made during the run where HEAD is.
 fn judge_head(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result<Option<String>, String> {
-    let head = refs::head(&here.location).map_err(|error| said(&error))?;
+    let head = refs::head(&here.location).map_err(|error| spelled(&error))?;
     let at = |head: &HeadAt| -> Result<Option<String>, String> {
         match head {
-            HeadAt::Branch(name) => refs::one(&here.location, name).map_err(|error| said(&error)),
+            HeadAt::Branch(name) => refs::one(&here.location, name).map_err(|error| spelled(&error)),
             HeadAt::Commit(commit) => Ok(Some(commit.clone())),
             HeadAt::Broken => Ok(None),
         }
@@ -254,10 +303,10 @@ fn judge_head(here: &Here, agent: &Agent, line: &Line, lines: &[Line]) -> Result
     if head == HeadAt::Branch(target.to_owned()) {
         return Ok(None);
     }
-    let known = Known::load(&agent.own).map_err(|error| said(&error))?;
+    let known = Known::load(&agent.own).map_err(|error| spelled(&error))?;
     let known = known.ok_or("it is not known where the refs were")?;
     let is_new = known.made.contains(target) || !known.refs.refs.contains_key(target);
-    let there = refs::one(&here.location, target).map_err(|error| said(&error))?;
+    let there = refs::one(&here.location, target).map_err(|error| spelled(&error))?;
     if is_new && there == now && here.is_of(agent) {
         return Ok(None);
     }

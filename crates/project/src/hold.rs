@@ -1,0 +1,31 @@
+//! Waiting for a file that one process at a time may hold.
+
+use std::{
+    fs::File,
+    io, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+
+/// Locks a file; tells whether that was possible within `patience`. The kernel gives the lock back when the file is
+/// closed, or the process dies.
+pub(crate) fn wait(file: &File, patience: Duration) -> io::Result<bool> {
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if started.elapsed() > patience {
+            return Ok(false);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,14 @@
+//! Errors in words.
+
+use std::error::Error;
+
+/// Spells out an error with its causes.
+pub fn spelled(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
