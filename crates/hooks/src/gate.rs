@@ -148,7 +148,7 @@ fn look(here: &Here, input: Input) -> Finding {
     }
     if let Some(command) = tool.command.map(crate::input::Text::into_text) {
         if name == PATCHES {
-            let hit = patched(&command).find_map(|path| denied(Path::new(path)));
+            let hit = perhaps_patched(&command).find_map(|path| denied(Path::new(path)));
             return hit.map_or(Finding::Free, Finding::Denied);
         }
         return read(here, command);
@@ -186,11 +186,17 @@ fn look_at_unknown(here: &Here, name: &str, texts: &[String]) -> Option<Finding>
     reason.map(Finding::Denied)
 }
 
-/// Returns the files that a patch writes. Codex takes a head with white space around it as well.
+/// Returns the files that a patch writes. Codex takes a head with white space before it as well, and all that follows a
+/// head for the name.
 pub(crate) fn patched(patch: &str) -> impl Iterator<Item = &str> {
     const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let heads = patch.lines().map(str::trim);
-    heads.filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head))).map(str::trim)
+    let lines = patch.lines().map(str::trim);
+    lines.filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
+}
+
+/// Returns the files that a patch may be meant to write: also those with white space before their name.
+pub(crate) fn perhaps_patched(patch: &str) -> impl Iterator<Item = &str> {
+    patched(patch).flat_map(|path| [path, path.trim()])
 }
 
 fn read(here: &Here, command: String) -> Finding {
@@ -289,7 +295,7 @@ mod tests {
     fn a_patch_names_the_files_that_it_writes() {
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Add File: no\n*** Move to: b.rs\n*** End Patch";
         assert_eq!(patched(patch).collect::<Vec<_>>(), ["src/a.rs", "b.rs"]);
-        let indented = "*** Begin Patch\n \t*** Delete File:   .git/config \r\n*** End Patch";
-        assert_eq!(patched(indented).collect::<Vec<_>>(), [".git/config"]);
+        let odd = "*** Begin Patch\n \t*** Delete File:  /../.git/config \r\n*** End Patch";
+        assert_eq!(perhaps_patched(odd).collect::<Vec<_>>(), [" /../.git/config", "/../.git/config"]);
     }
 }

@@ -321,7 +321,7 @@ impl Walker {
     pub(super) fn own_patch(&mut self, arguments: &[Field], stdin: &str, state: &State) {
         self.risky("`apply_patch` changes the files that its patch names");
         for text in arguments.iter().map(|field| field.text.as_str()).chain([stdin]) {
-            for path in crate::gate::patched(text) {
+            for path in crate::gate::perhaps_patched(text) {
                 self.touch(path, Access::Remove, state);
             }
         }

@@ -85,6 +85,7 @@ fn protected_files_are_not_written_by_any_means() {
             "apply_patch <<'E'\n*** Begin Patch\n*** Update File: warp.toml\n@@\n-a\n+b\n*** End Patch\nE",
             "cd src && apply_patch <<E\n*** Begin Patch\n *** Delete File: ../warp.toml\n*** End Patch\nE",
             "/opt/x/apply_patch '*** Begin Patch\n*** Update File: a\n*** Move to: .claude/settings.json\n*** End Patch'",
+            "apply_patch '*** Begin Patch\n*** Delete File:  /../warp.toml\n*** End Patch'",
             "git format-patch -o .warp HEAD~1",
             "git rm --cached warp.toml",
         ],
