@@ -20,7 +20,7 @@ fn every_harmless_command_passes_the_real_gate() {
                 scope.spawn(move || {
                     let mut project = Project::new(Workplace::Own, Uncommitted::Everything);
                     // A commit is harmless where it has leave.
-                    project.to_committing();
+                    project.go_to_committing();
                     let asked = lines.iter().map(|line| (line, project.gate(line)));
                     asked
                         .filter(|(_, answered)| answered.code != Some(0))

@@ -7,6 +7,7 @@ use engine::Standing;
 use crate::{
     TURN,
     corpus::{PRIMITIVES, named},
+    passes::ONLY_THE_GATE,
     project::{Project, Uncommitted, Workplace, moves},
     tally::say,
 };
@@ -16,14 +17,12 @@ const ORDINARY: [&str; 6] =
     ["commit", "commit-empty", "commit-no-verify", "commit-no-verify-short", "hooks-path-once", "git-dir"];
 /// Of those, the ones that the gate lets through where a commit has leave.
 const PERMITTED: [&str; 2] = ["commit", "commit-empty"];
-/// What takes the repository itself or another working tree away: only the gate stops that, so it is not run.
-const ONLY_THE_GATE: [&str; 3] = ["remove-repository", "move-repository", "worktree-remove"];
 
 #[test]
 fn with_leave_an_ordinary_commit_passes_and_nothing_else() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut project = Project::new(Workplace::Own, Uncommitted::Everything);
-    project.to_committing();
+    project.go_to_committing();
 
     let text = "git commit --quiet -m 'feat: change'";
     let head = project.git(&["rev-parse", "main"]);

@@ -36,7 +36,7 @@ const HIDING: [&str; 10] = [
 
 /// What only the gate stops. Where the repository itself is taken away there is no git to refuse, and nothing to look
 /// at; and what is not committed in another working tree is not kept here.
-const ONLY_THE_GATE: [&str; 3] = ["remove-repository", "move-repository", "worktree-remove"];
+pub(crate) const ONLY_THE_GATE: [&str; 3] = ["remove-repository", "move-repository", "worktree-remove"];
 
 /// A command of the corpus.
 struct Line {

@@ -116,7 +116,7 @@ impl Project {
     }
 
     /// Goes on to `committing`; that is where everything goes back to from then on.
-    pub(crate) fn to_committing(&mut self) {
+    pub(crate) fn go_to_committing(&mut self) {
         for event in ["code_complete", "docs_updated", "tests_passed"] {
             self.sandbox.warp_ok(&["state", "transition", ".", event]);
         }
