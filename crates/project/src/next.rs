@@ -23,6 +23,9 @@ use crate::{
     rails::{self, guard},
 };
 
+/// The most that is said of why a project's own text cannot be used, in characters.
+const LONGEST_WHY: usize = 200;
+
 /// What a person or an agent may add.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -158,10 +161,19 @@ impl Workspace {
         let run = &current.run;
         let live = if machine::is_live(&run.owner) { Owned::Live } else { Owned::Stale };
         let mut text = view::inject(&current.workflow, run, live, machine::now());
-        match prompts::prompt(&self.place.root, &run.workflow, run.phase.as_str()) {
-            Ok(Some(prompt)) => text.push_str(&format!("\n{prompt}")),
-            Ok(None) => {}
-            Err(error) => text.push_str(&format!("\n{error}; the built-in text is used.\n")),
+        if !run.is_open() {
+            return text;
+        }
+        let (workflow, phase) = (run.workflow.as_str(), run.phase.as_str());
+        let prompt = prompts::prompt(&self.place.root, workflow, phase).unwrap_or_else(|error| {
+            let built_in = prompts::built_in(workflow, phase);
+            let instead = if built_in.is_some() { "the built-in text follows" } else { "there is no other" };
+            let why: String = error.source.to_string().chars().take(LONGEST_WHY).collect();
+            text.push_str(&format!("\n{error}: {why}; {instead}.\n"));
+            built_in.map(str::to_owned)
+        });
+        if let Some(prompt) = prompt {
+            text.push_str(&format!("\n{prompt}"));
         }
         text
     }
