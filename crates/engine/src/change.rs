@@ -140,6 +140,10 @@ pub enum Change {
     ArtifactsSet {
         artifacts: Artifacts,
     },
+    /// The pull request's address is an agent's word alone; with none, it is believed.
+    PullRequestDoubted {
+        url: Option<String>,
+    },
     ReceiptAdded {
         receipt: Receipt,
     },
@@ -300,6 +304,7 @@ impl Run {
             Change::PhaseCompleted { phase } => push(&mut self.phases_completed, phase, ENTRIES_KEPT),
             Change::PhaseHeadSet { head } => self.phase_head = head,
             Change::ArtifactsSet { artifacts } => self.artifacts = artifacts,
+            Change::PullRequestDoubted { url } => self.doubted_pr = url,
             Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
             Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),

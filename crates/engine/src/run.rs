@@ -83,6 +83,9 @@ pub struct Run {
     pub phase_head: Option<String>,
     pub phases_completed: Vec<PhaseName>,
     pub artifacts: Artifacts,
+    /// The pull request's address, if all that speaks for it is an agent's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubted_pr: Option<String>,
     pub receipts: Vec<Receipt>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
@@ -106,6 +109,12 @@ impl Run {
     /// Returns when the current phase was entered. Its clock may have been set anew since.
     pub(crate) fn entered_at(&self) -> Time {
         self.history.last().map_or(self.phase_started_at, |row| row.at)
+    }
+
+    /// Tells whether the pull request's address came from warp's own push or from a person.
+    pub fn has_proved_pr(&self) -> bool {
+        let url = self.artifacts.pr_url.as_deref().filter(|url| !url.trim().is_empty());
+        url.is_some() && url != self.doubted_pr.as_deref()
     }
 
     /// Returns the newest receipt of a phase.
