@@ -114,6 +114,10 @@ pub enum Change {
         hash: Option<String>,
     },
     ReportFiled,
+    /// The commit that passed the final test, where it is known.
+    FinallyTested {
+        commit: Option<String>,
+    },
     ReportsReset,
     Aborted {
         aborted: bool,
@@ -276,6 +280,7 @@ impl Run {
                 self.completed_chunks.clear();
                 self.commit_hashes.clear();
                 self.test_names.clear();
+                self.tested_commit = None;
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
             Change::TestsRun { passed, tree } => {
@@ -296,6 +301,7 @@ impl Run {
                 raise(&mut self.metrics.reports_filed);
                 self.report_filed = true;
             }
+            Change::FinallyTested { commit } => self.tested_commit = commit,
             Change::ReportsReset => (self.committed, self.report_filed) = (false, false),
             Change::Aborted { aborted } => self.aborted = aborted,
             Change::FileEdited { file, count } => self.count_edit(file, count),

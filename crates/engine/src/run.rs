@@ -38,6 +38,10 @@ pub struct Run {
     pub feature: Option<String>,
     pub branches: Branches,
 
+    /// Files that were not committed when the run began, each with its mode and the id of its content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dirty: BTreeMap<String, String>,
+
     pub phase: PhaseName,
     pub standing: Standing,
     /// The phase to return to, in phases that remember it.
@@ -65,6 +69,9 @@ pub struct Run {
     /// The tree that passed its tests last.
     #[serde(default)]
     pub tested_tree: Option<String>,
+    /// The commit that passed the final test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested_commit: Option<String>,
     pub committed: bool,
     pub report_filed: bool,
     pub aborted: bool,

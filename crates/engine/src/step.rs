@@ -80,6 +80,8 @@ pub struct Beginning {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub branches: Branches,
+    /// Files that are not committed, each with its mode and the id of its content.
+    pub dirty: BTreeMap<String, String>,
     pub at: Time,
 }
 
@@ -101,6 +103,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         issue: beginning.issue,
         feature: beginning.feature,
         branches: beginning.branches,
+        dirty: beginning.dirty,
         phase: phase.clone(),
         standing: Standing::Active,
         origin: None,
@@ -121,6 +124,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         docs_updated: false,
         tests_passed: false,
         tested_tree: None,
+        tested_commit: None,
         committed: false,
         report_filed: false,
         aborted: false,
@@ -179,7 +183,7 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
                 probes.push(Probe::Head);
                 probes.extend(boxes_of(run));
             }
-            Act::MarkCommit | Act::CompletePhase => probes.push(Probe::Head),
+            Act::MarkCommit | Act::MarkFinalTest | Act::CompletePhase => probes.push(Probe::Head),
             Act::MarkTestsFailed | Act::MarkDrift if data.contains_key("failure") => probes.push(Probe::Tree),
             Act::SelectWork
             | Act::CompleteChunk

@@ -36,6 +36,9 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
             Act::MarkTestsPassed => {
                 text(&ask.data, "tree")?;
             }
+            Act::MarkFinalTest => {
+                text(&ask.data, "commit")?;
+            }
             Act::CompletePhase => {
                 artifacts(run, ask)?;
                 checkpoint(run, &ask.data, ask.at)?;
@@ -87,6 +90,11 @@ pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask, taken: Taken)
             }
             Act::MarkCommit => mark_commit(draft, ask),
             Act::MarkReport => draft.change(Change::ReportFiled),
+            Act::MarkFinalTest => {
+                // Warp says what it has tested; of a person it is taken to be what is there.
+                let commit = text(&ask.data, "commit").ok().flatten().or_else(|| head(ask));
+                draft.change(Change::FinallyTested { commit });
+            }
             Act::MarkAborted => draft.change(Change::Aborted { aborted: true }),
             Act::StartOver => start_over(draft),
             Act::RenewBudgets => renew_budgets(draft, row),
