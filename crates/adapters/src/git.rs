@@ -18,6 +18,8 @@ use std::{
 
 use engine::{Branches, Diff, Seen};
 
+pub use write::Prepared;
+
 use crate::process::{self, Finished};
 
 /// How long any single git command may take.
@@ -121,22 +123,7 @@ impl<'a> Git<'a> {
     ///
     /// It is written with an index of its own, so the person's index stays as it is.
     pub fn tree(&self) -> Seen<String> {
-        self.look(|| {
-            let index = self.text(&["rev-parse", "--git-path", "index"], &[])?;
-            let git_dir = self.root.join(self.text(&["rev-parse", "--git-dir"], &[])?);
-            let own = tempfile::Builder::new().prefix("warp-index-").tempdir_in(git_dir);
-            let own = own.map_err(|error| format!("no room for an index: {error}"))?;
-            let own_index = own.path().join("index");
-            // A copy of the index spares git from reading files that have not changed.
-            match fs::copy(self.root.join(index), &own_index) {
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(format!("the index could not be copied: {error}")),
-            }
-            let own_index = own_index.to_str().ok_or("the repository's path is not text")?;
-            self.text(&EVERYTHING, &[("GIT_INDEX_FILE", own_index)])?;
-            Ok(Seen::Value(self.text(&["write-tree"], &[("GIT_INDEX_FILE", own_index)])?))
-        })
+        self.look(|| Ok(Seen::Value(self.prepare(Vec::new())?.tree()?)))
     }
 
     /// Returns what has changed since `base` (or the last commit), new files included.

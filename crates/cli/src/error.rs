@@ -138,6 +138,7 @@ impl From<Refused> for CommandError {
             Refused::Gate { .. }
             | Refused::StaleAttempt { .. }
             | Refused::NeedsPerson { .. }
+            | Refused::OwnWork { .. }
             | Refused::NotNow { .. } => Self::of(Exit::Refused, &refused),
             Refused::Ended { .. } => Self::of(Exit::Refused, &refused),
             Refused::Stopped { .. } => Self::of(Exit::Refused, &refused)

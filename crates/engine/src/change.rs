@@ -114,6 +114,10 @@ pub enum Change {
         hash: Option<String>,
     },
     ReportFiled,
+    /// The commit that passed the final test, where it is known.
+    FinallyTested {
+        commit: Option<String>,
+    },
     ReportsReset,
     Aborted {
         aborted: bool,
@@ -139,6 +143,10 @@ pub enum Change {
     },
     ArtifactsSet {
         artifacts: Artifacts,
+    },
+    /// The pull request's address is an agent's word alone; with none, it is believed.
+    PullRequestDoubted {
+        url: Option<String>,
     },
     ReceiptAdded {
         receipt: Receipt,
@@ -272,6 +280,7 @@ impl Run {
                 self.completed_chunks.clear();
                 self.commit_hashes.clear();
                 self.test_names.clear();
+                self.tested_commit = None;
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
             Change::TestsRun { passed, tree } => {
@@ -292,6 +301,7 @@ impl Run {
                 raise(&mut self.metrics.reports_filed);
                 self.report_filed = true;
             }
+            Change::FinallyTested { commit } => self.tested_commit = commit,
             Change::ReportsReset => (self.committed, self.report_filed) = (false, false),
             Change::Aborted { aborted } => self.aborted = aborted,
             Change::FileEdited { file, count } => self.count_edit(file, count),
@@ -300,6 +310,7 @@ impl Run {
             Change::PhaseCompleted { phase } => push(&mut self.phases_completed, phase, ENTRIES_KEPT),
             Change::PhaseHeadSet { head } => self.phase_head = head,
             Change::ArtifactsSet { artifacts } => self.artifacts = artifacts,
+            Change::PullRequestDoubted { url } => self.doubted_pr = url,
             Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
             Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),

@@ -38,6 +38,10 @@ pub struct Run {
     pub feature: Option<String>,
     pub branches: Branches,
 
+    /// Files that were not committed when the run began, each with its mode and the id of its content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dirty: BTreeMap<String, String>,
+
     pub phase: PhaseName,
     pub standing: Standing,
     /// The phase to return to, in phases that remember it.
@@ -65,6 +69,9 @@ pub struct Run {
     /// The tree that passed its tests last.
     #[serde(default)]
     pub tested_tree: Option<String>,
+    /// The commit that passed the final test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested_commit: Option<String>,
     pub committed: bool,
     pub report_filed: bool,
     pub aborted: bool,
@@ -83,6 +90,9 @@ pub struct Run {
     pub phase_head: Option<String>,
     pub phases_completed: Vec<PhaseName>,
     pub artifacts: Artifacts,
+    /// The pull request's address, if all that speaks for it is an agent's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubted_pr: Option<String>,
     pub receipts: Vec<Receipt>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
@@ -106,6 +116,12 @@ impl Run {
     /// Returns when the current phase was entered. Its clock may have been set anew since.
     pub(crate) fn entered_at(&self) -> Time {
         self.history.last().map_or(self.phase_started_at, |row| row.at)
+    }
+
+    /// Tells whether the pull request's address came from warp's own push or from a person.
+    pub fn has_proved_pr(&self) -> bool {
+        let url = self.artifacts.pr_url.as_deref().filter(|url| !url.trim().is_empty());
+        url.is_some() && url != self.doubted_pr.as_deref()
     }
 
     /// Returns the newest receipt of a phase.

@@ -27,7 +27,7 @@ use crate::{
     event::{DEEPEST, is_deeper},
     gate,
     run::{Artifacts, ChunkPlan, HistoryRow},
-    workflow::{Act, ReceiptKind, Row, SemanticGate, Target},
+    workflow::{Act, Activity, ReceiptKind, Row, SemanticGate, Target},
 };
 use draft::Draft;
 
@@ -80,6 +80,8 @@ pub struct Beginning {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub branches: Branches,
+    /// Files that are not committed, each with its mode and the id of its content.
+    pub dirty: BTreeMap<String, String>,
     pub at: Time,
 }
 
@@ -101,6 +103,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         issue: beginning.issue,
         feature: beginning.feature,
         branches: beginning.branches,
+        dirty: beginning.dirty,
         phase: phase.clone(),
         standing: Standing::Active,
         origin: None,
@@ -121,6 +124,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         docs_updated: false,
         tests_passed: false,
         tested_tree: None,
+        tested_commit: None,
         committed: false,
         report_filed: false,
         aborted: false,
@@ -135,6 +139,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
             branch: Some(branch).filter(|branch| !branch.is_empty()),
             ..Artifacts::default()
         },
+        doubted_pr: None,
         receipts: Vec::new(),
         checkpoints: Vec::new(),
         errors: Vec::new(),
@@ -178,7 +183,7 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
                 probes.push(Probe::Head);
                 probes.extend(boxes_of(run));
             }
-            Act::MarkCommit | Act::CompletePhase => probes.push(Probe::Head),
+            Act::MarkCommit | Act::MarkFinalTest | Act::CompletePhase => probes.push(Probe::Head),
             Act::MarkTestsFailed | Act::MarkDrift if data.contains_key("failure") => probes.push(Probe::Tree),
             Act::SelectWork
             | Act::CompleteChunk
@@ -303,6 +308,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     if ask.actor == Actor::Agent && (stops || row.needs_person(&run.settings)) {
         return Err(Refused::NeedsPerson { phase: run.phase.clone(), event: event.clone() });
     }
+    check_own_work(workflow, run, row, ask)?;
     check_attempt(run, ask)?;
     check_status(row, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
@@ -337,6 +343,21 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     }
     budgets::follow(&mut draft);
     Ok(draft.finish())
+}
+
+/// What warp does itself is not taken on an agent's word, unless a gate has looked at the work.
+fn check_own_work(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<(), Refused> {
+    let is_own = workflow.phase(&run.phase).is_some_and(|phase| phase.activity == Activity::Engine);
+    if ask.actor != Actor::Agent || !is_own {
+        return Ok(());
+    }
+    match row.gate.map(|gate| gate::judge(gate, run, &ask.observations)) {
+        // A refusal is told with its reason, where gates are checked.
+        Some(Verdict::Cleared | Verdict::Refused(_)) => Ok(()),
+        Some(Verdict::NotChecked(_)) | None => {
+            Err(Refused::OwnWork { phase: run.phase.clone(), event: row.event.clone() })
+        }
+    }
 }
 
 fn target(workflow: &Workflow, run: &Run, row: &Row) -> PhaseName {

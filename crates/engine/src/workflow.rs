@@ -191,6 +191,7 @@ pub enum Act {
     MarkDrift,
     MarkCommit,
     MarkReport,
+    MarkFinalTest,
     MarkAborted,
     StartOver,
     RenewBudgets,

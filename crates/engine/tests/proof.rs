@@ -604,7 +604,7 @@ fn a_word_that_the_engine_does_not_know_is_refused_with_its_line() {
        |
     12 | on = [{ event = "close", to = "closed", acts = ["launch"] }]
        |                                                 ^^^^^^^^
-    unknown variant `launch`, expected one of `select_work`, `define_chunks`, `take_next_chunk`, `complete_chunk`, `mark_docs`, `mark_tests_passed`, `mark_tests_failed`, `mark_drift`, `mark_commit`, `mark_report`, `mark_aborted`, `start_over`, `renew_budgets`, `renew_origin`, `complete_phase`
+    unknown variant `launch`, expected one of `select_work`, `define_chunks`, `take_next_chunk`, `complete_chunk`, `mark_docs`, `mark_tests_passed`, `mark_tests_failed`, `mark_drift`, `mark_commit`, `mark_report`, `mark_final_test`, `mark_aborted`, `start_over`, `renew_budgets`, `renew_origin`, `complete_phase`
     "#);
 }
 

@@ -95,9 +95,9 @@ impl<'a> Watch<'a> {
         Ok(self.workspace.as_mut().expect("it was opened just now"))
     }
 
-    /// Offers an event as the agent's; what is said about it is told to the agent.
-    fn offer(&mut self, event: Event) -> Result<Option<Taken>, Failure> {
-        match self.workspace()?.ask_as(Actor::Agent, event, Map::new()) {
+    /// Offers an event; what is said about it is told to the agent.
+    fn offer(&mut self, actor: Actor, event: Event) -> Result<Option<Taken>, Failure> {
+        match self.workspace()?.ask_as(actor, event, Map::new()) {
             Ok(answer) => {
                 self.words.extend(answer.advice.iter().map(|Advice(text)| text.clone()));
                 Ok(Some(answer))
@@ -121,7 +121,7 @@ impl<'a> Watch<'a> {
                 Ok(())
             }
             Some(_) => Ok(()),
-            None => self.offer(Event::FileEdited { file }).map(|_| ()),
+            None => self.offer(Actor::Agent, Event::FileEdited { file }).map(|_| ()),
         }
     }
 
@@ -135,7 +135,7 @@ impl<'a> Watch<'a> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
         let event = EventName::new("docs_updated");
         if current.workflow.row(&current.run.phase, event.as_str()).is_some() {
-            self.moved(Event::Named(event))?;
+            self.moved(Actor::Agent, Event::Named(event))?;
         }
         Ok(())
     }
@@ -158,7 +158,8 @@ impl<'a> Watch<'a> {
         let wanted =
             if current.run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
         if current.workflow.row(&current.run.phase, wanted).is_some() {
-            self.moved(Event::Named(EventName::new(wanted)))?;
+            // The commit was seen in git, not heard of.
+            self.moved(Actor::Engine, Event::Named(EventName::new(wanted)))?;
         }
         match Git::new(&self.here.root).changed_in(hash) {
             Ok(files) => self.words.extend(drift(&files)),
@@ -168,9 +169,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Offers an event that moves the run, and says where it stands then.
-    fn moved(&mut self, event: Event) -> Result<(), Failure> {
+    fn moved(&mut self, actor: Actor, event: Event) -> Result<(), Failure> {
         let name = event.name();
-        if let Some(answer) = self.offer(event)? {
+        if let Some(answer) = self.offer(actor, event)? {
             let phase = &answer.current.run.phase;
             self.words
                 .push(format!("`{name}` was noticed: the run is in `{phase}` now; `warp next` goes on"));

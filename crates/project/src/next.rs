@@ -4,15 +4,20 @@
 //! that is an agent's or a person's is described instead. Until there is a forge, an issue is a file,
 //! `.warp/issues/N.md`, and reports are kept in the workspace's own directory.
 
+mod hooks;
 mod issue;
 mod report;
 mod suite;
 
 use std::time::Duration;
 
-use adapters::{forge, git::Git, machine};
+use adapters::{
+    forge,
+    git::{Git, Prepared},
+    machine,
+};
 use engine::{
-    Actor, Event, EventName, Run, Seen, Standing,
+    Actor, Event, EventName, Run, Seen, Standing, Workflow,
     view::{self, Owned},
     workflow::Activity,
 };
@@ -22,6 +27,12 @@ use crate::{
     Answer, AskError, Current, Error, Workspace, prompts,
     rails::{self, guard},
 };
+
+/// The most that is said of why a project's own text cannot be used, in characters.
+const LONGEST_WHY: usize = 200;
+
+/// How many names of files are said.
+const FILES_SHOWN: usize = 8;
 
 /// What a person or an agent may add.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +95,7 @@ impl Workspace {
     pub fn next(&mut self, wanted: &Wanted) -> Result<Done, NextError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         let is_open = current.run.standing == Standing::Active;
-        if is_open && current.run.phase == "ship" && current.run.artifacts.pr_url.is_none() {
+        if is_open && is_shipping(&current) && !current.run.has_proved_pr() {
             return self.open_pull_request(&current);
         }
         let is_mechanical = is_open
@@ -107,11 +118,32 @@ impl Workspace {
         let run = &current.run;
         let branch = self.git().branches().branch;
         let told = "warp state transition . noted --data '{\"pr_url\":\"URL\"}'";
-        self.git().push(&branch).map_err(|problem| {
+        let by_person = |problem: String| {
             NextError::World(format!(
-                "{problem}; a person pushes `{branch}` and opens the pull request: {told}"
+                "{problem}; a person pushes `{branch}`, opens the pull request and says so: {told}"
             ))
-        })?;
+        };
+        let branches = &run.branches;
+        if branch.is_empty() {
+            return Err(NextError::World(
+                "HEAD is on no branch: `git switch -c feature/NAME` makes one to push".to_owned(),
+            ));
+        }
+        let is_shared = [branches.merge_target.as_str(), branches.main_branch.as_str(), "main", "master"]
+            .contains(&branch.as_str());
+        if is_shared {
+            return Err(NextError::World(format!(
+                "`{branch}` is where the work goes in the end, and is not pushed: `git switch -c feature/NAME` makes a \
+                 branch for it"
+            )));
+        }
+        if !(2..=3).contains(&run.level) {
+            return Err(by_person(format!("at level {} warp does not push", run.level)));
+        }
+        let (remote, address) = self.git().remote().map_err(by_person)?;
+        let line = self.git().push_line(&remote, &branch).map_err(by_person)?;
+        hooks::pre_push(&self.place, (&remote, &address), &line)?;
+        self.git().push(&remote, &branch).map_err(by_person)?;
         let title = run.feature.as_deref().unwrap_or(&branch);
         let url = forge::pull_request(&self.place.root, &run.branches.merge_target, &branch, title).map_err(
             |problem| {
@@ -158,10 +190,19 @@ impl Workspace {
         let run = &current.run;
         let live = if machine::is_live(&run.owner) { Owned::Live } else { Owned::Stale };
         let mut text = view::inject(&current.workflow, run, live, machine::now());
-        match prompts::prompt(&self.place.root, &run.workflow, run.phase.as_str()) {
-            Ok(Some(prompt)) => text.push_str(&format!("\n{prompt}")),
-            Ok(None) => {}
-            Err(error) => text.push_str(&format!("\n{error}; the built-in text is used.\n")),
+        if !run.is_open() {
+            return text;
+        }
+        let (workflow, phase) = (run.workflow.as_str(), run.phase.as_str());
+        let prompt = prompts::prompt(&self.place.root, workflow, phase).unwrap_or_else(|error| {
+            let built_in = prompts::built_in(workflow, phase);
+            let instead = if built_in.is_some() { "the built-in text follows" } else { "there is no other" };
+            let why: String = error.source.to_string().chars().take(LONGEST_WHY).collect();
+            text.push_str(&format!("\n{error}: {why}; {instead}.\n"));
+            built_in.map(str::to_owned)
+        });
+        if let Some(prompt) = prompt {
+            text.push_str(&format!("\n{prompt}"));
         }
         text
     }
@@ -195,7 +236,7 @@ impl Workspace {
             && diff.count > 0
         {
             report = report.say(format!(
-                "{} files are not committed; they will be part of the first chunk's commit",
+                "{} files are not committed; those that stay as they were when the run began are left out of its commits",
                 diff.count
             ));
         }
@@ -244,7 +285,7 @@ impl Workspace {
         if !run.settings.is_on("test_before_commit") {
             return Ok(Report::new("tests_passed").say("tests are switched off (test_before_commit)"));
         }
-        let tree = self.tree()?;
+        let tree = self.prepare_commit(run)?.1.tree().map_err(NextError::World)?;
         let outcome = suite::run(&self.place.root, run)?;
         Ok(if outcome.passed {
             Report::new("tests_passed")
@@ -259,48 +300,96 @@ impl Workspace {
         })
     }
 
-    /// Commits everything, if it is what was tested.
+    /// Commits everything that is the run's, if it is what was tested.
     fn commit(&mut self, run: &Run, wanted: &Wanted) -> Result<Report, NextError> {
+        let event = if run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
+        let (left_out, prepared) = self.prepare_commit(run)?;
+        if let Some(hash) = self.made_already(run, &prepared)? {
+            rails::remember(&self.place)?;
+            return Ok(
+                Report::new(event).say(format!("{} was made before, and is recorded now", short(&hash)))
+            );
+        }
         let message = match &wanted.message {
             Some(message) => message.clone(),
             None => report::commit_message(&self.place.root, run),
         };
+        if prepared.is_empty().map_err(NextError::World)? {
+            return Err(NextError::World(format!("there is nothing to commit{}", and_left_out(&left_out))));
+        }
+        if hooks::pre_commit(&self.place, &prepared)? {
+            // It may have changed files, as those do that format.
+            prepared.take_in().map_err(NextError::World)?;
+        }
+        let message = hooks::commit_msg(&self.place, &prepared, &message)?;
         if let Some(problem) = guard::message::problem(message.lines().next().unwrap_or_default()) {
             return Err(NextError::World(format!(
                 "{problem}: `warp next -m 'feat(scope): text'` gives another"
             )));
         }
-        if run.settings.is_on("test_before_commit") {
-            self.check_tested(run)?;
-        }
-        let hash = self.git().commit_all(&message).map_err(NextError::World)?;
+        self.check_tested(run, &prepared)?;
+        let hash = prepared.commit(&message).map_err(NextError::World)?;
         rails::remember(&self.place)?;
-        let event = if run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
         let subject = message.lines().next().unwrap_or_default();
-        Ok(Report::new(event).say(format!("{} {subject}", hash.get(..10).unwrap_or(&hash))))
+        let report = Report::new(event).say(format!("{} {subject}", short(&hash)));
+        Ok(if left_out.is_empty() {
+            report
+        } else {
+            report.say(format!("committed{}", and_left_out(&left_out)))
+        })
     }
 
-    /// Returns what a commit of everything would hold.
-    fn tree(&self) -> Result<String, NextError> {
-        match self.git().tree() {
-            Seen::Value(tree) => Ok(tree),
-            Seen::Absent(why) | Seen::Failed(why) => Err(NextError::World(why)),
+    /// Prepares a commit of all but what was there when the run began and has not changed since.
+    fn prepare_commit(&self, run: &Run) -> Result<(Vec<String>, Prepared<'_>), NextError> {
+        let look = || -> Result<(Vec<String>, Prepared<'_>), String> {
+            let left_out = self.git().unchanged(&run.dirty)?;
+            let prepared = self.git().prepare(left_out.clone())?;
+            Ok((left_out, prepared))
+        };
+        look().map_err(NextError::World)
+    }
+
+    /// Returns the chunk's commit, if it was made and a crash kept it from being recorded.
+    fn made_already(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Option<String>, NextError> {
+        let Some(base) = &run.chunk.base else { return Ok(None) };
+        let look = || -> Result<Option<String>, String> {
+            let (head, tree) = self.git().head_and_tree()?;
+            let is_known = head == *base || run.commit_hashes.contains(&head);
+            if is_known || prepared.tree()? != tree || !self.git().follows(base)? {
+                return Ok(None);
+            }
+            Ok(Some(head))
+        };
+        let made = look().map_err(NextError::World)?;
+        if made.is_some() {
+            self.check_tested(run, prepared)?;
         }
+        Ok(made)
     }
 
     /// Only the tree that passed its tests is committed; another one is tested first.
-    fn check_tested(&self, run: &Run) -> Result<(), NextError> {
-        if run.tested_tree == Some(self.tree()?) {
+    fn check_tested(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
+        if !run.settings.is_on("test_before_commit") {
+            return Ok(());
+        }
+        let tree = prepared.tree().map_err(NextError::World)?;
+        if run.tested_tree.as_ref() == Some(&tree) {
             return Ok(());
         }
         let outcome = suite::run(&self.place.root, run)?;
-        if outcome.passed {
+        if !outcome.passed {
+            return Err(NextError::World(format!(
+                "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",
+                outcome.output
+            )));
+        }
+        if self.prepare_commit(run)?.1.tree().map_err(NextError::World)? == tree {
             return Ok(());
         }
-        Err(NextError::World(format!(
-            "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",
-            outcome.output
-        )))
+        Err(NextError::World(
+            "the files have changed while the tests ran; let nothing else write here, then `warp next`"
+                .to_owned(),
+        ))
     }
 
     fn report_chunk(&self, run: &Run) -> Result<Report, NextError> {
@@ -309,15 +398,47 @@ impl Workspace {
         Ok(Report::new("report_filed").with("report", json!(file)).say(format!("the chunk report is {file}")))
     }
 
+    /// Tests what is committed: nothing else may lie in the tree, but for what was there when the run began.
     fn test_finally(&self, run: &Run) -> Result<Report, NextError> {
+        let look = || -> Result<(Vec<String>, String), NextError> {
+            let (left_out, prepared) = self.prepare_commit(run)?;
+            let (head, tree) = self.git().head_and_tree().map_err(NextError::World)?;
+            if prepared.tree().map_err(NextError::World)? == tree {
+                return Ok((left_out, head));
+            }
+            let files = self.git().not_committed().map_err(NextError::World)?;
+            let files: Vec<String> = files.into_keys().filter(|file| !left_out.contains(file)).collect();
+            Err(NextError::World(format!(
+                "what is merged is what is committed, and {} not: a person commits or removes them, then `warp next`",
+                are(&files)
+            )))
+        };
+        let (left_out, head) = look()?;
         let outcome = suite::run(&self.place.root, run)?;
-        if outcome.passed {
-            return Ok(Report::new("merge_ready").say(outcome.said));
+        if !outcome.passed {
+            return Err(NextError::World(format!(
+                "{}; a person has to look at it\n{}",
+                outcome.said, outcome.output
+            )));
         }
-        Err(NextError::World(format!("{}; a person has to look at it\n{}", outcome.said, outcome.output)))
+        if self.git().head_and_tree().map_err(NextError::World)?.0 != head {
+            return Err(NextError::World(
+                "HEAD has moved while the tests ran; `warp next` tests again".to_owned(),
+            ));
+        }
+        let report = Report::new("merge_ready").with("commit", json!(head)).say(format!(
+            "{}: {}",
+            short(&head),
+            outcome.said
+        ));
+        Ok(if left_out.is_empty() {
+            report
+        } else {
+            report.say(format!("{} not committed, and lay there during the test", are(&left_out)))
+        })
     }
 
-    /// Brings the work to the merge target where that is a matter of this repository alone.
+    /// Brings what was tested to the merge target where that is a matter of this repository alone.
     fn merge(&mut self, run: &Run) -> Result<Report, NextError> {
         let (branch, target) = (self.git().branches().branch, run.branches.merge_target.clone());
         if run.level < 3 || !run.settings.is_on("auto_merge") {
@@ -325,11 +446,16 @@ impl Workspace {
                 .with("handed_over", json!(branch))
                 .say(format!("`{branch}` is handed over: a person merges it into `{target}`")));
         }
-        match self.git().fast_forward(&target, &branch) {
-            Ok(hash) => {
+        let Some(commit) = &run.tested_commit else {
+            return Err(NextError::World(format!(
+                "it is not known which commit passed the final test: a person merges `{branch}` into `{target}`"
+            )));
+        };
+        match self.git().fast_forward(&target, &branch, commit) {
+            Ok(()) => {
                 rails::remember(&self.place)?;
-                let short = hash.get(..10).unwrap_or(&hash).to_owned();
-                Ok(Report::new("merged").say(format!("`{target}` is at {short} now")))
+                Ok(Report::new("merged")
+                    .say(format!("`{target}` is at {} now, which was tested", short(commit))))
             }
             Err(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
         }
@@ -351,6 +477,38 @@ impl Workspace {
         text.push_str(&format!("\n{said}\n"));
         let file = report::file(&self.place.own, run, "abort", &text)?;
         Ok(Report::new("abort_resolved").say(said).say(format!("the abort report is {file}")))
+    }
+}
+
+/// Tells whether a run is in the phase of the built-in loop in which warp pushes.
+fn is_shipping(current: &Current) -> bool {
+    let run = &current.run;
+    run.phase == "ship"
+        && Workflow::built_in("autonomous-loop").is_some_and(|loops| loops.digest == run.workflow_digest)
+}
+
+fn short(hash: &str) -> &str {
+    hash.get(..10).unwrap_or(hash)
+}
+
+/// Says which files are left out of a commit.
+fn and_left_out(files: &[String]) -> String {
+    if files.is_empty() {
+        String::new()
+    } else {
+        format!(", without what was there before the run: {}", list(files))
+    }
+}
+
+fn are(files: &[String]) -> String {
+    format!("{} {}", list(files), if files.len() == 1 { "is" } else { "are" })
+}
+
+fn list(files: &[String]) -> String {
+    let shown = files.iter().take(FILES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(FILES_SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -51,7 +51,7 @@ impl Driven {
 
 #[test]
 fn an_agent_shows_changed_lines_and_printed_tests_before_its_code_is_complete() {
-    let gates = r#"{"tests_passed":["echo test logs_in ... ok; echo test logs_out_twice ... ok"]}"#;
+    let gates = r#"{"code_complete":["echo test logs_in ... ok; echo test logs_out_twice ... ok"]}"#;
     let mut driven = Driven::begin(Request {
         level: Some(2),
         issue: Some("42".to_owned()),
@@ -69,15 +69,18 @@ fn an_agent_shows_changed_lines_and_printed_tests_before_its_code_is_complete() 
         |line: u64| json!({"evidence": [{"ac": "login works", "file": "src/login.rs", "line": line}]});
     let refused = driven.agent("code_complete", evidence(2)).unwrap_err();
     assert!(refused.contains("`src/login.rs:2` is no line that was changed"), "{refused}");
-    assert_eq!(driven.agent("code_complete", evidence(1)).unwrap(), "updating_docs");
-    driven.ask(Actor::Engine, "docs_updated", json!({})).unwrap();
     let test = |name: &str| json!({"evidence": [{"ac": "login works", "test": name}]});
     for name in ["logs_out", "never_run", "logs"] {
-        let refused = driven.agent("tests_passed", test(name)).unwrap_err();
+        let refused = driven.agent("code_complete", test(name)).unwrap_err();
         assert!(refused.contains("is in no recorded run"), "{name}: {refused}");
     }
-    assert_eq!(driven.agent("tests_passed", test("logs_in")).unwrap(), "committing");
+    let shown =
+        json!({"evidence": [{"ac": "login works", "test": "logs_in", "file": "src/login.rs", "line": 1}]});
+    assert_eq!(driven.agent("code_complete", shown).unwrap(), "updating_docs");
     assert_eq!(driven.run().test_names, ["logs_in"]);
+    driven.ask(Actor::Engine, "docs_updated", json!({})).unwrap();
+    let refused = driven.agent("tests_passed", json!({})).unwrap_err();
+    assert!(refused.contains("is warp's own work in `testing`: `warp next` does it"), "{refused}");
 }
 
 #[test]
@@ -124,7 +127,10 @@ fn a_whole_loop_by_an_agent_with_real_files_and_commits() {
 
     // The promise is kept only with the pull request, and with all files where they were.
     assert!(stop(&mut driven, "<promise>SHIPPED</promise>").contains("`pr_url` is not set"));
-    driven.agent("noted", json!({"pr_url": "https://forge.example/pull/7"})).unwrap();
+    let url = json!({"pr_url": "https://forge.example/pull/7"});
+    driven.agent("noted", url.clone()).unwrap();
+    assert!(!driven.run().has_proved_pr(), "an agent's word proves nothing");
+    driven.ask(Actor::Engine, "noted", url).unwrap();
     std::fs::remove_dir_all(driven.sandbox.root().join("docs/solutions")).unwrap();
     let told = stop(&mut driven, "<promise>SHIPPED</promise>");
     assert!(told.contains("receipt of `compound`: `docs/solutions/auth/login.md` does not exist"), "{told}");

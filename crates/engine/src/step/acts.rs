@@ -36,8 +36,11 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
             Act::MarkTestsPassed => {
                 text(&ask.data, "tree")?;
             }
+            Act::MarkFinalTest => {
+                text(&ask.data, "commit")?;
+            }
             Act::CompletePhase => {
-                artifacts(run, &ask.data)?;
+                artifacts(run, ask)?;
                 checkpoint(run, &ask.data, ask.at)?;
             }
             Act::TakeNextChunk
@@ -87,6 +90,11 @@ pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask, taken: Taken)
             }
             Act::MarkCommit => mark_commit(draft, ask),
             Act::MarkReport => draft.change(Change::ReportFiled),
+            Act::MarkFinalTest => {
+                // Warp says what it has tested; of a person it is taken to be what is there.
+                let commit = text(&ask.data, "commit").ok().flatten().or_else(|| head(ask));
+                draft.change(Change::FinallyTested { commit });
+            }
             Act::MarkAborted => draft.change(Change::Aborted { aborted: true }),
             Act::StartOver => start_over(draft),
             Act::RenewBudgets => renew_budgets(draft, row),
@@ -247,11 +255,8 @@ fn complete_phase(draft: &mut Draft<'_>, ask: &Ask, taken: Taken) {
 pub(super) fn show(draft: &mut Draft<'_>, ask: &Ask) {
     // The receipt comes first: what was looked up for it hangs on what was known before.
     receipts::record(draft, ask);
-    let before = draft.run.artifacts.clone();
-    if let Ok(artifacts) = artifacts(&draft.run, &ask.data)
-        && artifacts != before
-    {
-        draft.change(Change::ArtifactsSet { artifacts });
+    if let Ok(artifacts) = artifacts(&draft.run, ask) {
+        keep_artifacts(draft, artifacts, ask);
     }
     if let Ok(Some(checkpoint)) = checkpoint(&draft.run, &ask.data, draft.at) {
         add_checkpoint(draft, checkpoint);
@@ -389,7 +394,8 @@ fn chunks(run: &Run, data: &Map<String, Value>) -> Result<Option<Vec<Vec<String>
 }
 
 /// Reads artifacts, given as fields of their own or under `artifacts`, on top of those known.
-pub(super) fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::Artifacts, Refused> {
+pub(super) fn artifacts(run: &Run, ask: &Ask) -> Result<crate::Artifacts, Refused> {
+    let data = &ask.data;
     let mut artifacts = run.artifacts.clone();
     let nested = match data.get("artifacts") {
         None => None,
@@ -403,6 +409,9 @@ pub(super) fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::A
             }
         }
     }
+    if ask.actor == Actor::Agent && run.has_proved_pr() {
+        artifacts.pr_url.clone_from(&run.artifacts.pr_url);
+    }
     if artifacts.progress_file != run.artifacts.progress_file
         && !artifacts.progress_file.as_deref().is_none_or(is_document)
     {
@@ -412,6 +421,33 @@ pub(super) fn artifacts(run: &Run, data: &Map<String, Value>) -> Result<crate::A
         ));
     }
     Ok(artifacts)
+}
+
+/// Keeps artifacts that [`artifacts`] has read. The pull request's address is believed of a person and of warp alone.
+pub(super) fn keep_artifacts(draft: &mut Draft<'_>, artifacts: crate::Artifacts, ask: &Ask) {
+    let run = &draft.run;
+    let nested = ask.data.get("artifacts").and_then(|fields| fields.get("pr_url"));
+    let told = ask.data.get("pr_url").or(nested).and_then(Value::as_str);
+    let doubted = match ask.actor {
+        Actor::Agent if artifacts.pr_url != run.artifacts.pr_url => artifacts.pr_url.clone(),
+        Actor::Person | Actor::Engine if told.is_some() => None,
+        Actor::Agent | Actor::Person | Actor::Engine => run.doubted_pr.clone(),
+    };
+    let stays = match (told, artifacts.pr_url.as_deref()) {
+        (Some(told), Some(kept)) if told != kept => {
+            Some(format!("`pr_url` stays {kept}, which was not yours"))
+        }
+        (Some(_) | None, Some(_) | None) => None,
+    };
+    if artifacts != draft.run.artifacts {
+        draft.change(Change::ArtifactsSet { artifacts });
+    }
+    if doubted != draft.run.doubted_pr {
+        draft.change(Change::PullRequestDoubted { url: doubted });
+    }
+    if let Some(stays) = stays {
+        draft.advise(stays);
+    }
 }
 
 /// Warp writes the progress file itself, so it must be a plain place: no hidden directory, nothing above.

@@ -39,7 +39,7 @@ pub(super) fn question(
     ask: &Ask,
     question: &Question,
 ) -> Result<Step, Refused> {
-    acts::artifacts(run, &ask.data)?;
+    acts::artifacts(run, ask)?;
     acts::checkpoint(run, &ask.data, ask.at)?;
     let advice = receipts::check(workflow, run, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
@@ -273,7 +273,7 @@ fn decision_answered(
     }
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::StandingSet { standing: Standing::Active });
-    if decision.reason == promise::FORCED && option == promise::ACCEPT {
+    if [promise::FORCED, promise::UNPROVED].contains(&decision.reason.as_str()) && option == promise::ACCEPT {
         let how = workflow.close_event.as_ref().map_or(option, |event| event.as_str());
         promise::end(&mut draft, how);
         return Ok(draft.finish());

@@ -9,6 +9,8 @@ use crate::{Actor, Ask, Change, Probe, Run, Standing, Workflow};
 const GATE: &str = "promise";
 /// Why a run is parked whose phases were left by force, or were never shown.
 pub(super) const FORCED: &str = "forced_receipts";
+/// Why a run is parked whose pull request is an agent's word alone.
+pub(super) const UNPROVED: &str = "unproved_pull_request";
 /// The answer that ends it all the same.
 pub(super) const ACCEPT: &str = "accept";
 
@@ -28,9 +30,9 @@ pub(super) fn probes(workflow: &Workflow, run: &Run) -> Vec<Probe> {
 /// Ends a run whose final phase still had work to do, if what it stands on can be shown.
 ///
 /// A person is told what is missing and believed. An agent is refused, or, where all that is wrong is that
-/// phases were left by force or have no receipt, a person is asked.
+/// phases were left by force or have no receipt, or that nobody else has seen the pull request, a person is asked.
 pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
-    let artifacts = acts::artifacts(run, &ask.data)?;
+    let artifacts = acts::artifacts(run, ask)?;
     let mut missing = Vec::new();
     // What an agent cannot mend, a person has to accept.
     let mut doubts: Vec<String> = Vec::new();
@@ -66,12 +68,18 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
     for problem in missing {
         draft.advise(format!("ended all the same: {problem}"));
     }
-    if artifacts != run.artifacts {
-        draft.change(Change::ArtifactsSet { artifacts });
+    acts::keep_artifacts(&mut draft, artifacts, ask);
+    let mut questions = Vec::new();
+    if !doubts.is_empty() {
+        questions.push(format!("{}. Is the work done all the same?", doubts.join(", ")));
     }
-    if is_agent && !doubts.is_empty() {
-        let question = format!("{}. Is the work done all the same?", doubts.join(", "));
-        draft.park(FORCED, question, &[ACCEPT, "continue", "stop"]);
+    if !draft.run.has_proved_pr() {
+        let url = draft.run.artifacts.pr_url.clone().unwrap_or_default();
+        questions.push(format!("The agent says so: is {url} the pull request?"));
+    }
+    if is_agent && !questions.is_empty() {
+        let reason = if doubts.is_empty() { UNPROVED } else { FORCED };
+        draft.park(reason, questions.join(" "), &[ACCEPT, "continue", "stop"]);
         return Ok(draft.finish());
     }
     end(&mut draft, ask.event.name().as_str());
@@ -86,7 +94,7 @@ pub(super) fn end(draft: &mut Draft<'_>, how: &str) {
 
 /// Takes a note: artifacts, a checkpoint, an error. Nothing moves.
 pub(super) fn noted(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
-    let artifacts = acts::artifacts(run, &ask.data)?;
+    let artifacts = acts::artifacts(run, ask)?;
     let (checkpoint, error) = (checkpoint_fields(&ask.data)?, acts::text(&ask.data, "error")?);
     let checkpoint = acts::checkpoint(run, checkpoint, ask.at)?;
     if artifacts == run.artifacts && checkpoint.is_none() && error.is_none() && !names_artifact(&ask.data) {
@@ -97,9 +105,7 @@ pub(super) fn noted(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
         ));
     }
     let mut draft = Draft::new(workflow, run, ask);
-    if artifacts != run.artifacts {
-        draft.change(Change::ArtifactsSet { artifacts });
-    }
+    acts::keep_artifacts(&mut draft, artifacts, ask);
     if let Some(checkpoint) = checkpoint {
         acts::add_checkpoint(&mut draft, checkpoint);
     }

@@ -21,6 +21,8 @@ pub enum Refused {
     Data { field: String, problem: String },
     #[error("`{event}` is refused in `{phase}`: it needs a person; tell them, and wait")]
     NeedsPerson { phase: PhaseName, event: EventName },
+    #[error("`{event}` is warp's own work in `{phase}`: `warp next` does it")]
+    OwnWork { phase: PhaseName, event: EventName },
     #[error("`{event}` is refused: {why}")]
     NotNow { event: EventName, why: String },
 }

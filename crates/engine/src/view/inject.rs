@@ -2,22 +2,34 @@
 
 use std::fmt::Write as _;
 
-use super::{Owned, explain};
+use super::{Owned, explain, progress::one_line};
 use crate::{Run, Standing, Time, Workflow, workflow::Activity};
 
-/// The most that a client takes as context, in characters.
-const LONGEST: usize = 9_900;
+/// The most that is said, in characters. A client takes less than 10,000, and the phase's own text may have 6,000.
+const LONGEST: usize = 3_800;
+/// The most that is said of a feature, an issue, a criterion or a question.
+const LONGEST_FIELD: usize = 300;
+/// The most that is said of what one event needs.
+const LONGEST_NEED: usize = 200;
+/// How many criteria of a chunk are told whole.
+const CRITERIA_SHOWN: usize = 5;
 
 /// Returns the context for a new session in a run's workspace.
 pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String {
     let explanation = explain(workflow, run, now);
+    if let Standing::Ended { how } = &run.standing {
+        return format!(
+            "The {} run of this project is over ({how}). Nothing is left to do in it.\n",
+            run.workflow
+        );
+    }
     let mut text = format!("A {} run is under way in this project", run.workflow);
     let mut add = |part: String| text.write_str(&part).expect("writing to a string cannot fail");
     if let Some(issue) = &run.issue {
-        add(format!(", for issue {issue}"));
+        add(format!(", for issue {}", short(issue, LONGEST_FIELD)));
     }
     if let Some(feature) = &run.feature {
-        add(format!(", for the feature: {feature}"));
+        add(format!(", for the feature: {}", short(feature, LONGEST_FIELD)));
     }
     add(format!(".\nIt stands in phase `{}`: {}.\n", run.phase, explanation.purpose));
     if owner == Owned::Stale {
@@ -28,14 +40,18 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
             .to_owned());
     }
     if let Standing::Parked { decision } = &run.standing {
-        add(format!("It waits for a person's decision: {}\n", decision.question));
+        add(format!("It waits for a person's decision: {}\n", short(&decision.question, LONGEST_FIELD)));
     }
     if !run.chunk.acs.is_empty() {
         add(format!("Chunk {} of {}:\n", run.chunk.index, run.chunk.acs.len()));
-        for criterion in run.current_criteria() {
+        let criteria = run.current_criteria();
+        for criterion in criteria.iter().take(CRITERIA_SHOWN) {
             let text = run.criterion_text(criterion);
             let text = if text == criterion { String::new() } else { format!(": {text}") };
-            add(format!("- {criterion}{text}\n"));
+            add(format!("- {}\n", short(&format!("{criterion}{text}"), LONGEST_FIELD)));
+        }
+        if criteria.len() > CRITERIA_SHOWN {
+            add(format!("- and {} more: `warp status` tells them\n", criteria.len() - CRITERIA_SHOWN));
         }
     }
     if run.committed && !run.report_filed {
@@ -58,7 +74,7 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
         let needs = if possible.needs.is_empty() {
             String::new()
         } else {
-            format!(" (needs {})", possible.needs.join(", "))
+            format!(" (needs {})", short(&possible.needs.join(", "), LONGEST_NEED))
         };
         add(format!("- {}{needs}\n", possible.event));
     }
@@ -76,6 +92,15 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
         )),
     }
     text.chars().take(LONGEST).collect()
+}
+
+/// Cuts a text that would leave no room for the rest.
+fn short(text: &str, most: usize) -> String {
+    let text = one_line(text);
+    if text.chars().count() <= most {
+        return text;
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 fn reasoning(run: &Run) -> Option<&str> {

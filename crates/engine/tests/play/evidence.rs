@@ -77,29 +77,32 @@ fn a_chunk_whose_criteria_are_not_known_wants_no_evidence() {
 fn a_test_must_be_in_a_recorded_run_and_an_agents_word_is_no_record() {
     let testing = format!("{CODING}, code_complete, docs_updated");
     let named = r#"tests=["logs_in","logs_out","more"]"#;
-    assert_snapshot!(last(&format!("{testing}, agent tests_passed {TESTS}")), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
-    assert_snapshot!(last(&format!("{testing}, agent tests_passed {TESTS} {named}")), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    assert_snapshot!(complete(TESTS), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    assert_snapshot!(complete(&format!("{TESTS} {named}")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
     // What a person or warp reports is on record, at once and for later.
     assert!(last(&format!("{testing}, engine tests_passed {TESTS} {named}")).starts_with("committing"));
-    let again = format!("{testing}, tests_passed {named}, committed, report_filed");
-    let third = r#"evidence=[{"ac":"AC-01","test":"logs_in"},{"ac":"AC-02","test":"more"},{"ac":"AC-03","file":"a","line":1}]"#;
-    assert!(last(&format!("{again}, agent requirement_done {third}")).starts_with("requirement_complete"));
+    let again = format!("{testing}, engine tests_passed {named}, committed, report_filed, next_chunk");
+    let third = r#"evidence=[{"ac":"AC-03","test":"more"}]"#;
+    assert!(last(&format!("{again}, agent code_complete {third}")).starts_with("updating_docs"));
     // So is what the configured command prints, and that stays on record too.
-    let gates = r#"warp-drive verification_gates={"tests_passed":["make"]}: "#;
+    let gates = r#"warp-drive verification_gates={"code_complete":["make"]}: "#;
     let printed = "gate=make:passed:logs_in;logs_out";
-    let (run, _) = play_to(&format!("{gates}{testing}, agent tests_passed {TESTS} {printed}"));
-    assert_eq!((run.phase.as_str(), run.test_names.join(" ").as_str()), ("committing", "logs_in logs_out"));
-    assert_snapshot!(last(&format!("{gates}{testing}, agent tests_passed {TESTS} gate=make:passed:logs_in")), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-02: test `logs_out` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    let (run, _) = play_to(&format!("{gates}{CODING}, agent code_complete {TESTS} {printed}"));
+    assert_eq!(
+        (run.phase.as_str(), run.test_names.join(" ").as_str()),
+        ("updating_docs", "logs_in logs_out")
+    );
+    assert_snapshot!(last(&format!("{gates}{CODING}, agent code_complete {TESTS} gate=make:passed:logs_in")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-02: test `logs_out` is in no recorded run; run the tests with `warp next`, or show a changed line");
 }
 
 #[test]
-fn the_end_of_an_issue_wants_evidence_for_all_its_chunks_since_the_first() {
+fn evidence_for_an_issue_covers_all_its_chunks_since_the_first() {
     let first =
         format!("{CODING}, code_complete, docs_updated, tests_passed, committed head=aaaa, report_filed");
     let done = format!(
         "{first}, next_chunk head=bbbb, code_complete, docs_updated, tests_passed, committed, report_filed"
     );
-    assert_snapshot!(last(&format!("{done}, agent requirement_done")), @r#"refused: `requirement_done` is refused in `chunk_complete` by self_verification: evidence is wanted for AC-01, AC-02, AC-03: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'"#);
+    assert_snapshot!(last(&format!("{done}, requirement_done evidence=[]")), @r#"refused: `requirement_done` is refused in `chunk_complete` by self_verification: evidence is wanted for AC-01, AC-02, AC-03: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'"#);
     let (run, _) = play_to(&done);
     let data = json!({"evidence": [{"ac": "AC-01", "file": "a", "line": 1}]});
     let Value::Object(data) = data else { panic!("an object") };
@@ -107,6 +110,31 @@ fn the_end_of_an_issue_wants_evidence_for_all_its_chunks_since_the_first() {
     let [Probe::Lines { base, .. }] = probes.as_slice() else { panic!("{probes:?}") };
     assert_eq!(base.as_deref(), Some("0123456789abcdef"), "since the first chunk");
     assert_eq!(run.chunk.base.as_deref(), Some("bbbb"));
+}
+
+#[test]
+fn what_warp_does_itself_is_not_taken_on_an_agents_word() {
+    assert_snapshot!(last("@testing, agent tests_passed"), @"refused: `tests_passed` is warp's own work in `testing`: `warp next` does it");
+    for workflow in ["warp-drive", "coder", "factory"] {
+        for phase in &crate::support::workflow(workflow).phases {
+            let is_own = phase.activity == engine::workflow::Activity::Engine;
+            for row in phase.rows.iter().filter(|row| is_own && !row.by_person) {
+                if ["abort", "docs_updated"].contains(&row.event.as_str()) {
+                    continue;
+                }
+                let answer = last(&format!("{workflow}: @{}, agent {}", phase.name, row.event));
+                assert!(answer.contains("is warp's own work in"), "{} {}: {answer}", phase.name, row.event);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agents_ticks_count_once_the_issue_was_looked_at() {
+    let docs = format!("{CODING}, code_complete, agent docs_updated");
+    assert_snapshot!(last(&format!("{docs} boxes=2/3")), @"testing e6");
+    assert!(last(&format!("{docs} boxes=1/3")).contains("by ac_count_check"));
+    assert_snapshot!(last(&format!("{docs} boxes=absent")), @"refused: `docs_updated` is warp's own work in `updating_docs`: `warp next` does it");
 }
 
 #[test]

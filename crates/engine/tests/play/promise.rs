@@ -22,12 +22,28 @@ fn last(script: &str) -> String {
 
 #[test]
 fn a_promise_with_everything_it_stands_on_ends_the_loop() {
-    let (run, _) = play_to(&ship("", "agent shipped"));
-    assert_eq!(run.standing, engine::Standing::Ended { how: "shipped".to_owned() });
-    assert_eq!(run.artifacts.pr_url.as_deref(), Some("https://forge.example/pull/7"));
-    // The address may have been noted before.
-    let noted = ship("", "agent noted pr_url=https://forge.example/pull/9, agent shipped pr_url=null");
-    assert_eq!(play_to(&noted).0.artifacts.pr_url.as_deref(), Some("https://forge.example/pull/9"));
+    for actor in ["engine ", ""] {
+        let noted = format!("{actor}noted pr_url=https://forge.example/pull/9, agent shipped pr_url=null");
+        let (run, _) = play_to(&ship("", &noted));
+        assert_eq!(run.standing, engine::Standing::Ended { how: "shipped".to_owned() }, "{actor}");
+        assert_eq!(run.artifacts.pr_url.as_deref(), Some("https://forge.example/pull/9"));
+    }
+    assert_snapshot!(last(&ship("", "shipped")), @"ship, ended (shipped)");
+}
+
+#[test]
+fn a_pull_request_that_only_the_agent_has_seen_is_a_persons_to_accept() {
+    let asked = "ship, parked on r1.10: The agent says so: is https://forge.example/pull/7 the pull request?";
+    assert_eq!(last(&ship("", "agent shipped")), asked);
+    assert_snapshot!(last(&ship("", "agent noted pr_url=https://x.example/1, agent shipped pr_url=null")), @"ship, parked on r1.11: The agent says so: is https://x.example/1 the pull request?");
+    assert_snapshot!(last(&ship("", r#"agent noted artifacts={"pr_url":"https://x.example/1"}, agent shipped pr_url=null"#)), @"ship, parked on r1.11: The agent says so: is https://x.example/1 the pull request?");
+    assert_snapshot!(last(&ship("", "agent shipped, answer accept")), @"ship, ended (shipped)");
+    assert_snapshot!(last(&ship("", "agent shipped, answer continue, agent shipped")), @"ship, parked on r1.12: The agent says so: is https://forge.example/pull/7 the pull request?");
+    assert_snapshot!(last(&ship("", "agent shipped, answer continue, noted pr_url=https://forge.example/pull/7, agent shipped")), @"ship, ended (shipped)");
+    // What is proved is not replaced by what is not.
+    let (run, lines) = play_to(&ship("", "engine noted pr_url=https://x.example/1, agent shipped"));
+    assert_eq!(run.artifacts.pr_url.as_deref(), Some("https://x.example/1"));
+    assert!(lines.contains("`pr_url` stays https://x.example/1"), "{lines}");
 }
 
 #[test]
@@ -56,7 +72,8 @@ fn a_phase_that_was_left_by_force_is_a_persons_to_accept() {
         agent tests_written artifact=tests/a.rs git_sha=abcd run={"failed":7,"errored":0}, answer approve,
         agent plan_deepened file=d2, engine turn_finished, agent review_clean summary=fine,
         agent solution_noted artifact=docs/solutions/s.md, agent tests_passed summary=green"#;
-    assert_snapshot!(last(&format!("{forced}, agent shipped")), @"ship, parked on r1.11: `work` was left by force. Is the work done all the same? [global_iteration 1]");
+    let forced = format!("{forced}, engine noted pr_url=https://forge.example/pull/7");
+    assert_snapshot!(last(&format!("{forced}, agent shipped")), @"ship, parked on r1.12: `work` was left by force. Is the work done all the same? [global_iteration 1]");
     assert_snapshot!(last(&format!("{forced}, agent shipped, answer accept")), @"ship, ended (shipped) [global_iteration 1]");
     assert_snapshot!(last(&format!("{forced}, agent shipped, answer continue")), @"ship [global_iteration 1]");
     assert_snapshot!(last(&format!("{forced}, agent shipped, answer stop")), @"ship, stopped [global_iteration 1]");
@@ -74,7 +91,7 @@ fn an_adopted_loop_without_receipts_is_a_persons_to_accept_too() {
     crate::support::find_all(workflow, &run, &mut ask);
     let step = engine::step(workflow, &run, &ask).unwrap();
     let engine::Standing::Parked { decision } = step.run.standing else { panic!("{:?}", step.run.standing) };
-    assert_snapshot!(decision.question, @"`compound` has no receipt, `test` has no receipt. Is the work done all the same?");
+    assert_snapshot!(decision.question, @"`compound` has no receipt, `test` has no receipt. Is the work done all the same? The agent says so: is https://forge.example/pull/7 the pull request?");
 }
 
 #[test]

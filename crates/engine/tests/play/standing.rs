@@ -2,7 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::script::{play, play_to};
+use crate::{
+    script::{play, play_to},
+    support::workflow,
+};
 
 #[test]
 fn a_deadline_is_not_passed_before_its_last_moment() {
@@ -220,4 +223,41 @@ fn edits_are_counted_again_in_the_next_phase_but_not_in_the_same() {
     assert_eq!((run.edit_counts.get("a"), run.doom_loop_events.len()), (Some(&1), 0));
     let (run, _) = play_to("warp-drive max_edits_per_file=1: @merging, edit a, merge_failed, edit a");
     assert_eq!((run.edit_counts.get("a"), run.doom_loop_events.len()), (Some(&2), 1));
+}
+
+#[test]
+fn what_an_agent_is_told_fits_whatever_is_in_the_run() {
+    let long = "long ".repeat(2000);
+    let (mut run, _) = play_to("@coding");
+    run.chunk.acs = vec![(1..=40).map(|number| format!("AC-{number:02}")).collect()];
+    run.feature = Some(long.clone());
+    run.issue = Some(long.clone());
+    run.chunk.texts = vec![long.clone(); 40];
+    run.standing = engine::Standing::Parked {
+        decision: engine::Decision {
+            id: "r1.9".to_owned(),
+            question: long,
+            options: Vec::new(),
+            reason: "deadline".to_owned(),
+            asked_at: run.updated_at,
+        },
+    };
+    let told = engine::view::inject(workflow("warp-drive"), &run, engine::view::Owned::Live, run.updated_at);
+    assert!(told.chars().count() <= 3_800, "{}", told.chars().count());
+    for words in
+        ["phase `coding`", "decision: long", "- AC-05: long", "and 35 more", "- code_complete (needs"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(told.ends_with("pushes and merges are warp's.\n"), "{told}");
+}
+
+#[test]
+fn a_run_that_is_over_is_not_said_to_be_under_way() {
+    let told = |workflow_name: &str, script: &str| {
+        let (run, _) = play_to(script);
+        engine::view::inject(workflow(workflow_name), &run, engine::view::Owned::Live, run.updated_at)
+    };
+    insta::assert_snapshot!(told("warp-drive", "@session_ending, session_ended"), @"The warp-drive run of this project is over (completed). Nothing is left to do in it.");
+    insta::assert_snapshot!(told("autonomous-loop", "autonomous-loop: @ship, shipped"), @"The autonomous-loop run of this project is over (shipped). Nothing is left to do in it.");
 }

@@ -32,6 +32,7 @@ pub(crate) fn settings<'a>(values: impl IntoIterator<Item = (&'a str, Value)>) -
 
 pub(crate) fn beginning(settings: Settings) -> Beginning {
     Beginning {
+        dirty: Default::default(),
         id: RunId::new("r1"),
         settings,
         root: "/home/ada/bodmail".to_owned(),

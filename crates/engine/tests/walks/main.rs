@@ -49,6 +49,7 @@ fn warp_drive_agrees_with_its_model() {
         "total_chunks_exceeded",
         "session_timeout",
         "NeedsPerson",
+        "OwnWork",
         "Gate",
     ];
     agree("warp-drive", 150, &reasons);
@@ -56,7 +57,7 @@ fn warp_drive_agrees_with_its_model() {
 
 #[test]
 fn coder_agrees_with_its_model() {
-    agree("coder", 80, &[]);
+    agree("coder", 80, &["OwnWork"]);
 }
 
 #[test]
@@ -71,6 +72,7 @@ fn autonomous_loop_agrees_with_its_model() {
             "Parked(\"max_fix_cycles\")",
             "Parked(\"tests_written\")",
             "Parked(\"forced_receipts\")",
+            "Parked(\"unproved_pull_request\")",
             "NeedsPerson",
             "Gate",
         ],
@@ -79,7 +81,7 @@ fn autonomous_loop_agrees_with_its_model() {
 
 #[test]
 fn factory_agrees_with_its_model() {
-    agree("factory", 80, &["ci_exhausted", "infra_exhausted"]);
+    agree("factory", 80, &["ci_exhausted", "infra_exhausted", "OwnWork"]);
 }
 
 /// Takes many walks, and checks that they came to every phase and to what else is worth a walk.
@@ -338,6 +340,7 @@ impl Walk {
                     "tests_written",
                     "forced_receipts",
                     "rail_broken",
+                    "unproved_pull_request",
                 ];
                 let reason = reasons.into_iter().find(|reason| *reason == decision.reason);
                 model::Standing::Parked(reason.expect("a known reason"))
@@ -417,6 +420,7 @@ fn answer(answered: &Result<Step, Refused>) -> Answer {
             Refused::StaleAttempt { .. } => Why::StaleAttempt,
             Refused::Data { .. } => Why::Data,
             Refused::NeedsPerson { .. } => Why::NeedsPerson,
+            Refused::OwnWork { .. } => Why::OwnWork,
             Refused::NotNow { .. } => Why::NotNow,
         }),
     }

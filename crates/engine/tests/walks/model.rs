@@ -93,6 +93,7 @@ pub(crate) enum Why {
     StaleAttempt,
     Data,
     NeedsPerson,
+    OwnWork,
     NotNow,
 }
 
@@ -306,6 +307,9 @@ impl Model {
         if named.by_agent && to.is_some() && is_persons {
             return Answer::Refused(Why::NeedsPerson);
         }
+        if named.by_agent && to.is_some() && self.is_warps() && named.name != "docs_updated" {
+            return Answer::Refused(Why::OwnWork);
+        }
         if named.attempt == Attempt::Replaced {
             return Answer::Refused(Why::StaleAttempt);
         }
@@ -321,6 +325,8 @@ impl Model {
         let Some(to) = to else {
             return match closes {
                 true if named.by_agent && !self.left_by_force.is_empty() => self.park("forced_receipts"),
+                // All that speaks for the pull request is the agent's word.
+                true if named.by_agent => self.park("unproved_pull_request"),
                 true => self.stand(Standing::Over),
                 false => self.tick(at),
             };
@@ -333,13 +339,22 @@ impl Model {
         }
     }
 
+    /// Tells whether warp does the work of the current phase itself.
+    fn is_warps(&self) -> bool {
+        match self.oracle.name {
+            "warp-drive" => {
+                !["idle", "planning", "coding", "awaiting_continue", "budget_exceeded"].contains(&self.phase)
+            }
+            "coder" => ["WAITING", "SETUP", "TESTING", "AWAIT_MERGE", "ERROR"].contains(&self.phase),
+            "factory" => ["backlog", "blocked", "awaiting_ci"].contains(&self.phase),
+            _ => false,
+        }
+    }
+
     /// Tells whether an agent that has nothing but commits has shown enough.
     fn is_shown(&self, event: &str) -> bool {
         match self.oracle.name {
-            "warp-drive" => {
-                let wants = ["code_complete", "tests_passed", "requirement_done"].contains(&event);
-                !wants || self.drive.chunks == 0
-            }
+            "warp-drive" => event != "code_complete" || self.drive.chunks == 0,
             "autonomous-loop" => ["work", "fix", "ship"].contains(&self.phase),
             _ => true,
         }
@@ -375,7 +390,9 @@ impl Model {
             "stop" => return self.stopped(at),
             "approve" if reason == "tests_written" => return autonomous_loop::approved(self, at),
             "reject" if reason == "tests_written" => self.rejected += 1,
-            "accept" if reason == "forced_receipts" => return self.stand(Standing::Over),
+            "accept" if ["forced_receipts", "unproved_pull_request"].contains(&reason) => {
+                return self.stand(Standing::Over);
+            }
             "mine" if reason == "rail_broken" => {}
             "continue" if reason != "tests_written" && reason != "rail_broken" => {}
             _ => return Answer::Refused(Why::Data),

@@ -442,6 +442,29 @@ pub(super) fn guard_in_force(place: &Place) -> Option<PathBuf> {
     }
 }
 
+/// Returns the user's own hook that git would run in the end, past ours.
+pub(crate) fn user_hook(place: &Place, name: &str) -> Result<Option<PathBuf>, BackstopError> {
+    let site = Site::find(place)?;
+    let directory = match &site.hooks_path {
+        Some(set) => place.root.join(&set.path),
+        None => site.location.common_dir.join("hooks"),
+    };
+    let directory = directory.canonicalize().unwrap_or(directory);
+    let path = directory.join(name);
+    let hook = match found(&path)? {
+        Found::Nothing => return Ok(None),
+        Found::Users => path,
+        Found::Ours(_) if directory == site.substitute() => {
+            match Record::load(&site.record_file())?.and_then(|record| record.setting) {
+                Some(setting) => place.root.join(setting.original).join(name),
+                None => return Ok(None),
+            }
+        }
+        Found::Ours(_) => directory.join(format!("{name}.user")),
+    };
+    Ok(hooks::is_runnable(&hook).then_some(hook))
+}
+
 /// What lies where a hook belongs.
 enum Found {
     Nothing,

@@ -1,6 +1,7 @@
 //! Beginning, adopting and resetting runs.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,6 +23,8 @@ use crate::{
 
 /// The largest file that a run is begun from, in bytes.
 const LARGEST: u64 = 8 * 1024 * 1024;
+/// How many files that are not committed are remembered.
+const MOST_DIRTY: usize = 300;
 /// How long the forge's command line may take to say who the user is.
 const WHO_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -199,6 +202,7 @@ impl Workspace {
             issue: request.issue.clone(),
             feature: request.feature.clone(),
             branches,
+            dirty: not_committed(&git, &mut advice),
             at: machine::now(),
         };
         Ok((beginning, advice))
@@ -221,6 +225,26 @@ impl Workspace {
         }
         Some((format!("{target}:warp.toml"), committed))
     }
+}
+
+/// Looks at what is not committed: it is the person's, and stays out of the run's commits as long as it stays as it is.
+fn not_committed(git: &Git<'_>, advice: &mut Vec<Advice>) -> BTreeMap<String, String> {
+    let mut dirty = match git.not_committed() {
+        Ok(dirty) => dirty,
+        Err(problem) => {
+            advice.push(Advice(format!("what is not committed could not be looked at: {problem}")));
+            return BTreeMap::new();
+        }
+    };
+    if dirty.len() > MOST_DIRTY {
+        advice.push(Advice(format!(
+            "{} files are not committed; only {MOST_DIRTY} of them are kept out of the run's commits",
+            dirty.len()
+        )));
+        let beyond = dirty.keys().nth(MOST_DIRTY).cloned().unwrap_or_default();
+        dirty.split_off(&beyond);
+    }
+    dirty
 }
 
 /// Asks GitHub's command line who the user is; nobody if it is not there or not logged in.

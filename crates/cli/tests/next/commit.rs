@@ -1,0 +1,81 @@
+//! The commit: what was tested, and nothing that was there before the run.
+
+use crate::{as_agent, committed, next, phase, project, refused, to_coding, to_committing};
+
+#[test]
+fn what_warp_does_itself_is_refused_to_an_agent() {
+    let sandbox = project();
+    to_committing(&sandbox, "3");
+    for event in ["committed", "commit_with_doc_gate"] {
+        let said = as_agent(&sandbox, &["state", "transition", ".", event]);
+        assert_eq!(said.code, Some(3), "{said:?}");
+        let words = format!("`{event}` is warp's own work in `committing`: `warp next` does it");
+        assert!(said.err.contains(&words), "{said:?}");
+    }
+    let said = as_agent(&sandbox, &["next"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for event in ["report_filed", "next_chunk", "requirement_done", "merge_ready", "merged", "session_ended"]
+    {
+        let said = as_agent(&sandbox, &["state", "transition", ".", event]);
+        assert_eq!(said.code, Some(3), "{event}: {said:?}");
+        if phase(&sandbox) != "awaiting_continue" {
+            next(&sandbox);
+        }
+    }
+}
+
+#[test]
+fn what_was_there_before_the_run_stays_out_of_its_commits() {
+    let sandbox = project();
+    sandbox.write("mine.txt", "changed\n");
+    sandbox.write("notes/a b*.txt", "mine\n");
+    sandbox.write("staged.txt", "as it was staged\n");
+    sandbox.git(&["add", "staged.txt"]);
+    sandbox.write("touched.rs", "before\n");
+    to_coding(&sandbox, "3");
+    sandbox.write("touched.rs", "changed by the run\n");
+    sandbox.write("parser.rs", "// parser reads empty files and lines\n");
+    sandbox.transitions(&["code_complete"]);
+    next(&sandbox);
+    next(&sandbox);
+    let said = next(&sandbox);
+    assert!(
+        said.contains("without what was there before the run: mine.txt, notes/a b*.txt, staged.txt"),
+        "{said}"
+    );
+    assert_eq!(committed(&sandbox), ".warp/issues/42.md\nparser.rs\ntouched.rs");
+    let left = sandbox.git(&["status", "--short", "--untracked-files=all"]);
+    assert_eq!(left, " M mine.txt\nA  staged.txt\n?? \"notes/a b*.txt\"");
+}
+
+#[test]
+fn a_commit_that_a_crash_kept_from_being_recorded_is_recorded() {
+    let sandbox = project();
+    to_committing(&sandbox, "3");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: parse"]);
+    let head = sandbox.git(&["rev-parse", "HEAD"]);
+    let said = next(&sandbox);
+    assert!(said.contains(&format!("{} was made before, and is recorded now", &head[..10])), "{said}");
+    assert!(said.contains("committing -> reporting"), "{said}");
+    let state = sandbox.warp_ok(&["state", "status", "."]);
+    assert!(state.contains(&head), "{state}");
+}
+
+#[test]
+fn nothing_to_commit_is_no_commit() {
+    let sandbox = project();
+    to_committing(&sandbox, "3");
+    std::fs::remove_file(sandbox.root().join("parser.rs")).unwrap();
+    sandbox.git(&["checkout", "--quiet", "--", "."]);
+    assert!(refused(&sandbox).contains("there is nothing to commit"));
+}
+
+#[test]
+fn what_was_not_tested_is_tested_before_it_is_committed() {
+    let sandbox = project();
+    to_committing(&sandbox, "3");
+    sandbox.write("Makefile", "test:\n\t@echo broken; false\n");
+    let said = refused(&sandbox);
+    assert!(said.contains("the tests fail now") && said.contains("broken"), "{said}");
+}

@@ -1,0 +1,84 @@
+//! What `warp next` does in the phases that are warp's own: it takes nobody's word, and tests what it commits.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+mod commit;
+mod finish;
+mod hooks;
+mod ship;
+mod told;
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use testkit::{Said, Sandbox};
+
+/// A project with an issue of two criteria and a test that passes.
+fn project() -> Sandbox {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    sandbox.write("Makefile", "test:\n\t@echo 'ok 1 - parses'\n");
+    sandbox.write("mine.txt", "committed\n");
+    sandbox.write(
+        ".warp/issues/42.md",
+        "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n",
+    );
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: the issue"]);
+    sandbox
+}
+
+/// Begins a run of the project's issue and goes on to `coding`.
+fn to_coding(sandbox: &Sandbox, level: &str) {
+    sandbox.warp_ok(&["state", "init", ".", "--level", level, "--issue", "42"]);
+    next(sandbox);
+    next(sandbox);
+    sandbox.transitions(&["plan_ready"]);
+    next(sandbox);
+    assert_eq!(phase(sandbox), "coding");
+}
+
+/// Writes the chunk and goes on to `committing`.
+fn to_committing(sandbox: &Sandbox, level: &str) {
+    to_coding(sandbox, level);
+    sandbox.write("parser.rs", "// parser reads empty files and lines\n");
+    sandbox.transitions(&["code_complete"]);
+    next(sandbox);
+    next(sandbox);
+    assert_eq!(phase(sandbox), "committing");
+}
+
+fn next(sandbox: &Sandbox) -> String {
+    sandbox.warp_ok(&["next"])
+}
+
+/// Expects `warp next` to do nothing, and returns what it says.
+fn refused(sandbox: &Sandbox) -> String {
+    let before = phase(sandbox);
+    let said = sandbox.warp(&["next"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(phase(sandbox), before);
+    said.err
+}
+
+/// Runs `warp` as an agent's command.
+fn as_agent(sandbox: &Sandbox, arguments: &[&str]) -> Said {
+    let output = sandbox.warp_command(arguments).env("AI_AGENT", "claude-code_1_agent").output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+fn phase(sandbox: &Sandbox) -> String {
+    let state: serde_json::Value = serde_json::from_str(&sandbox.warp_ok(&["state", "status", "."])).unwrap();
+    state["phase"].as_str().unwrap().to_owned()
+}
+
+/// Writes a program.
+fn program(sandbox: &Sandbox, path: &str, text: &str) {
+    sandbox.write(path, text);
+    let path = sandbox.root().join(path);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Returns the files of the last commit.
+fn committed(sandbox: &Sandbox) -> String {
+    sandbox.git(&["show", "--name-only", "--format=", "HEAD"])
+}

@@ -1,0 +1,129 @@
+//! Pushing: by warp, where the level allows it, and never to where the work goes in the end.
+
+use testkit::{Said, Sandbox};
+
+use crate::{as_agent, phase, program, project};
+
+const WAY: [&str; 8] = [
+    "brainstorm_written",
+    "plan_written",
+    "tests_approved",
+    "plan_deepened",
+    "work_finished",
+    "review_clean",
+    "solution_noted",
+    "tests_passed",
+];
+
+/// A loop in `ship`, with a remote and a forge that opens pull requests.
+fn shipping(level: &str) -> Sandbox {
+    let sandbox = project();
+    sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
+    sandbox.git(&["remote", "add", "origin", "../remote.git"]);
+    let gh =
+        "#!/bin/sh\ncase \"$1 $2\" in 'pr create') echo https://forge.localhost/pull/1;; *) exit 1;; esac\n";
+    program(&sandbox, "../bin/gh", gh);
+    begin(&sandbox, level);
+    assert_eq!(phase(&sandbox), "ship");
+    sandbox
+}
+
+/// Begins a loop and goes on to `ship`, as a person may.
+fn begin(sandbox: &Sandbox, level: &str) {
+    let workflow = ["--workflow", "autonomous-loop", "--level", level, "--feature", "Add a parser"];
+    sandbox.warp_ok(&[&["state", "init", "."], &workflow[..]].concat());
+    sandbox.transitions(&WAY);
+}
+
+fn next(sandbox: &Sandbox) -> Said {
+    let path = std::env::join_paths(
+        [sandbox.home().join("bin")]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let output = sandbox.warp_command(&["next"]).env("PATH", path.unwrap()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+#[test]
+fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
+    let sandbox = shipping("3");
+    let url = r#"{"pr_url":"https://made.up/pull/9"}"#;
+    assert_eq!(as_agent(&sandbox, &["state", "transition", ".", "noted", "--data", url]).code, Some(0));
+    let said = next(&sandbox);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("the pull request is https://forge.localhost/pull/1"), "{said:?}");
+    let branch = "refs/heads/feature/issue-42-parser";
+    let pushed = sandbox.git(&["ls-remote", "origin", branch]);
+    assert!(pushed.starts_with(&sandbox.git(&["rev-parse", "HEAD"])), "{pushed}");
+    let state = sandbox.warp_ok(&["state", "status", "."]);
+    assert!(state.contains("https://forge.localhost/pull/1") && !state.contains("made.up"), "{state}");
+}
+
+#[test]
+fn an_agents_own_pull_request_is_a_persons_to_accept() {
+    let sandbox = shipping("3");
+    let url = r#"{"pr_url":"https://made.up/pull/9"}"#;
+    let said = as_agent(&sandbox, &["state", "transition", ".", "shipped", "--data", url]);
+    // A loop whose phases a person has moved on has receipts that name nothing; the question is asked all the same.
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let status = sandbox.warp_ok(&["status"]);
+    assert!(status.contains("is https://made.up/pull/9 the pull request?"), "{status}");
+}
+
+#[test]
+fn at_level_one_a_person_pushes() {
+    let sandbox = shipping("1");
+    let said = next(&sandbox);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("at level 1 warp does not push; a person pushes"), "{said:?}");
+    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+}
+
+#[test]
+fn neither_the_merge_target_nor_a_detached_head_is_pushed() {
+    for (branch, words) in [
+        (vec!["switch", "--quiet", "main"], "`main` is where the work goes in the end"),
+        (vec!["switch", "--quiet", "--detach"], "HEAD is on no branch"),
+        (vec!["switch", "--quiet", "-c", "master"], "`master` is where the work goes in the end"),
+    ] {
+        let sandbox = shipping("3");
+        sandbox.git(&branch);
+        let said = next(&sandbox);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.contains(words), "{said:?}");
+        assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+    }
+}
+
+#[test]
+fn a_hook_before_the_push_is_told_what_is_pushed_and_may_refuse() {
+    let sandbox = shipping("3");
+    program(
+        &sandbox,
+        ".git/hooks/pre-push",
+        "#!/bin/sh\necho \"$1 $2\" > .git/told\ncat >> .git/told\nexit 3\n",
+    );
+    let said = next(&sandbox);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("pre-push hook ended with exit 3"), "{said:?}");
+    let (head, zero) = (sandbox.git(&["rev-parse", "HEAD"]), "0".repeat(40));
+    let branch = "refs/heads/feature/issue-42-parser";
+    let told = format!("origin ../remote.git\n{branch} {head} {branch} {zero}\n");
+    assert_eq!(sandbox.read(".git/told").unwrap(), told);
+    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+}
+
+#[test]
+fn a_phase_of_that_name_in_another_workflow_pushes_nothing() {
+    let sandbox = project();
+    let text = include_str!("../../../../workflows/autonomous-loop.toml")
+        .replace("purpose = \"Pushes, opens", "purpose = \"Looks at, opens");
+    sandbox.write(".warp/workflows/autonomous-loop.toml", text);
+    sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
+    sandbox.git(&["remote", "add", "origin", "../remote.git"]);
+    begin(&sandbox, "3");
+    assert!(sandbox.warp_ok(&["next"]).contains("phase `ship`"));
+    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+}
