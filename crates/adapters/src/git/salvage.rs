@@ -55,7 +55,8 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
     let mut open = taken.nested;
     let mut changed = 0;
     while let Some(root) = open.pop() {
-        let Some(location) = locate(&root) else { continue };
+        // A submodule that is not checked out, or a link that leads nowhere.
+        let Some(location) = locate(&root).filter(|location| location.git_dir.is_dir()) else { continue };
         let git = Own::new(&root, &location, left());
         if git.text(&["status", "--porcelain", "--untracked-files=normal"], &[])?.is_empty() {
             continue;

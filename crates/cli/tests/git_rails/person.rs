@@ -165,7 +165,9 @@ fn packing_refs_asks_nobody_and_rewrites_nothing() {
     project.git(&["tag", "-d", "pack-refs--all", "v1"]);
     assert!(lines() > 2);
     make(1, 1);
+    let known = project.sandbox.read(".git/warp/refs");
     project.git(&["-C", ".", "pack-refs", "--all"]);
+    assert_eq!(project.sandbox.read(".git/warp/refs"), known, "asked or not");
     undisturbed(&project);
     make(41, 3040);
     undisturbed(&project);

@@ -71,6 +71,9 @@ pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input
     let counts = |line: &Line| (line.name == "HEAD" || !is_free(&line.name)) && !line.is_idle();
     let lines: Vec<Line> = parse(input).into_iter().filter(counts).collect();
     let Some(state) = arguments.first().filter(|_| !lines.is_empty()) else { return };
+    if agent.is_none() && matches!(lines.as_slice(), [line] if prunes(&here.location, line, state)) {
+        return;
+    }
     let Ok(values) = Values::of(&here.location, lines.len()) else { return };
     for own in workspaces(&here.location) {
         // A HEAD is one workspace's own.
@@ -89,6 +92,13 @@ pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input
         // There is nobody to complain to: git goes on, and at worst the move looks like nobody's.
         let _ = known::change(&own, change);
     }
+}
+
+/// Tells whether git only takes away the file of a ref that it has packed. To delete a ref, it locks the pack first.
+fn prunes(location: &Location, line: &Line, state: &str) -> bool {
+    let is_locked = || location.common_dir.join("packed-refs.lock").exists();
+    let is_packed = || matches!(refs::packed(location, &line.name), Ok(Some(value)) if value == line.old);
+    line.deletes() && (state == "committed" || (state == "prepared" && !is_locked())) && is_packed()
 }
 
 /// Writes down where HEAD is.
