@@ -1,6 +1,6 @@
 //! A coding agent's hook in, one question to the engine, that agent's answer out.
 //!
-//! [`answer`] is all there is to it: the event's name, what the client wrote to standard input, and back comes the
+//! [`answer()`] is all there is to it: the event's name, what the client wrote to standard input, and back comes the
 //! exit code and what to print. Gates refuse when anything goes wrong, because a client lets an agent go on after
 //! any answer but a refusal. Everything else only watches: whatever goes wrong there, the agent is not disturbed.
 //!
