@@ -47,7 +47,8 @@ fn wrapped(wrapper: u8, command: &str, text: &str) -> String {
         12 => format!("{{ {command}\n}}"),
         13 => format!("{command}\n{text}"),
         14 => format!("for word in {} b; do {command}; done", quoted(text)),
-        15 => format!("echo \"$({command})\""),
+        // A second parenthesis at once would begin arithmetic.
+        15 => format!("echo \"$( {command} )\""),
         16 => format!("{command} | {text}"),
         17 => format!("{command} & {text}"),
         18 => format!("printf '%s' {} | grep a || {command}", quoted(text)),
