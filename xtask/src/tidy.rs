@@ -14,7 +14,8 @@ pub(crate) fn check() -> Result {
             .current_dir(root()),
     )?;
     let mut faults = Vec::new();
-    for file in files.lines() {
+    // A seed is what a parser is given, byte for byte.
+    for file in files.lines().filter(|file| !file.starts_with("fuzz/seeds/")) {
         // Binary files and files that were removed but not yet committed are not looked at.
         let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
         faults.extend(check_file(file, &text));
