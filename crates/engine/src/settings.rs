@@ -174,7 +174,7 @@ const TABLE: &[Setting] = &[
         "1",
         "Automation level: 2 hands over a pull request, 3 merges",
     ),
-    row("rdb.enabled", Kind::Flag, "false", "Send decisions to the remote channel instead of the terminal"),
+    row("rdb.enabled", Kind::Flag, "false", "Wish for decisions in a remote channel; there is none yet"),
     row("max_acs_per_commit", Kind::Count, "3", "Most acceptance criteria in one chunk"),
     row("test_command", Kind::Text, "\"auto\"", "The shell command that tests the project; auto finds it"),
     row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),

@@ -184,8 +184,10 @@ fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
     setup::carry_out(&place, &plan)?;
     let what = match choice {
         Choice::Level(level) => format!("the automation level to {level}"),
-        Choice::RemoteDecisions(true) => "decisions to go to the remote channel".to_owned(),
-        Choice::RemoteDecisions(false) => "decisions to stay in the terminal".to_owned(),
+        Choice::RemoteDecisions(true) => {
+            "that decisions should go to a remote channel (there is none yet, so they stay here)".to_owned()
+        }
+        Choice::RemoteDecisions(false) => "that decisions stay in the terminal".to_owned(),
     };
     Ok(format!(
         "The person set {what}, in .claude/settings.local.json; runs that begin from now on go by it."

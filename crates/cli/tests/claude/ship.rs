@@ -1,7 +1,10 @@
 //! A run of `autonomous-loop`, kept going by the end of each turn, to a promise that is kept.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 use testkit::{
+    Sandbox,
     agents::Claude,
     model::{Model, Turn},
 };
@@ -15,6 +18,20 @@ fn say(text: &str, told: &'static [&'static str]) -> Move {
     Move { turn: Turn::say(text), told }
 }
 
+/// Makes a directory with a `gh` that opens pull requests and finds none.
+fn forge(sandbox: &Sandbox) -> PathBuf {
+    let directory = sandbox.home().join("forge");
+    std::fs::create_dir_all(&directory).unwrap();
+    let script = "case \"$1 $2\" in 'pr create') echo https://forge.localhost/pull/1;; *) exit 1;; esac";
+    // Another process writes it: a descriptor of this one, inherited by a program that another test starts just then,
+    // would keep it from being run.
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let mut command = sandbox.command("sh");
+    let status = command.args(["-c", write, "sh", script]).arg(directory.join("gh")).status().unwrap();
+    assert!(status.success());
+    directory
+}
+
 #[test]
 fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     let Some(claude) = Claude::or_skip() else { return };
@@ -22,6 +39,9 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     sandbox.warp_ok(&["init", "--level", "3"]);
     sandbox.git(&["add", "--all"]);
     sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
+    sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
+    sandbox.git(&["remote", "add", "origin", "../remote.git"]);
+    let forge = forge(&sandbox);
     let file = |name: &str| sandbox.root().join(name).to_str().unwrap().to_owned();
     let report = |event: &str, data: &str| format!("warp state transition . {event} --data '{{{data}}}'");
     let head = r#""git_sha":"'$(git rev-parse HEAD)'""#;
@@ -75,15 +95,16 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
         bash(&report("tests_passed", r#""summary":"greets as wanted""#), &["test -> ship"]),
         say("SHIPPED", &["without tags is no promise"]),
         say("<promise>SHIPPED</promise>", &["pr_url"]),
-        bash("warp next", &["there is no remote to push to"]),
-        bash(&report("noted", r#""pr_url":"https://forge.localhost/pull/1""#), &["noted"]),
+        // What the agent makes up is kept, and replaced by what warp has opened itself.
+        bash(&report("noted", r#""pr_url":"https://made.up/pull/9""#), &["noted"]),
+        bash("warp next", &["the pull request is https://forge.localhost/pull/1"]),
         say("<promise>SHIPPED</promise>", &[]),
     ];
     let wanted = moves.len();
     let (script, done) = play(moves);
     let model = Model::start(script);
     let prompt = "/auto-loop add a greeting --skip-brainstorm --skip-test-review";
-    let ended = launch(&claude, &sandbox, &model, prompt).run();
+    let ended = launch(&claude, &sandbox, &model, prompt).path_first(forge).run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
 
@@ -94,6 +115,9 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     assert!((4..=5).contains(&turns), "{turns} turns were counted");
     assert_eq!(sandbox.warp(&["status"]).code, Some(2), "the run is over");
     assert_eq!(sandbox.read(".claude/autonomous-loop.json"), None);
+    let branch = "refs/heads/feature/issue-42-parser";
+    let pushed = sandbox.git(&["ls-remote", "origin", branch]);
+    assert!(pushed.starts_with(&sandbox.git(&["rev-parse", "HEAD"])), "{pushed}");
     let progress = sandbox.read("docs/progress.md").unwrap();
     assert!(progress.contains("- work: echo without a shebang"), "{progress}");
 }

@@ -28,11 +28,12 @@ fn a_commit_is_refused_in_coding_and_passes_in_committing() {
 #[test]
 fn a_commit_that_was_told_already_is_not_told_again() {
     let mut project = Project::new();
+    project.sandbox.write("Makefile", "test:\n\t@true\n");
     project.to_committing();
     project.git(&["add", "."]);
     // Commit and transition in one call: by the time anybody looks, the phase gives no leave any more.
     let warp = crate::WARP;
-    let line = format!("git commit --quiet -m 'feat: work' && '{warp}' state transition . committed");
+    let line = format!("git commit --quiet -m 'feat: work' && '{warp}' next");
     project.passes(&line);
     let after = project.after_tool();
     assert!(after.broken.is_none() && after.commits.is_empty(), "{after:?}");

@@ -8,8 +8,6 @@ mod hooks;
 mod ship;
 mod told;
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use testkit::{Said, Sandbox};
 
 /// A project with an issue of two criteria and a test that passes.
@@ -71,11 +69,11 @@ fn phase(sandbox: &Sandbox) -> String {
     state["phase"].as_str().unwrap().to_owned()
 }
 
-/// Writes a program.
+/// Writes a program; another process does it, so that no test that starts something meanwhile holds the file open.
 fn program(sandbox: &Sandbox, path: &str, text: &str) {
-    sandbox.write(path, text);
-    let path = sandbox.root().join(path);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let write = "mkdir -p \"${2%/*}\" && printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let status = sandbox.command("sh").args(["-c", write, "sh", text, path]).status().unwrap();
+    assert!(status.success());
 }
 
 /// Returns the files of the last commit.

@@ -124,7 +124,9 @@ fn possible(workflow: &Workflow, run: &Run) -> Vec<Possible> {
         possible.push(Possible {
             event: event.clone(),
             to: Vec::new(),
-            needs: vec!["`pr_url`, and from an agent every receipt; it ends the run".to_owned()],
+            needs: vec![
+                "`pr_url` from warp or a person, and from an agent every receipt; it ends the run".to_owned(),
+            ],
         });
     }
     possible

@@ -8,9 +8,9 @@ use crate::{Run, Standing, Time, Workflow, workflow::Activity};
 /// The most that is said, in characters. A client takes less than 10,000, and the phase's own text may have 6,000.
 const LONGEST: usize = 3_800;
 /// The most that is said of a feature, an issue, a criterion or a question.
-const LONGEST_FIELD: usize = 300;
+const LONGEST_FIELD: usize = 250;
 /// The most that is said of what one event needs.
-const LONGEST_NEED: usize = 200;
+const LONGEST_NEED: usize = 300;
 /// How many criteria of a chunk are told whole.
 const CRITERIA_SHOWN: usize = 5;
 

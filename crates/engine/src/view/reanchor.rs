@@ -92,8 +92,11 @@ fn proof(text: &mut Text, workflow: &Workflow, run: &Run, phase: Option<&Phase>)
     }
     if workflow.is_final(&phase.name) && workflow.close_event.is_some() {
         let promise = run.settings.text("completion_promise");
-        text.line("The pull request's address is kept with:".to_owned());
-        text.line("  warp state transition . noted --data '{\"pr_url\":\"https://…\"}'".to_owned());
+        text.line("`warp next` pushes, opens the pull request and knows its address.".to_owned());
+        text.line(
+            "A person who opened it says: warp state transition . noted --data '{\"pr_url\":\"https://…\"}'"
+                .to_owned(),
+        );
         text.line(format!(
             "Then the last message of the turn ends the loop, with this in it: <promise>{promise}</promise>"
         ));

@@ -294,8 +294,8 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
     pr_url: https://forge.example/pull/7
     branch: feature/issue-42-title
     Commits are allowed in this phase. Warp pushes and opens the pull request.
-    The pull request's address is kept with:
-      warp state transition . noted --data '{"pr_url":"https://…"}'
+    `warp next` pushes, opens the pull request and knows its address.
+    A person who opened it says: warp state transition . noted --data '{"pr_url":"https://…"}'
     Then the last message of the turn ends the loop, with this in it: <promise>SHIPPED</promise>
     "#);
     let mut long = run;
