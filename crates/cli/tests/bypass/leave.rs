@@ -1,4 +1,4 @@
-//! With leave only an ordinary commit passes; and in a person's own checkout nothing is put back, the run stops.
+//! With leave only an ordinary commit passes; and in a person's own checkout nothing is put back, the run waits for a word.
 
 use std::{sync::PoisonError, thread};
 
@@ -70,7 +70,7 @@ fn with_leave_an_ordinary_commit_passes_and_nothing_else() {
 }
 
 #[test]
-fn in_a_persons_checkout_a_violation_stops_the_run_and_nothing_is_put_back() {
+fn in_a_persons_checkout_a_violation_holds_the_run_and_nothing_is_put_back() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     thread::scope(|scope| {
         for uncommitted in [Uncommitted::Everything, Uncommitted::New] {
@@ -83,7 +83,7 @@ fn in_a_persons_checkout(uncommitted: Uncommitted) {
     let mut project = Project::new(Workplace::Persons, uncommitted);
     project.keep();
     let before = project.refs().unwrap();
-    let mut stopped = Vec::new();
+    let mut held = Vec::new();
     let mut total = 0;
     for (name, text) in named(PRIMITIVES).filter(|(name, _)| !ONLY_THE_GATE.contains(name)) {
         let ended = project.run(text);
@@ -97,24 +97,24 @@ fn in_a_persons_checkout(uncommitted: Uncommitted) {
         let lost = project.changed().lost;
         assert!(lost.is_empty() || then.is_none(), "{name}: {lost:?}; {ended:?}");
         let moved = then.as_ref().map(|then| moves(&before, then));
-        let is_stopped = project.standing() == Standing::Stopped;
+        let is_held = project.standing() != Standing::Active;
         let is_dropped_stash = name.starts_with("stash-") || name == "reflog-expire";
         // Git tells nobody of a stash that is dropped, so it may have been the person.
         if !is_dropped_stash {
-            assert_eq!(is_stopped, moved != Some(Vec::new()), "{name}: {moved:?}; {ended:?}; {answered:?}");
+            assert_eq!(is_held, moved != Some(Vec::new()), "{name}: {moved:?}; {ended:?}; {answered:?}");
         }
-        if is_stopped {
-            stopped.push(name);
+        if is_held {
+            held.push(name);
         }
         total += 1;
         project.put_back();
     }
     // Without a change there is nothing to commit.
     let expected = if uncommitted == Uncommitted::Everything { "hooks-path-once" } else { "write-ref" };
-    assert!(stopped.contains(&expected), "{stopped:?}");
+    assert!(held.contains(&expected), "{held:?}");
     assert_eq!(project.processes(), Vec::<String>::new());
     say(&format!(
-        "bypass corpus in a person's checkout, without the gate: {total} commands: {} stopped the run, nothing was put back",
-        stopped.len()
+        "bypass corpus in a person's checkout, without the gate: {total} commands: {} held the run up, nothing was put back",
+        held.len()
     ));
 }

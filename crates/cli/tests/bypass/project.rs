@@ -27,7 +27,7 @@ use crate::{
 pub(crate) enum Workplace {
     /// Made for the run: what was moved without leave goes back.
     Own,
-    /// A person's: nothing is moved, the run stops.
+    /// A person's: nothing is moved, the run waits for a word.
     Persons,
 }
 
