@@ -108,7 +108,7 @@ impl Head {
             pid: owner.next()?.parse().ok()?,
             start_ticks: owner.next()?.parse().ok(),
             boot_id: owner.next()?.to_owned(),
-            session: Some(session).filter(|session| !session.is_empty()),
+            session: Some(one_line(&session)).filter(|session| !session.is_empty()),
         };
         let owns_workspace = field("owns_workspace")? == "yes";
         let (stay, most_edits) = (field("stay")?, field("edits")?.parse().ok()?);
@@ -198,7 +198,12 @@ mod tests {
             leave: vec![("git_commit".to_owned(), vec!["committing".to_owned()])],
         };
         let text = head.render();
-        assert_eq!(Head::parse(&text), Some(head));
+        assert_eq!(Head::parse(&text).as_ref(), Some(&head));
+        assert_eq!(
+            Head::parse(&text.replace("session s1", "session s\u{0}1")),
+            Some(head),
+            "no control characters"
+        );
         for cut in 0..text.len() {
             assert_eq!(Head::parse(&text[..cut]), None, "{cut}");
         }
