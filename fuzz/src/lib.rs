@@ -2,6 +2,8 @@
 
 pub mod scene;
 
+use std::collections::BTreeMap;
+
 use engine::{
     Actor, Advice, Ask, Beginning, Boxes, Branches, Change, Claim, ClaimSeen, CommandResult, CommitSeen,
     Diff, Event, EventName, FileSeen, Fold, Observations, Owner, Probe, Record, Run, RunId, Seen, Settings,
@@ -32,6 +34,7 @@ pub fn beginning(settings: Settings) -> Beginning {
             merge_target: "main".to_owned(),
             merge_strategy: "ff-only".to_owned(),
         },
+        dirty: BTreeMap::new(),
         at: Time::from_millis(START),
     }
 }

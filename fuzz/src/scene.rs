@@ -54,6 +54,8 @@ impl Scene {
             events: 9,
             owner: Owner { session: Some("a session".to_owned()), ..machine::owner(machine::parent()) },
             owns_workspace: false,
+            stay: "k3.e8".to_owned(),
+            most_edits: 5,
             may: Vec::new(),
             leave: vec![("git_commit".to_owned(), vec!["committing".to_owned()])],
         };
