@@ -228,7 +228,11 @@ fn from_files(location: &Location) -> Result<Option<BTreeMap<String, String>>, R
             }
         }
     }
-    if let Some(text) = small_text(&location.common_dir.join("packed-refs"), LARGEST_PACK)? {
+    let packed = location.common_dir.join("packed-refs");
+    if fs::metadata(&packed).is_ok_and(|data| data.len() > LARGEST_PACK) {
+        return Ok(None);
+    }
+    if let Some(text) = small_text(&packed, LARGEST_PACK)? {
         for (object, name) in pack_lines(&text) {
             if !is_free(name) && !refs.contains_key(name) {
                 refs.insert(name.to_owned(), object.to_owned());
@@ -240,7 +244,10 @@ fn from_files(location: &Location) -> Result<Option<BTreeMap<String, String>>, R
 
 fn pack_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     // Lines with `#` are about the file, those with `^` about the tag in the line before.
-    text.lines().filter_map(|line| line.split_once(' ')).filter(|(object, _)| is_object(object))
+    // A name that is no text is passed over, as it is among the loose ones; the others count all the same.
+    let is_text = |name: &str| !name.contains(char::REPLACEMENT_CHARACTER);
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.filter(move |(object, name)| is_object(object) && is_text(name))
 }
 
 fn from_git(location: &Location) -> Result<BTreeMap<String, String>, ReadError> {
@@ -281,7 +288,7 @@ fn value_of(text: &str) -> Option<String> {
     is_object(text).then(|| text.to_ascii_lowercase())
 }
 
-/// Reads a file of text; nothing if it is not there. What is no ordinary file, too large or no text is read as empty.
+/// Reads a file of text; nothing if it is not there. What is no ordinary file or too large is read as empty.
 fn small_text(path: &Path, largest: u64) -> Result<Option<String>, ReadError> {
     let failed = |source| ReadError::File { path: path.to_owned(), source };
     let gone =
@@ -295,7 +302,7 @@ fn small_text(path: &Path, largest: u64) -> Result<Option<String>, ReadError> {
         Ok(_) => {}
     }
     match fs::read(path) {
-        Ok(bytes) => Ok(Some(String::from_utf8(bytes).unwrap_or_default())),
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if gone(&error) => Ok(None),
         Err(source) => Err(failed(source)),
     }
@@ -405,5 +412,20 @@ mod tests {
         assert!(!refs.refs.contains_key("refs/heads/main.lock"));
         fs::remove_file(root.join(".git/HEAD")).unwrap();
         assert_eq!(read(&location).unwrap().head, HeadAt::Broken);
+    }
+
+    #[test]
+    fn a_packed_name_that_is_no_text_hides_no_other() {
+        let object = "1234567890123456789012345678901234567890";
+        let mut pack =
+            format!("# pack-refs with: peeled\n{object} refs/heads/one\n{object} refs/heads/").into_bytes();
+        pack.extend_from_slice(b"\xe4\n");
+        pack.extend_from_slice(format!("{object} refs/tags/two\n").as_bytes());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("packed-refs");
+        fs::write(&path, pack).unwrap();
+        let text = small_text(&path, LARGEST_PACK).unwrap().unwrap();
+        let names: Vec<&str> = pack_lines(&text).map(|(_, name)| name).collect();
+        assert_eq!(names, ["refs/heads/one", "refs/tags/two"]);
     }
 }

@@ -100,22 +100,20 @@ impl Workspace {
                 let advice =
                     Advice(format!("{} differed from the journal and was set aside as {kept}", kind.path()));
                 let event = Event::StateFileSetAside { file: kind.path().to_owned(), kept_as: kept };
-                let ask = Ask {
-                    event,
-                    actor: Actor::Engine,
-                    data: Map::new(),
-                    at: machine::now(),
-                    observations: Observations::default(),
-                };
-                let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
-                let answer = self.record(current, step)?.ok_or(Error::Contended)?;
-                Ok((answer.current, vec![advice]))
+                Ok((self.note(current, event)?, vec![advice]))
             }
         }
     }
 
+    /// Records an event of warp's own that only notes something. The caller holds the lock.
+    pub(super) fn note(&mut self, current: Current, event: Event) -> Result<Current, Error> {
+        let ask = Ask { actor: Actor::Engine, ..Ask::new(event, machine::now()) };
+        let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
+        Ok(self.record(current, step)?.ok_or(Error::Contended)?.current)
+    }
+
     /// Records a step and shows it; nothing if others recorded something in between.
-    pub(super) fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
+    fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
         let mut current = Current { run: step.run, ..before };
         let view = state_file(&current.workflow, &current.run);
         let digest = view.as_ref().map(|view| digest(&view.text));

@@ -17,9 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::machine;
-use engine::{Actor, Ask, Event, Observations, step, view::Head};
-use serde_json::Map;
+use engine::{Event, view::Head};
 
 use super::{Current, Error, Workspace, lock::Lock};
 use crate::{Quick, atomic, quick_head, text};
@@ -149,15 +147,7 @@ impl Workspace {
         let new = edits.iter().skip(usize::try_from(taken).unwrap_or(usize::MAX));
         let files = new.map(|file| (*file).to_owned()).collect();
         let event = Event::EditsCounted { files, tally: tally.name.clone(), lines };
-        let ask = Ask {
-            event,
-            actor: Actor::Engine,
-            data: Map::new(),
-            at: machine::now(),
-            observations: Observations::default(),
-        };
-        let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
-        let current = self.record(current, step)?.ok_or(Error::Contended)?.current;
+        let current = self.note(current, event)?;
         if tally.text.len() > LONG {
             let counts = current.run.edit_counts.iter().map(|(file, times)| (file.clone(), *times));
             atomic::replace(&path, &tally.renewed(counts)).map_err(failed)?;
