@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use engine::{
     Actor, Advice, Ask, Beginning, Boxes, Branches, Change, Claim, ClaimSeen, CommandResult, CommitSeen,
     Diff, Event, EventName, FileSeen, Fold, Observations, Owner, Probe, Record, Run, RunId, Seen, Settings,
-    Standing, Step, Time, Workflow, begin, needs, step,
+    Standing, Step, TestsSeen, TestsVerdict, Time, Usage, Workflow, begin, needs, step,
     view::{self, Head, LogRow, Owned},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -87,11 +87,15 @@ impl World {
                     seen.boxes = self.see(Boxes { items });
                 }
                 Probe::Head => seen.head = self.see("4f1c".to_owned()),
+                Probe::Commits { .. } => seen.commits = self.see(vec!["4f1c".to_owned()]),
                 Probe::Tree => seen.tree = self.see("9a0b".to_owned()),
                 Probe::Commands(commands) => seen.commands = self.run(commands),
                 Probe::TestNames(_) => {}
+                Probe::Usage { .. } => seen.usage = self.see(Usage { input_tokens: 7, ..Usage::default() }),
                 Probe::Lines { lines, .. } => seen.lines = self.see(lines.clone()),
                 Probe::Receipt(claim) => seen.receipts.push(self.find(claim)),
+                Probe::Tests { whole, .. } => seen.tests = self.see(self.test(*whole)),
+                Probe::Frozen { .. } => seen.frozen = self.see(Vec::new()),
             }
         }
         seen
@@ -102,6 +106,17 @@ impl World {
         let (hash, at) = ("4f1c".to_owned(), Time::from_millis(START));
         let commit = CommitSeen { hash, at, is_in_history: true, is_new: Some(true) };
         ClaimSeen { claim: claim.clone(), file: self.see(file), commit: self.see(commit) }
+    }
+
+    fn test(self, whole: bool) -> Vec<TestsSeen> {
+        let seen = TestsSeen {
+            command: "make accept".to_owned(),
+            end: "exit 0".to_owned(),
+            verdict: TestsVerdict::Passed,
+            passed: 3,
+            output: String::new(),
+        };
+        vec![seen; if whole { 2 } else { 1 }]
     }
 
     fn run(self, commands: &[String]) -> Vec<CommandResult> {
@@ -144,7 +159,7 @@ impl Walk {
     /// Goes on with a run that was put together elsewhere.
     pub fn resume(workflow: Workflow, run: Run) -> Self {
         let at = run.updated_at;
-        let changes = vec![Change::Began { run: Box::new(run), workflow_text: workflow.text.clone() }];
+        let changes = vec![Change::Began { run: Box::new(run), workflow_text: workflow.text.to_string() }];
         let mut fold = Fold::default();
         let record = Record {
             version: 1,
@@ -198,7 +213,9 @@ impl Walk {
     pub fn decision(&self) -> Option<String> {
         match &self.run.standing {
             Standing::Parked { decision } => Some(decision.id.clone()),
-            Standing::Active | Standing::Stopped | Standing::Ended { .. } => None,
+            Standing::Active | Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => {
+                None
+            }
         }
     }
 

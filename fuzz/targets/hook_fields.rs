@@ -23,7 +23,8 @@ static PROTECTED: LazyLock<Vec<Protected>> = LazyLock::new(|| {
 });
 
 const MOST_WRAPPERS: usize = 4;
-const FILES: [&str; 4] = [".claude/settings.json", ".codex/hooks.json", ".warp/workflows/a.toml", ".git/config"];
+const FILES: [&str; 4] =
+    [".claude/settings.json", ".codex/hooks.json", ".warp/workflows/a.toml", ".git/config"];
 
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -92,6 +93,10 @@ fuzz_target!(|input: &[u8]| {
     if !detour.contains(['\n', '\r']) {
         let tool = json!({ "command": patch });
         let hook = json!({ "cwd": BUSY.root(), "tool_name": "apply_patch", "tool_input": tool });
-        assert_eq!(hooks::answer("pre-tool-use", hook.to_string().as_bytes()).code, 2, "{patch:?} is let through");
+        assert_eq!(
+            hooks::answer("pre-tool-use", hook.to_string().as_bytes()).code,
+            2,
+            "{patch:?} is let through"
+        );
     }
 });

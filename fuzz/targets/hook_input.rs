@@ -34,7 +34,9 @@ fn ask(event: &str, input: &[u8]) -> Answer {
     let answer = hooks::answer(event, input);
     assert!(answer.code == 0 || (answer.code == 2 && event == GATES[0]), "{event}: {answer:?}");
     assert!(answer.code == 0 || !answer.err.is_empty(), "{event} refuses without a reason");
-    assert!(answer.out.is_empty() || serde_json::from_str::<Value>(&answer.out).is_ok_and(|out| out.is_object()));
+    assert!(
+        answer.out.is_empty() || serde_json::from_str::<Value>(&answer.out).is_ok_and(|out| out.is_object())
+    );
     assert!(answer.err.chars().count() < 10_000);
     answer
 }

@@ -1,6 +1,6 @@
 //! The coding agents that tests drive: real clients, at pinned versions, outside the repository.
 //!
-//! A client is large (about 400 MB), so it is installed once and shared by every checkout. The directory takes its
+//! A client is large (up to 400 MB), so it is installed once and shared by every checkout. The directory takes its
 //! final name only when everything is in it, marker included: what has that name is whole. Nothing here is fatal: a
 //! test that finds no client skips itself and says so.
 
@@ -29,8 +29,16 @@ struct Agent {
     version: &'static str,
     /// The environment variable that tells tests where the program is.
     variable: &'static str,
-    /// Where the native program lies; `*` at a component's end stands for anything.
+    /// Where the program lies; `*` at a component's end stands for anything.
     program: &'static [&'static str],
+    /// Whether the packages are left out that it can do without.
+    optional: Optional,
+}
+
+#[derive(PartialEq, Eq)]
+enum Optional {
+    Wanted,
+    LeftOut,
 }
 
 const AGENTS: &[Agent] = &[
@@ -40,6 +48,7 @@ const AGENTS: &[Agent] = &[
         version: "2.1.325",
         variable: "WARP_TEST_CLAUDE",
         program: &["node_modules", "@anthropic-ai", "claude-code-*", "claude"],
+        optional: Optional::Wanted,
     },
     Agent {
         name: "codex",
@@ -47,6 +56,24 @@ const AGENTS: &[Agent] = &[
         version: "0.166.0",
         variable: "WARP_TEST_CODEX",
         program: &["node_modules", "@openai", "codex-*", "vendor", "*", "bin", "codex"],
+        optional: Optional::Wanted,
+    },
+    Agent {
+        name: "opencode",
+        package: "opencode-ai",
+        version: "1.18.33",
+        variable: "WARP_TEST_OPENCODE",
+        program: &["node_modules", "opencode-*", "bin", "opencode"],
+        optional: Optional::Wanted,
+    },
+    Agent {
+        name: "claude-agent-acp",
+        package: "@agentclientprotocol/claude-agent-acp",
+        version: "0.99.1",
+        variable: "WARP_TEST_ACP",
+        program: &["node_modules", "@agentclientprotocol", "claude-agent-acp", "dist", "index.js"],
+        // A Claude Code of its own: tests give it the one above.
+        optional: Optional::LeftOut,
     },
 ];
 
@@ -90,7 +117,7 @@ impl Agent {
         let temporary = tempfile::TempDir::with_prefix_in("installing-", cache).map_err(failed)?;
         let wanted = format!("{}@{}", self.package, self.version);
         say(&format!("installing {wanted}"));
-        npm(temporary.path(), &wanted)?;
+        npm(temporary.path(), &wanted, &self.optional)?;
         let program = find(temporary.path(), self.program)
             .ok_or_else(|| format!("`{wanted}` has no program for this platform"))?;
         let relative = program.strip_prefix(temporary.path()).map_err(|error| error.to_string())?;
@@ -124,7 +151,7 @@ fn installed(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Installs a package without running any of its scripts.
-fn npm(directory: &Path, package: &str) -> Result {
+fn npm(directory: &Path, package: &str, optional: &Optional) -> Result {
     let log = tempfile::tempfile().map_err(|error| format!("npm's output cannot be kept: {error}"))?;
     let output = || log.try_clone().map_err(|error| format!("npm's output cannot be kept: {error}"));
     let mut child = Command::new("npm")
@@ -134,6 +161,7 @@ fn npm(directory: &Path, package: &str) -> Result {
         .args(["--ignore-scripts", "--no-audit", "--no-fund"])
         // Without a line, the usual three tries would take minutes to say so.
         .args(["--fetch-retries", "1", "--fetch-retry-mintimeout", "1000"])
+        .args((*optional == Optional::LeftOut).then_some("--omit=optional"))
         .arg(package)
         .stdin(Stdio::null())
         .stdout(output()?)

@@ -5,12 +5,16 @@
 //! times because they hardly vary. A time never makes the benchmark fail; a program that answers wrongly does.
 
 mod count;
+mod drive;
+mod layout;
 mod measure;
 mod original;
 mod program;
 mod project;
+mod proxy;
 mod report;
 mod sandbox;
+mod shares;
 
 use crate::{
     bench::{measure::Row, project::Warp, sandbox::Sandbox},
@@ -25,13 +29,40 @@ const SLOW: usize = 10;
 const SHORT: u64 = 10;
 const LONG: u64 = 100_000;
 
-/// Runs the benchmark: `cargo xtask bench [ROUNDS]`.
+/// Runs the benchmark: `cargo xtask bench [ROUNDS]`, or only a part: `cargo xtask bench run [ISSUES]`, `cargo xtask bench
+/// proxy [REQUESTS]`. `cargo xtask bench layout` measures nothing: it finds out which functions the hot paths run.
 pub(crate) fn run(arguments: &[&str]) -> Result {
-    let rounds = match arguments {
-        [] => ROUNDS,
-        [rounds] => rounds.parse().map_err(|_| format!("`{rounds}` is not a number of rounds"))?,
-        _ => return Err("usage: cargo xtask bench [ROUNDS]".to_owned()),
-    };
+    let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number"));
+    match arguments {
+        [] => all(ROUNDS),
+        ["run"] => whole_runs(drive::ISSUES),
+        ["run", issues] => whole_runs(number(issues)?),
+        ["layout"] => lay_out(),
+        ["proxy"] => proxy::run(&[]),
+        ["proxy", requests] => number(requests).and_then(|_| proxy::run(&[requests])),
+        [rounds] => all(number(rounds)?),
+        _ => Err(
+            "usage: cargo xtask bench [ROUNDS], or: bench run [ISSUES], bench proxy [REQUESTS], bench layout"
+                .to_owned(),
+        ),
+    }
+}
+
+fn whole_runs(issues: usize) -> Result {
+    let sandbox = Sandbox::new()?;
+    let programs = program::build(&sandbox)?;
+    drive::run(&sandbox, &programs.warp, issues)?;
+    sandbox.remove()
+}
+
+fn lay_out() -> Result {
+    let sandbox = Sandbox::new()?;
+    let programs = program::build(&sandbox)?;
+    layout::write(&sandbox, &programs.warp)?;
+    sandbox.remove()
+}
+
+fn all(rounds: usize) -> Result {
     let sandbox = Sandbox::new()?;
     let programs = program::build(&sandbox)?;
     say("making projects");
@@ -54,7 +85,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
     say(&format!("load of the machine before and after: {before}, {after}\n"));
     report::print_ratios(&rows);
     drop(rows);
-    sandbox.remove()
+    say("");
+    drive::run(&sandbox, &programs.warp, drive::ISSUES)?;
+    sandbox.remove()?;
+    say("");
+    proxy::run(&[])
 }
 
 /// Returns how many processes wanted to run in the last minute: above one, times are not to be trusted.

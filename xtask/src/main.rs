@@ -5,6 +5,7 @@ mod bench;
 mod fuzz;
 mod generate;
 mod run;
+mod system;
 mod test;
 mod tidy;
 
@@ -17,7 +18,10 @@ usage: cargo xtask COMMAND
   agents          install the coding agents that tests drive, outside the repository
   generate        write the generated parts of docs/
   fuzz [SECONDS]  fuzz every parser for a while (default: 20 seconds each)
-  bench [ROUNDS]  measure the hot paths against a bare process and the original scripts
+  bench [ROUNDS]  measure the hot paths against a bare process and the original scripts, whole runs and the proxy
+  bench run [N]   measure whole runs of N issues against git alone (default: 200)
+  bench proxy [N] measure the metering proxy against no proxy, N requests each way (default: 500)
+  bench layout    write down which functions the hot paths run, for the linker to put side by side
 ";
 
 fn main() -> ExitCode {

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     agents, generate,
     run::{Result, capture, cargo, check, say, shown},
-    tidy,
+    system, tidy,
 };
 
 /// Crates that must not be linked into the pure core.
@@ -20,6 +20,9 @@ pub(crate) fn run() -> Result {
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     engine_is_pure()?;
     check(&mut cargo(&["build", "--quiet", "--package", "cli"]))?;
+    // Without it, tests of the sandbox skip themselves.
+    system::package("bwrap", "bubblewrap");
+    system::package("tmux", "tmux");
     let totals = tests()?;
     check(
         cargo(&["doc", "--workspace", "--no-deps", "--quiet", "--document-private-items"])

@@ -2,30 +2,51 @@
 //!
 //! Configuration that would run programs out of the repository (hooks, the file-system monitor) is switched
 //! off for every call, and nothing here takes a lock that a person's own git would wait for.
+//!
+//! In a workspace that was made for a run ([`slot`]) the git directory lies beside the tree and is named in every call, so
+//! that whatever an agent does to `.git` in its tree decides nothing.
 
 mod evidence;
+mod facts;
 pub mod hooks;
+mod index;
+pub mod integrate;
+mod listing;
 pub mod mend;
 pub(crate) mod own;
+pub mod recovery;
 pub mod salvage;
+pub mod slot;
 mod write;
 
 use std::{
-    fs,
+    collections::{BTreeSet, VecDeque},
+    env,
+    ffi::OsString,
+    fs::{self, File},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use engine::{Branches, Diff, Seen};
 
-pub use write::Prepared;
+pub use listing::Listed;
+pub use write::{LaidAside, Prepared};
 
-use crate::process::{self, Finished};
+use listing::Listing;
+
+use crate::{
+    process::{self, Finished},
+    refs::{self, HeadAt, is_object},
+};
 
 /// How long any single git command may take.
 const LIMIT: Duration = Duration::from_secs(60);
 /// How many names of changed files are kept.
 const FILES_KEPT: usize = 300;
+/// Of how many commits it is remembered what is in them.
+const COMMITS_SEEN: usize = 4;
 /// How much of a new file is searched for words.
 const SEARCHED: u64 = 512 * 1024;
 /// The largest file that is read as a link to a repository, in bytes.
@@ -44,7 +65,12 @@ pub struct Location {
 }
 
 /// Finds the repository whose working tree has its root at `root`, without starting git.
+///
+/// In a slot the tree is not asked.
 pub fn locate(root: &Path) -> Option<Location> {
+    if let Some(marker) = slot::marker(root) {
+        return Some(marker.location);
+    }
     let dot_git = root.join(".git");
     let data = fs::metadata(&dot_git).ok()?;
     if data.is_dir() {
@@ -64,23 +90,49 @@ pub fn locate(root: &Path) -> Option<Location> {
 }
 
 /// A working tree, to be asked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Git<'a> {
     root: &'a Path,
+    /// Where the repository is, if that is known without the tree; else git looks for it.
+    trusted: Option<Location>,
 }
 
 impl<'a> Git<'a> {
-    /// Takes the directory in which git is asked.
+    /// Takes the directory in which git is asked. The tree of a slot is taken as [`Git::trusted`] does.
     pub fn new(root: &'a Path) -> Self {
-        Self { root }
+        Self { root, trusted: slot::marker(root).map(|marker| marker.location) }
+    }
+
+    /// Takes a working tree whose repository is known: nothing in the tree, and nothing of the caller's environment, says
+    /// where that is or which programs git runs.
+    pub fn trusted(root: &'a Path, location: Location) -> Self {
+        Self { root, trusted: Some(location) }
     }
 
     fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Finished, String> {
-        let fixed = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
-        let arguments = fixed.iter().chain(arguments);
-        let mut all = vec![("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
-        all.extend_from_slice(environment);
-        process::run("git", arguments, self.root, &all, LIMIT).map_err(|error| error.to_string())
+        self.run_for(LIMIT, arguments, environment)
+    }
+
+    fn run_for(
+        &self,
+        limit: Duration,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<Finished, String> {
+        let mut all: Vec<OsString> = Vec::new();
+        let mut set = vec![("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
+        let mut hidden: &[&str] = &[];
+        if let Some(location) = &self.trusted {
+            all.push(named("--git-dir=", &location.git_dir));
+            all.push(named("--work-tree=", self.root));
+            all.extend(["-c", "gc.auto=0", "-c", "maintenance.auto=false"].map(OsString::from));
+            hidden = own::elsewhere();
+        }
+        all.extend(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"].map(OsString::from));
+        all.extend(arguments.iter().map(OsString::from));
+        set.extend_from_slice(environment);
+        process::run_without(hidden, own::program(), all, self.root, &set, limit)
+            .map_err(|error| error.to_string())
     }
 
     fn text(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<String, String> {
@@ -95,6 +147,9 @@ impl<'a> Git<'a> {
 
     /// Tells whether there is a repository at all; git missing is not the same as none.
     fn is_repository(&self) -> Result<bool, String> {
+        if self.trusted.is_some() {
+            return Ok(true);
+        }
         let finished = self.run(&["rev-parse", "--is-inside-work-tree"], &[])?;
         Ok(finished.is_success() && finished.text() == "true")
     }
@@ -109,6 +164,9 @@ impl<'a> Git<'a> {
 
     /// Returns the current commit.
     pub fn head(&self) -> Seen<String> {
+        if let Some(head) = self.head_in_files() {
+            return Seen::Value(head);
+        }
         self.look(|| {
             let finished = self.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?;
             Ok(if finished.is_success() {
@@ -119,6 +177,17 @@ impl<'a> Git<'a> {
         })
     }
 
+    /// Reads the current commit from where git keeps it, if that is known and simple; this starts no git.
+    fn head_in_files(&self) -> Option<String> {
+        let location = self.trusted.as_ref()?;
+        let commit = match refs::head(location).ok()? {
+            HeadAt::Branch(name) => refs::one(location, &name).ok()??,
+            HeadAt::Commit(commit) => commit,
+            HeadAt::Broken => return None,
+        };
+        is_object(&commit).then_some(commit)
+    }
+
     /// Returns the tree that a commit of everything would have: tracked, changed and new files.
     ///
     /// It is written with an index of its own, so the person's index stays as it is.
@@ -127,19 +196,14 @@ impl<'a> Git<'a> {
     }
 
     /// Returns what has changed since `base` (or the last commit), new files included.
-    pub fn diff(&self, base: Option<&str>, words: &[String]) -> Seen<Diff> {
+    pub fn diff(&self, base: Option<&str>, words: &[String], listed: &mut Listed) -> Seen<Diff> {
         self.look(|| {
             let base = self.base(base)?;
-            let changed =
-                self.text(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", &base, "--"], &[])?;
-            let new = self.text(&["ls-files", "--others", "--exclude-standard", "-z"], &[])?;
-            let names = |text: &str| -> Vec<String> {
-                text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
-            };
-            let new = names(&new);
-            let mut files = names(&changed);
+            let Listing { changed: mut files, new } = self.list(&base, listed)?.clone();
+            let has_changed = !files.is_empty();
             files.extend(new.iter().filter(|name| !files.contains(name)).cloned().collect::<Vec<_>>());
-            let shared_words = self.shared_words(&base, &files, &new, words)?;
+            let shared_words =
+                self.shared_words(has_changed.then_some(base.as_str()), &files, &new, words)?;
             let count = files.len();
             files.truncate(FILES_KEPT);
             Ok(Seen::Value(Diff { files, count, shared_words }))
@@ -159,10 +223,10 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// Returns which words occur in a changed path, an added line or a new file.
+    /// Returns which words occur in a changed path, an added line or a new file. Without a base no line is looked at.
     fn shared_words(
         &self,
-        base: &str,
+        base: Option<&str>,
         files: &[String],
         new: &[String],
         words: &[String],
@@ -170,10 +234,15 @@ impl<'a> Git<'a> {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let diff = self
-            .run(&["diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", base, "--"], &[])?;
+        let diff = match base {
+            Some(base) => {
+                let fixed = ["diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv"];
+                self.run(&[&fixed[..], &[base, "--"]].concat(), &[])?.stdout
+            }
+            None => Vec::new(),
+        };
         let mut text = files.join("\n").to_lowercase();
-        for line in String::from_utf8_lossy(&diff.stdout).lines() {
+        for line in String::from_utf8_lossy(&diff).lines() {
             if let Some(added) = line.strip_prefix('+') {
                 text.push('\n');
                 text.push_str(&added.to_lowercase());
@@ -186,7 +255,7 @@ impl<'a> Git<'a> {
             if !path.symlink_metadata().is_ok_and(|data| data.is_file()) {
                 continue;
             }
-            let read = fs::File::open(path).and_then(|file| file.take(SEARCHED).read_to_end(&mut content));
+            let read = File::open(path).and_then(|file| file.take(SEARCHED).read_to_end(&mut content));
             if read.is_ok() {
                 text.push_str(&String::from_utf8_lossy(&content).to_lowercase());
             }
@@ -201,14 +270,55 @@ impl<'a> Git<'a> {
         Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
+    /// Returns where the refs of the repository are, if they can be read without git: that is known, and they are files.
+    fn in_files(&self) -> Option<Location> {
+        let location = match &self.trusted {
+            Some(location) => location.clone(),
+            // The caller's environment may lead git elsewhere.
+            None if ["GIT_DIR", "GIT_COMMON_DIR", "GIT_NAMESPACE"]
+                .iter()
+                .any(|name| env::var_os(name).is_some()) =>
+            {
+                return None;
+            }
+            None => locate(self.root)?,
+        };
+        (!location.common_dir.join("reftable").is_dir()).then_some(location)
+    }
+
+    /// Returns the branch that HEAD is on; empty if it is on none.
+    pub fn branch(&self) -> String {
+        match self.in_files().and_then(|location| refs::head(&location).ok()) {
+            Some(HeadAt::Branch(name)) => {
+                if let Some(name) = name.strip_prefix("refs/heads/").filter(|name| *name != ".invalid") {
+                    return name.to_owned();
+                }
+            }
+            Some(HeadAt::Commit(_)) => return String::new(),
+            Some(HeadAt::Broken) | None => {}
+        }
+        self.text(&["symbolic-ref", "--quiet", "--short", "HEAD"], &[]).unwrap_or_default()
+    }
+
     /// Finds the branches that a run works between.
     pub fn branches(&self) -> Branches {
         let ask = |arguments: &[&str]| self.text(arguments, &[]).ok().filter(|text| !text.is_empty());
-        let branch = ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]).unwrap_or_default();
-        let remote = ask(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
+        let branch = self.branch();
+        let files = self.in_files();
+        let one = |location: &Location, name: &str| refs::one(location, name).ok().flatten();
+        let remote = match &files {
+            Some(location) => one(location, "refs/remotes/origin/HEAD")
+                .and_then(|value| value.strip_prefix("ref: refs/remotes/").map(str::to_owned)),
+            None => ask(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]),
+        };
         let remote = remote.and_then(|name| name.strip_prefix("origin/").map(str::to_owned));
-        let exists =
-            |name: &&str| ask(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{name}")]).is_some();
+        let exists = |name: &&str| {
+            let full = format!("refs/heads/{name}");
+            match &files {
+                Some(location) => one(location, &full).is_some_and(|value| is_object(&value)),
+                None => ask(&["rev-parse", "--verify", "--quiet", &full]).is_some(),
+            }
+        };
         let local = || ["main", "master"].into_iter().find(|name| exists(name)).map(str::to_owned);
         let main_branch = remote
             .or_else(local)
@@ -224,8 +334,38 @@ impl<'a> Git<'a> {
 
     /// Returns a file as it is in a branch's newest commit; nothing if it is not there.
     pub fn file_in(&self, branch: &str, path: &str) -> Option<String> {
+        if self.is_known_absent(branch, path) {
+            return None;
+        }
         let finished = self.run(&["show", &format!("refs/heads/{branch}:{path}")], &[]).ok()?;
         (finished.is_success() && !finished.cut).then(|| String::from_utf8(finished.stdout).ok()).flatten()
+    }
+
+    /// Tells whether a branch's newest commit has nothing of the name with which a path begins. A commit is looked at once:
+    /// several files are looked for in it, and most are in none.
+    fn is_known_absent(&self, branch: &str, path: &str) -> bool {
+        static SEEN: Mutex<VecDeque<(String, BTreeSet<String>)>> = Mutex::new(VecDeque::new());
+        let commit = self.in_files().and_then(|location| {
+            refs::one(&location, &format!("refs/heads/{branch}"))
+                .ok()
+                .flatten()
+                .filter(|value| is_object(value))
+        });
+        let (Some(commit), Some(first)) = (commit, path.split('/').next()) else { return false };
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, names)) = seen.iter().find(|(known, _)| *known == commit) {
+            return !names.contains(first);
+        }
+        let listed = self.run(&["ls-tree", "--full-tree", "--name-only", "-z", &commit], &[]);
+        let Some(listed) = listed.ok().filter(|listed| listed.is_success() && !listed.cut) else {
+            return false;
+        };
+        let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let names: BTreeSet<String> = names.split('\0').map(str::to_owned).collect();
+        let is_absent = !names.contains(first);
+        seen.truncate(COMMITS_SEEN - 1);
+        seen.push_front((commit, names));
+        is_absent
     }
 
     /// Returns the names of a directory's files in a branch's newest commit.
@@ -235,8 +375,20 @@ impl<'a> Git<'a> {
         names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
+    /// Returns the name of whoever works here, as git would write it into a commit.
+    pub fn author(&self) -> Option<String> {
+        let ident = self.text(&["var", "GIT_AUTHOR_IDENT"], &[]).ok()?;
+        ident.split_once(" <").map(|(name, _)| name.trim().to_owned()).filter(|name| !name.is_empty())
+    }
+
     /// Returns git's version, if it can be run.
     pub fn version(&self) -> Option<String> {
         self.text(&["version"], &[]).ok()
     }
+}
+
+fn named(option: &str, path: &Path) -> OsString {
+    let mut argument = OsString::from(option);
+    argument.push(path);
+    argument
 }

@@ -1,16 +1,43 @@
 //! The machine: its clock, its boot id, its processes, its random numbers.
 
 use std::{
+    cell::Cell,
     fs,
-    time::{SystemTime, UNIX_EPOCH},
+    path::PathBuf,
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use engine::{Owner, RunId, Time};
 
+thread_local! {
+    /// How far this thread's clock is ahead, where waits only move it; see [`waits_pass_at_once`].
+    static AHEAD: Cell<Option<Duration>> = const { Cell::new(None) };
+}
+
+/// Returns the number of the user that this process acts as.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Returns the current time.
 pub fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = since.saturating_add(AHEAD.get().unwrap_or_default());
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Waits.
+pub fn pause(duration: Duration) {
+    match AHEAD.get() {
+        Some(ahead) => AHEAD.set(Some(ahead.saturating_add(duration))),
+        None => thread::sleep(duration),
+    }
+}
+
+/// From here on this thread's clock goes ahead where it would wait, for simulations.
+pub fn waits_pass_at_once() {
+    AHEAD.set(Some(AHEAD.get().unwrap_or_default()));
 }
 
 /// Describes a process so that a later one with the same number is not taken for it.
@@ -21,6 +48,11 @@ pub fn owner(pid: u32) -> Owner {
 /// Tells whether a run's owner is still the process that it was.
 pub fn is_live(owner: &Owner) -> bool {
     owner.start_ticks.is_some() && owner.boot_id == boot_id() && start_ticks(owner.pid) == owner.start_ticks
+}
+
+/// Returns the directory that a process works in, if that can be told.
+pub fn directory(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
 /// How many generations of processes are looked at.
@@ -66,12 +98,46 @@ pub fn is_stray_since(owner: &Owner) -> bool {
 /// Tells whether this process is within the walls that Codex puts around its commands. There the processes are counted
 /// anew, so that nothing descends from anything outside; the first of them is the client's own.
 pub fn is_walled_in() -> bool {
-    process(1).is_some_and(|first| first.name.starts_with("codex"))
+    // The name alone is told much faster than all the rest about a process.
+    fs::read("/proc/1/comm").is_ok_and(|name| name.starts_with(b"codex"))
+}
+
+/// Returns the processes that there are.
+pub(crate) fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Returns the number that was last given to a process.
+pub(crate) fn newest_process() -> Option<u32> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// Returns this process and those above it.
+pub(crate) fn lineage() -> Vec<u32> {
+    let mut all = vec![std::process::id()];
+    let mut pid = parent();
+    while let Some(process) = process(pid).filter(|_| all.len() < GENERATIONS) {
+        all.push(pid);
+        pid = process.parent;
+    }
+    all
+}
+
+/// Returns a process that `pid` has started and that still runs.
+pub(crate) fn child_of(pid: u32) -> Option<u32> {
+    processes().find(|child| process(*child).is_some_and(|process| process.parent == pid))
 }
 
 /// Returns the process id of whoever started this program.
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
+}
+
+/// Ends this process as if it had been killed.
+pub fn kill_self() {
+    // It does not return if it succeeds.
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
 
 /// Makes a new run id: short enough to type, long enough not to meet another.

@@ -1,23 +1,38 @@
 //! Running a program to its end, whatever it does.
+//!
+//! [`run`] waits for a program and returns what it said; [`follow()`] hands out every line while the program runs, and
+//! can stop it. Both give it a process group of its own and a deadline, keep the head and the tail of what it prints,
+//! and end whatever it leaves behind.
+
+mod attend;
+mod follow;
+mod marked;
+mod output;
 
 use std::{
+    env,
     ffi::OsStr,
-    io::{self, Read},
+    io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver},
-    thread,
-    time::Duration,
+    process::{Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, kill_process_group};
 
-/// How much of each end of an output is kept.
-const HEAD_KEPT: usize = 1024 * 1024;
-const TAIL_KEPT: usize = 64 * 1024;
+pub use follow::{Environment, Followed, Go, Job, Limits, Reach, Seen, converse, follow};
+pub use marked::{MARK, end_leftovers};
+pub use rustix::process::Signal;
+
+use crate::secrets;
+use attend::{Attended, Came};
+use output::Kept;
+
 /// How long a program that was asked to end may take to do so.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a killed program may take to be gone.
+const LAST: Duration = Duration::from_secs(5);
 /// How long to wait for output after the end; a child that left the group may hold it open for ever.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
@@ -28,6 +43,10 @@ pub enum End {
     Signal(i32),
     /// It was stopped because its time was up.
     TimedOut(Duration),
+    /// It was stopped because it had said nothing for so long.
+    Silent(Duration),
+    /// It was stopped by whoever watched it.
+    Stopped,
 }
 
 /// What a program did.
@@ -68,7 +87,7 @@ impl Finished {
         String::from_utf8_lossy(&self.stdout).trim_end().to_owned()
     }
 
-    /// Returns the last lines of both outputs, at most `most` characters.
+    /// Returns the last lines of both outputs, at most `most` characters, without secrets.
     pub fn last_words(&self, most: usize) -> String {
         let mut text = String::from_utf8_lossy(&self.stdout).trim_end().to_owned();
         let errors = String::from_utf8_lossy(&self.stderr).trim_end().to_owned();
@@ -76,6 +95,8 @@ impl Finished {
             text.push('\n');
         }
         text.push_str(&errors);
+        // Before it is cut: half a secret is not known any more.
+        let text = secrets::redacted(text);
         let skip = text.chars().count().saturating_sub(most);
         text.chars().skip(skip).collect()
     }
@@ -84,9 +105,13 @@ impl Finished {
 impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            // Shells and sandboxes pass a signal on in this way.
+            End::Exit(code @ 129..=159) => write!(f, "exit {code}, as by signal {}", code - 128),
             End::Exit(code) => write!(f, "exit {code}"),
             End::Signal(signal) => write!(f, "signal {signal}"),
             End::TimedOut(after) => write!(f, "stopped after {} s", after.as_secs()),
+            End::Silent(after) => write!(f, "stopped after {} s without a word", after.as_secs()),
+            End::Stopped => f.write_str("stopped"),
         }
     }
 }
@@ -99,38 +124,107 @@ pub fn run<S: AsRef<OsStr>>(
     environment: &[(&str, &str)],
     limit: Duration,
 ) -> Result<Finished, RunError> {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).envs(environment.iter().copied());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child =
-        command.spawn().map_err(|source| RunError::Start { program: program.to_owned(), source })?;
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let stdout = collect(child.stdout.take());
-    let stderr = collect(child.stderr.take());
-    let ended = wait(child);
+    run_without(&[], program, arguments, directory, environment, limit)
+}
 
+/// Runs a program as [`run`] does, but hides these variables of the caller's environment from it.
+pub fn run_without<S: AsRef<OsStr>>(
+    hidden: &[&str],
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    directory: &Path,
+    environment: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Finished, RunError> {
+    run_reading(Vec::new(), hidden, program, arguments, directory, environment, limit)
+}
+
+/// Runs a program as [`run_without`] does, and lets it read an input.
+pub(crate) fn run_reading<S: AsRef<OsStr>>(
+    input: Vec<u8>,
+    hidden: &[&str],
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    directory: &Path,
+    environment: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Finished, RunError> {
+    let mut command = Command::new(program);
+    // What is not there need not be hidden, and a list of it costs more than looking.
+    for name in hidden.iter().filter(|name| env::var_os(name).is_some()) {
+        command.env_remove(name);
+    }
+    command.args(arguments).current_dir(directory).envs(environment.iter().copied());
+    command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let child = command.spawn().map_err(|source| RunError::Start { program: program.to_owned(), source })?;
+    let group = pid_of(child.id());
+    let mut said =
+        Said { child: Attended::new(child, input, None), out: Kept::default(), err: Kept::default() };
     let mut timed_out = false;
-    let status = match ended.recv_timeout(limit) {
-        Ok(status) => status,
-        Err(_) => {
-            timed_out = true;
-            signal(group, Signal::TERM);
-            match ended.recv_timeout(GRACE) {
-                Ok(status) => status,
-                Err(_) => {
-                    signal(group, Signal::KILL);
-                    ended.recv().unwrap_or_else(|_| Err(io::Error::other("the waiting thread is gone")))
-                }
-            }
+    let mut status = said.until_it_ends(limit);
+    for (sent, patience) in [(Signal::TERM, GRACE), (Signal::KILL, LAST)] {
+        if status.is_some() {
+            break;
         }
-    };
+        timed_out = true;
+        signal(group, sent);
+        status = said.until_it_ends(patience);
+    }
     // Whatever it left behind in its group ends with it.
     signal(group, Signal::KILL);
+    let gone = || Err(io::Error::new(io::ErrorKind::TimedOut, "it does not end, although it was killed"));
+    let status = status.unwrap_or_else(gone);
     let status = status.map_err(|source| RunError::Wait { program: program.to_owned(), source })?;
     let end = if timed_out { End::TimedOut(limit) } else { end_of(status) };
-    let (stdout, cut) = stdout.recv_timeout(LAST_OUTPUT).unwrap_or_default();
-    let (stderr, _) = stderr.recv_timeout(LAST_OUTPUT).unwrap_or_default();
+    said.last_words();
+    let ((stdout, cut), (stderr, _)) = (said.out.finish(), said.err.finish());
     Ok(Finished { end, stdout, stderr, cut })
+}
+
+/// Tells whether there is a program of that name.
+pub fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// A program that runs, and what is kept of what it said.
+struct Said {
+    child: Attended,
+    out: Kept,
+    err: Kept,
+}
+
+impl Said {
+    /// Listens until the program has ended; nothing if the time is up before.
+    fn until_it_ends(&mut self, limit: Duration) -> Option<io::Result<ExitStatus>> {
+        let until = Instant::now() + limit;
+        loop {
+            match self.child.wait(until) {
+                Came::Out(bytes) => self.out.add(bytes),
+                Came::Err(bytes) => self.err.add(bytes),
+                Came::OutClosed | Came::ErrClosed => {}
+                Came::Ended(status) => return Some(status),
+                Came::Nothing => return None,
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+        }
+    }
+
+    /// Takes what was said and not yet read.
+    fn last_words(&mut self) {
+        let until = Instant::now() + LAST_OUTPUT;
+        while !self.child.is_silent() && Instant::now() < until {
+            match self.child.wait(until) {
+                Came::Out(bytes) => self.out.add(bytes),
+                Came::Err(bytes) => self.err.add(bytes),
+                Came::OutClosed | Came::ErrClosed => {}
+                Came::Ended(_) | Came::Nothing => return,
+            }
+        }
+    }
 }
 
 fn end_of(status: ExitStatus) -> End {
@@ -147,38 +241,8 @@ fn signal(group: Option<Pid>, signal: Signal) {
     }
 }
 
-fn wait(mut child: Child) -> Receiver<io::Result<ExitStatus>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(child.wait()));
-    receiver
-}
-
-/// Reads an output to its end, keeping its head and its tail.
-fn collect(output: Option<impl Read + Send + 'static>) -> Receiver<(Vec<u8>, bool)> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut head = Vec::new();
-        let mut tail: Vec<u8> = Vec::new();
-        let mut cut = false;
-        let mut buffer = [0; 16 * 1024];
-        let Some(mut output) = output else { return };
-        while let Ok(count) = output.read(&mut buffer) {
-            if count == 0 {
-                break;
-            }
-            let room = HEAD_KEPT.saturating_sub(head.len()).min(count);
-            head.extend_from_slice(&buffer[..room]);
-            tail.extend_from_slice(&buffer[room..count]);
-            if tail.len() > 2 * TAIL_KEPT {
-                tail.drain(..tail.len() - TAIL_KEPT);
-                cut = true;
-            }
-        }
-        head.append(&mut tail);
-        // Nobody listens any more if the program outlived its limit.
-        let _ = sender.send((head, cut));
-    });
-    receiver
+fn pid_of(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(test)]
@@ -206,7 +270,7 @@ mod tests {
     #[test]
     fn a_flood_is_cut_in_the_middle() {
         let finished = sh("head -c 5000000 /dev/zero | tr '\\0' x; echo end", Duration::from_secs(60));
-        assert!(finished.cut && finished.stdout.len() < 2 * HEAD_KEPT);
+        assert!(finished.cut && finished.stdout.len() < 2 * output::HEAD_KEPT);
         assert!(finished.stdout.ends_with(b"xend\n"));
     }
 

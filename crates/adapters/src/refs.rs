@@ -8,9 +8,16 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs, io,
+    fmt,
+    fs::{self, File},
+    io::{self, Read as _},
     path::{Path, PathBuf},
     time::Duration,
+};
+
+use rustix::{
+    fs::{Mode, OFlags, open},
+    io::Errno,
 };
 
 use crate::git::{Location, own::Own};
@@ -152,6 +159,16 @@ pub fn one(location: &Location, name: &str) -> Result<Option<String>, ReadError>
     }
 }
 
+/// Tells whether there is no ref whose name begins with `prefix`, which is a directory's; false where that is not sure.
+pub fn are_none_under(location: &Location, prefix: &str) -> Result<bool, ReadError> {
+    let is_elsewhere = location.common_dir.join("reftable").is_dir();
+    if is_elsewhere || location.common_dir.join(prefix).symlink_metadata().is_ok() {
+        return Ok(false);
+    }
+    let packed = small_text(&location.common_dir.join("packed-refs"), LARGEST_PACK)?.unwrap_or_default();
+    Ok(!pack_lines(&packed).any(|(_, name)| name.starts_with(prefix)))
+}
+
 /// Reads what a ref is in the file of packed refs.
 pub fn packed(location: &Location, name: &str) -> Result<Option<String>, ReadError> {
     let Some(text) = small_text(&location.common_dir.join("packed-refs"), LARGEST_PACK)? else {
@@ -291,21 +308,34 @@ fn value_of(text: &str) -> Option<String> {
 /// Reads a file of text; nothing if it is not there. What is no ordinary file or too large is read as empty.
 fn small_text(path: &Path, largest: u64) -> Result<Option<String>, ReadError> {
     let failed = |source| ReadError::File { path: path.to_owned(), source };
-    let gone =
-        |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-    match fs::metadata(path) {
-        Err(error) if gone(&error) => return Ok(None),
-        Err(source) => return Err(failed(source)),
-        Ok(data) if data.is_dir() => return Ok(None),
-        // A pipe would never answer.
-        Ok(data) if !data.is_file() || data.len() > largest => return Ok(Some(String::new())),
-        Ok(_) => {}
+    // Without `NONBLOCK` the opening of a pipe would wait for somebody to write into it.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file = match open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        // Only a socket or a device says that.
+        Err(Errno::NXIO | Errno::NODEV) => return Ok(Some(String::new())),
+        Err(error) => return Err(failed(error.into())),
+    };
+    let data = file.metadata().map_err(failed)?;
+    if data.is_dir() {
+        return Ok(None);
     }
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if gone(&error) => Ok(None),
-        Err(source) => Err(failed(source)),
+    if !data.is_file() || data.len() > largest {
+        return Ok(Some(String::new()));
     }
+    let mut bytes = vec![0; usize::try_from(data.len()).unwrap_or_default()];
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read(&mut bytes[read..]) {
+            Ok(0) => break,
+            Ok(count) => read += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(failed(source)),
+        }
+    }
+    bytes.truncate(read);
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use adapters::git::Git;
+use adapters::git::{Git, Listed};
 use engine::{Claim, CommitSeen, FileSeen, Line, Seen, digest};
 use testkit::Sandbox;
 
@@ -23,7 +23,7 @@ fn head(sandbox: &Sandbox) -> String {
 fn changed(sandbox: &Sandbox, base: Option<&str>, file: &str) -> Vec<u64> {
     let root = sandbox.root();
     let lines: Vec<Line> = (1..10).map(|line| Line { file: file.to_owned(), line }).collect();
-    match Git::new(&root).changed_lines(base, &lines) {
+    match Git::new(&root).changed_lines(base, &lines, &mut Listed::default()) {
         Seen::Value(lines) => lines.into_iter().map(|line| line.line).collect(),
         Seen::Absent(why) | Seen::Failed(why) => panic!("{why}"),
     }
@@ -156,4 +156,31 @@ fn a_commit_must_be_there_and_in_the_history() {
     let plain = tempfile::tempdir().unwrap();
     let claim = Claim { git_sha: Some("HEAD".to_owned()), ..Claim::default() };
     assert!(matches!(Git::new(plain.path()).claim(&claim).commit, Some(Seen::Absent(_))));
+}
+
+#[test]
+fn a_change_in_the_second_of_the_checkout_is_seen_whatever_its_size() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(root).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        let identity = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
+        assert!(command.args(identity).args(arguments).status().unwrap().success());
+    };
+    git(&["init", "--quiet"]);
+    fs::write(root.join("a.txt"), "one\n").unwrap();
+    git(&["add", "a.txt"]);
+    git(&["commit", "--quiet", "-m", "chore: begin"]);
+    // As if file, index and change were of one second, and the copy of the index of a later one.
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(5);
+    let age = |name: &str| {
+        fs::File::options().write(true).open(root.join(name)).unwrap().set_modified(then).unwrap()
+    };
+    age("a.txt");
+    git(&["update-index", "--refresh"]);
+    age(".git/index");
+    fs::write(root.join("a.txt"), "two\n").unwrap();
+    age("a.txt");
+    assert!(!Git::new(root).prepare(Vec::new()).unwrap().is_empty().unwrap());
 }

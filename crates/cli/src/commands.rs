@@ -1,19 +1,35 @@
 //! The commands. Each file holds the arguments, whose comments are the help, and the function that runs them.
 
 mod adopt;
+mod agent_script;
+mod agents;
 mod answer;
 mod config;
+mod cost;
+mod demo;
+mod dev;
+mod diff;
+mod docs;
 mod doctor;
 mod explain;
 mod git_hook;
 mod hook;
 mod init;
+mod issue;
+mod items;
 mod log;
+mod mcp;
 mod next;
+mod pr;
+mod rdb;
+mod recover;
+mod revert;
+mod run;
+mod salvage;
 mod state;
 mod status;
 mod stop;
-mod tour;
+mod tell;
 mod workflow;
 
 use std::{
@@ -24,7 +40,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use engine::{Actor, Advice, Outcome};
-use project::{Answer, Dirs, Place, Workspace, actor, quick_roots};
+use project::{Answer, Current, Dirs, Place, Workspace, actor, quick_roots, slots::Pool};
 
 pub(crate) use hook::answer as answer_hook;
 
@@ -43,21 +59,36 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Arguments),
     Init(init::Arguments),
     Status(status::Arguments),
     Log(log::Arguments),
     Explain(explain::Arguments),
+    Cost(cost::Arguments),
     Next(next::Arguments),
+    Issue(issue::Arguments),
+    Pr(pr::Arguments),
+    Diff(diff::Arguments),
+    Docs(docs::Arguments),
+    Dev(dev::Arguments),
+    Salvage(salvage::Arguments),
+    Recover(recover::Arguments),
+    Revert(revert::Arguments),
+    Agents(agents::Arguments),
     Config(config::Arguments),
     Stop(stop::Arguments),
+    Tell(tell::Arguments),
     Answer(answer::Arguments),
+    Rdb(rdb::Arguments),
     Adopt(adopt::Arguments),
     Doctor(doctor::Arguments),
     Workflow(workflow::Arguments),
     State(state::Arguments),
-    Tour(tour::Arguments),
+    Demo(demo::Arguments),
     GitHook(git_hook::Arguments),
     Hook(hook::Arguments),
+    Mcp(mcp::Arguments),
+    AgentScript(agent_script::Arguments),
 }
 
 impl Arguments {
@@ -78,21 +109,36 @@ impl Arguments {
             return error.exit;
         }
         let result = match self.command {
+            Command::Run(arguments) => run::run(&arguments, project),
             Command::Init(arguments) => init::run(&arguments, project),
             Command::Status(arguments) => status::run(&arguments, project),
             Command::Log(arguments) => log::run(&arguments, project),
             Command::Explain(arguments) => explain::run(&arguments, project),
+            Command::Cost(arguments) => cost::run(&arguments, project),
             Command::Next(arguments) => next::run(&arguments, project),
+            Command::Issue(arguments) => issue::run(&arguments, project),
+            Command::Pr(arguments) => pr::run(&arguments, project),
+            Command::Diff(arguments) => diff::run(&arguments, project),
+            Command::Docs(arguments) => docs::run(&arguments, project),
+            Command::Dev(arguments) => dev::run(&arguments, project),
+            Command::Salvage(arguments) => salvage::run(&arguments, project),
+            Command::Recover(arguments) => recover::run(&arguments, project),
+            Command::Revert(arguments) => revert::run(&arguments, project),
+            Command::Agents(arguments) => agents::run(&arguments),
             Command::Config(arguments) => config::run(&arguments, project),
             Command::Stop(arguments) => stop::run(&arguments, project),
+            Command::Tell(arguments) => tell::run(&arguments, project),
             Command::Answer(arguments) => answer::run(&arguments, project),
+            Command::Rdb(arguments) => rdb::run(&arguments, project),
             Command::Adopt(arguments) => adopt::run(&arguments, project),
             Command::Doctor(arguments) => doctor::run(&arguments, project),
             Command::Workflow(arguments) => workflow::run(&arguments, project),
             Command::State(arguments) => state::run(arguments, project),
-            Command::Tour(arguments) => tour::run(&arguments),
+            Command::Demo(arguments) => demo::run(&arguments),
             Command::GitHook(arguments) => git_hook::run(&arguments),
             Command::Hook(arguments) => Ok(hook::run(&arguments)),
+            Command::Mcp(arguments) => mcp::run(&arguments, project),
+            Command::AgentScript(arguments) => agent_script::run(&arguments),
         };
         result.unwrap_or_else(|error| {
             output::error(&error);
@@ -105,8 +151,19 @@ impl Command {
     /// Refuses what only a person may do to an agent.
     fn check_actor(&self, project: Option<&Path>) -> Result<(), CommandError> {
         let root = match self {
-            Self::Init(_) | Self::Stop(_) | Self::Answer(_) | Self::Adopt(_) => None,
+            Self::Run(_)
+            | Self::Init(_)
+            | Self::Stop(_)
+            | Self::Tell(_)
+            | Self::Answer(_)
+            | Self::Adopt(_)
+            | Self::Recover(_)
+            | Self::Revert(_) => None,
+            Self::Salvage(arguments) if arguments.is_persons() => None,
             Self::Doctor(arguments) if arguments.repair => None,
+            Self::Rdb(arguments) if !arguments.only_looks() => None,
+            Self::Issue(arguments) if !arguments.only_looks() => None,
+            Self::Pr(arguments) if !arguments.only_looks() => None,
             Self::State(arguments) => match arguments.persons_root() {
                 Some(root) => Some(root),
                 None => return Ok(()),
@@ -114,13 +171,24 @@ impl Command {
             Self::Status(_)
             | Self::Log(_)
             | Self::Explain(_)
+            | Self::Cost(_)
             | Self::Next(_)
+            | Self::Issue(_)
+            | Self::Pr(_)
+            | Self::Diff(_)
+            | Self::Docs(_)
+            | Self::Dev(_)
+            | Self::Salvage(_)
+            | Self::Agents(_)
             | Self::Config(_)
             | Self::Doctor(_)
+            | Self::Rdb(_)
             | Self::Workflow(_)
-            | Self::Tour(_)
+            | Self::Demo(_)
             | Self::GitHook(_)
-            | Self::Hook(_) => return Ok(()),
+            | Self::Hook(_)
+            | Self::Mcp(_)
+            | Self::AgentScript(_) => return Ok(()),
         };
         let base = project.map_or_else(|| env::current_dir().unwrap_or_default(), Path::to_owned);
         let root = base.join(root.unwrap_or(Path::new("")));
@@ -166,6 +234,22 @@ fn open(project: Option<PathBuf>) -> Result<Workspace, CommandError> {
     Ok(workspace)
 }
 
+/// Returns the checkout of the person's that a workspace is, or was made for.
+fn person_place(workspace: &Workspace) -> Result<Place, CommandError> {
+    match workspace.place.origin() {
+        Some(origin) => Ok(Place::at(origin)?),
+        None => Ok(workspace.place.clone()),
+    }
+}
+
+/// Returns the workspaces for runs of the project, which must have had a run.
+fn pool(workspace: &Workspace) -> Result<Pool, CommandError> {
+    if workspace.store_path()?.is_none() {
+        return Err(CommandError::no_session());
+    }
+    Ok(Pool::of(&person_place(workspace)?, &workspace.dirs)?)
+}
+
 /// Views that cannot be written do not stand in the way of looking at the run.
 fn refresh(workspace: &mut Workspace) {
     match workspace.refresh() {
@@ -174,9 +258,52 @@ fn refresh(workspace: &mut Workspace) {
     }
 }
 
+/// Opens the workspace of the open run that is meant; without a selector, this one, or that of the only run that warp
+/// drives.
+fn selected(mut workspace: Workspace, selector: Option<&str>) -> Result<Workspace, CommandError> {
+    let current = match selector {
+        Some(_) => workspace.select(selector)?.filter(|current| current.run.is_open()),
+        None if workspace.current()?.is_some() => return Ok(workspace),
+        None => {
+            let mut driven = workspace.driven()?;
+            if driven.len() > 1 {
+                return Err(several(&driven));
+            }
+            match driven.pop() {
+                Some(current) => Some(current),
+                None => return Ok(workspace),
+            }
+        }
+    };
+    let Some(current) = current else { return Err(CommandError::no_run(selector, "open run")) };
+    let place = Place::at(Path::new(&current.run.root))?;
+    Ok(Workspace::open(place, workspace.dirs.clone())?)
+}
+
+/// The error of a command that is about one run, where several could be meant.
+fn several(runs: &[Current]) -> CommandError {
+    let names: Vec<String> = runs
+        .iter()
+        .map(|current| match (&current.run.issue, &current.run.feature) {
+            (Some(issue), _) => format!("{} (issue {issue})", current.run.id),
+            (None, Some(feature)) => format!("{} ({})", current.run.id, status::shortened(feature)),
+            (None, None) => current.run.id.to_string(),
+        })
+        .collect();
+    CommandError::new(Exit::Usage, format!("several runs are open: {}", names.join(", ")))
+        .hint("name one of them, or its issue; `warp status` shows them all")
+}
+
 fn say(advice: &[Advice]) {
     for Advice(text) in advice {
         output::note(text);
+    }
+}
+
+/// Tells a person who is away what has become of a run.
+fn tell_away(workspace: &Workspace, answer: &Answer) {
+    for note in away::tell(&workspace.place, &workspace.dirs, answer.current.run.id.as_str()) {
+        output::note(&note);
     }
 }
 

@@ -2,9 +2,18 @@
 
 use std::{error::Error as StdError, fmt};
 
+use adapters::refs::GitError;
 use engine::{EventName, Refused};
 use journal::{OpenError, StoreError};
-use project::{AskError, BeginError, Error, PlaceError, config::ConfigError, setup::SetupError};
+use project::{
+    AskError, BeginError, DecideError, Error, ForgeError, PlaceError,
+    config::ConfigError,
+    dev::DevError,
+    docs::DocsError,
+    setup::SetupError,
+    slots::SlotError,
+    spend::{LedgerError, MoreError},
+};
 
 use crate::exit::Exit;
 
@@ -41,6 +50,15 @@ impl CommandError {
     pub(crate) fn no_session() -> Self {
         Self::new(Exit::NoSessionOrDenied, "no active session")
             .hint("`warp state init . --level 2 --issue 42` starts one; `warp log` shows the last")
+    }
+
+    /// The error of a command that is about a run, where the one that was named is not there; `what` it had to be.
+    pub(crate) fn no_run(selector: Option<&str>, what: &str) -> Self {
+        match selector {
+            Some(selector) => Self::new(Exit::NoSessionOrDenied, format!("`{selector}` has no {what}"))
+                .hint(format!("`warp status` shows open runs; `warp explain {selector}` says more")),
+            None => Self::no_session(),
+        }
     }
 }
 
@@ -115,12 +133,83 @@ impl From<PlaceError> for CommandError {
     }
 }
 
+impl From<SlotError> for CommandError {
+    fn from(error: SlotError) -> Self {
+        match &error {
+            SlotError::Place(error) => place_error(error),
+            SlotError::Store(error) => store_error(error),
+            SlotError::NoRepository { .. } | SlotError::InSlot { .. } => Self::of(Exit::Usage, &error),
+            SlotError::NotContained { .. } => Self::of(Exit::BadData, &error)
+                .hint("nothing was touched; remove the link, or move what is there away"),
+            SlotError::NotOurs { .. } => Self::of(Exit::BadData, &error),
+            SlotError::InUse { .. } => {
+                Self::of(Exit::OutsideSaidNo, &error).hint("`warp status` shows the run; try again")
+            }
+            SlotError::Lost { .. } => Self::of(Exit::OutsideSaidNo, &error)
+                .hint("`warp recover` makes it again, with all commits that can be found"),
+            SlotError::Unreadable { .. }
+            | SlotError::TooMany
+            | SlotError::File { .. }
+            | SlotError::Git(_)
+            | SlotError::Target(_)
+            | SlotError::Branch(_)
+            | SlotError::Refs(_)
+            | SlotError::Known(_)
+            | SlotError::Open(_) => Self::of(Exit::OutsideSaidNo, &error),
+        }
+    }
+}
+
+impl From<LedgerError> for CommandError {
+    fn from(error: LedgerError) -> Self {
+        match &error {
+            LedgerError::Open(OpenError::Store(store)) | LedgerError::Store(store) => store_error(store),
+            LedgerError::Open(OpenError::Directory { .. })
+            | LedgerError::Contended
+            | LedgerError::Random(_) => Self::of(Exit::OutsideSaidNo, &error),
+            LedgerError::Open(OpenError::Foreign { .. } | OpenError::Newer { .. })
+            | LedgerError::Entry { .. }
+            | LedgerError::Newer { .. }
+            | LedgerError::NoRequest { .. } => Self::of(Exit::BadData, &error),
+            LedgerError::Prices { .. } | LedgerError::ReadPrices { .. } => {
+                Self::of(Exit::Configuration, &error)
+            }
+        }
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        Self::of(Exit::OutsideSaidNo, &error)
+    }
+}
+
 impl From<AskError> for CommandError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::NoRun => Self::no_session(),
             AskError::Refused(refused) => refused.into(),
             AskError::Failed(error) => error.into(),
+        }
+    }
+}
+
+impl From<DecideError> for CommandError {
+    fn from(error: DecideError) -> Self {
+        match error {
+            DecideError::Ask(error) => error.into(),
+            DecideError::More(error) => error.into(),
+        }
+    }
+}
+
+impl From<MoreError> for CommandError {
+    fn from(error: MoreError) -> Self {
+        match &error {
+            MoreError::NoCap | MoreError::Unit { .. } | MoreError::TooLittle { .. } => {
+                Self::of(Exit::Usage, &error)
+            }
+            MoreError::Ledger(_) => Self::of(Exit::OutsideSaidNo, &error),
         }
     }
 }
@@ -141,6 +230,9 @@ impl From<Refused> for CommandError {
             | Refused::OwnWork { .. }
             | Refused::NotNow { .. } => Self::of(Exit::Refused, &refused),
             Refused::Ended { .. } => Self::of(Exit::Refused, &refused),
+            Refused::Suspended { .. } => {
+                Self::of(Exit::Refused, &refused).hint("`warp state resume .` lets it go on at once")
+            }
             Refused::Stopped { .. } => Self::of(Exit::Refused, &refused)
                 .hint("`warp state resume .` lets it go on; `warp state reset .` archives it"),
             Refused::Parked { decision, .. } => {
@@ -149,6 +241,33 @@ impl From<Refused> for CommandError {
                 Self::of(Exit::Parked, &refused).hint(answer)
             }
             Refused::Data { .. } => Self::of(Exit::BadData, &refused),
+        }
+    }
+}
+
+impl From<ForgeError> for CommandError {
+    fn from(error: ForgeError) -> Self {
+        match &error {
+            ForgeError::Missing { .. } | ForgeError::NotAPull { .. } => Self::of(Exit::Refused, &error)
+                .hint("`warp issue list` and `warp pr list` show what there is"),
+            ForgeError::NotAnIssue { number } => Self::of(Exit::Refused, &error)
+                .hint(format!("`warp pr show {number}` shows it; `warp pr approve {number}` approves it")),
+            ForgeError::Taken { number } => Self::of(Exit::Refused, &error).hint(format!(
+                "`warp issue show {number}` shows it; without `--number` the next one is given"
+            )),
+            ForgeError::ImportedAs { number, .. } => Self::of(Exit::Refused, &error)
+                .hint(format!("without `--number` #{number} is brought up to date")),
+            ForgeError::Text { .. } | ForgeError::Number { .. } => Self::of(Exit::Usage, &error),
+            ForgeError::Full { number, .. } => Self::of(Exit::Refused, &error)
+                .hint(format!("`warp issue new` files another that refers to #{number}")),
+            ForgeError::NotAPerson { .. } | ForgeError::OwnPull { .. } => Self::of(Exit::Refused, &error),
+            ForgeError::Merged { .. } => {
+                Self::of(Exit::Refused, &error).hint("`warp issue new` files an issue about what is left")
+            }
+            ForgeError::Event { .. } => {
+                Self::of(Exit::BadData, &error).hint("`warp doctor` checks the whole journal")
+            }
+            ForgeError::Failed(error) => failure(error),
         }
     }
 }
@@ -182,6 +301,44 @@ impl From<BeginError> for CommandError {
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         config_error(&error)
+    }
+}
+
+impl From<DocsError> for CommandError {
+    fn from(error: DocsError) -> Self {
+        match &error {
+            DocsError::NoRepository => Self::of(Exit::Usage, &error).hint("`git init` makes one"),
+            DocsError::Program(_) => {
+                Self::of(Exit::Configuration, &error).hint("it is set under [workflow] in warp.toml")
+            }
+            DocsError::Git(_) | DocsError::Stopped(_) | DocsError::Read { .. } | DocsError::Write { .. } => {
+                Self::of(Exit::OutsideSaidNo, &error)
+            }
+        }
+    }
+}
+
+impl From<DevError> for CommandError {
+    fn from(error: DevError) -> Self {
+        match &error {
+            DevError::None { .. } => Self::of(Exit::Configuration, &error)
+                .hint("`warp dev init` writes one for what it finds in the project"),
+            DevError::Syntax { .. } | DevError::Key { .. } => {
+                Self::of(Exit::Configuration, &error).hint("docs/dev.md has a whole one")
+            }
+            DevError::Exists => Self::of(Exit::Refused, &error)
+                .hint("move it away to have another written, or change it by hand"),
+            DevError::InSlot { .. } => Self::of(Exit::Refused, &error),
+            DevError::Busy => Self::of(Exit::Claimed, &error).hint("try again when it is done"),
+            DevError::PortTaken { .. } => Self::of(Exit::OutsideSaidNo, &error).hint(
+                "end that, or set another `server.port`; a run whose `server.command` says `$PORT` gets a port of its own",
+            ),
+            DevError::NotUp { .. } => {
+                Self::of(Exit::OutsideSaidNo, &error).hint("mend `server` in dev.json, or what it starts")
+            }
+            DevError::Failed { .. } | DevError::File { .. } => Self::of(Exit::OutsideSaidNo, &error),
+            DevError::Interrupted => Self::of(Exit::Interrupted, &error),
+        }
     }
 }
 

@@ -16,10 +16,14 @@ pub(crate) enum Exit {
     Redirected = 4,
     /// The run waits for a decision.
     Parked = 5,
+    /// Another process works on it.
+    Claimed = 6,
     Usage = 64,
     BadData = 65,
     Internal = 70,
     Configuration = 78,
+    /// A signal ended it; it can go on.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -31,10 +35,12 @@ impl Exit {
         (Exit::Refused, "the transition was refused; nothing changed"),
         (Exit::Redirected, "redirected to budget_exceeded"),
         (Exit::Parked, "the run waits for a decision"),
+        (Exit::Claimed, "claimed by another"),
         (Exit::Usage, "wrong usage"),
         (Exit::BadData, "bad data"),
         (Exit::Internal, "internal error"),
         (Exit::Configuration, "wrong configuration"),
+        (Exit::Interrupted, "ended by a signal; it can go on"),
     ];
 }
 

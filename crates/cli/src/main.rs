@@ -6,6 +6,7 @@
 mod commands;
 mod error;
 mod exit;
+mod live;
 mod output;
 mod quick;
 
@@ -20,6 +21,8 @@ use crate::exit::Exit;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
+    #[cfg(debug_assertions)]
+    die_in_time();
     let arguments: Vec<OsString> = env::args_os().collect();
     if let Some(code) = quick::hook(&arguments).or_else(|| quick::gate(&arguments)) {
         return code.into();
@@ -39,4 +42,16 @@ fn main() -> ExitCode {
         Err(error) => output::usage(&error),
     };
     code.into()
+}
+
+/// With `WARP_CRASH_AT=N` the process dies at the N-th point between its acts, as if it were killed. For tests.
+#[cfg(debug_assertions)]
+fn die_in_time() {
+    let Some(mut left) = env::var("WARP_CRASH_AT").ok().and_then(|at| at.parse::<u64>().ok()) else { return };
+    adapters::boundary::watch(move |_| {
+        left = left.saturating_sub(1);
+        if left == 0 {
+            adapters::machine::kill_self();
+        }
+    });
 }

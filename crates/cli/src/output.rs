@@ -24,9 +24,21 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     }
 }
 
+/// Prints one line that may be empty.
+pub(crate) fn line(text: &str) {
+    // A reader that has gone away is no error, and there is nowhere to complain about any other.
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
 /// Prints a value as JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
     print(&serde_json::to_string_pretty(value).expect("what is printed can be written as JSON"))
+}
+
+/// Says in the end how something went, beside the data.
+pub(crate) fn say(text: &str) {
+    // There is nowhere left to complain if this fails.
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Says something beside the data.

@@ -719,25 +719,25 @@ fn names_that_git_ignores_need_not_be_text() {
 }
 
 #[test]
-fn an_issue_that_cannot_be_read_refuses_the_event_that_needs_it_and_is_named() {
+fn an_issue_comes_from_no_file_that_cannot_be_read() {
     let home = Home::with_run();
-    for event in ["work_selected", "plan_ready", "chunks_defined"] {
-        home.warp(["state", "transition", ".", event]).is(0, &[]);
-    }
     // A link in the change leads to a pipe; it is not followed.
     Bad::Pipe.put(&home.path(".warp/pipe"));
     symlink(".warp/pipe", home.path("link.rs")).unwrap();
+    for event in ["work_selected", "plan_ready", "chunks_defined"] {
+        home.warp(["state", "transition", ".", event]).is(0, &[]);
+    }
     fs::write(home.path("a.rs"), "fn a() {}\n").unwrap();
     home.warp(["state", "transition", ".", "code_complete"]).is(0, &[]);
-    let history = home.history();
-    let issue = home.path(".warp/issues/42.md");
-    for bad in [Bad::Huge, Bad::Device, Bad::Pipe, Bad::Directory, Bad::Loop] {
-        let before = bad.put(&issue);
-        home.warp(["state", "transition", ".", "docs_updated"])
-            .is(3, &["ac_count_check", ".warp/issues/42.md"]);
-        assert_eq!(trace(&issue), before, "{bad:?}: it is as it was");
+    let file = home.path("7.md");
+    for bad in [Bad::Huge, Bad::Binary, Bad::Device, Bad::Pipe, Bad::Directory, Bad::Loop] {
+        let before = bad.put(&file);
+        home.warp(["issue", "import", "7.md"]).is(65, &["7.md", "cannot be read"]);
+        home.warp(["issue", "new", "--title", "T", "--body-file", "7.md"])
+            .is(65, &["7.md", "cannot be read"]);
+        assert_eq!(trace(&file), before, "{bad:?}: it is as it was");
     }
-    assert_eq!(home.history(), history);
+    home.warp(["issue", "list", "--json"]).is(0, &[]);
 }
 
 #[test]

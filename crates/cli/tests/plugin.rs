@@ -218,7 +218,7 @@ fn the_real_client_lists_every_skill_and_opens_one() {
         assert!(init["slash_commands"].as_array().unwrap().contains(&listed), "{name}: {init}");
     }
     let told = model.text();
-    assert!(told.contains("no active session"), "{told}");
+    assert!(told.contains("No active session"), "{told}");
     assert!(told.contains("Nothing is changed, and the work is not continued"), "{told}");
 }
 
@@ -235,12 +235,12 @@ fn a_project_that_was_set_up_has_the_skills_under_plain_names() {
         assert!(init["slash_commands"].as_array().unwrap().contains(&json!(name)), "{name}: {init}");
     }
     let told = model.text();
-    assert!(told.contains("no active session"), "{told}");
+    assert!(told.contains("No active session"), "{told}");
 }
 
 /// A warp that only writes down which hooks it was called for.
 fn recorder(sandbox: &Sandbox) -> PathBuf {
-    fake_warp(sandbox, "echo \"$2\" >> \"$HOME/hooks.log\"")
+    fake_warp(sandbox, "[ \"$1\" != hook ] || echo \"$2\" >> \"$HOME/hooks.log\"")
 }
 
 /// Counts how often each hook was called, and forgets it.

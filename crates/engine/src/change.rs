@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, Artifacts, Checkpoint, CompletedChunk, DoomLoop, Effect, EventName, Failure, HistoryRow,
-    LoopError, Observations, Owner, PhaseName, Receipt, Run, Standing, Time, Trip,
+    Actor, AgentTurn, Artifacts, Checkpoint, ChunkUsage, CompletedChunk, Conversation, DeferredChunk,
+    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, HistoryRow, LoopError, Observations, Owner,
+    PhaseName, Receipt, Run, Standing, Time, Trip, Usage,
     run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
@@ -70,6 +71,10 @@ pub enum Change {
     FailureSeen {
         failure: Option<Failure>,
     },
+    /// So many turns in a row have changed nothing.
+    IdleTurnsSet {
+        count: u64,
+    },
     StandingSet {
         standing: Standing,
     },
@@ -112,6 +117,15 @@ pub enum Change {
     },
     Committed {
         hash: Option<String>,
+    },
+    /// The commits that the current chunk has in git, and how many the session has with them.
+    CommitsCorrected {
+        hashes: Vec<String>,
+        total: u64,
+    },
+    /// The chunks, without criteria that were met elsewhere.
+    ChunksCorrected {
+        acs: Vec<Vec<String>>,
     },
     ReportFiled,
     /// The commit that passed the final test, where it is known.
@@ -157,6 +171,34 @@ pub enum Change {
     ErrorAdded {
         error: LoopError,
     },
+    ChunkDeferred {
+        chunk: DeferredChunk,
+    },
+    /// A person said something to whoever works on the run.
+    FindingReported {
+        finding: Finding,
+    },
+    DevSet {
+        dev: DevSeen,
+    },
+    Told {
+        text: String,
+    },
+    TurnSet {
+        turn: AgentTurn,
+    },
+    /// What was said up to here was heard.
+    Heard {
+        count: usize,
+    },
+    ConversationSet {
+        conversation: Option<Conversation>,
+    },
+    Used {
+        usage: Usage,
+    },
+    /// What the current chunk has used is put down.
+    ChunkMeasured,
 }
 
 /// Why records could not be folded into a run.
@@ -230,6 +272,11 @@ impl Fold {
         Ok(())
     }
 
+    /// Returns the run as far as it was folded.
+    pub fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
     /// Returns the run and the text of its workflow; nothing if there was no record.
     pub fn finish(self) -> Option<(Run, String)> {
         Some((self.run?, self.workflow_text))
@@ -251,6 +298,7 @@ impl Run {
             Change::SessionClockSet { at } => self.session_clock = at,
             Change::PhaseClockSet { at } => self.phase_started_at = at,
             Change::FailureSeen { failure } => self.last_failure = failure,
+            Change::IdleTurnsSet { count } => self.idle_turns = count,
             Change::StandingSet { standing } => self.standing = standing,
             Change::EffectSet { effect } => self.effect = effect,
             Change::OwnerSet { owner } => self.owner = owner,
@@ -268,6 +316,9 @@ impl Run {
                 self.chunk.base = base;
                 self.chunk.checked_before = checked_before;
                 self.chunk.started_at = Some(at);
+                self.chunk.usage_before = self.usage;
+                self.chunk.commits.clear();
+                self.chunk.commits_before = Some(self.metrics.commits);
                 (self.docs_updated, self.tests_passed, self.committed, self.report_filed) =
                     (false, false, false, false);
             }
@@ -278,6 +329,7 @@ impl Run {
             Change::ChunksCleared => {
                 self.chunk = crate::ChunkPlan::default();
                 self.completed_chunks.clear();
+                self.deferred.clear();
                 self.commit_hashes.clear();
                 self.test_names.clear();
                 self.tested_commit = None;
@@ -294,9 +346,12 @@ impl Run {
                 raise(&mut self.metrics.commits);
                 (self.committed, self.report_filed) = (true, false);
                 if let Some(hash) = hash {
+                    push(&mut self.chunk.commits, hash.clone(), ENTRIES_KEPT);
                     push(&mut self.commit_hashes, hash, ENTRIES_KEPT);
                 }
             }
+            Change::CommitsCorrected { hashes, total } => self.correct_commits(hashes, total),
+            Change::ChunksCorrected { acs } => self.chunk.acs = acs,
             Change::ReportFiled => {
                 raise(&mut self.metrics.reports_filed);
                 self.report_filed = true;
@@ -314,6 +369,17 @@ impl Run {
             Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
             Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),
+            Change::ChunkDeferred { chunk } => push(&mut self.deferred, chunk, ENTRIES_KEPT),
+            Change::DevSet { dev } => self.dev = Some(dev),
+            Change::FindingReported { finding } => push(&mut self.findings, finding, ENTRIES_KEPT),
+            Change::Told { text } => push(&mut self.told, text, ENTRIES_KEPT),
+            Change::TurnSet { turn } => self.turn = Some(turn),
+            Change::Heard { count } => {
+                self.told.drain(..count.min(self.told.len()));
+            }
+            Change::ConversationSet { conversation } => self.conversation = conversation,
+            Change::Used { usage } => self.usage.add(&usage),
+            Change::ChunkMeasured => self.measure_chunk(at),
         }
     }
 
@@ -336,6 +402,28 @@ impl Run {
             self.phase_started_at = at;
         }
         self.phase = to;
+    }
+
+    fn correct_commits(&mut self, hashes: Vec<String>, total: u64) {
+        self.metrics.commits = total;
+        let wrong = std::mem::take(&mut self.chunk.commits);
+        self.commit_hashes.retain(|hash| !wrong.contains(hash) && !hashes.contains(hash));
+        for hash in hashes {
+            push(&mut self.chunk.commits, hash.clone(), ENTRIES_KEPT);
+            push(&mut self.commit_hashes, hash, ENTRIES_KEPT);
+        }
+    }
+
+    fn measure_chunk(&mut self, at: Time) {
+        let measured = ChunkUsage {
+            chunk: self.chunk.index,
+            issue: self.issue.clone(),
+            started_at: self.chunk.started_at,
+            ended_at: at,
+            usage: self.usage.since(&self.chunk.usage_before),
+        };
+        self.chunk.usage_before = self.usage;
+        push(&mut self.chunk_usage, measured, ENTRIES_KEPT);
     }
 
     /// Keeps the newest names, each once.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{EventName, Owner, Time};
+use crate::{Capped, DevKind, EventName, Owner, Severity, Time, Usage, WaitKind, Worker};
 
 /// Something that happened, offered to a run.
 #[derive(Clone, Debug)]
@@ -62,6 +62,45 @@ pub enum Event {
     StateFileSetAside { file: String, kept_as: String },
     /// Another process carries the run on.
     OwnerChanged { owner: Owner },
+    /// Somebody who works on the run has a question for a person, and cannot go on without an answer.
+    QuestionAsked {
+        /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `plan`, `escalation`. Only `plan`
+        /// waits for as long as it takes.
+        kind: String,
+        question: String,
+        options: Vec<String>,
+    },
+    /// A chunk whose question nobody answered in time is put off.
+    ChunkDeferred { why: String },
+    /// A person says something to whoever works on the run.
+    Told { text: String },
+    /// Whoever looks at the work has found something.
+    FindingReported {
+        severity: Severity,
+        file: Option<String>,
+        /// From 1.
+        line: Option<u64>,
+        text: String,
+    },
+    /// Warp has looked after the project's dev environment; what came of it, in words.
+    DevSeen { kind: DevKind, text: String },
+    /// Warp has started an agent on the phase's work.
+    TurnStarted { worker: Worker },
+    /// That agent has ended.
+    TurnEnded {
+        /// How, in a few words.
+        how: String,
+        session: Option<String>,
+        usage: Usage,
+        /// Set when the agent says that its work is done, and the tree is as it was.
+        is_idle: bool,
+    },
+    /// The run has to wait for something that ends by itself.
+    Suspended { kind: WaitKind, why: String, until: Option<Time> },
+    /// What was waited for is there.
+    WaitOver,
+    /// What the run may spend is spent.
+    CapReached { capped: Capped },
     /// A branch, a tag or HEAD was moved without leave.
     RailBroken {
         what: String,
@@ -93,6 +132,20 @@ impl Event {
         "owner_changed",
         Self::NOTED,
         "rail_broken",
+        "question_asked",
+        "chunk_deferred",
+        "told",
+        "finding_reported",
+        "dev_came_up",
+        "dev_checked",
+        "dev_recovered",
+        "dev_failed",
+        "seeds_missing",
+        "turn_started",
+        "turn_ended",
+        "suspended",
+        "wait_over",
+        "cap_reached",
     ];
 
     /// Returns the name under which the event is recorded.
@@ -110,6 +163,16 @@ impl Event {
             Event::StateFileSetAside { .. } => "state_file_set_aside",
             Event::OwnerChanged { .. } => "owner_changed",
             Event::RailBroken { .. } => "rail_broken",
+            Event::QuestionAsked { .. } => "question_asked",
+            Event::ChunkDeferred { .. } => "chunk_deferred",
+            Event::Told { .. } => "told",
+            Event::FindingReported { .. } => "finding_reported",
+            Event::DevSeen { kind, .. } => kind.event(),
+            Event::TurnStarted { .. } => "turn_started",
+            Event::TurnEnded { .. } => "turn_ended",
+            Event::Suspended { .. } => "suspended",
+            Event::WaitOver => "wait_over",
+            Event::CapReached { .. } => "cap_reached",
         };
         EventName::new(name)
     }
@@ -138,6 +201,8 @@ pub enum Probe {
     Boxes { issue: String },
     /// The current commit.
     Head,
+    /// The commits that lead from one to the current one.
+    Commits { since: String },
     /// A digest of everything in the working tree.
     Tree,
     /// The results of these shell commands.
@@ -148,6 +213,12 @@ pub enum Probe {
     Lines { base: Option<String>, lines: Vec<Line> },
     /// What a receipt names.
     Receipt(Claim),
+    /// How acceptance tests end that are run now, and the project's own tests if `whole` is set.
+    Tests { file: Option<String>, whole: bool },
+    /// Which acceptance tests are not what they were in commit `at`: the file, and all that was new since `since`.
+    Frozen { file: String, at: String, since: Option<String> },
+    /// What agents that others started have used in the workspace since then.
+    Usage { since: Time },
 }
 
 /// A line of a file in the workspace.
@@ -222,6 +293,16 @@ pub enum Seen<T> {
     Failed(String),
 }
 
+impl<T> Seen<T> {
+    /// Returns what was found, where nobody has to know why there is nothing.
+    pub fn found(self) -> Option<T> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Absent(_) | Self::Failed(_) => None,
+        }
+    }
+}
+
 /// What was seen in the world, recorded with the event that needed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observations {
@@ -231,6 +312,9 @@ pub struct Observations {
     pub boxes: Option<Seen<Boxes>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<Seen<String>>,
+    /// Oldest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<Seen<Vec<String>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<Seen<String>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -240,6 +324,15 @@ pub struct Observations {
     pub lines: Option<Seen<Vec<Line>>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<ClaimSeen>,
+    /// How tests ended, those of the feature first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Seen<Vec<TestsSeen>>>,
+    /// Frozen files that were changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<Seen<Vec<String>>>,
+    /// What was used since the run began, where warp does not start the agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Seen<Usage>>,
 }
 
 impl Observations {
@@ -291,4 +384,28 @@ pub struct CommandResult {
     /// Those of the asked names of tests that occur in all that it printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+}
+
+/// How a run of tests ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestsSeen {
+    pub command: String,
+    /// How it ended, in words.
+    pub end: String,
+    pub verdict: TestsVerdict,
+    /// How many tests passed, where the output tells.
+    pub passed: u64,
+    /// The last part of what was printed.
+    pub output: String,
+}
+
+/// What a run of tests says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestsVerdict {
+    Passed,
+    /// A test ran, and what it asks for is not there.
+    Failed,
+    /// A test could not run, so nothing is said about the work.
+    Errored,
 }

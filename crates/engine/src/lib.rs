@@ -14,6 +14,7 @@ mod digest;
 mod event;
 mod gate;
 mod issue;
+pub mod ledger;
 mod name;
 mod run;
 mod settings;
@@ -22,23 +23,31 @@ mod step;
 mod time;
 pub mod turn;
 pub mod view;
+mod wait;
 pub mod workflow;
 
 pub use change::{Change, Fold, FoldError, Record};
 pub use digest::digest;
 pub use event::{
     Actor, Ask, Boxes, Claim, ClaimSeen, CommandResult, CommitSeen, Diff, Event, FileSeen, Line,
-    Observations, Probe, Seen,
+    Observations, Probe, Seen, TestsSeen, TestsVerdict,
 };
 pub use gate::Verdict;
-pub use issue::read_boxes;
+pub use issue::{
+    OPEN_BOX, criterion, find_cycle, open_boxes, read_boxes, read_dependencies, split_title, visible_text,
+    without_ticks,
+};
 pub use name::{EventName, PhaseName, RunId};
 pub use run::{
-    Artifacts, Branches, Checkpoint, ChunkPlan, CompletedChunk, Decision, DoomLoop, Effect, Failure,
-    HistoryRow, LoopError, Metrics, Owner, Receipt, Run, Standing, Trip,
+    AgentTurn, Artifacts, Branches, Checkpoint, ChunkPlan, ChunkUsage, CompletedChunk, Conversation,
+    Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Effect, Failure, Finding, HistoryRow, LoopError,
+    Metrics, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
-pub use settings::{BadSetting, Kind, Setting, Settings};
+pub use settings::{BadSetting, Kind, Role, Setting, Settings};
 pub use signature::failure_signature;
-pub use step::{Advice, Beginning, Outcome, Refused, Step, begin, doom_loop, needs, step};
+pub use step::{
+    Advice, Beginning, FrozenTests, Outcome, Refused, Step, begin, doom_loop, is_document, needs, step,
+};
 pub use time::{BadTime, Time};
+pub use wait::{Capped, Wait, WaitKind};
 pub use workflow::{Workflow, WorkflowError};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{EventName, PhaseName, RunId, Settings, Time};
+use crate::{Capped, EventName, PhaseName, RunId, Settings, Time, Wait};
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
 pub(crate) const HISTORY_KEPT: usize = 50;
@@ -93,6 +93,33 @@ pub struct Run {
     /// The pull request's address, if all that speaks for it is an agent's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubted_pr: Option<String>,
+    /// Chunks that were put off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<DeferredChunk>,
+    /// What people said to whoever works on the run, and was not passed on yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
+    /// What was found in the work, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// How the project's dev environment was when it was last looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev: Option<DevSeen>,
+    /// The newest turn of an agent that warp itself started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<AgentTurn>,
+    /// The agent's own conversation, for going on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
+    /// How many turns in a row have changed nothing where something was to be written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle_turns: u64,
+    /// What agents have used so far, as far as it is known.
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub usage: Usage,
+    /// What each chunk has used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunk_usage: Vec<ChunkUsage>,
     pub receipts: Vec<Receipt>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
@@ -108,6 +135,12 @@ impl Run {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
+    /// Returns how many attempts in a row came to nothing new: the same failure, or a turn that changed nothing.
+    pub(crate) fn without_progress(&self) -> u64 {
+        let failures = self.last_failure.as_ref().map_or(0, |failure| failure.times);
+        failures.max(self.idle_turns)
+    }
+
     /// Tells whether the run still holds its workspace.
     pub fn is_open(&self) -> bool {
         !matches!(self.standing, Standing::Ended { .. })
@@ -116,6 +149,12 @@ impl Run {
     /// Returns when the current phase was entered. Its clock may have been set anew since.
     pub(crate) fn entered_at(&self) -> Time {
         self.history.last().map_or(self.phase_started_at, |row| row.at)
+    }
+
+    /// Returns what was found since the present phase began.
+    pub fn findings_here(&self) -> impl Iterator<Item = &Finding> {
+        let since = self.entered_at();
+        self.findings.iter().filter(move |finding| finding.phase == self.phase && finding.at >= since)
     }
 
     /// Tells whether the pull request's address came from warp's own push or from a person.
@@ -154,6 +193,19 @@ pub struct Owner {
     pub session: Option<String>,
 }
 
+impl Owner {
+    /// What stands in place of an agent's session when warp itself drives the run: whatever that process starts is an
+    /// agent, whichever session it has.
+    pub const DRIVER: &'static str = "warp run";
+    /// The same where a person has let the agent go without walls.
+    pub const DRIVER_WITHOUT_WALLS: &'static str = "warp run --no-sandbox";
+
+    /// Tells whether warp itself drives the run.
+    pub fn is_driver(&self) -> bool {
+        [Some(Self::DRIVER), Some(Self::DRIVER_WITHOUT_WALLS)].contains(&self.session.as_deref())
+    }
+}
+
 /// Branches, found when the run began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branches {
@@ -173,6 +225,10 @@ pub enum Standing {
     Parked {
         decision: Decision,
     },
+    /// Waits for something that ends by itself.
+    Suspended {
+        wait: Wait,
+    },
     Stopped,
     /// Over; the workspace is free.
     Ended {
@@ -189,6 +245,18 @@ pub struct Decision {
     /// The budget or deadline that asks.
     pub reason: String,
     pub asked_at: Time,
+    /// When it is too late for an answer, where somebody acts on that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// The cap that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capped: Option<Capped>,
+}
+
+impl Decision {
+    /// The answers at a cap that let more be spent.
+    pub const MORE: &'static str = "more";
+    pub const TOMORROW: &'static str = "tomorrow";
 }
 
 /// That budgets were exceeded.
@@ -240,9 +308,18 @@ pub struct ChunkPlan {
     /// The commit on which the first chunk of the issue began.
     #[serde(default)]
     pub first_base: Option<String>,
+    /// The commits of the current chunk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<String>,
+    /// How many commits the session had when the current chunk began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits_before: Option<u64>,
     /// How many criteria were ticked when the current chunk began.
     pub checked_before: Option<u64>,
     pub started_at: Option<Time>,
+    /// What the run had used when the current chunk was last measured.
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub usage_before: Usage,
 }
 
 /// A chunk that is done.
@@ -253,6 +330,130 @@ pub struct CompletedChunk {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub at: Time,
+}
+
+/// What was used while a chunk was worked on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkUsage {
+    pub chunk: u64,
+    pub issue: Option<String>,
+    pub started_at: Option<Time>,
+    pub ended_at: Time,
+    pub usage: Usage,
+}
+
+/// A chunk that was put off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeferredChunk {
+    pub index: u64,
+    pub acs: Vec<String>,
+    pub why: String,
+    pub at: Time,
+}
+
+/// Who works in a turn, and on what. A conversation is gone on with only where all of it is the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The commit on which the branch stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// The commit on which the merge target stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+}
+
+/// One turn of an agent: one try of the phase's effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTurn {
+    #[serde(flatten)]
+    pub worker: Worker,
+    pub effect: String,
+    pub attempt: u32,
+    /// How much of what people said was passed on with it.
+    pub told: usize,
+    pub is_over: bool,
+}
+
+/// A conversation with an agent. It is gone on with only where worker, issue and role are the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    #[serde(flatten)]
+    pub worker: Worker,
+    /// The agent's own name for it.
+    pub session: String,
+    pub issue: Option<String>,
+    /// What the agent was asked to be.
+    pub role: Option<String>,
+    /// Millionths of a dollar that it has cost so far, as the agent reckons.
+    #[serde(default)]
+    pub micro_usd: u64,
+}
+
+/// Tokens and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    /// Millionths of a dollar, as the agent reckons.
+    pub micro_usd: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Usage {
+    /// Tells whether nothing was used.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns all tokens together.
+    pub fn tokens(&self) -> u64 {
+        let parts = [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Adds more to it.
+    pub fn add(&mut self, more: &Self) {
+        self.change(more, u64::saturating_add);
+    }
+
+    /// Returns what came since.
+    #[must_use]
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        self.remove(before);
+        self
+    }
+
+    /// Takes away what was added before.
+    pub(crate) fn remove(&mut self, less: &Self) {
+        self.change(less, u64::saturating_sub);
+    }
+
+    fn change(&mut self, by: &Self, change: impl Fn(u64, u64) -> u64) {
+        self.input_tokens = change(self.input_tokens, by.input_tokens);
+        self.output_tokens = change(self.output_tokens, by.output_tokens);
+        self.cache_read_tokens = change(self.cache_read_tokens, by.cache_read_tokens);
+        self.cache_write_tokens = change(self.cache_write_tokens, by.cache_write_tokens);
+        self.micro_usd = change(self.micro_usd, by.micro_usd);
+    }
+}
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} tokens", self.tokens())?;
+        if self.micro_usd > 0 {
+            write!(f, ", {}", crate::ledger::dollars(self.micro_usd))?;
+        }
+        Ok(())
+    }
 }
 
 /// What was done in the session so far.
@@ -271,6 +472,38 @@ pub struct DoomLoop {
     pub count: u64,
     pub phase: PhaseName,
     pub at: Time,
+}
+
+/// What was seen of a project's dev environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DevSeen {
+    pub kind: DevKind,
+    pub text: String,
+    pub at: Time,
+}
+
+/// What can be seen of a dev environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DevKind {
+    CameUp,
+    Checked,
+    Recovered,
+    Failed,
+    SeedsMissing,
+}
+
+impl DevKind {
+    /// Returns the name under which it is recorded.
+    pub(crate) fn event(self) -> &'static str {
+        match self {
+            DevKind::CameUp => "dev_came_up",
+            DevKind::Checked => "dev_checked",
+            DevKind::Recovered => "dev_recovered",
+            DevKind::Failed => "dev_failed",
+            DevKind::SeedsMissing => "seeds_missing",
+        }
+    }
 }
 
 /// What a loop has produced.
@@ -318,6 +551,45 @@ impl Artifacts {
     }
 }
 
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It is wrong: nothing with it is approved.
+    P1,
+    P2,
+    P3,
+}
+
+/// Something that was found in the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    pub severity: Severity,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    pub text: String,
+    /// The phase that it was found in.
+    pub phase: PhaseName,
+    pub at: Time,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let severity = match self.severity {
+            Severity::P1 => "P1",
+            Severity::P2 => "P2",
+            Severity::P3 => "P3",
+        };
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{severity} {file}:{line}: {}", self.text),
+            (Some(file), None) => write!(f, "{severity} {file}: {}", self.text),
+            (None, _) => write!(f, "{severity}: {}", self.text),
+        }
+    }
+}
+
 /// Proof that a phase did its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
@@ -334,6 +606,15 @@ pub struct Receipt {
     /// Why there is no artifact or commit, where one is usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Of acceptance tests: the commit on which their phase began. What is new since then is frozen with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Of acceptance tests that were changed with the plan: the digest of that plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// Of acceptance tests: whether warp has run them, so that it needs nobody's word later either.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ran: bool,
 }
 
 /// What the next context has to know about a phase that is done.

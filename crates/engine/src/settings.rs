@@ -3,9 +3,17 @@
 //! Where a value came from (a file, the environment, a flag) is not known here: layers are put together
 //! at the edge and handed over as checked [`Settings`].
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, MapAccess, Visitor},
+    ser::SerializeMap as _,
+};
 use serde_json::{Value, json};
 
 /// What a setting holds.
@@ -25,6 +33,8 @@ pub enum Kind {
     Commands,
     /// One of these words for each phase.
     Levels(&'static [&'static str]),
+    /// Who works in each role.
+    Roles,
 }
 
 /// One row of the table of settings.
@@ -38,6 +48,17 @@ pub struct Setting {
     pub purpose: &'static str,
 }
 
+/// Who works in a role; what is not set is as it is for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Role {
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub effort: Option<String>,
+    /// Agents that take over where the first one cannot work.
+    pub fallbacks: Vec<String>,
+}
+
 /// Why a setting was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSetting {
@@ -47,18 +68,114 @@ pub enum BadSetting {
     Kind { key: String, wanted: String, found: String },
 }
 
-/// The settings of a run: every name of the table has a checked value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Settings(BTreeMap<String, Value>);
+/// The settings of a run: every name of the table has a checked value. They stay as they are while it lasts, so copies
+/// of a run share them.
+///
+/// They are written out whole with the first event of a run, which pins them. What is kept beside an open run is read and
+/// written with every event: there they are abridged to what differs from the table, and the table's mark. A program with
+/// another table does not read that, and goes by the first event.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    values: Arc<BTreeMap<String, Value>>,
+    /// Whether what is not in the values is as the table has it.
+    is_abridged: bool,
+}
 
 impl Default for Settings {
     fn default() -> Self {
-        let value = |setting: &Setting| {
-            serde_json::from_str(setting.default).expect("the tests parse the default of every setting")
-        };
-        Self(Settings::TABLE.iter().map(|setting| (setting.key.to_owned(), value(setting))).collect())
+        Self { values: Arc::default(), is_abridged: true }
     }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        if self.is_abridged == other.is_abridged && self.values == other.values {
+            return true;
+        }
+        let known = TABLE.iter().map(|setting| setting.key);
+        let mut keys = known.chain(self.values.keys().chain(other.values.keys()).map(String::as_str));
+        keys.all(|key| self.value(key) == other.value(key))
+    }
+}
+
+impl Serialize for Settings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.is_abridged {
+            return self.values.serialize(serializer);
+        }
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry(ABRIDGED, &MARK)?;
+        map.serialize_entry("set", &*self.values)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Written)
+    }
+}
+
+/// Settings as they are written, whole or abridged.
+struct Written;
+
+impl<'de> Visitor<'de> for Written {
+    type Value = Settings;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("settings")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Settings, A::Error> {
+        let mut values = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if key == ABRIDGED && values.is_empty() {
+                if map.next_value::<u64>()? != MARK {
+                    return Err(A::Error::custom("they are abridged by another table"));
+                }
+                let set = map.next_entry::<String, BTreeMap<String, Value>>()?;
+                let (_, values) = set.ok_or_else(|| A::Error::missing_field("set"))?;
+                return Ok(Settings { values: Arc::new(values), is_abridged: true });
+            }
+            values.insert(key, map.next_value()?);
+        }
+        Ok(Settings { values: Arc::new(values), is_abridged: false })
+    }
+}
+
+/// Under this name, which no setting has, abridged settings hold the mark of their table.
+const ABRIDGED: &str = "table";
+
+/// Tells tables apart that have other settings or other defaults.
+const MARK: u64 = {
+    let mut mark = 0xcbf2_9ce4_8422_2325;
+    let mut index = 0;
+    while index < TABLE.len() {
+        mark = marked(marked(mark, TABLE[index].key), TABLE[index].default);
+        index += 1;
+    }
+    mark
+};
+
+/// Goes on with a mark by a text and its end (FNV-1a).
+const fn marked(mut mark: u64, text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut index = 0;
+    while index <= bytes.len() {
+        let byte = if index < bytes.len() { bytes[index] } else { 0 };
+        mark = (mark ^ byte as u64).wrapping_mul(0x0100_0000_01b3);
+        index += 1;
+    }
+    mark
+}
+
+/// Returns a default of the table, which is read when it is first asked for.
+fn default(key: &str) -> Option<&'static Value> {
+    static DEFAULTS: [OnceLock<Value>; TABLE.len()] = [const { OnceLock::new() }; TABLE.len()];
+    let index = TABLE.iter().position(|setting| setting.key == key)?;
+    let read =
+        || serde_json::from_str(TABLE[index].default).expect("the tests parse the default of every setting");
+    Some(DEFAULTS[index].get_or_init(read))
 }
 
 impl Settings {
@@ -78,13 +195,34 @@ impl Settings {
             wanted,
             found: shorten(&value),
         })?;
-        self.0.insert(key.to_owned(), value);
+        Arc::make_mut(&mut self.values).insert(key.to_owned(), value);
         Ok(())
     }
 
     /// Returns the value of `key`, if the table has it.
     pub fn value(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
+        self.values.get(key).or_else(|| default(key).filter(|_| self.is_abridged))
+    }
+
+    /// Returns the same settings, to be written whole.
+    pub fn whole(self) -> Self {
+        if !self.is_abridged {
+            return self;
+        }
+        let default = |setting: &Setting| Some((setting.key.to_owned(), default(setting.key)?.clone()));
+        let mut values: BTreeMap<String, Value> = TABLE.iter().filter_map(default).collect();
+        values.extend(self.values.iter().map(|(key, value)| (key.clone(), value.clone())));
+        Self { values: Arc::new(values), is_abridged: false }
+    }
+
+    /// Returns the same settings, to be written short. Those of a run that began by a table with fewer settings stay whole.
+    pub fn abridged(self) -> Self {
+        if self.is_abridged || !TABLE.iter().all(|setting| self.values.contains_key(setting.key)) {
+            return self;
+        }
+        let differs = |(key, value): &(&String, &Value)| default(key) != Some(*value);
+        let values = self.values.iter().filter(differs).map(|(key, value)| (key.clone(), value.clone()));
+        Self { values: Arc::new(values.collect()), is_abridged: true }
     }
 
     /// Returns a number. An unknown name or another kind is zero: loading a workflow rules both out.
@@ -102,6 +240,27 @@ impl Settings {
         self.value(key).and_then(Value::as_str).unwrap_or("")
     }
 
+    /// Returns who works in a role, where that is set.
+    pub fn role(&self, name: Option<&str>) -> Role {
+        let role = name.and_then(|name| self.value("roles")?.get(name));
+        role.and_then(|role| serde_json::from_value(role.clone()).ok()).unwrap_or_default()
+    }
+
+    /// Returns the names of all agents that may work.
+    pub fn agents(&self) -> Vec<String> {
+        let roles = self.value("roles").and_then(Value::as_object);
+        let names = roles.into_iter().flat_map(|roles| roles.keys());
+        let of_roles = names
+            .map(|name| self.role(Some(name)))
+            .flat_map(|role| role.agent.into_iter().chain(role.fallbacks));
+        std::iter::once(self.text("agent").to_owned()).chain(of_roles).collect()
+    }
+
+    /// Tells whether any event needs shell commands to pass.
+    pub fn has_verification_gates(&self) -> bool {
+        self.value("verification_gates").and_then(Value::as_object).is_some_and(|gates| !gates.is_empty())
+    }
+
     /// Returns the shell commands that must pass before `event` is accepted.
     pub fn verification_gates(&self, event: &str) -> Vec<String> {
         let commands = self.value("verification_gates").and_then(|gates| gates.get(event));
@@ -115,7 +274,7 @@ impl Kind {
     pub fn read(self, text: &str) -> Value {
         match self {
             Kind::Text | Kind::Choice(_) => json!(text),
-            Kind::Count | Kind::Amount | Kind::Flag | Kind::Commands | Kind::Levels(_) => {
+            Kind::Count | Kind::Amount | Kind::Flag | Kind::Commands | Kind::Levels(_) | Kind::Roles => {
                 serde_json::from_str(text).unwrap_or_else(|_| json!(text))
             }
         }
@@ -138,6 +297,7 @@ impl Kind {
             Kind::Levels(words) => value.as_object().is_some_and(|phases| {
                 phases.values().all(|level| level.as_str().is_some_and(|level| words.contains(&level)))
             }),
+            Kind::Roles => value.as_object().is_some_and(|roles| roles.values().all(is_role)),
         };
         if fits { Ok(()) } else { Err(self.wanted()) }
     }
@@ -152,8 +312,26 @@ impl Kind {
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Commands => "a table of events, each with a list of shell commands".to_owned(),
             Kind::Levels(words) => format!("a table of phases, each with one of {}", words.join(", ")),
+            Kind::Roles => {
+                format!(
+                    "a table of roles, each with `agent`, `model`, `effort` ({}) or `fallbacks`",
+                    EFFORTS.join(", ")
+                )
+            }
         }
     }
+}
+
+/// Tells whether a value says who works in a role, and nothing else.
+fn is_role(value: &Value) -> bool {
+    let is_name = |value: &Value| value.as_str().is_some_and(|name| !name.trim().is_empty());
+    let fits = |(key, value): (&String, &Value)| match key.as_str() {
+        "agent" | "model" => is_name(value),
+        "effort" => value.as_str().is_some_and(|effort| EFFORTS.contains(&effort)),
+        "fallbacks" => value.as_array().is_some_and(|names| names.iter().all(is_name)),
+        _ => false,
+    };
+    value.as_object().is_some_and(|role| role.iter().all(fits))
 }
 
 fn shorten(value: &Value) -> String {
@@ -174,7 +352,14 @@ const TABLE: &[Setting] = &[
         "1",
         "Automation level: 2 hands over a pull request, 3 merges",
     ),
-    row("rdb.enabled", Kind::Flag, "false", "Wish for decisions in a remote channel; there is none yet"),
+    row("rdb.enabled", Kind::Flag, "false", "Away mode: notices and decisions go to Telegram"),
+    row(
+        "rdb.chats",
+        Kind::Text,
+        "\"none\"",
+        "Ids of the Telegram chats that are told and may decide; commas between",
+    ),
+    row("rdb.api", Kind::Text, "\"https://api.telegram.org\"", "Where Telegram's bot API is"),
     row("max_acs_per_commit", Kind::Count, "3", "Most acceptance criteria in one chunk"),
     row("test_command", Kind::Text, "\"auto\"", "The shell command that tests the project; auto finds it"),
     row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),
@@ -205,6 +390,18 @@ const TABLE: &[Setting] = &[
     row("max_session_minutes", Kind::Count, "480", "Minutes in one session"),
     row("doc_drift_gate", Kind::Flag, "false", "Go through doc_drift_check after each commit"),
     row(
+        "doc_drift_fix",
+        Kind::Choice(&["commit", "amend"]),
+        "\"commit\"",
+        "Where mended docs go: a commit of their own, or the chunk's",
+    ),
+    row(
+        "docs_programs",
+        Kind::Text,
+        "\"none\"",
+        "Programs whose calls in the docs are checked: `tea` or `tea=./bin/tea`; commas between",
+    ),
+    row(
         "verification_gates",
         Kind::Commands,
         "{}",
@@ -215,6 +412,36 @@ const TABLE: &[Setting] = &[
         Kind::Levels(EFFORTS),
         r#"{"planning":"high","coding":"standard","testing":"high"}"#,
         "Reasoning effort by phase",
+    ),
+    row(
+        "agent",
+        Kind::Text,
+        "\"claude\"",
+        "Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE",
+    ),
+    row(
+        "agent_silence_seconds",
+        Kind::Count,
+        "600",
+        "Seconds without a word after which an agent counts as hung",
+    ),
+    row(
+        "approve_plan",
+        Kind::Flag,
+        "false",
+        "Wait for a person's yes to the plan before anything is written",
+    ),
+    row(
+        "workspace",
+        Kind::Choice(&["clone", "worktree"]),
+        "\"clone\"",
+        "Where a run that warp drives works: in a clone of its own, or in a git worktree",
+    ),
+    row(
+        "sandbox_show",
+        Kind::Text,
+        "\"none\"",
+        "What else of the home is seen behind walls: paths below it, parted by colons",
     ),
     row("planning_iterations", Kind::Count, "10", "coder: turns in PLANNING before BUDGET_REVIEW"),
     row("coding_iterations", Kind::Count, "8", "coder: turns in CODING before BUDGET_REVIEW"),
@@ -234,9 +461,41 @@ const TABLE: &[Setting] = &[
     ),
     row("max_fix_cycles", Kind::Count, "3", "autonomous-loop: fix and re_review cycles"),
     row("skip_brainstorm", Kind::Flag, "false", "autonomous-loop: start at plan"),
+    row(
+        "acceptance_command",
+        Kind::Text,
+        "\"auto\"",
+        "autonomous-loop: runs the acceptance tests, {file}; auto goes by the file's ending",
+    ),
     row("skip_test_review", Kind::Flag, "false", "autonomous-loop: no person looks at the acceptance tests"),
     row("completion_promise", Kind::Text, "\"SHIPPED\"", "autonomous-loop: the text in the promise tags"),
-    row("budget_limit_usd", Kind::Amount, "20", "Spend cap of a run, in dollars"),
+    row("budget_limit_usd", Kind::Amount, "20", "Spend cap of a run, in dollars; 0 is none"),
+    row("budget_limit_tokens", Kind::Count, "0", "Spend cap of a run, in tokens; 0 is none"),
+    row("project_daily_usd", Kind::Amount, "0", "Spend cap of a project and day, in dollars; 0 is none"),
+    row("project_daily_tokens", Kind::Count, "0", "Spend cap of a project and day, in tokens; 0 is none"),
+    row("pool_daily_usd", Kind::Amount, "0", "Spend cap of a credential pool and day, in dollars; 0 is none"),
+    row(
+        "pool_daily_tokens",
+        Kind::Count,
+        "0",
+        "Spend cap of a credential pool and day, in tokens; 0 is none",
+    ),
+    row("daily_usd", Kind::Amount, "0", "Spend cap of a day, over all projects, in dollars; 0 is none"),
+    row("daily_tokens", Kind::Count, "0", "Spend cap of a day, over all projects, in tokens; 0 is none"),
+    row("pool", Kind::Text, "\"auto\"", "The credential pool that a run uses; auto: its agent's provider"),
+    row("metering", Kind::Flag, "true", "Send agents' model traffic through warp, which books and caps it"),
+    row("pause_at_limit", Kind::Flag, "true", "Wait for the reset at a provider's usage limit; else ask"),
+    row(
+        "outage_minutes",
+        Kind::Count,
+        "60",
+        "Minutes that a provider's outage is waited out before a person is asked",
+    ),
+    row("max_agents", Kind::Count, "4", "Agents at work at once on this machine"),
+    row("max_agents_per_project", Kind::Count, "4", "Agents at work at once for one project"),
+    row("max_agents_per_pool", Kind::Count, "4", "Agents at work at once with one credential pool"),
+    row("min_free_mb", Kind::Count, "2000", "Megabytes of memory that must be free before an agent starts"),
+    row("roles", Kind::Roles, "{}", "Who works in each role: agent, model, effort and fallbacks"),
     row("ci_timeout_minutes", Kind::Count, "30", "factory: minutes that checks may take"),
     row("review_timeout_minutes", Kind::Count, "180", "factory: minutes that a review may take"),
     row("agent_timeout_minutes", Kind::Count, "120", "factory: minutes that an agent may take for one issue"),
@@ -268,6 +527,36 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_the_same_whole_and_abridged() {
+        let mut settings = Settings::default();
+        settings.set("agent", json!("codex")).unwrap();
+        settings.set("max_coding_cycles", json!(3)).unwrap();
+        let whole = settings.clone().whole();
+        assert_eq!(whole, settings);
+        assert_eq!(whole.values.len(), TABLE.len());
+        assert_eq!(serde_json::from_value::<Settings>(json!(whole)).unwrap(), settings);
+        let abridged = whole.abridged();
+        assert_eq!(abridged, settings);
+        assert_eq!(json!(abridged), json!({ "table": MARK, "set": { "agent": "codex" } }));
+        assert_eq!(serde_json::from_value::<Settings>(json!(abridged)).unwrap(), settings);
+    }
+
+    #[test]
+    fn settings_that_another_table_abridged_are_not_read() {
+        let settings = json!({ "table": MARK ^ 1, "set": {} });
+        assert!(serde_json::from_value::<Settings>(settings).is_err());
+    }
+
+    #[test]
+    fn settings_of_an_older_table_stay_as_they_are() {
+        let older: Settings = serde_json::from_value(json!({ "agent": "claude", "gone": 1 })).unwrap();
+        let older = older.abridged();
+        assert_eq!(json!(older), json!({ "agent": "claude", "gone": 1 }));
+        assert_eq!(older.value("auto_merge"), None);
+        assert_ne!(older, Settings::default());
+    }
+
+    #[test]
     fn a_value_of_another_kind_is_refused_and_says_what_is_wanted() {
         let mut settings = Settings::default();
         let error = settings.set("max_coding_cycles", json!("three")).unwrap_err();
@@ -282,6 +571,10 @@ mod tests {
             ("verification_gates", json!({"code_complete": "make"})),
             ("reasoning_budget", json!({"coding": "none"})),
             ("budget_limit_usd", json!(-0.5)),
+            ("roles", json!({"coder": {"agent": ""}})),
+            ("roles", json!({"coder": {"who": "claude"}})),
+            ("roles", json!({"coder": {"effort": "none"}})),
+            ("roles", json!({"coder": {"fallbacks": "codex"}})),
             ("auto_merge", json!(1)),
         ] {
             assert!(settings.set(key, value).is_err(), "{key}");

@@ -4,30 +4,36 @@
 //! then stands, the records for the journal, the effects to be started, and advice. The caller records first
 //! and acts second.
 
+mod acceptance;
 mod acts;
 mod budgets;
 mod draft;
 pub(crate) mod evidence;
+mod measure;
 mod notes;
 mod promise;
 pub(crate) mod receipts;
+mod reconcile;
 mod refused;
+mod turns;
+mod waits;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+pub use acceptance::{FrozenTests, is_document};
 pub use notes::doom_loop;
 pub use refused::Refused;
 
 use crate::{
     Actor, Ask, Branches, Change, Effect, Event, EventName, Metrics, Observations, Owner, PhaseName, Probe,
-    Record, Run, RunId, Settings, Standing, Time, Verdict, Workflow,
+    Record, Run, RunId, Settings, Severity, Standing, Time, Usage, Verdict, Workflow,
     change::Fold,
     event::{DEEPEST, is_deeper},
     gate,
     run::{Artifacts, ChunkPlan, HistoryRow},
-    workflow::{Act, Activity, ReceiptKind, Row, SemanticGate, Target},
+    workflow::{Act, Activity, EvidenceScope, ReceiptKind, Row, SemanticGate, Target},
 };
 use draft::Draft;
 
@@ -92,8 +98,8 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
     let branch = beginning.branches.branch.clone();
     let run = Run {
         id: beginning.id,
-        workflow: workflow.name.clone(),
-        workflow_digest: workflow.digest.clone(),
+        workflow: workflow.name.to_string(),
+        workflow_digest: workflow.digest.to_string(),
         settings: beginning.settings,
         root: beginning.root,
         owns_workspace: beginning.owns_workspace,
@@ -140,6 +146,15 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
             ..Artifacts::default()
         },
         doubted_pr: None,
+        deferred: Vec::new(),
+        told: Vec::new(),
+        findings: Vec::new(),
+        dev: None,
+        turn: None,
+        conversation: None,
+        idle_turns: 0,
+        usage: Usage::default(),
+        chunk_usage: Vec::new(),
         receipts: Vec::new(),
         checkpoints: Vec::new(),
         errors: Vec::new(),
@@ -150,10 +165,11 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
 
 /// Begins a run that stands where `run` stands, as when a state file is adopted.
 pub(crate) fn begin_as(workflow: &Workflow, run: Run, event: &str) -> Step {
+    let run = Run { settings: run.settings.whole(), ..run };
     let mut record =
         Record::new(EventName::new(event), run.started_at.max(run.updated_at), None, run.phase.clone());
     let effects = run.effect.clone().into_iter().collect();
-    record.changes.push(Change::Began { run: Box::new(run), workflow_text: workflow.text.clone() });
+    record.changes.push(Change::Began { run: Box::new(run), workflow_text: workflow.text.to_string() });
     let mut fold = Fold::default();
     fold.add(&record).expect("a record that begins a run can be folded");
     let (run, _) = fold.finish().expect("a run has begun");
@@ -170,6 +186,7 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
     if row.completes_phase() {
         probes.extend(receipts::probes(workflow, run, data));
     }
+    probes.extend(acceptance::probes(workflow, run, row));
     match row.gate {
         Some(SemanticGate::DiffRelevanceCheck) => {
             probes.push(Probe::Diff { base: run.chunk.base.clone(), words: gate::criteria_words(run) });
@@ -177,16 +194,17 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
         Some(SemanticGate::AcCountCheck) => probes.extend(boxes_of(run)),
         None => {}
     }
-    for act in &row.acts {
+    for act in row.acts.iter() {
         match act {
             Act::DefineChunks | Act::TakeNextChunk => {
                 probes.push(Probe::Head);
                 probes.extend(boxes_of(run));
             }
             Act::MarkCommit | Act::MarkFinalTest | Act::CompletePhase => probes.push(Probe::Head),
+            Act::CompleteChunk => probes.extend(reconcile::probes(run)),
+            Act::MarkMended => probes.extend(reconcile::commit_probe(run)),
             Act::MarkTestsFailed | Act::MarkDrift if data.contains_key("failure") => probes.push(Probe::Tree),
             Act::SelectWork
-            | Act::CompleteChunk
             | Act::MarkDocs
             | Act::MarkTestsPassed
             | Act::MarkTestsFailed
@@ -201,6 +219,9 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
     let commands = verification_gates(run, row);
     if !commands.is_empty() {
         probes.push(Probe::Commands(commands));
+    }
+    if measure::wants_usage(workflow, run, row) {
+        probes.push(Probe::Usage { since: run.started_at });
     }
     probes
 }
@@ -231,10 +252,23 @@ fn needs_without_row(
 
 /// Names what an event of the engine's own wants: an approval completes the phase.
 fn needs_of_note(workflow: &Workflow, run: &Run, event: &Event) -> Vec<Probe> {
-    let (Event::DecisionAnswered { .. }, Standing::Parked { decision }) = (event, &run.standing) else {
-        return Vec::new();
-    };
-    workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
+    let next_chunk = || std::iter::once(Probe::Head).chain(boxes_of(run)).collect();
+    match (event, &run.standing) {
+        (Event::ChunkDeferred { .. }, _) => next_chunk(),
+        (Event::DecisionAnswered { option, .. }, Standing::Parked { decision }) => {
+            if option == turns::SKIP && decision.deadline.is_some() {
+                return next_chunk();
+            }
+            workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
+        }
+        (Event::DecisionAnswered { decision, option }, Standing::Active) => {
+            match turns::answered_row(workflow, run, decision, option) {
+                Some(row) => needs(workflow, run, &Event::Named(row), &Map::new()),
+                None => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the commands that must pass before a row is taken. What ends a run or cleans up is never held up.
@@ -296,6 +330,9 @@ fn check_standing(run: &Run, event: &EventName) -> Result<(), Refused> {
         Standing::Parked { decision } => {
             Err(Refused::Parked { event: event.clone(), decision: Box::new(decision.clone()) })
         }
+        Standing::Suspended { wait } => {
+            Err(Refused::Suspended { event: event.clone(), wait: Box::new(wait.clone()) })
+        }
         Standing::Stopped => Err(Refused::Stopped { event: event.clone(), phase: run.phase.clone() }),
         Standing::Ended { how } => Err(Refused::Ended { event: event.clone(), how: how.clone() }),
     }
@@ -311,6 +348,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     check_own_work(workflow, run, row, ask)?;
     check_attempt(run, ask)?;
     check_status(row, ask)?;
+    check_findings(run, row, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
     draft.advise_all(check_gates(run, row, ask)?);
     draft.advise_all(evidence::check(run, row, ask)?);
@@ -318,6 +356,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     if row.completes_phase() {
         draft.advise_all(receipts::check(workflow, run, ask)?);
     }
+    let frozen = acceptance::check(workflow, run, row, ask)?;
 
     draft.count(row);
     if let Some(budget) = budgets::parking(&draft, row, event) {
@@ -325,7 +364,14 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         budgets::park(&mut draft, budget);
         return Ok(draft.finish());
     }
+    measure::note_usage(&mut draft, ask);
+    if row.evidence == Some(EvidenceScope::Issue) {
+        measure::chunk(&mut draft);
+    }
     acts::perform(&mut draft, row, ask, acts::Taken::Asked);
+    if frozen == acceptance::Frozen::WithPlan {
+        acceptance::freeze_again(&mut draft, ask);
+    }
     if row.evidence.is_some() {
         let names = evidence::names(ask);
         if !names.is_empty() {
@@ -336,12 +382,17 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     match budgets::enforce(&mut draft, tripped) {
         budgets::Enforced::Nothing => {
             let to = target(workflow, run, row);
-            draft.enter(&to, row.reason.as_deref());
+            let words = || words_for_person(workflow, &to, ask);
+            let reason = row.reason.as_deref().map(str::to_owned).or_else(words);
+            draft.enter(&to, reason.as_deref());
         }
         budgets::Enforced::Redirected => {}
         budgets::Enforced::Parked => return Ok(draft.finish()),
     }
     budgets::follow(&mut draft);
+    if frozen == acceptance::Frozen::WithPlan {
+        acceptance::ask_person(&mut draft, run);
+    }
     Ok(draft.finish())
 }
 
@@ -362,6 +413,9 @@ fn check_own_work(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Resul
 
 fn target(workflow: &Workflow, run: &Run, row: &Row) -> PhaseName {
     match &row.to {
+        Target::Phase(to) if row.acts.contains(&Act::RenewBudgets) => {
+            acts::renewed_at(workflow, run).unwrap_or_else(|| to.clone())
+        }
         Target::Phase(to) => to.clone(),
         Target::Origin => {
             let fallback = || workflow.origins(&run.phase).into_iter().next().cloned();
@@ -389,6 +443,28 @@ fn check_status(row: &Row, ask: &Ask) -> Result<(), Refused> {
         return Ok(());
     }
     Err(Refused::data("status", format!("is {given}, but `{}` stands for \"{wanted}\"", row.event)))
+}
+
+/// What is wrong is not approved by whoever found it.
+fn check_findings(run: &Run, row: &Row, ask: &Ask) -> Result<(), Refused> {
+    let approves = row.status.as_deref() == Some("APPROVED");
+    let worst = run.findings_here().find(|finding| finding.severity == Severity::P1);
+    match worst.filter(|_| approves && ask.actor == Actor::Agent) {
+        None => Ok(()),
+        Some(finding) => Err(Refused::Gate {
+            phase: run.phase.clone(),
+            event: row.event.clone(),
+            gate: "findings".to_owned(),
+            reason: format!("a P1 was reported here, which forbids approval: {finding}"),
+        }),
+    }
+}
+
+/// Returns what whoever needs a person has to say to them, where a phase that is theirs is entered.
+fn words_for_person(workflow: &Workflow, to: &PhaseName, ask: &Ask) -> Option<String> {
+    workflow.phase(to).filter(|phase| phase.activity == Activity::Person)?;
+    let words = ["question", "reason"].iter().find_map(|field| ask.data.get(*field)?.as_str())?;
+    Some(turns::cut(words.trim(), turns::LONGEST_SAID)).filter(|words| !words.is_empty())
 }
 
 /// Reviewers of different tools say the same in different words.

@@ -69,29 +69,44 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
     else {
         return end_by_hand(workflow, run, turn);
     };
-    let promise = run.settings.text("completion_promise");
-    match told(turn.last_message, promise) {
-        Told::Promise if workflow.is_final(&run.phase) => TurnDecision::Ask(TurnAsk {
+    match promised(workflow, run, turn.last_message) {
+        Promised::Kept => TurnDecision::Ask(TurnAsk {
             event: Event::Named(close.clone()),
             actor: Actor::Agent,
             words: None,
         }),
+        Promised::Not(words) => count(run, turn, Some(words)),
+        Promised::Nothing => count(run, turn, None),
+    }
+}
+
+/// What a message promises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Promised {
+    /// That all is done, where that may be said.
+    Kept,
+    /// The same where or how it does not count; this is what the agent is told.
+    Not(String),
+    Nothing,
+}
+
+/// Reads the promise in an agent's message.
+pub fn promised(workflow: &Workflow, run: &Run, message: &str) -> Promised {
+    let promise = run.settings.text("completion_promise");
+    match told(message, promise) {
+        Told::Promise if workflow.is_final(&run.phase) => Promised::Kept,
         Told::Promise => {
             let finals: Vec<&str> = workflow.finals.iter().map(|phase| phase.as_str()).collect();
-            let words = format!(
+            Promised::Not(format!(
                 "The promise counts only in `{}`, with all receipts and the pull request; the loop is in `{}`.",
                 finals.join(" or "),
                 run.phase
-            );
-            count(run, turn, Some(words))
+            ))
         }
-        Told::Bare => {
-            let words = format!(
-                "`{promise}` without tags is no promise; it counts only as <promise>{promise}</promise>."
-            );
-            count(run, turn, Some(words))
-        }
-        Told::Nothing => count(run, turn, None),
+        Told::Bare => Promised::Not(format!(
+            "`{promise}` without tags is no promise; it counts only as <promise>{promise}</promise>."
+        )),
+        Told::Nothing => Promised::Nothing,
     }
 }
 
@@ -127,6 +142,7 @@ fn rest(run: &Run) -> Option<String> {
             decision.id,
             decision.options.join("|")
         )),
+        Standing::Suspended { wait } => Some(format!("Run {} waits: {wait}", run.id)),
         Standing::Stopped => {
             Some(format!("Run {} is stopped in `{}`; `warp state resume` lets it go on", run.id, run.phase))
         }

@@ -1,6 +1,8 @@
 //! Views: what is shown of a run, folded from its journal. They decide nothing and can be made again.
 
 mod adopt;
+mod asked;
+mod cost;
 mod explain;
 mod head;
 mod inject;
@@ -11,11 +13,13 @@ mod state_file;
 mod status;
 
 pub use adopt::{AdoptError, Adopted, adopt};
-pub use explain::{Explanation, Possible, explain};
+pub use asked::{Asked, asked};
+pub use cost::{CapUse, Cost, render_cost};
+pub use explain::{Explanation, Possible, Used, exceeded, explain};
 pub use head::{Head, OPERATIONS, Permission};
 pub use inject::inject;
 pub use log::{LogRow, render_log};
 pub use progress::{PROGRESS_FILE, PROGRESS_MARK, progress};
 pub use reanchor::reanchor;
-pub use state_file::{StateFileView, state_file, state_json};
+pub use state_file::{StateFileView, session_usage, state_file, state_json};
 pub use status::{Owned, Status, render_status, status};

@@ -5,30 +5,41 @@
 //! every wait has a deadline with a named outcome. Past it, an unknown phase cannot occur.
 
 mod builtin;
+mod job;
 mod parse;
 mod proof;
+mod raw;
 mod show;
+mod tool;
+
+use std::borrow::Cow;
 
 use serde::Deserialize;
 
 pub use builtin::{BUILT_IN, BuiltIn};
+pub use job::Job;
 pub use parse::{LARGEST, WorkflowError};
 pub use proof::{Fault, Path, Proof};
 pub use show::{Shown, ShownTransition};
+pub use tool::Tool;
 
 use crate::{EventName, PhaseName, Run, Settings};
+
+/// A text or a list of a workflow, which is not copied where it is compiled in.
+pub type Text = Cow<'static, str>;
+pub type List<T> = Cow<'static, [T]>;
 
 /// A machine that was checked.
 #[derive(Clone, Debug)]
 pub struct Workflow {
-    pub name: String,
-    pub purpose: String,
+    pub name: Text,
+    pub purpose: Text,
     pub initial: PhaseName,
     /// A setting that, when on, lets a run begin elsewhere.
-    pub initial_when: Option<(String, PhaseName)>,
+    pub initial_when: Option<(Text, PhaseName)>,
     pub finals: Vec<PhaseName>,
     /// The automation levels at which it may run; empty if it does not care.
-    pub levels: Vec<u64>,
+    pub levels: List<u64>,
     pub state_file: Option<StateFile>,
     /// What a run is about.
     pub subject: Subject,
@@ -40,11 +51,13 @@ pub struct Workflow {
     pub ticks: Vec<Tick>,
     pub questions: Vec<Question>,
     pub budgets: Vec<Budget>,
+    /// Where a run goes on when a chunk is put off.
+    pub deferral: Option<Deferral>,
     /// Counters that start again with every phase.
-    pub phase_counters: Vec<String>,
+    pub phase_counters: List<Text>,
     /// The text it was made from, and that text's digest: what a run is pinned to.
-    pub text: String,
-    pub digest: String,
+    pub text: Text,
+    pub digest: Text,
 }
 
 /// Which of the seeds' state files shows a run.
@@ -67,17 +80,23 @@ pub enum Subject {
 #[derive(Clone, Debug)]
 pub struct Phase {
     pub name: PhaseName,
-    pub purpose: String,
+    pub purpose: Text,
     pub activity: Activity,
-    pub role: Option<String>,
+    /// What a program does here, in a phase that is the engine's own.
+    pub job: Option<Job>,
+    /// The events by which this workflow says what came of the job, where they have other names than the job's own.
+    pub says: Vec<(Text, EventName)>,
+    /// What a person is asked, in a phase that is theirs.
+    pub question: Option<Text>,
+    pub role: Option<Text>,
     /// The forge label that shows the phase.
-    pub label: Option<String>,
+    pub label: Option<Text>,
     /// Operations that the phase gives leave for, such as `git_commit`.
-    pub may: Vec<String>,
+    pub may: List<Text>,
     /// What has to be shown before an agent may leave the phase.
     pub receipt: Option<ReceiptKind>,
     /// The entry of a run's artifacts that the phase's receipt is about.
-    pub artifact: Option<String>,
+    pub artifact: Option<Text>,
     /// None only in a final phase.
     pub deadline: Option<Deadline>,
     pub rows: Vec<Row>,
@@ -100,19 +119,25 @@ pub struct Row {
     /// Set when only a person may say so.
     pub by_person: bool,
     /// A setting that takes the person's word out again; the proof does not count on a person then.
-    pub person_unless: Option<String>,
+    pub person_unless: Option<Text>,
     pub gate: Option<SemanticGate>,
     /// Whose criteria need evidence before an agent may say so.
     pub evidence: Option<EvidenceScope>,
-    pub acts: Vec<Act>,
-    pub raises: Vec<String>,
-    pub resets: Vec<String>,
+    /// Set when the tests have to pass before an agent may say so.
+    pub tests_pass: bool,
+    pub acts: List<Act>,
+    pub raises: List<Text>,
+    pub resets: List<Text>,
     /// Never redirected by a budget.
     pub exempt: bool,
     /// Why the target is entered, where it can be entered for several reasons.
-    pub reason: Option<String>,
+    pub reason: Option<Text>,
     /// The review status that the event stands for.
-    pub status: Option<String>,
+    pub status: Option<Text>,
+    /// The word by which a person chooses it, in a phase that is a person's.
+    pub answer: Option<Text>,
+    /// The tool by which an agent says it.
+    pub tool: Option<Tool>,
 }
 
 /// Where a row leads.
@@ -190,6 +215,7 @@ pub enum Act {
     MarkTestsFailed,
     MarkDrift,
     MarkCommit,
+    MarkMended,
     MarkReport,
     MarkFinalTest,
     MarkAborted,
@@ -205,7 +231,7 @@ pub struct Tick {
     pub event: EventName,
     /// Empty means every phase that is not final.
     pub phases: Vec<PhaseName>,
-    pub raises: Vec<String>,
+    pub raises: List<Text>,
 }
 
 /// An event that asks a person to look, and parks the run until they have.
@@ -213,11 +239,22 @@ pub struct Tick {
 pub struct Question {
     pub event: EventName,
     pub phase: PhaseName,
-    pub text: String,
+    pub text: Text,
     /// The event that an approval takes.
     pub approves: EventName,
     /// A setting that, when on, approves without a person.
-    pub unless: Option<String>,
+    pub unless: Option<Text>,
+}
+
+/// Where a run goes on when a chunk is put off because nobody answered its question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deferral {
+    /// With the next chunk.
+    pub next: PhaseName,
+    /// When no chunk is left, and some are done.
+    pub done: PhaseName,
+    /// When nothing was done.
+    pub none: PhaseName,
 }
 
 /// How long a phase may last, and what then.
@@ -233,7 +270,7 @@ pub enum DeadlineOutcome {
     /// Fires this event.
     Event(EventName),
     /// Trips this budget.
-    Budget(String),
+    Budget(Text),
     /// Parks the run on a decision.
     Park,
 }
@@ -241,12 +278,12 @@ pub enum DeadlineOutcome {
 /// A limit with a counter and a named outcome.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    pub reason: String,
+    pub reason: Text,
     pub measure: Measure,
     pub limit: Limit,
     pub trips: Trips,
     /// A setting that tells how hard a timeout is: `warn`, `block` or `abort`.
-    pub enforcement: Option<String>,
+    pub enforcement: Option<Text>,
     /// Set when following the outcome is a forced advance: an error is recorded with it.
     pub forced: bool,
     pub outcomes: Vec<BudgetOutcome>,
@@ -255,7 +292,7 @@ pub struct Budget {
 /// What a budget measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Measure {
-    Counter(String),
+    Counter(Text),
     PhaseMinutes,
     SessionMinutes,
     /// Identical failures in a row.
@@ -278,7 +315,7 @@ pub struct BudgetOutcome {
     pub phase: Option<PhaseName>,
     pub event: Option<EventName>,
     /// Only when this setting is on (or off).
-    pub when: Option<(String, bool)>,
+    pub when: Option<(Text, bool)>,
     pub does: BudgetDoes,
 }
 
@@ -297,8 +334,8 @@ pub enum BudgetDoes {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Limit {
+    Setting(Text),
     Number(u32),
-    Setting(String),
 }
 
 impl Limit {
@@ -321,6 +358,13 @@ impl std::fmt::Display for Limit {
 }
 
 impl Phase {
+    /// Returns the event that says an outcome of the phase's job; none if the workflow has no word for it.
+    pub fn said(&self, outcome: &str) -> Option<&EventName> {
+        let said = self.says.iter().find(|(said, _)| said == outcome);
+        let event = said.map_or(outcome, |(_, event)| event.as_str());
+        self.rows.iter().map(|row| &row.event).find(|known| known.as_str() == event)
+    }
+
     /// Tells whether the phase's deadline trips `budget`.
     pub(crate) fn is_due_by(&self, budget: &Budget) -> bool {
         let due = self.deadline.as_ref().map(|deadline| &deadline.outcome);

@@ -81,9 +81,9 @@ fn the_built_in_workflows_are_proved_to_end() {
     every phase can be reached, and every wait has a deadline with a named outcome
     a final phase is at most 3 events away from everywhere
     cycles through continue, escalate, pivot are bounded by `budget_answers`
-    cycles through clarification, code_complete are bounded by `coding_iterations`
-    cycles through clarification, fix_done are bounded by `fixing_iterations`
-    cycles through clarification, submit_plan are bounded by `planning_iterations`
+    cycles through fix_done are bounded by `fixing_iterations`
+    cycles through submit_plan are bounded by `planning_iterations`
+    cycles through answer need a person
     so every run ends
 
     autonomous-loop
@@ -592,8 +592,47 @@ fn an_unknown_key_is_refused_with_its_line() {
        |
     12 | on = [{ event = "close", to = "closed", raise = ["tries"] }]
        |                                         ^^^^^
-    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `unless`, `gate`, `evidence`, `acts`, `raises`, `resets`, `exempt`, `reason`, `status`
+    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `unless`, `gate`, `evidence`, `tests`, `acts`, `raises`, `resets`, `exempt`, `reason`, `status`, `answer`, `tool`
     "#);
+}
+
+#[test]
+fn a_job_that_could_come_to_an_event_which_is_not_there_is_refused() {
+    let phase = |more: &str, on: &str| {
+        format!(
+            "name = \"w\"\npurpose = \"p\"\ninitial = \"open\"\nfinal = [\"closed\"]\n\
+             [deadline]\nminutes = 1\noutcome = \"park\"\n\
+             [[phase]]\nname = \"open\"\npurpose = \"p\"\n{more}\non = [{on}]\n\
+             [[phase]]\nname = \"closed\"\npurpose = \"p\"\nactivity = \"engine\"\n"
+        )
+    };
+    let (passed, failed) = (r#"{ event = "green", to = "closed" }"#, r#"{ event = "red", to = "closed" }"#);
+    let both = format!("{passed}, {failed}");
+    let words = r#"says = { tests_passed = "green", tests_failed = "red" }"#;
+    let engine = format!("activity = \"engine\"\ndoes = \"run_tests\"\n{words}");
+    assert!(Workflow::parse(&phase(&engine, &both)).is_ok());
+    assert_snapshot!(refused(&phase(&engine, passed)), @"the job of `open` may come to `red`, which is no event there");
+    assert_snapshot!(refused(&phase(&engine.replace("engine", "agent"), &both)), @"`open` has `does`, but is not the engine's own");
+    assert_snapshot!(refused(&phase(&engine.replace("tests_failed", "tests_lost"), &both)), @"
+    `open` says `tests_lost` in its own words; its job has tests_passed, tests_failed
+    the job of `open` may come to `tests_failed`, which is no event there
+    ");
+    assert_snapshot!(refused(&phase(&engine.replace("run_tests", "make_tea"), &both)), @r#"
+    TOML parse error at line 12, column 8
+       |
+    12 | does = "make_tea"
+       |        ^^^^^^^^^^
+    unknown variant `make_tea`, expected one of `check_prerequisites`, `select_work`, `define_chunks`, `tick_criteria`, `run_tests`, `commit`, `check_docs`, `file_report`, `take_chunk`, `run_final_tests`, `merge`, `commit_and_merge`, `summarise`, `clean_up`
+    "#);
+}
+
+#[test]
+fn a_deferral_leads_to_phases_that_are_there() {
+    let text = small(
+        &[("open", r#"{ event = "close", to = "closed" }"#), CLOSED],
+        "[deferral]\nnext = \"open\"\ndone = \"closed\"\nnone = \"nowhere\"\n",
+    );
+    assert_snapshot!(refused(&text), @"`deferral` leads to `nowhere`, which is no phase");
 }
 
 #[test]
@@ -604,7 +643,7 @@ fn a_word_that_the_engine_does_not_know_is_refused_with_its_line() {
        |
     12 | on = [{ event = "close", to = "closed", acts = ["launch"] }]
        |                                                 ^^^^^^^^
-    unknown variant `launch`, expected one of `select_work`, `define_chunks`, `take_next_chunk`, `complete_chunk`, `mark_docs`, `mark_tests_passed`, `mark_tests_failed`, `mark_drift`, `mark_commit`, `mark_report`, `mark_final_test`, `mark_aborted`, `start_over`, `renew_budgets`, `renew_origin`, `complete_phase`
+    unknown variant `launch`, expected one of `select_work`, `define_chunks`, `take_next_chunk`, `complete_chunk`, `mark_docs`, `mark_tests_passed`, `mark_tests_failed`, `mark_drift`, `mark_commit`, `mark_mended`, `mark_report`, `mark_final_test`, `mark_aborted`, `start_over`, `renew_budgets`, `renew_origin`, `complete_phase`
     "#);
 }
 

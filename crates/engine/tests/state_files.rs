@@ -3,8 +3,8 @@
 mod support;
 
 use engine::{
-    Ask, Event, Run, Settings, Time, Workflow, step,
-    view::{state_file, state_json},
+    Ask, Event, Run, Seen, Settings, Time, Usage, Workflow, step,
+    view::{session_usage, state_file, state_json},
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -199,6 +199,79 @@ fn values_follow_the_run() {
         json!({"phase": "discovering", "at": "2026-05-08T15:57:59.401Z", "from": "prerequisites", "event": "prerequisites_ok"})
     );
     assert_eq!(value["token_usage"]["current_chunk_started_at"], "2026-05-08T16:00:59.401Z");
+}
+
+/// Takes an event by which time this much was used in all.
+fn used(workflow: &Workflow, run: &Run, event: &str, input_tokens: u64) -> Run {
+    let mut ask = clear(event, Time::from_millis(run.updated_at.millis() + MINUTE));
+    let total = Usage { input_tokens, output_tokens: 1, micro_usd: input_tokens * 10, ..Usage::default() };
+    ask.observations.usage = Some(Seen::Value(total));
+    if event == "chunks_defined" {
+        ask.data.insert("acs".to_owned(), json!([["AC-01"], ["AC-02"]]));
+    }
+    step(workflow, run, &ask).expect("an event of the way").run
+}
+
+const TO_REPORTED: [&str; 5] = ["code_complete", "docs_updated", "tests_passed", "committed", "report_filed"];
+
+#[test]
+fn each_chunk_is_shown_with_what_it_used_and_the_session_with_all_of_it() {
+    let workflow = workflow("warp-drive");
+    let run = play(workflow, begun(workflow, Settings::default()), &TO_CODING[..3]);
+    let run = used(workflow, &run, "chunks_defined", 100);
+    let run = play(workflow, run, &TO_REPORTED);
+    let run = used(workflow, &run, "next_chunk", 350);
+    let run = play(workflow, run, &TO_REPORTED);
+    let run = used(workflow, &run, "requirement_done", 400);
+    let value = state_json(workflow, &run);
+    assert_eq!(value["token_usage"]["session_total"], Value::Null);
+    assert_eq!(
+        value["token_usage"]["chunk_snapshots"],
+        json!([
+            {
+                "chunk": 1,
+                "requirement": "42",
+                "started_at": "2026-05-08T16:00:59.401Z",
+                "ended_at": "2026-05-08T16:06:59.401Z",
+                "input_tokens": 250,
+                "output_tokens": 0,
+                "cache_read_tokens": 0,
+                "cache_write_tokens": 0,
+                "total_tokens": 250,
+                "cost_usd": 0.0025,
+            },
+            {
+                "chunk": 2,
+                "requirement": "42",
+                "started_at": "2026-05-08T16:06:59.401Z",
+                "ended_at": "2026-05-08T16:12:59.401Z",
+                "input_tokens": 50,
+                "output_tokens": 0,
+                "cache_read_tokens": 0,
+                "cache_write_tokens": 0,
+                "total_tokens": 50,
+                "cost_usd": 0.0005,
+            },
+        ])
+    );
+    assert_eq!(session_usage(workflow, &run, "bodmail"), None);
+    let run = play(workflow, run, &["abort"]);
+    let run = used(workflow, &run, "abort_resolved", 410);
+    assert_eq!(state_json(workflow, &run)["token_usage"]["session_total"]["total_tokens"], 411);
+    let line = session_usage(workflow, &run, "bodmail").unwrap();
+    let line = read(&line);
+    assert_eq!((line["run"].as_str(), line["how"].as_str()), (Some("r1"), Some("completed")));
+    assert_eq!(line["session_total"]["input_tokens"], 410);
+    assert_eq!(line["chunk_snapshots"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_was_used_never_becomes_less() {
+    let workflow = workflow("warp-drive");
+    let run = play(workflow, begun(workflow, Settings::default()), &TO_CODING[..3]);
+    let run = used(workflow, &run, "chunks_defined", 100);
+    let run = play(workflow, run, &TO_REPORTED);
+    assert_eq!(used(workflow, &run, "next_chunk", 30).usage.input_tokens, 100);
 }
 
 #[test]

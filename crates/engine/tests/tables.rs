@@ -5,7 +5,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use engine::{EventName, Outcome, Refused, Run, Settings, Standing, Step, Time, Workflow, step};
+use engine::{
+    EventName, Outcome, Refused, Run, Settings, Standing, Step, Time, Workflow, step, workflow::Tool,
+};
 use oracle::{ALL_EVENTS, AUTONOMOUS_LOOP, CODER, FACTORY, Oracle, WARP_DRIVE};
 use serde_json::json;
 use support::{START, begun, clear, settings, workflow};
@@ -161,4 +163,37 @@ fn assert_answer(oracle: &Oracle, run: &Run, event: &str, answer: Result<Step, R
         assert_eq!((named.as_str(), asked.as_str()), (phase, event), "{pair}");
         assert_eq!(possible.iter().map(EventName::as_str).collect::<Vec<_>>(), wanted, "{pair}");
     }
+}
+
+#[test]
+fn tools_stand_for_the_events_that_the_workflows_say() {
+    let tools = [Tool::SubmitPlan, Tool::AskQuestion, Tool::MarkStoryComplete, Tool::Done];
+    let mut text = String::new();
+    for oracle in oracle::ALL {
+        let workflow = workflow(oracle.name);
+        for ((phase, origin), run) in runs_in_every_phase(oracle, Settings::default()) {
+            let events =
+                tools.iter().filter_map(|tool| Some((tool.name(), workflow.event_of_tool(&run, *tool)?)));
+            let events: Vec<String> = events.map(|(tool, event)| format!("{tool} = {event}")).collect();
+            if !events.is_empty() && origin.is_none() {
+                text.push_str(&format!("{} {phase}: {}\n", oracle.name, events.join(", ")));
+            }
+        }
+    }
+    insta::assert_snapshot!(text, @"
+    warp-drive coding: done = code_complete
+    warp-drive planning: submit_plan = plan_ready
+    coder CODING: ask_question = clarification, done = code_complete
+    coder FIXING: ask_question = clarification, done = fix_done
+    coder PLANNING: submit_plan = submit_plan, ask_question = clarification, mark_story_complete = mark_story_complete
+    autonomous-loop brainstorm: done = brainstorm_written
+    autonomous-loop compound: done = solution_noted
+    autonomous-loop deepen: done = plan_deepened
+    autonomous-loop fix: done = fixes_made
+    autonomous-loop plan: submit_plan = plan_written
+    autonomous-loop ship: done = shipped
+    autonomous-loop spec_test: done = tests_written
+    autonomous-loop work: done = work_finished
+    factory in_progress: ask_question = needs_human, mark_story_complete = already_done, done = pushed
+    ");
 }

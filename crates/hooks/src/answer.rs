@@ -37,6 +37,18 @@ impl Answer {
         }))
     }
 
+    /// Lets a tool run with another input than the agent has given it.
+    pub fn allow_with(reason: &str, input: &Value) -> Self {
+        Self::json(&json!({
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "allow",
+                "permissionDecisionReason": reason,
+                "updatedInput": input,
+            },
+        }))
+    }
+
     /// Denies a permission that is asked of a person. An exit code would not be heard there.
     pub fn deny_permission(reason: &str) -> Self {
         Self::json(&json!({

@@ -10,7 +10,7 @@ use engine::view::{Head, Permission};
 use project::{Error, Place, Quick, rails};
 
 use crate::{
-    Answer, Failure, Here, Input, protected,
+    Answer, Failure, Here, Input, protected, question,
     shell::{self, Judgement, Scene},
 };
 
@@ -38,7 +38,7 @@ const KNOWN: &[&str] = &[
     "WebFetch",
     "WebSearch",
     "Skill",
-    "AskUserQuestion",
+    question::TOOL,
     "ExitPlanMode",
     PATCHES,
 ];
@@ -61,6 +61,9 @@ enum Finding {
 }
 
 pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
+    if let Some(answer) = question::asked(here, &input)? {
+        return Ok(answer);
+    }
     Ok(match judge(here, input)? {
         Some(reason) => Answer::deny(reason),
         None => Answer::silent(),
@@ -124,6 +127,7 @@ fn leave(here: &Here) -> Result<Option<String>, Failure> {
 
 fn way_on(head: &Head) -> String {
     match head.standing.as_str() {
+        "active" if head.owner.is_driver() => "Warp itself does that after your answer".to_owned(),
         "active" => "`warp next` or `warp explain` show what leads there".to_owned(),
         standing => format!("The run is {standing}: `warp explain` shows what it waits for"),
     }

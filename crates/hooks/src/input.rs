@@ -51,6 +51,8 @@ pub struct Tool {
     pub command: Option<Text>,
     pub file_path: Option<PathBuf>,
     pub notebook_path: Option<PathBuf>,
+    /// What a person is to be asked.
+    pub questions: Option<Value>,
     /// Short texts of other fields, wherever they are: with a tool that nobody knows, any may be a path.
     pub others: Vec<String>,
 }
@@ -80,6 +82,11 @@ impl<'de> Deserialize<'de> for Tool {
                         "command" => tool.command = map.next_value()?,
                         "file_path" => tool.file_path = map.next_value()?,
                         "notebook_path" => tool.notebook_path = map.next_value()?,
+                        "questions" => {
+                            let questions = map.next_value()?;
+                            collect(&questions, &mut tool.others);
+                            tool.questions = Some(questions);
+                        }
                         name if CONTENTS.contains(&name) => _ = map.next_value::<IgnoredAny>()?,
                         _ => collect(&map.next_value()?, &mut tool.others),
                     }

@@ -6,6 +6,9 @@
 //!
 //! Where no run is open, every hook is silent. The head of the workspace tells most of what is asked; the store is
 //! opened for leave, and for what is recorded.
+//!
+//! Behind walls there is neither head nor store. There the driver answers, by a [`Server`] that a hook reaches through
+//! a socket.
 
 mod answer;
 mod gate;
@@ -13,24 +16,30 @@ mod input;
 mod observe;
 mod prompt;
 mod protected;
+mod question;
 mod session;
 pub mod shell;
+mod socket;
 mod stop;
+mod tool;
 
 use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use adapters::{git, machine};
 use engine::{Owner, view::Head};
 use project::{
-    Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
+    Dirs, Error, ForgeError, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError,
+    spelled,
 };
 
 pub use answer::Answer;
 pub use input::{Input, LARGEST};
+pub use socket::{Server, ServerError};
+pub use tool::{ToolError, call_tool};
 
 /// What can be answered. Clients have more events than these; what is not here passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,15 +75,35 @@ impl Event {
     fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, event)| *event)
     }
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, event)| *event == self).map_or("", |(name, _)| name)
+    }
+
+    /// Tells whether a driver answers it. A driven agent is told everything else by its prompt.
+    fn is_driven(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure)
+    }
 }
 
-/// Answers a hook. Never panics.
+/// Answers a hook; where the environment names a socket, by asking whoever listens there. Never panics.
 pub fn answer(event: &str, input: &[u8]) -> Answer {
     let Some(event) = Event::named(event) else {
         return Answer::note(format!("warp has no answer to the hook `{event}`"));
     };
+    match socket::Address::from_environment() {
+        Some(address) => socket::forward(&address, event, input),
+        None => answer_here(event, input, Here::of),
+    }
+}
+
+/// Answers a hook by the run that `here` finds.
+fn answer_here(event: Event, input: &[u8], here: impl FnOnce(&Input) -> Option<Here>) -> Answer {
     let answered = catch_unwind(AssertUnwindSafe(|| match Input::parse(input) {
-        Ok(input) => decide(event, input),
+        Ok(input) => match here(&input) {
+            Some(here) => decide(event, &here, input),
+            None => Answer::silent(),
+        },
         Err(error) => failed(event, &error.to_string()),
     }));
     answered.unwrap_or_else(|_| failed(event, "the hook itself has failed"))
@@ -99,17 +128,16 @@ fn failed(event: Event, why: &str) -> Answer {
     }
 }
 
-fn decide(event: Event, input: Input) -> Answer {
-    let Some(here) = Here::of(&input) else { return Answer::silent() };
+fn decide(event: Event, here: &Here, input: Input) -> Answer {
     let answered = match event {
-        Event::PreToolUse => gate::pre_tool_use(&here, input),
-        Event::PermissionRequest => gate::permission_request(&here, input),
-        Event::PostToolUse => observe::post_tool_use(&here, input),
-        Event::PostToolUseFailure => observe::post_tool_use_failure(&here, &input),
-        Event::SessionStart => session::start(&here, &input),
-        Event::UserPromptSubmit => prompt::submitted(&here, &input),
-        Event::Stop => stop::stop(&here, &input),
-        Event::StopFailure => stop::failure(&here, &input),
+        Event::PreToolUse => gate::pre_tool_use(here, input),
+        Event::PermissionRequest => gate::permission_request(here, input),
+        Event::PostToolUse => observe::post_tool_use(here, input),
+        Event::PostToolUseFailure => observe::post_tool_use_failure(here, &input),
+        Event::SessionStart => session::start(here, &input),
+        Event::UserPromptSubmit => prompt::submitted(here, &input),
+        Event::Stop => stop::stop(here, &input),
+        Event::StopFailure => stop::failure(here, &input),
         // A subagent is a part of its session, and what a compaction forgets is told again when the session starts
         // anew; a session that has ended is told by its process.
         Event::SubagentStop | Event::PreCompact | Event::SessionEnd => Ok(Answer::silent()),
@@ -148,11 +176,21 @@ impl Here {
             found = found.or(Some((root, head)));
         }
         let (root, head) = found?;
+        Some(Self::with(root, cwd, head))
+    }
+
+    /// Takes the workspace of a run that is driven: the agent's calls are this run's, wherever the agent went.
+    fn at(root: &Path, input: &Input) -> Self {
+        let cwd = input.cwd.clone().filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| root.to_owned());
+        Self::with(root.to_owned(), cwd, quick_head(root))
+    }
+
+    fn with(root: PathBuf, cwd: PathBuf, head: Quick<Head>) -> Self {
         let own = match git::locate(&root) {
             Some(location) => location.git_dir.join("warp"),
             None => root.join(".warp/local"),
         };
-        Some(Self { root, own, cwd, head })
+        Self { root, own, cwd, head }
     }
 
     fn open(&self) -> Result<Workspace, Error> {
@@ -171,12 +209,23 @@ enum Failure {
     Snapshot(#[from] rails::SnapshotError),
     #[error(transparent)]
     Setup(#[from] SetupError),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
     #[error("failed to count in `{}`", file.display())]
     Count {
         file: PathBuf,
         #[source]
         source: std::io::Error,
     },
+}
+
+/// Tells a person who is away what has become of the run. Whoever drives a run does so itself.
+fn tell_away(workspace: &Workspace, answer: &project::Answer) {
+    let run = &answer.current.run;
+    if answer.records.iter().any(engine::Record::moves) && !run.owner.is_driver() {
+        // What is wrong with the channel is in `warp rdb status`; the agent has nothing to do with it.
+        away::tell(&workspace.place, &workspace.dirs, run.id.as_str());
+    }
 }
 
 /// Describes the agent that called the hook: the process and its session.

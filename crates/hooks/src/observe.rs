@@ -10,7 +10,7 @@ use project::{
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, gate, session::is_owner, stop};
+use crate::{Answer, Failure, Here, Input, gate, session::is_owner, stop, tell_away};
 
 /// Tools that write the file that they name.
 const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
@@ -43,7 +43,7 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
         watch.edited(file)?;
     }
     let ticks = command.as_deref().is_some_and(|command| command.contains(EDITS_ISSUE));
-    if ticks || edited.iter().any(|file| watch.is_issue(file)) {
+    if ticks {
         watch.docs_changed()?;
     }
     Ok(watch.answer("PostToolUse"))
@@ -77,7 +77,7 @@ impl<'a> Watch<'a> {
             Quick::NoRun => return Ok(None),
             Quick::Known(head) => head.owner.clone(),
             Quick::Unsure => match workspace.insert(here.open()?).current()? {
-                Some(current) => current.run.owner,
+                Some(current) => current.run.owner.clone(),
                 None => return Ok(None),
             },
         };
@@ -99,6 +99,7 @@ impl<'a> Watch<'a> {
     fn offer(&mut self, actor: Actor, event: Event) -> Result<Option<Taken>, Failure> {
         match self.workspace()?.ask_as(actor, event, Map::new()) {
             Ok(answer) => {
+                tell_away(self.workspace()?, &answer);
                 self.words.extend(answer.advice.iter().map(|Advice(text)| text.clone()));
                 Ok(Some(answer))
             }
@@ -123,11 +124,6 @@ impl<'a> Watch<'a> {
             Some(_) => Ok(()),
             None => self.offer(Actor::Agent, Event::FileEdited { file }).map(|_| ()),
         }
-    }
-
-    /// Tells whether a file is the text of an issue.
-    fn is_issue(&self, file: &Path) -> bool {
-        self.here.cwd.join(file).starts_with(self.here.root.join(".warp/issues"))
     }
 
     /// Moves on from `updating_docs` once the criteria are ticked; the gate of that event decides.

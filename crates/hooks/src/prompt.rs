@@ -3,15 +3,16 @@
 //! The client hands over the words before it does anything with them, and no model can put words there. So a run
 //! that is begun or stopped here is begun or stopped by a person.
 
+use away::Reach;
 use engine::Event;
 use project::{
-    AskError, BeginError, Error, Place, Request,
+    AskError, BeginError, Dirs, Error, Place, Request, Workspace,
     setup::{self, Choice},
     spelled,
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, caller};
+use crate::{Answer, Failure, Here, Input, caller, tell_away};
 
 /// What a person wants of warp.
 #[derive(Debug, PartialEq)]
@@ -69,8 +70,8 @@ fn wish(prompt: &str) -> Option<Result<Wish, String>> {
         "rdb" => match rest {
             "on" => Some(Ok(Wish::Choice(Choice::RemoteDecisions(true)))),
             "off" => Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))),
-            "" | "status" => None,
-            other => Some(Err(format!("`/rdb` takes on or off, not `{other}`"))),
+            "" | "status" | "test" => None,
+            other => Some(Err(format!("`/rdb` takes on, off, status or test, not `{other}`"))),
         },
         _ => None,
     }
@@ -141,6 +142,7 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
     let mut workspace = here.open()?;
     match workspace.begin(request) {
         Ok(answer) => {
+            tell_away(&workspace, &answer);
             let mut text = workspace.described(&answer.current);
             for engine::Advice(advice) in &answer.advice {
                 text.push_str(&format!("Note: {advice}\n"));
@@ -171,7 +173,10 @@ fn stop(here: &Here, reset: bool) -> Result<String, Failure> {
         });
     }
     match workspace.ask(Event::StopRequested, Map::new()) {
-        Ok(answer) => Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current))),
+        Ok(answer) => {
+            tell_away(&workspace, &answer);
+            Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current)))
+        }
         Err(AskError::NoRun) => Ok("There is no run to stop.".to_owned()),
         Err(AskError::Refused(refused)) => Ok(format!("The run was not stopped: {refused}")),
         Err(AskError::Failed(error)) => Err(error.into()),
@@ -182,16 +187,43 @@ fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
     let place = Place::at(&here.root).map_err(Error::from)?;
     let plan = setup::plan_choice(&place, &setup::this_program()?, choice)?;
     setup::carry_out(&place, &plan)?;
-    let what = match choice {
-        Choice::Level(level) => format!("the automation level to {level}"),
-        Choice::RemoteDecisions(true) => {
-            "that decisions should go to a remote channel (there is none yet, so they stay here)".to_owned()
+    Ok(match choice {
+        Choice::Level(level) => format!(
+            "The person set the automation level to {level}, in .claude/settings.local.json; runs that begin from now on \
+             go by it."
+        ),
+        Choice::RemoteDecisions(on) => away_mode(&place, on)?,
+    })
+}
+
+/// Says what away mode means from now on, and tells the person where they asked to be told.
+fn away_mode(place: &Place, on: bool) -> Result<String, Failure> {
+    if !on {
+        return Ok(
+            "The person is back: decisions are asked in the terminal, and no notices are sent.".to_owned()
+        );
+    }
+    let dirs = Dirs::from_environment().map_err(Error::from)?;
+    Ok(match Reach::of(place, &dirs, &[]) {
+        Reach::Off => {
+            "Away mode is switched on in this checkout, but something that goes before it says otherwise: \
+                       `warp config` shows what."
+                .to_owned()
         }
-        Choice::RemoteDecisions(false) => "that decisions stay in the terminal".to_owned(),
-    };
-    Ok(format!(
-        "The person set {what}, in .claude/settings.local.json; runs that begin from now on go by it."
-    ))
+        Reach::Unreachable(why) => format!(
+            "The person wants decisions and notices in Telegram, but cannot be reached: {why}. Tell them that, and that \
+             questions stay in the terminal until `warp rdb test` succeeds."
+        ),
+        Reach::Telegram(_) => {
+            let mut workspace = Workspace::open(place.clone(), dirs.clone())?;
+            if let Some(current) = workspace.current()? {
+                away::tell(place, &dirs, current.run.id.as_str());
+            }
+            "The person is away: every phase is told and every question is asked in Telegram, also by AskUserQuestion. \
+             Go on with the work, and do not wait for anybody at the terminal."
+                .to_owned()
+        }
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Files that no agent may write: what it is told by, what it is judged by, and what judges it.
 
 use std::{
-    env,
+    env, fs,
     path::{Component, Path, PathBuf},
 };
 
@@ -52,7 +52,8 @@ pub(crate) fn of(root: &Path) -> Vec<Protected> {
     }
     if let Ok(dirs) = Dirs::from_environment() {
         let instead = "warp keeps its journal and settings there".to_owned();
-        all.extend([dirs.state, dirs.config].map(|path| Protected { path, instead: instead.clone() }));
+        let paths = around(&dirs.state, root).into_iter().chain([dirs.config]);
+        all.extend(paths.map(|path| Protected { path, instead: instead.clone() }));
     }
     if let Some(location) = git::locate(root) {
         let instead = "use git itself".to_owned();
@@ -60,6 +61,17 @@ pub(crate) fn of(root: &Path) -> Vec<Protected> {
         all.push(Protected { path: location.git_dir, instead });
     }
     all
+}
+
+/// Returns a directory, or, if the workspace is inside it as a slot's tree is, all that is there beside the workspace.
+fn around(directory: &Path, root: &Path) -> Vec<PathBuf> {
+    let real = resolve(directory);
+    if !root.starts_with(&real) || root == real {
+        return vec![directory.to_owned()];
+    }
+    let above = root.ancestors().skip(1).take_while(|path| path.starts_with(&real));
+    let entries = above.filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| !root.starts_with(path)).collect()
 }
 
 /// Tells why a file may not be written, if it may not: by its name as given, and by where links lead.
@@ -104,9 +116,24 @@ fn resolve(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+
+    #[test]
+    fn a_workspace_inside_what_is_protected_can_be_written_and_nothing_beside_it() {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path().canonicalize().unwrap();
+        let root = state.join("projects/id/slots/1/tree");
+        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(state.join("projects/id/slots/1/git")).unwrap();
+        fs::create_dir_all(state.join("projects/id/slots/2/tree")).unwrap();
+        fs::write(state.join("projects/id/journal.db"), "").unwrap();
+        let entry = |path| Protected { path, instead: String::new() };
+        let protected: Vec<Protected> = around(&state, &root).into_iter().map(entry).collect();
+        assert_eq!(refuses(&protected, &root, Path::new("src/a.rs")), None);
+        for path in ["../git/config", "../../2/tree/a.rs", "../../../journal.db"] {
+            assert!(refuses(&protected, &root, Path::new(path)).is_some(), "{path}");
+        }
+    }
 
     #[test]
     fn names_detours_and_links_lead_to_the_same_refusal() {
@@ -127,7 +154,7 @@ mod tests {
             assert!(refuses(&protected, root, Path::new(path)).is_some(), "{path}");
             assert!(refuses(&protected, Path::new("/"), &root.join(path)).is_some(), "{path}");
         }
-        for path in ["src/a.rs", ".claude/skills/x/SKILL.md", ".warp/issues/42.md", ".gitignore", "warp.toml"]
+        for path in ["src/a.rs", ".claude/skills/x/SKILL.md", ".warp/prompts/x.md", ".gitignore", "warp.toml"]
         {
             assert_eq!(refuses(&protected, root, Path::new(path)), None, "{path}");
         }

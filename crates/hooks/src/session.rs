@@ -47,5 +47,5 @@ fn join(workspace: &mut Workspace, current: Current, input: &Input) -> Result<()
 /// Tells whether the calling session is the one that carries the run on. A run that a person began by hand has no
 /// session yet.
 pub(crate) fn is_owner(owner: &Owner, input: &Input) -> bool {
-    owner.session.is_none() || owner.session == input.session_id
+    owner.session.is_none() || owner.is_driver() || owner.session == input.session_id
 }

@@ -16,7 +16,7 @@ use engine::{
 use project::{AskError, Current, Quick, Workspace};
 use serde_json::{Map, json};
 
-use crate::{Answer, Failure, Here, Input, session::is_owner};
+use crate::{Answer, Failure, Here, Input, session::is_owner, tell_away};
 
 /// The file that counts blocks in a row.
 const BLOCKS: &str = "stop-blocks";
@@ -68,6 +68,7 @@ fn decide(
         let TurnDecision::Ask(ask) = decision else { return Ok(decision) };
         let refused = match workspace.ask_as(ask.actor, ask.event.clone(), Map::new()) {
             Ok(answer) => {
+                tell_away(workspace, &answer);
                 current = answer.current;
                 None
             }

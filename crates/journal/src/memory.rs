@@ -113,6 +113,22 @@ impl Store for MemoryStore {
         Ok(self.sorted_views(|view| view.topic.as_deref() == Some(topic)))
     }
 
+    fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
+        Ok(self.sorted_views(|view| view.stream.as_str().starts_with(prefix)))
+    }
+
+    fn names(&mut self, prefix: &str) -> Result<Vec<StreamId>, StoreError> {
+        Ok(self.views_named(prefix)?.into_iter().map(|view| view.stream).collect())
+    }
+
+    fn count_about(&mut self, topic: &str) -> Result<u64, StoreError> {
+        Ok(self.views_about(topic)?.len() as u64)
+    }
+
+    fn last_named(&mut self, prefix: &str) -> Result<Option<StreamId>, StoreError> {
+        Ok(self.streams.keys().rfind(|stream| stream.as_str().starts_with(prefix)).cloned())
+    }
+
     fn read(
         &mut self,
         stream: &StreamId,

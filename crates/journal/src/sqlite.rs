@@ -7,29 +7,40 @@
 //! and exits. What it pays for is the sync of the log, then SQLite's start; measured on that path, with ratios:
 //!
 //! - The last connection to close would fold the log into the database, which syncs two files more. Leaving the log
-//!   and folding it only when it has 64 pages takes 0.6 of the time, with 2 syncs instead of 5. A smaller limit
+//!   and folding it only when it has 64 pages takes 0.6 of the time, with 1 sync instead of 5. A smaller limit
 //!   folds too often (16 pages: 0.7), a larger one makes every opener read a longer log (128 pages: no gain).
+//! - The log is made that long before it is written to: a sync within a file takes 0.6 of one that makes it longer.
+//!   (For root 0.85: SQLite sets the owner of the log with every opening then, which is written with the next sync.)
+//! - A process that ends next leaves everything to the kernel ([`SqliteStore::leave`]) instead of closing.
+//! - SQLite starts and appends in 0.93 of the time with its pools of memory in the sizes that an append takes, and in 0.95
+//!   of that as smaller code without the functions that nobody calls: see `.cargo/config.toml` and the release profile.
 //! - A low `wal_autocheckpoint` does the opposite of what it seems to (1.3 times the default): a process that comes
 //!   after a checkpoint cannot know of it, so it checkpoints everything again and the log never starts over.
 //! - The pragmas, the check of the acknowledged position and the seals are each within the noise of the sync.
 //! - A page size of 1024 takes 0.95, which is not worth overflow pages for every snapshot.
 //! - A stream of 100,000 events takes as long as one of 10.
 
-use std::fs;
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Statement};
 
 use crate::error::{AppendError, LeaseError, StoreError};
 use crate::store::{Lease, NewEvent, Store, StoredEvent, StreamId, StreamView, Version, View};
 
 use guard::{Guard, PATIENCE};
+use kept::{FileId, Part};
 
 mod append;
 mod fault;
 mod guard;
+mod kept;
 mod lease;
 mod open;
 mod place;
@@ -40,6 +51,7 @@ mod schema;
 mod verify;
 mod watch;
 
+pub use kept::Keeping;
 pub use repair::{Outcome, RepairError, RepairReport, StreamRepair, ViewRepair, repair};
 pub use verify::verify;
 pub use watch::{Scope, Watch};
@@ -47,14 +59,65 @@ pub use watch::{Scope, Watch};
 /// The page size, SQLite's usual one: a block of the usual file systems.
 const PAGE: u64 = 4096;
 
-/// When the last writer to close finds the log this long, in pages, it folds it into the database.
+/// When the last writer to close finds the log longer than this, in pages, it folds it into the database.
 const LOG_PAGES: u64 = 64;
+
+/// How long a log is made before it is written to, in bytes: its header, and that many pages with theirs.
+///
+/// SQLite takes the zeros at its end for the end. A sync of what lies within a file is one write to the disk; where
+/// the file grows, it is several.
+const LOG_LENGTH: u64 = 32 + LOG_PAGES * (24 + PAGE);
 
 /// When the log is this long, in pages, it is folded at once.
 ///
 /// This is for a process that stays, and for those that end without closing their store: whoever comes next never
 /// has a longer log to read. For a process that stays it adds a few syncs to every 64 appends or so.
 const LOG_PAGES_AT_MOST: u64 = 256;
+
+/// How many statements a process that stays keeps ready: more than there are.
+const STATEMENTS: usize = 40;
+
+/// When what is appended is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durable {
+    /// When the append returns.
+    AtOnce,
+    /// When [`SqliteStore::sync`] returns.
+    Later,
+}
+
+/// Whether a statement is kept for the next time, as a process that stays does; for one that ends it would be in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Statements {
+    UsedOnce,
+    Kept,
+}
+
+impl Statements {
+    /// Runs a statement.
+    fn with<T>(
+        self,
+        connection: &Connection,
+        sql: &str,
+        run: impl FnOnce(&mut Statement<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        match self {
+            Self::UsedOnce => run(&mut connection.prepare(sql)?),
+            Self::Kept => run(&mut *connection.prepare_cached(sql)?),
+        }
+    }
+}
+
+/// The same for a process that stays and syncs later: whoever comes while it is there reads no log, and it folds its
+/// own when it closes the store.
+const LOG_PAGES_OF_A_DRIVER: u64 = 1024;
+
+/// A sync that another thread waits for, of all up to a position.
+#[derive(Debug)]
+struct Syncing {
+    position: u64,
+    done: JoinHandle<io::Result<()>>,
+}
 
 /// A [`Store`] in a file.
 ///
@@ -63,10 +126,22 @@ const LOG_PAGES_AT_MOST: u64 = 256;
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
+    /// Which file it is, if it is to be kept open.
+    file: Option<FileId>,
     has_written: bool,
+    /// How long the log was when it was last looked at.
+    log_length: u64,
+    /// Set while the log's name may not be on disk.
+    is_log_new: bool,
+    durable: Durable,
+    statements: Statements,
+    /// The last position that was appended and need not be on disk.
+    unsynced: Option<u64>,
+    /// The sync that is under way.
+    syncing: Option<Syncing>,
     // Declared in this order because the guard has to outlive the connection.
-    connection: Connection,
-    guard: Guard,
+    connection: Part<Connection>,
+    guard: Part<Guard>,
 }
 
 impl SqliteStore {
@@ -75,27 +150,130 @@ impl SqliteStore {
         &self.path
     }
 
+    /// Lets appends return before they are on disk: they are when [`SqliteStore::sync`] has returned, or a later append
+    /// of somebody who waits for the disk.
+    ///
+    /// For a process that records several events before it does anything about them. They keep their order: a power cut
+    /// may take the last ones, never one between. A crash of the process alone takes none.
+    pub fn sync_later(&mut self) -> Result<(), StoreError> {
+        self.set_synchronous(Durable::Later)?;
+        self.durable = Durable::Later;
+        self.keep_statements();
+        Ok(())
+    }
+
+    fn keep_statements(&mut self) {
+        self.connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        self.statements = Statements::Kept;
+    }
+
+    /// Returns the stream that holds `mark`, and its version: [`Store::find`] for whoever knows the rest of that version.
+    pub fn holder(&mut self, mark: &str) -> Result<Option<(StreamId, Version)>, StoreError> {
+        read::holder(self, mark)
+    }
+
+    /// Begins to put on disk what was appended, while the caller goes on; [`SqliteStore::sync`] waits for it.
+    pub fn begin_sync(&mut self) -> Result<(), StoreError> {
+        let Some(position) = self.unsynced else { return Ok(()) };
+        if self.syncing.is_some() {
+            return self.sync();
+        }
+        let log = self.open_log().map_err(|error| self.failed(error))?;
+        let done = thread::spawn(move || log.sync_data());
+        self.syncing = Some(Syncing { position, done });
+        Ok(())
+    }
+
+    /// Sees to it that everything that was appended is on disk.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        if let Some(Syncing { position, done }) = self.syncing.take() {
+            let outcome = done.join().unwrap_or_else(|_| Err(io::Error::other("the sync was cut short")));
+            outcome.map_err(|error| self.failed(error))?;
+            self.guard.acknowledge(position);
+            self.unsynced = self.unsynced.filter(|newest| *newest > position);
+        }
+        let Some(position) = self.unsynced else { return Ok(()) };
+        self.open_log().and_then(|log| log.sync_data()).map_err(|error| self.failed(error))?;
+        self.unsynced = None;
+        self.guard.acknowledge(position);
+        Ok(())
+    }
+
+    /// Opens the log by another descriptor than SQLite's, which has no locks on it that closing this one could drop.
+    fn open_log(&self) -> io::Result<File> {
+        File::options().write(true).open(place::beside(&self.path, place::LOG))
+    }
+
+    fn failed(&self, error: io::Error) -> StoreError {
+        StoreError::Failed { path: self.path.clone(), source: Box::new(error) }
+    }
+
+    fn set_synchronous(&self, durable: Durable) -> Result<(), StoreError> {
+        let pragma = match durable {
+            Durable::AtOnce => "PRAGMA synchronous = FULL",
+            Durable::Later => "PRAGMA synchronous = NORMAL",
+        };
+        self.connection.execute_batch(pragma).map_err(|error| fault::classify(&self.path, error))
+    }
+
+    /// Ends the use of the store by a process that ends next: only a log that has grown long is closed properly.
+    ///
+    /// What else closing would do, the kernel does at once.
+    pub fn leave(self) {
+        if !self.must_fold() && self.unsynced.is_none() {
+            mem::forget(self);
+        }
+    }
+
     /// Keeps the log short after a write.
     fn has_committed(&mut self) {
         self.has_written = true;
-        if self.log_pages() > LOG_PAGES_AT_MOST {
+        self.log_length = place::log_length(&self.path).unwrap_or(0);
+        let most = match self.durable {
+            Durable::AtOnce => LOG_PAGES_AT_MOST,
+            Durable::Later => LOG_PAGES_OF_A_DRIVER,
+        };
+        if self.log_length > most * PAGE {
             // The write has succeeded whatever comes of this, and nobody should wait for a reader because of it.
             let _ = self.connection.busy_timeout(Duration::ZERO);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             let _ = self.connection.busy_timeout(PATIENCE);
+            self.log_length = place::log_length(&self.path).unwrap_or(0);
         }
     }
 
-    fn log_pages(&self) -> u64 {
-        let length = fs::metadata(place::beside(&self.path, place::LOG)).map_or(0, |metadata| metadata.len());
-        length / PAGE
+    /// Makes the name of a log durable that nobody had written to when it was found. Whoever only reads need not wait for it.
+    fn name_log(&mut self) -> Result<(), StoreError> {
+        if self.is_log_new {
+            place::sync_directory(place::directory(&self.path))
+                .map_err(|error| open::from_io(&self.path, error))?;
+            self.is_log_new = false;
+        }
+        Ok(())
+    }
+
+    /// Makes the log as long as it may become. Only for whoever holds SQLite's lock for writing.
+    fn lengthen_log(&self) -> io::Result<()> {
+        if self.log_length >= LOG_LENGTH {
+            return Ok(());
+        }
+        let log = self.open_log()?;
+        let length = log.metadata()?.len();
+        let missing = usize::try_from(LOG_LENGTH.saturating_sub(length)).unwrap_or(0);
+        log.write_all_at(&vec![0; missing], length)
+    }
+
+    /// Tells whether closing folds the log. Readers never do, so looking at a store cannot change it.
+    fn must_fold(&self) -> bool {
+        self.has_written && self.log_length > LOG_LENGTH
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // Readers never fold the log, so looking at a store cannot change it.
-        if self.has_written && self.log_pages() >= LOG_PAGES {
+        // Whoever has to know whether it succeeded has synced before.
+        let is_kept = self.sync().is_ok() && kept::put(self);
+        if !is_kept && self.must_fold() {
             // If it fails, the log stays long and the next writer folds it.
             let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
         }
@@ -129,6 +307,22 @@ impl Store for SqliteStore {
         read::views_about(self, topic)
     }
 
+    fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
+        read::views_named(self, prefix)
+    }
+
+    fn names(&mut self, prefix: &str) -> Result<Vec<StreamId>, StoreError> {
+        read::names(self, prefix)
+    }
+
+    fn count_about(&mut self, topic: &str) -> Result<u64, StoreError> {
+        read::count_about(self, topic)
+    }
+
+    fn last_named(&mut self, prefix: &str) -> Result<Option<StreamId>, StoreError> {
+        read::last_named(self, prefix)
+    }
+
     fn read(
         &mut self,
         stream: &StreamId,
@@ -143,7 +337,8 @@ impl Store for SqliteStore {
     }
 
     fn last_position(&mut self) -> Result<u64, StoreError> {
-        read::last_position(&self.connection).map_err(|error| fault::classify(&self.path, error))
+        read::last_position(self.statements, &self.connection)
+            .map_err(|error| fault::classify(&self.path, error))
     }
 
     fn acquire(&mut self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError> {
@@ -159,6 +354,7 @@ impl Store for SqliteStore {
     }
 
     fn lease(&mut self, name: &str) -> Result<Option<Lease>, StoreError> {
-        lease::lease(&self.connection, name).map_err(|error| fault::classify(&self.path, error))
+        lease::lease(self.statements, &self.connection, name)
+            .map_err(|error| fault::classify(&self.path, error))
     }
 }

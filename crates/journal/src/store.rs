@@ -39,6 +39,18 @@ pub trait Store {
     /// Returns the streams with this topic, the most recently appended to first.
     fn views_about(&mut self, topic: &str) -> Result<Vec<StreamView>, StoreError>;
 
+    /// Returns the streams whose names begin with `prefix`, the most recently appended to first.
+    fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError>;
+
+    /// Returns the names that begin with `prefix`, that of the most recently appended to first, without reading the streams.
+    fn names(&mut self, prefix: &str) -> Result<Vec<StreamId>, StoreError>;
+
+    /// Returns how many streams have this topic, without reading them.
+    fn count_about(&mut self, topic: &str) -> Result<u64, StoreError>;
+
+    /// Returns the last in alphabetical order of the streams whose names begin with `prefix`.
+    fn last_named(&mut self, prefix: &str) -> Result<Option<StreamId>, StoreError>;
+
     /// Reads up to `limit` events of `stream` in order, beginning with number `from_seq`.
     fn read(
         &mut self,

@@ -32,6 +32,7 @@ on_both_stores!(
     a_conflict_is_told_before_a_taken_mark,
     views_come_most_recent_first,
     views_can_be_asked_for_by_topic,
+    streams_can_be_asked_for_by_the_beginning_of_their_names,
     reading_goes_on_where_it_stopped,
     the_store_is_read_in_the_order_of_appending,
     a_record_ends_with_its_append,
@@ -207,6 +208,19 @@ fn views_can_be_asked_for_by_topic(store: &mut dyn Store) {
     append(store, "run:c", &["moved"], about("issue:2"));
     assert_eq!(named(store, "issue:1"), ["run:a"]);
     assert_eq!(named(store, "issue:2"), ["run:c", "run:b"]);
+}
+
+fn streams_can_be_asked_for_by_the_beginning_of_their_names(store: &mut dyn Store) {
+    for name in ["item:09", "run:z", "item:10", "items", "item", "item:02", "Item:99"] {
+        append(store, name, &["opened"], about("open"));
+    }
+    let named: Vec<String> =
+        store.views_named("item:").unwrap().into_iter().map(|view| view.stream.to_string()).collect();
+    assert_eq!(named, ["item:02", "item:10", "item:09"]);
+    assert_eq!(store.names("item:").unwrap(), ["item:02", "item:10", "item:09"].map(stream));
+    assert_eq!(store.last_named("item:").unwrap(), Some(stream("item:10")));
+    assert_eq!(store.last_named("pull:").unwrap(), None);
+    assert_eq!((store.count_about("open").unwrap(), store.count_about("closed").unwrap()), (7, 0));
 }
 
 fn reading_goes_on_where_it_stopped(store: &mut dyn Store) {

@@ -2,20 +2,30 @@
 //! environment, flags. Each value remembers where it came from.
 
 use std::{
-    collections::BTreeMap,
-    env, fmt, fs, io,
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ffi::OsString,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
-use engine::{BadSetting, Settings};
+use engine::{BadSetting, Settings, Workflow, workflow::BUILT_IN};
 use serde_json::{Map, Value};
 
-use crate::{Dirs, Place};
+use crate::{Dirs, Place, find_workflow, workflow_files};
 
 /// The largest configuration file that is read, in bytes.
 const LARGEST: u64 = 1024 * 1024;
 /// Settings that live in a section of their own; all others are in `[workflow]`.
 const SECTIONS: &[&str] = &["workflow", "automation", "rdb"];
+/// Settings that only the person makes: a project must not open the walls that it is put behind, nor say who answers for
+/// the person, and where.
+const OWN: &[&str] = &["sandbox_show", "rdb.chats", "rdb.api"];
+/// The section that is one setting as a whole.
+const ROLES: &str = "roles";
+
+/// What the variables begin with that are settings.
+const VARIABLES: &str = "WARP_";
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +70,17 @@ pub enum ConfigError {
     Syntax { file: String, problem: String },
     #[error("{place}: {error}{}", .nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     Setting { place: String, error: BadSetting, nearest: Option<&'static str> },
-    #[error("{place}: `{section}` is not a section; there are `[workflow]`, `[automation]` and `[rdb]`")]
+    #[error(
+        "{place}: no workflow has a role `{role}`{}; there are {}",
+        .nearest.as_ref().map(|name| format!(", did you mean `{name}`?")).unwrap_or_default(),
+        known.join(", ")
+    )]
+    Role { place: String, role: String, nearest: Option<String>, known: Vec<String> },
+    #[error("{file}: `{key}` is yours to set, not a project's: it goes into `{}`", user.display())]
+    NotTheProjects { file: String, key: &'static str, user: PathBuf },
+    #[error(
+        "{place}: `{section}` is not a section; there are `[workflow]`, `[automation]`, `[rdb]` and `[roles.NAME]`"
+    )]
     Section { place: String, section: String },
 }
 
@@ -77,31 +97,30 @@ pub fn load(
     }
     let user = dirs.config.join("config.toml");
     if let Some(text) = read(&user)? {
-        config.add_toml(&user.display().to_string(), &text)?;
+        // It may name roles that only another project's workflows have.
+        config.add_toml(&user.display().to_string(), &text, None)?;
     }
+    // In a workspace of a run's own the person's settings are where the person works.
+    let root = place.origin().unwrap_or(&place.root);
     match warp_toml {
-        Some((name, text)) => config.add_toml(&name, &text)?,
+        Some((name, text)) => config.add_toml(&name, &text, Some(place))?,
         None => {
-            if let Some(text) = read(&place.root.join("warp.toml"))? {
-                config.add_toml("warp.toml", &text)?;
+            if let Some(text) = read(&root.join("warp.toml"))? {
+                config.add_toml("warp.toml", &text, Some(place))?;
             }
         }
     }
-    if let Some(text) = read(&place.root.join(".claude/settings.local.json"))? {
+    if let Some(text) = read(&root.join(".claude/settings.local.json"))? {
         config.add_claude_settings(".claude/settings.local.json", &text)?;
     }
-    for setting in Settings::TABLE {
-        let name = format!("WARP_{}", setting.key.replace('.', "_").to_uppercase());
-        if let Some(text) = env::var_os(&name) {
-            let value = setting.kind.read(&text.to_string_lossy());
-            config.set(
-                setting.key,
-                value,
-                &format!("environment variable {name}"),
-                Origin::Environment(name.clone()),
-            )?;
+    for key in OWN {
+        if let Some(Origin::File(file)) = config.origins.get(key)
+            && *file != user.display().to_string()
+        {
+            return Err(ConfigError::NotTheProjects { file: file.clone(), key, user });
         }
     }
+    config.add_environment()?;
     for (key, text) in flags {
         let value = Settings::row(key).map(|row| row.kind.read(text)).unwrap_or(Value::Null);
         config.set(key, value, "--set", Origin::Flag)?;
@@ -110,6 +129,22 @@ pub fn load(
 }
 
 impl Config {
+    fn add_environment(&mut self) -> Result<(), ConfigError> {
+        // Mostly there is none, so the names of all settings are seldom made.
+        let is_ours = |name: &OsString| name.as_encoded_bytes().starts_with(VARIABLES.as_bytes());
+        if !env::vars_os().any(|(name, _)| is_ours(&name)) {
+            return Ok(());
+        }
+        for setting in Settings::TABLE {
+            let name = format!("{VARIABLES}{}", setting.key.replace('.', "_").to_uppercase());
+            let Some(text) = env::var_os(&name) else { continue };
+            let value = setting.kind.read(&text.to_string_lossy());
+            let place = format!("environment variable {name}");
+            self.set(setting.key, value, &place, Origin::Environment(name))?;
+        }
+        Ok(())
+    }
+
     fn set(&mut self, key: &str, value: Value, place: &str, origin: Origin) -> Result<(), ConfigError> {
         self.settings.set(key, value).map_err(|error| ConfigError::Setting {
             place: place.to_owned(),
@@ -122,13 +157,34 @@ impl Config {
         Ok(())
     }
 
-    /// Adds a file of our own: what is not known there is an error.
-    fn add_toml(&mut self, file: &str, text: &str) -> Result<(), ConfigError> {
+    /// Puts roles over those that are there: each is replaced as a whole.
+    fn roles_with(&self, roles: &Value) -> Value {
+        let before = self.settings.value(ROLES).and_then(Value::as_object);
+        match (before, roles) {
+            (Some(before), Value::Object(roles)) => {
+                let mut all = before.clone();
+                all.extend(roles.clone());
+                Value::Object(all)
+            }
+            _ => roles.clone(),
+        }
+    }
+
+    /// Adds a file of our own: what is not known there is an error. In a project's, roles must be those of its workflows.
+    fn add_toml(&mut self, file: &str, text: &str, project: Option<&Place>) -> Result<(), ConfigError> {
         let syntax = |problem: String| ConfigError::Syntax { file: file.to_owned(), problem };
         let tables: Map<String, Value> =
             toml::from_str(text).map_err(|error| syntax(error.to_string().trim_end().to_owned()))?;
         for (section, values) in &tables {
             let place = place_of(file, text, section);
+            if section == ROLES {
+                if let Some(project) = project {
+                    check_roles(values, file, text, project)?;
+                }
+                let roles = self.roles_with(values);
+                self.set(ROLES, roles, &place, Origin::File(file.to_owned()))?;
+                continue;
+            }
             if !SECTIONS.contains(&section.as_str()) {
                 return Err(ConfigError::Section { place, section: section.clone() });
             }
@@ -166,6 +222,25 @@ impl Config {
     }
 }
 
+/// Refuses roles that no workflow has: nobody would ever work in them.
+fn check_roles(roles: &Value, file: &str, text: &str, project: &Place) -> Result<(), ConfigError> {
+    let Some(roles) = roles.as_object().filter(|roles| !roles.is_empty()) else { return Ok(()) };
+    let known = known_roles(project);
+    let Some(role) = roles.keys().find(|role| !known.contains(role)) else { return Ok(()) };
+    let nearest = most_like(role, known.iter().map(String::as_str)).map(str::to_owned);
+    let place = place_of(file, text, &format!("{ROLES}.{role}"));
+    Err(ConfigError::Role { place, role: role.clone(), nearest, known })
+}
+
+/// Returns the roles of all workflows that a run of the project can go by. One that cannot be read is told when it is used.
+fn known_roles(project: &Place) -> Vec<String> {
+    let built_in = BUILT_IN.iter().filter_map(|built_in| Workflow::built_in(built_in.name));
+    let own = workflow_files(project).into_iter().filter_map(|(name, _)| find_workflow(project, &name).ok());
+    let phases = built_in.chain(own).flat_map(|workflow| workflow.phases);
+    let roles: BTreeSet<String> = phases.filter_map(|phase| phase.role.map(String::from)).collect();
+    roles.into_iter().collect()
+}
+
 /// Names a file and the line on which `name` is set, as far as that can be told from the text.
 fn place_of(file: &str, text: &str, name: &str) -> String {
     let starts = |line: &str| {
@@ -181,9 +256,13 @@ fn place_of(file: &str, text: &str, name: &str) -> String {
 
 /// Returns the known name that is most like `key`, if one is like it at all.
 fn nearest(key: &str) -> Option<&'static str> {
-    let likeness = |row: &&engine::Setting| strsim::jaro_winkler(row.key, key);
-    let best = Settings::TABLE.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(&best) > 0.8).then_some(best.key)
+    most_like(key, Settings::TABLE.iter().map(|row| row.key))
+}
+
+fn most_like<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |known: &&str| strsim::jaro_winkler(known, name);
+    let best = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(&best) > 0.8).then_some(best)
 }
 
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {

@@ -29,3 +29,23 @@ pub(crate) fn wait(file: &File, patience: Duration) -> io::Result<bool> {
         pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
+
+/// A file that is held until this is dropped.
+///
+/// It is given back by name: a process that is just being started has the file open too for a moment, and would hold it on.
+#[derive(Debug)]
+pub(crate) struct Held(File);
+
+impl Held {
+    /// Locks a file, if that is possible within `patience`.
+    pub(crate) fn take(file: File, patience: Duration) -> io::Result<Option<Self>> {
+        Ok(if wait(&file, patience)? { Some(Self(file)) } else { None })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // The kernel gives it back anyway, once nobody has it open.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}

@@ -11,26 +11,50 @@
 //! - A file that a person or a tool may have written is never deleted, only set aside.
 
 mod actor;
+pub mod admission;
 mod atomic;
+mod claim;
 pub mod config;
+mod decide;
+pub mod dev;
+pub mod docs;
+mod forge;
 mod hold;
 mod next;
+pub mod outlook;
 mod place;
 mod probe;
 pub mod prompts;
+mod pulls;
+mod queue;
 mod quick;
 pub mod rails;
 pub mod setup;
+mod shell;
+pub mod slots;
 mod spell;
+pub mod spend;
 mod text;
+pub mod tools;
 mod workspace;
 
 pub use actor::{actor, is_forged, looks_like_an_agent};
-pub use next::{Done, NextError, Wanted};
+pub use claim::{Claim, ClaimError};
+pub use decide::{DecideError, Decided, Given};
+pub use forge::{
+    By, Candidate, Comment, Edit, Filed, Forge, ForgeError, FromFile, Imported, Item, ItemState, NewItem,
+    NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,
+};
+pub use next::{
+    Checked, Done, HandedIn, Landed, NextError, Published, Wanted, ships, test_command, test_project,
+};
 pub use place::{Dirs, Place, PlaceError};
+pub use pulls::{MergeError, MergedPull};
+pub use queue::{Queued, Taken, why_nothing};
 pub use quick::{Quick, quick_gate, quick_head, quick_roots};
-pub use spell::spelled;
+pub use shell::Shell;
+pub use spell::{counted, spelled};
 pub use workspace::{
-    Answer, AskError, BeginError, Current, Edits, Error, Request, Reset, Workspace, count_edit,
-    find_workflow, workflow_files,
+    Answer, AskError, BeginError, Current, Edits, Error, Followed, Follower, Request, Reset, Workspace,
+    count_edit, find_workflow, workflow_files,
 };

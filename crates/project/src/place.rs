@@ -5,7 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{git, machine};
+use adapters::{
+    boundary,
+    git::{
+        self, Git, Location,
+        slot::{self, Marker},
+    },
+    machine,
+};
 
 use crate::{quick::is_root, text};
 
@@ -37,6 +44,8 @@ pub struct Place {
     shared: PathBuf,
     /// Git's list of names to ignore, if there is a repository.
     exclude: Option<PathBuf>,
+    /// What the marker beside the tree says, if the workspace was made for runs.
+    slot: Option<Marker>,
 }
 
 /// Why a place cannot be used.
@@ -94,6 +103,16 @@ impl Dirs {
     pub fn journal(&self, id: &str) -> PathBuf {
         self.project(id).join("journal.db")
     }
+
+    /// Returns the user's own store: what was spent in all projects.
+    pub fn user_store(&self) -> PathBuf {
+        self.state.join("user.db")
+    }
+
+    /// Returns the user's own price list.
+    pub fn prices(&self) -> PathBuf {
+        self.config.join("prices.toml")
+    }
 }
 
 impl Place {
@@ -107,17 +126,50 @@ impl Place {
         if root.to_str().is_none_or(|text| text.contains('\n')) {
             return Err(PlaceError::NotText { path: root });
         }
-        Ok(match git::locate(&root) {
+        let slot = slot::marker(&root);
+        let location = slot.as_ref().map(|slot| slot.location.clone()).or_else(|| git::locate(&root));
+        Ok(match location {
             Some(location) => Self {
                 own: location.git_dir.join("warp"),
                 shared: location.common_dir.join("warp"),
                 exclude: Some(location.common_dir.join("info/exclude")),
                 root,
+                slot,
             },
-            None => {
-                Self { own: root.join(".warp/local"), shared: root.join(".warp/local"), exclude: None, root }
-            }
+            None => Self {
+                own: root.join(".warp/local"),
+                shared: root.join(".warp/local"),
+                exclude: None,
+                root,
+                slot,
+            },
         })
+    }
+
+    /// Returns where its repository is, if it has one.
+    pub fn location(&self) -> Option<Location> {
+        match &self.slot {
+            Some(slot) => Some(slot.location.clone()),
+            None => git::locate(&self.root),
+        }
+    }
+
+    /// Returns git for its working tree.
+    pub fn git(&self) -> Git<'_> {
+        match &self.slot {
+            Some(slot) => Git::trusted(&self.root, slot.location.clone()),
+            None => Git::new(&self.root),
+        }
+    }
+
+    /// Returns the workspace's repository, if it was made for runs: it is known without a look at the tree.
+    pub fn git_dir(&self) -> Option<&Path> {
+        self.slot.as_ref().map(|slot| slot.location.git_dir.as_path())
+    }
+
+    /// Returns the person's checkout that a workspace for runs belongs to.
+    pub fn origin(&self) -> Option<&Path> {
+        self.slot.as_ref().map(|slot| slot.origin.as_path())
     }
 
     /// Finds the workspace around a directory: the nearest one that has a repository or a run of its own.
@@ -138,8 +190,9 @@ impl Place {
     pub fn name(&self) -> String {
         let repository =
             self.shared.parent().filter(|shared| shared.ends_with(".git")).and_then(Path::parent);
-        let directory =
-            repository.and_then(|path| path.canonicalize().ok()).unwrap_or_else(|| self.root.clone());
+        let directory = repository.and_then(|path| path.canonicalize().ok());
+        let directory = directory.or_else(|| self.origin().map(Path::to_owned));
+        let directory = directory.unwrap_or_else(|| self.root.clone());
         directory
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
@@ -178,7 +231,7 @@ impl Place {
         let mut draft = tempfile::NamedTempFile::new_in(&self.shared).map_err(failed)?;
         io::Write::write_all(&mut draft, format!("{id}\n").as_bytes()).map_err(failed)?;
         draft.as_file().sync_all().map_err(failed)?;
-        match draft.persist_noclobber(&path) {
+        match boundary::around("project-id", || draft.persist_noclobber(&path)) {
             Ok(_) => Ok(id),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                 self.project_id()?.ok_or(PlaceError::BadId { path })
@@ -217,9 +270,7 @@ impl Place {
             more.push_str(name);
             more.push('\n');
         }
-        io::Write::write_all(
-            &mut fs::OpenOptions::new().append(true).create(true).open(exclude)?,
-            more.as_bytes(),
-        )
+        let mut file = fs::OpenOptions::new().append(true).create(true).open(exclude)?;
+        boundary::around("exclude", || io::Write::write_all(&mut file, more.as_bytes()))
     }
 }

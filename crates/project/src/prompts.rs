@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use adapters::git::Git;
+
 use crate::text;
 
 /// The largest text of a project's own, in bytes: with the run's state it has to fit into what a client takes.
@@ -38,6 +40,13 @@ pub fn prompt(root: &Path, workflow: &str, phase: &str) -> Result<Option<String>
         }
         Err(source) => Err(PromptError { path, source }),
     }
+}
+
+/// Returns the project's own text for a phase as the merge target has it: what an agent writes into its tree says nothing
+/// to the next.
+pub fn pinned(git: &Git<'_>, target: &str, workflow: &str, phase: &str) -> Option<String> {
+    let text = git.file_in(target, &format!(".warp/prompts/{workflow}/{phase}.md"))?;
+    Some(text).filter(|text| text.len() as u64 <= LARGEST)
 }
 
 /// Returns the built-in text for a phase.

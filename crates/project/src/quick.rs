@@ -41,7 +41,9 @@ pub fn quick_gate(root: &Path, operation: &str) -> Quick<String> {
 /// Reads the head of the workspace at `root`.
 pub fn quick_head(root: &Path) -> Quick<Head> {
     let own = root.join(".git/warp");
+    // In a workspace of a run's own nothing below its root is asked.
     match text::read(&own.join("head"), LARGEST) {
+        _ if git::slot::marker(root).is_some() => {}
         Ok(text) => return parse(&text),
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.join(".git").is_dir() => {
             return if own.join("project-id").exists() { Quick::Unsure } else { Quick::NoRun };
@@ -71,6 +73,7 @@ pub(crate) fn is_root(path: &Path) -> bool {
     let dot_git = path.join(".git");
     dot_git.join("HEAD").exists()
         || dot_git.is_file()
+        || git::slot::marker(path).is_some()
         || dot_git.join("warp").exists()
         || path.join(".warp/local").exists()
 }

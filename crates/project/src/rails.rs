@@ -16,7 +16,11 @@ mod script;
 
 use std::path::{Path, PathBuf};
 
-use adapters::git::{self, Location, salvage};
+use adapters::{
+    git::{Location, salvage},
+    sandbox::{NoSandbox, Sandbox},
+};
+use engine::{Owner, Run};
 
 pub use detector::{After, Broken, Committed, DetectError, after_others_tool, after_tool};
 pub use known::{Known, KnownError, Moved};
@@ -32,7 +36,7 @@ pub struct SnapshotError(#[from] adapters::refs::GitError);
 ///
 /// Nothing if there is no repository, or nothing that is not kept already. Ignored files are not kept.
 pub fn snapshot(place: &Place, run: &str) -> Result<Option<String>, SnapshotError> {
-    match git::locate(&place.root) {
+    match place.location() {
         Some(location) => Ok(salvage::snapshot(&place.root, &location, run)?),
         None => Ok(None),
     }
@@ -40,7 +44,7 @@ pub fn snapshot(place: &Place, run: &str) -> Result<Option<String>, SnapshotErro
 
 /// Takes all refs of a workspace as they are: a run begins.
 pub fn begin(place: &Place) -> Result<(), KnownError> {
-    let Some(location) = git::locate(&place.root) else { return Ok(()) };
+    let Some(location) = place.location() else { return Ok(()) };
     Known::now(&location, backstop::guard_in_force(place))?.store(&place.own)
 }
 
@@ -51,8 +55,20 @@ pub(crate) fn ensure_begun(place: &Place) -> Result<(), KnownError> {
     if known::file(&place.own).exists() { Ok(()) } else { begin(place) }
 }
 
-/// Says which rails hold an agent in a workspace.
-pub fn in_force(place: &Place) -> &'static str {
+/// Says which rails hold the agent of a run, and whether it is behind walls.
+pub fn in_force(place: &Place, run: &Run) -> &'static str {
+    if run.owner.session.as_deref() == Some(Owner::DRIVER_WITHOUT_WALLS) {
+        return "in the agent and in git, no sandbox: it was begun with --no-sandbox";
+    }
+    if run.owns_workspace {
+        return match Sandbox::find() {
+            Ok(_) => "behind walls (bubblewrap), in the agent and in git",
+            Err(NoSandbox::Missing) => "in the agent and in git, no sandbox: bubblewrap is not installed",
+            Err(NoSandbox::Fails { .. }) => {
+                "in the agent and in git, no sandbox: bubblewrap fails; `warp doctor` says why"
+            }
+        };
+    }
     let in_git = matches!(backstop::state(place), Ok(backstop::State::Installed { .. }));
     match (setup::registered(place).is_some(), in_git) {
         (true, true) => "in the agent and in git, no sandbox",
@@ -66,7 +82,7 @@ pub fn in_force(place: &Place) -> &'static str {
 ///
 /// Only then is there nothing to do for [`after_tool`]; whatever cannot be read is not quiet.
 pub fn is_quiet(place: &Place) -> bool {
-    let Some(location) = git::locate(&place.root) else { return true };
+    let Some(location) = place.location() else { return true };
     let look = || -> Result<bool, KnownError> {
         let Some(known) = Known::load(&place.own)? else { return Ok(false) };
         Ok(known.commits.is_empty() && known.compare(&adapters::refs::read(&location)?).is_empty())
@@ -78,7 +94,7 @@ pub fn is_quiet(place: &Place) -> bool {
 ///
 /// Other workspaces of the repository are told of what moved.
 pub fn remember(place: &Place) -> Result<(), KnownError> {
-    let Some(location) = git::locate(&place.root) else { return Ok(()) };
+    let Some(location) = place.location() else { return Ok(()) };
     let refs = adapters::refs::read(&location)?;
     let mut moves = Vec::new();
     known::change(&place.own, |known| {
@@ -94,6 +110,15 @@ pub fn remember(place: &Place) -> Result<(), KnownError> {
             }
             known.refs.stashes.clone_from(&refs.stashes);
         })?;
+    }
+    Ok(())
+}
+
+/// Takes one ref as it is, after warp itself has moved it, in all workspaces of a repository.
+pub fn confirm(place: &Place, name: &str, to: &str) -> Result<(), KnownError> {
+    let Some(location) = place.location() else { return Ok(()) };
+    for own in workspaces(&location) {
+        known::change(&own, |known| known.confirm(name, Some(to.to_owned())))?;
     }
     Ok(())
 }

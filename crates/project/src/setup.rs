@@ -223,10 +223,15 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
     let memory = Memory::load(place)?;
     let mut plan = Plan::new(Intent::SetUp, memory);
     match options.agent {
-        Agent::Claude => plan.merge_claude(place, program, level)?,
+        Agent::Claude => {
+            plan.merge_claude(place, program, level)?;
+            plan.merge(place, claude::SERVERS, "the tools of `warp mcp`", &claude::server(program))?;
+            plan.notes.push(claude::consent());
+        }
         Agent::Codex => {
             let purpose = format!("hooks of {} events", codex::events());
             plan.merge(place, codex::HOOKS_FILE, &purpose, &codex::wants(program))?;
+            plan.provide_codex(place, &codex::server(program))?;
             plan.notes.extend([codex::trust(), codex::walls(place, dirs)]);
         }
     }
@@ -352,6 +357,15 @@ impl Plan {
     fn merge_claude(&mut self, place: &Place, program: &str, level: u64) -> Result<(), SetupError> {
         let purpose = format!("hooks of {} events, permission rules of level {level}", claude::events());
         self.merge(place, claude::SETTINGS, &purpose, &claude::wants(program, level))
+    }
+
+    fn provide_codex(&mut self, place: &Place, server: &str) -> Result<(), SetupError> {
+        self.provide(place, codex::CONFIG_FILE, "the tools of `warp mcp`", server)?;
+        let theirs = self.files.last().and_then(|file| file.after.as_deref()).filter(|text| *text != server);
+        if theirs.is_some_and(|text| !text.contains("[mcp_servers.warp]")) {
+            self.notes.push(codex::add(server));
+        }
+        Ok(())
     }
 
     /// Plans a file that belongs to others: what is wanted is added to what is there.

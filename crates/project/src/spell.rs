@@ -1,4 +1,4 @@
-//! Errors in words.
+//! Errors and numbers in words.
 
 use std::error::Error;
 
@@ -11,4 +11,9 @@ pub fn spelled(error: &dyn Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Names so many things: `1 chunk`, `2 chunks`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

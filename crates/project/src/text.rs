@@ -23,10 +23,13 @@ pub(crate) fn bytes(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
     // Without `NONBLOCK` the opening of a pipe would wait for somebody to write into it.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    let mut bytes = Vec::new();
+    // One byte more shows the end without another growth.
+    let expected = metadata.len().min(largest).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
     file.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest {
         let problem = format!("it has more than {largest} bytes");

@@ -2,23 +2,26 @@
 
 mod ask;
 mod begin;
+mod follow;
 mod lock;
 mod show;
 mod tally;
 mod workflows;
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{io, mem, path::PathBuf, sync::Arc};
 
+use adapters::git::LaidAside;
 use engine::{Fold, FoldError, Record, Refused, Run, Workflow, WorkflowError};
 use journal::{AppendError, OpenError, SqliteStore, Store, StoreError, StreamId, StreamView, Version};
 use serde::{Deserialize, Serialize};
 
 pub use ask::Answer;
 pub use begin::{Request, Reset};
+pub use follow::{Followed, Follower};
 pub use tally::{Edits, count_edit};
 pub use workflows::{find_workflow, workflow_files};
 
-use crate::{Dirs, Place, PlaceError, config::ConfigError};
+use crate::{Dirs, Place, PlaceError, Shell, config::ConfigError, dev, slots::Slot};
 
 /// How many events are read at a time.
 const PAGE: usize = 1000;
@@ -26,19 +29,40 @@ const PAGE: usize = 1000;
 /// A workspace, opened.
 #[derive(Debug)]
 pub struct Workspace {
+    /// The commit in the making whose tests have passed. It goes before the workspace is given back.
+    pub(crate) laid: Option<LaidAside>,
+    /// The dev environment of the run, as far as this process keeps it. It ends before the workspace is given back.
+    pub(crate) dev: dev::Kept,
     pub place: Place,
     pub dirs: Dirs,
     /// None while the project never had a run.
-    store: Option<SqliteStore>,
+    pub(crate) store: Option<SqliteStore>,
+    /// How what the repository holds is run.
+    pub shell: Shell,
+    /// Set in a workspace of the run's own: what connects it with the person's repository.
+    pub slot: Option<Slot>,
     /// The workflow that was read last: a run is loaded several times for one event.
     workflow: Option<Arc<Workflow>>,
+    /// The run as it was read or recorded last, where a driver asks for it before every decision.
+    last: Option<Current>,
+    /// The newest records of that run, as far as they were read: a driver looks through them several times for one phase.
+    newest: Option<Newest>,
+}
+
+/// Records of a run without a gap, the first of which has this number.
+#[derive(Debug)]
+struct Newest {
+    stream: StreamId,
+    from: u64,
+    records: Vec<Record>,
 }
 
 /// A run as it stands in the store.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Current {
     pub workflow: Arc<Workflow>,
-    pub run: Run,
+    /// Shared, because a driver asks for it before every decision.
+    pub run: Arc<Run>,
     stream: StreamId,
     version: Version,
     shown: Shown,
@@ -48,10 +72,10 @@ pub struct Current {
 ///
 /// The earlier digest tells a state file that a crash left behind from one that somebody changed.
 #[derive(Debug, Serialize, Deserialize)]
-struct Snapshot {
+struct Snapshot<R, S> {
     format: u32,
-    run: Run,
-    shown: Shown,
+    run: R,
+    shown: S,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +84,12 @@ struct Shown {
     before: Option<String>,
 }
 
-const SNAPSHOT_FORMAT: u32 = 1;
+/// The form in which snapshots are written. In the first all settings were whole; it is read like the second, in which
+/// they may be abridged, but a program that knows only the first must not read the second.
+const SNAPSHOT_FORMAT: u32 = 2;
+
+/// How the names of runs begin; other streams of the project are its issues and pull requests.
+const RUNS: &str = "run:";
 
 /// Why something about a workspace could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +173,35 @@ impl Workspace {
             Some(id) => SqliteStore::open_existing(dirs.journal(&id))?,
             None => None,
         };
-        Ok(Self { place, dirs, store, workflow: None })
+        Ok(Self {
+            laid: None,
+            place,
+            dirs,
+            store,
+            shell: Shell::default(),
+            slot: None,
+            dev: dev::Kept::default(),
+            workflow: None,
+            last: None,
+            newest: None,
+        })
+    }
+
+    /// Opens a workspace of a run's own.
+    pub fn open_slot(slot: Slot, dirs: Dirs) -> Result<Self, Error> {
+        let mut workspace = Self::open(slot.place.clone(), dirs)?;
+        workspace.slot = Some(slot);
+        Ok(workspace)
+    }
+
+    /// Ends the use of the workspace by a process that ends next.
+    ///
+    /// Its memory goes with the process, which is cheaper than giving it back piece by piece.
+    pub fn leave(mut self) {
+        if let Some(store) = self.store.take() {
+            store.leave();
+        }
+        mem::forget(self);
     }
 
     /// Returns where the store is; none while the project never had a run.
@@ -158,7 +215,7 @@ impl Workspace {
         self.store.is_some()
     }
 
-    fn store(&mut self) -> Result<&mut SqliteStore, Error> {
+    pub(crate) fn store(&mut self) -> Result<&mut SqliteStore, Error> {
         if self.store.is_none() {
             let id = self.place.ensure_project_id()?;
             self.store = Some(SqliteStore::open(self.dirs.journal(&id))?);
@@ -166,10 +223,40 @@ impl Workspace {
         Ok(self.store.as_mut().expect("it was opened just now"))
     }
 
+    /// Lets events wait for the disk until something is done about them.
+    ///
+    /// For whoever drives a run, and calls [`Workspace::sync`] before anything outside of the journal is done.
+    pub fn sync_later(&mut self) -> Result<(), Error> {
+        Ok(self.store()?.sync_later()?)
+    }
+
+    /// Sees to it that everything that was recorded is on disk.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        match &mut self.store {
+            Some(store) => Ok(store.sync()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to put on disk what was recorded, while something is done that can be done again.
+    pub(crate) fn begin_sync(&mut self) -> Result<(), Error> {
+        match &mut self.store {
+            Some(store) => Ok(store.begin_sync()?),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the run that is open in this workspace.
     pub fn current(&mut self) -> Result<Option<Current>, Error> {
         let mark = self.place.mark().to_owned();
         let Some(store) = &mut self.store else { return Ok(None) };
+        if let Some(last) = &self.last
+            && store
+                .holder(&mark)?
+                .is_some_and(|holder| holder == (last.stream.clone(), last.version.clone()))
+        {
+            return Ok(Some(last.clone()));
+        }
         match store.find(&mark)? {
             Some(view) => self.load(view).map(Some),
             None => Ok(None),
@@ -178,23 +265,59 @@ impl Workspace {
 
     /// Returns the run that a person means: by its id, by its issue, or this workspace's.
     ///
-    /// Without a selector the open run counts, else the one that was here last.
+    /// Without a selector the open run counts; in a person's checkout then an open one that warp drives; else the one
+    /// that was here last.
     pub fn select(&mut self, selector: Option<&str>) -> Result<Option<Current>, Error> {
         match selector {
             None => match self.current()? {
                 Some(current) => Ok(Some(current)),
-                None => self.last_here(),
+                None => self.nearest(),
             },
             Some(selector) => self.named(selector),
         }
     }
 
+    /// Returns the open runs that warp drives, each in a workspace of its own, the most recent first.
+    pub fn driven(&mut self) -> Result<Vec<Current>, Error> {
+        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
+        let mut driven = Vec::new();
+        // An open run holds its workspace by a mark; the others need not be read.
+        for view in store.views_named(RUNS)?.into_iter().filter(|view| view.mark.is_some()) {
+            let current = self.load(view)?;
+            if current.run.owns_workspace {
+                driven.push(current);
+            }
+        }
+        Ok(driven)
+    }
+
+    /// Returns a run for a workspace that has none open. A run that warp drives belongs to every checkout of the
+    /// project, but for the workspaces of other runs.
+    fn nearest(&mut self) -> Result<Option<Current>, Error> {
+        let root = self.place.mark().to_owned();
+        let is_slot = self.place.origin().is_some();
+        if is_slot {
+            // An open run would have been found by its mark.
+            return self.last_here();
+        }
+        let is_near = |run: &Run| run.root == root || run.owns_workspace;
+        match self.newest(|run| run.is_open() && is_near(run))? {
+            Some(open) => Ok(Some(open)),
+            None => self.newest(is_near),
+        }
+    }
+
     fn last_here(&mut self) -> Result<Option<Current>, Error> {
         let root = self.place.mark().to_owned();
+        self.newest(|run| run.root == root)
+    }
+
+    fn newest(&mut self, is_meant: impl Fn(&Run) -> bool) -> Result<Option<Current>, Error> {
         let Some(store) = &mut self.store else { return Ok(None) };
-        for view in store.views()? {
+        for name in store.names(RUNS)? {
+            let Some(view) = self.store()?.view(&name)? else { continue };
             let current = self.load(view)?;
-            if current.run.root == root {
+            if is_meant(&current.run) {
                 return Ok(Some(current));
             }
         }
@@ -220,7 +343,7 @@ impl Workspace {
     /// Returns every run of the project, the most recent first.
     pub fn runs(&mut self) -> Result<Vec<Current>, Error> {
         let Some(store) = &mut self.store else { return Ok(Vec::new()) };
-        let views = store.views()?;
+        let views = store.views_named(RUNS)?;
         views.into_iter().map(|view| self.load(view)).collect()
     }
 
@@ -241,16 +364,53 @@ impl Workspace {
         }
     }
 
+    /// Returns the newest records of a run, oldest first, at most `most`.
+    pub fn newest_records(&mut self, current: &Current, most: usize) -> Result<Vec<Record>, Error> {
+        let from = current.version.events().saturating_sub(most as u64);
+        let is_kept = |newest: &Newest| newest.stream == current.stream && newest.from <= from;
+        let mut newest = self.newest.take().filter(is_kept).unwrap_or_else(|| Newest {
+            stream: current.stream.clone(),
+            from,
+            records: Vec::new(),
+        });
+        let next = newest.from + newest.records.len() as u64;
+        let missing = usize::try_from(current.version.events().saturating_sub(next)).unwrap_or(usize::MAX);
+        if missing > 0 {
+            for event in self.store()?.read(&current.stream, next, missing)? {
+                newest.records.push(parse_record(&current.stream, event.seq, &event.body)?);
+            }
+        }
+        let before = usize::try_from(from - newest.from).unwrap_or(usize::MAX);
+        let records = newest.records.iter().skip(before).take(most).cloned().collect();
+        self.newest = Some(newest).filter(|newest| self.slot.is_some() && newest.records.len() <= PAGE);
+        Ok(records)
+    }
+
     /// Makes a run of what is kept beside its stream, or of its events where that is no use.
     fn load(&mut self, view: StreamView) -> Result<Current, Error> {
+        let is_same = |last: &&Current| last.stream == view.stream && last.version == view.version;
+        if let Some(last) = self.last.as_ref().filter(is_same) {
+            return Ok(last.clone());
+        }
         let id = view.stream.as_str().trim_start_matches("run:").to_owned();
-        let snapshot: Option<Snapshot> = serde_json::from_slice(&view.snapshot).ok();
-        let (run, shown) = match snapshot.filter(|snapshot| snapshot.format == SNAPSHOT_FORMAT) {
+        let snapshot: Option<Snapshot<Run, Shown>> = serde_json::from_slice(&view.snapshot).ok();
+        let (run, shown) = match snapshot.filter(|snapshot| (1..=SNAPSHOT_FORMAT).contains(&snapshot.format))
+        {
             Some(snapshot) => (snapshot.run, snapshot.shown),
             None => (self.fold(&view.stream, &id)?, Shown::default()),
         };
+        let run = Arc::new(run);
         let workflow = self.workflow_of(&run, &view.stream, &id)?;
-        Ok(Current { workflow, run, stream: view.stream, version: view.version, shown })
+        let current = Current { workflow, run, stream: view.stream, version: view.version, shown };
+        self.remember(&current);
+        Ok(current)
+    }
+
+    /// Remembers a run in a workspace of its own, so that it is not read again before it changes.
+    pub(super) fn remember(&mut self, current: &Current) {
+        if self.slot.is_some() {
+            self.last = Some(current.clone());
+        }
     }
 
     fn fold(&mut self, stream: &StreamId, id: &str) -> Result<Run, Error> {

@@ -38,7 +38,7 @@ impl Driven {
     }
 
     fn run(&mut self) -> Run {
-        self.workspace.current().unwrap().unwrap().run
+        self.workspace.current().unwrap().unwrap().run.as_ref().clone()
     }
 
     fn commit(&self, path: &str, text: &str) -> String {

@@ -1,8 +1,8 @@
 //! Real coding agents in a hermetic project, talking to a scripted [`Model`](crate::model::Model).
 //!
-//! A client is a program of some hundred megabytes that a test cannot count on: [`Claude::or_skip`] and
-//! [`Codex::or_skip`] return none, and say `skipped: …`, where it is not there or does not start. `cargo xtask test`
-//! installs both and tells tests where by the variables `WARP_TEST_CLAUDE` and `WARP_TEST_CODEX`.
+//! A client is a program of some hundred megabytes that a test cannot count on: [`Claude::or_skip`] and its like return
+//! none, and say `skipped: …`, where it is not there or does not start. `cargo xtask test` installs them all and tells
+//! tests where by the variables `WARP_TEST_CLAUDE`, `WARP_TEST_CODEX`, `WARP_TEST_OPENCODE` and `WARP_TEST_ACP`.
 //!
 //! ```no_run
 //! use testkit::{Sandbox, agents::Claude, model::{Model, Turn}};
@@ -17,9 +17,11 @@
 //!
 //! A client sees an environment built from nothing, the sandbox's home and the model; it needs no network but loopback.
 
+mod acp;
 mod claude;
 mod codex;
 mod launch;
+mod opencode;
 mod running;
 
 use std::{
@@ -28,12 +30,15 @@ use std::{
     io::Write as _,
     path::PathBuf,
     process::{Command, Stdio},
+    sync::OnceLock,
     thread,
 };
 
+pub use acp::Acp;
 pub use claude::Claude;
 pub use codex::Codex;
 pub use launch::Launch;
+pub use opencode::OpenCode;
 pub use running::{Ended, Running};
 
 /// Says that the present test is skipped, on a line of its own that `cargo xtask test` counts.
@@ -45,6 +50,20 @@ pub fn skip(reason: &str) {
     let _ = out.write_all(format!("\nskipped: {test}: {reason}\n").as_bytes()).and_then(|()| out.flush());
 }
 
+/// What was found of a client, looked for once.
+type Found = OnceLock<Result<PathBuf, String>>;
+
+/// Finds a client, or says that the test is skipped, and why.
+fn find_or_skip(found: &Found, variable: &str) -> Option<PathBuf> {
+    match found.get_or_init(|| find(variable)) {
+        Ok(program) => Some(program.clone()),
+        Err(reason) => {
+            skip(reason);
+            None
+        }
+    }
+}
+
 /// Finds a client by its environment variable and makes sure that it starts.
 fn find(variable: &str) -> Result<PathBuf, String> {
     let program = PathBuf::from(env::var_os(variable).ok_or(format!("{variable} is not set"))?);
@@ -53,6 +72,8 @@ fn find(variable: &str) -> Result<PathBuf, String> {
     command
         .arg("--version")
         .env_clear()
+        // Without it, a client that is a script would not find what runs it.
+        .env("PATH", search_path(&[]))
         .env("HOME", home.path())
         .current_dir(home.path())
         .stdin(Stdio::null());

@@ -4,7 +4,9 @@
 //! [`agents`] runs real coding agents in such a project, against a [`model`] that says what the test wants.
 
 pub mod agents;
+pub mod driven;
 pub mod model;
+pub mod telegram;
 
 use std::{
     ffi::OsStr,
@@ -62,6 +64,8 @@ impl Sandbox {
         command
             .env("XDG_STATE_HOME", self.home().join("state"))
             .env("XDG_CONFIG_HOME", self.home().join("config"));
+        // How much memory is free depends on what else runs.
+        command.env("WARP_MIN_FREE_MB", "0");
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         for role in ["AUTHOR", "COMMITTER"] {
             command
@@ -96,6 +100,14 @@ impl Sandbox {
         for event in events {
             self.warp_ok(&["state", "transition", ".", event]);
         }
+    }
+
+    /// Files or updates an issue of the project from a text with a title as heading.
+    pub fn issue(&self, number: u64, markdown: &str) {
+        let file = self.home().join(format!("issues/{number}.md"));
+        fs::create_dir_all(file.parent().expect("a file has a directory")).expect("directories can be made");
+        fs::write(&file, markdown).expect("the file can be written");
+        self.warp_ok(&["issue", "import", file.to_str().expect("the home is text"), "--approve"]);
     }
 
     /// Runs git in the project and expects success.

@@ -3,14 +3,21 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::{
-    fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::mpsc::channel, thread, time::Duration,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    process::{Child, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 use testkit::{
     Sandbox,
-    agents::{Claude, Codex},
-    model::{Model, Script, Turn},
+    agents::{Acp, Claude, Codex, OpenCode},
+    model::{Api, Model, Script, Turn},
 };
 
 /// Long enough for a client to start on a machine with much else to do.
@@ -252,4 +259,104 @@ fn codex_goes_on_with_a_thread() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let told = model.requests().pop().unwrap().text();
     assert!(told.contains("Begin.") && told.contains("begun") && told.contains("Go on."), "{told}");
+}
+
+#[test]
+fn opencode_runs_tools_and_goes_on_with_a_session() {
+    let Some(opencode) = OpenCode::or_skip() else { return };
+    let sandbox = sandbox();
+    let command = json!({ "command": "echo hello > f", "description": "Greet" });
+    let model = Model::start([Turn::call("bash", command), Turn::say("greeted"), Turn::say("gone on")]);
+    let ended = opencode.launch(&sandbox, &model, "Greet.").run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(sandbox.read("f").as_deref(), Some("hello\n"));
+    let said = ended.of_type("text");
+    assert_eq!(said[0]["part"]["text"], "greeted", "{ended:?}");
+
+    let session = said[0]["sessionID"].as_str().unwrap();
+    let ended = opencode.launch(&sandbox, &model, "Go on.").resume(session).run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let told = model.requests().pop().unwrap().text();
+    assert!(told.contains("Greet.") && told.contains("greeted") && told.contains("Go on."), "{told}");
+    assert!(model.requests().iter().all(|request| request.api == Api::Chat));
+    assert_eq!(model.strays(), [""; 0]);
+}
+
+#[test]
+fn acp_agent_answers_and_runs_tools() {
+    let Some(acp) = Acp::or_skip() else { return };
+    let sandbox = sandbox();
+    let model = Model::start([Turn::bash("echo hello > f"), Turn::say("greeted")]);
+    let mut dialogue = Dialogue::start(&acp, &sandbox, &model);
+    let agent = dialogue.ask("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    assert_eq!(agent["protocolVersion"], 1);
+    let root = sandbox.root().canonicalize().unwrap();
+    let session = dialogue.ask("session/new", json!({ "cwd": root, "mcpServers": [] }));
+    let prompt = json!([{ "type": "text", "text": "Greet." }]);
+    let ended =
+        dialogue.ask("session/prompt", json!({ "sessionId": session["sessionId"], "prompt": prompt }));
+    assert_eq!(ended["stopReason"], "end_turn");
+    assert_eq!(sandbox.read("f").as_deref(), Some("hello\n"));
+    assert!(model.requests()[0].text().contains("Greet."));
+}
+
+/// A conversation with an agent by JSON-RPC, a line each.
+struct Dialogue {
+    child: Child,
+    lines: Receiver<Value>,
+    count: u64,
+}
+
+impl Dialogue {
+    fn start(acp: &Acp, sandbox: &Sandbox, model: &Model) -> Self {
+        let (name, value) = acp.variable();
+        let mut command = sandbox.command(acp.program());
+        command.env(name, value).env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "dummy");
+        command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (say, lines) = channel();
+        thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                let Ok(line) = serde_json::from_str(&line) else { continue };
+                if say.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines, count: 0 }
+    }
+
+    /// Asks the agent, and lets it do what it wants leave for; returns the result.
+    fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        self.count += 1;
+        let id = self.count;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).unwrap();
+            if line["method"] == "session/request_permission" {
+                let option = &line["params"]["options"][0]["optionId"];
+                let outcome = json!({ "outcome": "selected", "optionId": option });
+                self.send(&json!({ "jsonrpc": "2.0", "id": line["id"], "result": { "outcome": outcome } }));
+            } else if line["id"] == id {
+                assert!(line["error"].is_null(), "{line}");
+                return line["result"].clone();
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+}
+
+impl Drop for Dialogue {
+    fn drop(&mut self) {
+        // At the end of its input it ends by itself, and takes its client along.
+        drop(self.child.stdin.take());
+        while self.lines.recv_timeout(PATIENCE).is_ok() {}
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

@@ -8,9 +8,12 @@ use super::{
     SHORT, SLOW,
     measure::{Prepare, Row},
     project::{COMMIT, grouped},
-    sandbox::{Sandbox, found},
+    sandbox::Sandbox,
 };
-use crate::run::{Result, capture, root};
+use crate::{
+    run::{Result, capture, root},
+    system::found,
+};
 
 /// A history that the original still manages; at 100,000 rows each of its calls takes seconds.
 const LONG: u64 = 10_000;

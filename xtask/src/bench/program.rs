@@ -2,15 +2,19 @@
 
 use std::{
     env, fs,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use super::sandbox::{Sandbox, found, target};
-use crate::run::{Result, capture, cargo, check, root, say};
+use super::sandbox::{Sandbox, target};
+use crate::{
+    run::{Result, capture, cargo, check, root},
+    system::{attempt, found, package},
+};
 
 const MUSL: &str = "x86_64-unknown-linux-musl";
+/// The profile of what is installed.
+pub(super) const DIST: &str = "dist";
 /// The flags that `.cargo/config.toml` has for the product; the compiler alone does not read that file.
 const STATIC: &[&str] = &["-C", "relocation-model=static", "-C", "target-feature=+crt-static"];
 
@@ -26,18 +30,18 @@ pub(super) fn build(sandbox: &Sandbox) -> Result<Programs> {
     let (warp, empty) = (sandbox.path("warp"), sandbox.path("empty"));
     let how = match missing() {
         None => {
-            let mut build = cargo(&["build", "--release", "--package", "cli", "--target", MUSL]);
+            let mut build = cargo(&["build", "--profile", DIST, "--package", "cli", "--target", MUSL]);
             build.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
             // These would replace the flags of the configuration.
             build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
             check(&mut build)?;
-            copy(&target().join(MUSL).join("release/warp"), &warp)?;
+            copy(&target().join(MUSL).join(DIST).join("warp"), &warp)?;
             compile_empty(&empty, &[&["--target", MUSL], STATIC].concat())?;
             "static at a fixed address (musl)".to_owned()
         }
         Some(reason) => {
-            check(&mut cargo(&["build", "--release", "--package", "cli"]))?;
-            copy(&target().join("release/warp"), &warp)?;
+            check(&mut cargo(&["build", "--profile", DIST, "--package", "cli"]))?;
+            copy(&target().join(DIST).join("warp"), &warp)?;
             compile_empty(&empty, &[])?;
             format!("native, which starts more slowly than the static build: {reason}")
         }
@@ -63,9 +67,7 @@ fn missing() -> Option<String> {
     if !has_target() {
         attempt("rustup", &["target", "add", MUSL]);
     }
-    if found("musl-gcc").is_none() && is_root() {
-        attempt("apt-get", &["install", "-y", "--no-install-recommends", "musl-tools"]);
-    }
+    package("musl-gcc", "musl-tools");
     if !has_target() {
         return Some(format!("the target {MUSL} is not installed"));
     }
@@ -76,16 +78,4 @@ fn missing() -> Option<String> {
 fn has_target() -> bool {
     let sysroot = capture(Command::new("rustc").args(["--print", "sysroot"]));
     sysroot.is_ok_and(|sysroot| Path::new(sysroot.trim()).join("lib/rustlib").join(MUSL).is_dir())
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0)
-}
-
-/// Tries to install something; that it fails is shown and nothing more.
-fn attempt(program: &str, arguments: &[&str]) {
-    let Some(program) = found(program) else { return };
-    if let Err(error) = check(Command::new(program).args(arguments)) {
-        say(&error);
-    }
 }

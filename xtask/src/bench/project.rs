@@ -11,7 +11,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use engine::{Ask, Event, EventName, Record, Time, step};
+use engine::{Ask, Event, EventName, Record, Run, Time, step};
 use journal::{NewEvent, SqliteStore, Store as _, View};
 use project::{Dirs, Place, Workspace};
 use serde_json::json;
@@ -227,7 +227,7 @@ impl<'a> Warp<'a> {
 
         let mut store = SqliteStore::open_existing(path).map_err(said)?.ok_or("there is no store")?;
         let stream = store.find(&current.run.root).map_err(said)?.ok_or("there is no stream")?;
-        let (mut run, mut version) = (current.run, stream.version);
+        let (mut run, mut version) = (Run::clone(&current.run), stream.version);
         let view = View { snapshot: &[], mark: stream.mark.as_deref(), topic: stream.topic.as_deref() };
         let event = match stand.data {
             Some(_) => Event::FileEdited { file: EDITED.to_owned() },
@@ -259,7 +259,7 @@ pub(super) fn now() -> Time {
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+pub(super) fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

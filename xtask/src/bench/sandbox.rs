@@ -10,7 +10,10 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::run::{Result, root};
+use crate::{
+    run::{Result, capture, root},
+    system::found,
+};
 
 /// A directory that is removed at the end. Projects, homes and outputs are in it.
 ///
@@ -119,6 +122,11 @@ impl Call {
         Ok(command)
     }
 
+    /// Runs the program once and returns what it prints; a failure is an error.
+    pub(super) fn output(&self) -> Result<String> {
+        capture(self.command()?.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
     /// Runs the program once; another end than `exit` is an error.
     pub(super) fn check(&self, exit: i32) -> Result {
         let status = self.command()?.status();
@@ -134,10 +142,4 @@ impl Call {
 /// Returns the build directory.
 pub(super) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).unwrap_or_else(|| root().join("target"))
-}
-
-/// Returns where a program is, if it is installed.
-pub(super) fn found(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }

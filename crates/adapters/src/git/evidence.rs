@@ -1,27 +1,30 @@
 //! What evidence and receipts name, looked up: changed lines, files and commits.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Component, Path},
 };
 
-use engine::{Claim, ClaimSeen, CommitSeen, FileSeen, Line, Seen, Time, digest};
+use engine::{Claim, ClaimSeen, CommitSeen, FileSeen, Line, Seen, Time, digest, is_document};
 
-use super::Git;
+use super::{Git, Listed, facts};
+use crate::refs::is_object;
 
+/// The most commits of one chunk that are listed.
+const MOST_COMMITS: usize = 100;
 /// The largest artifact whose content is read, in bytes.
 const LARGEST_ARTIFACT: u64 = 16 * 1024 * 1024;
 
 impl Git<'_> {
     /// Returns those of `lines` that were changed since `base` (or the last commit); new files count whole.
-    pub fn changed_lines(&self, base: Option<&str>, lines: &[Line]) -> Seen<Vec<Line>> {
+    pub fn changed_lines(&self, base: Option<&str>, lines: &[Line], listed: &mut Listed) -> Seen<Vec<Line>> {
         self.look(|| {
             let base = self.base(base)?;
             let mut changed: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
             for line in lines {
                 if is_below(&line.file) && !changed.contains_key(line.file.as_str()) {
-                    changed.insert(&line.file, self.ranges(&base, &line.file)?);
+                    changed.insert(&line.file, self.ranges(&base, &line.file, listed)?);
                 }
             }
             let is_changed = |line: &&Line| {
@@ -33,10 +36,17 @@ impl Git<'_> {
     }
 
     /// Returns the ranges of lines of a file that were added or changed since `base`.
-    fn ranges(&self, base: &str, file: &str) -> Result<Vec<(u64, u64)>, String> {
+    fn ranges(&self, base: &str, file: &str, listed: &mut Listed) -> Result<Vec<(u64, u64)>, String> {
         let literal = [("GIT_LITERAL_PATHSPECS", "1")];
-        let new = self.text(&["ls-files", "--others", "--exclude-standard", "-z", "--", file], &literal)?;
-        if new.split('\0').any(|name| name == file) {
+        let is_new = match &self.trusted {
+            Some(_) => self.list(base, listed)?.new.iter().any(|name| name == file),
+            // Here paths need not be those from the repository's root.
+            None => {
+                let ask = ["ls-files", "--others", "--exclude-standard", "-z", "--", file];
+                self.text(&ask, &literal)?.split('\0').any(|name| name == file)
+            }
+        };
+        if is_new {
             let count = match fs::metadata(self.root.join(file)) {
                 Ok(data) if data.is_file() && data.len() <= LARGEST_ARTIFACT => {
                     let content =
@@ -60,6 +70,35 @@ impl Git<'_> {
         Ok(String::from_utf8_lossy(&diff.stdout).lines().filter_map(added).collect())
     }
 
+    /// Returns the commits by which the branch went on from `since`, oldest first. What a merge brought along counts as
+    /// one.
+    pub fn commits(&self, since: &str) -> Seen<Vec<String>> {
+        if !is_object(since) {
+            return Seen::Failed(format!("`{since}` is no commit's hash"));
+        }
+        if let Some(line) = self.head_in_files().and_then(|head| facts::line(since, &head, MOST_COMMITS)) {
+            return Seen::Value(line);
+        }
+        self.look(|| {
+            let (most, range) = (format!("--max-count={}", MOST_COMMITS + 1), format!("{since}..HEAD"));
+            let list = self.text(&["rev-list", "--first-parent", "--parents", &most, &range, "--"], &[])?;
+            let Some(oldest) = list.lines().last() else {
+                return Ok(match self.head_commit()? == since {
+                    true => Seen::Value(Vec::new()),
+                    false => Seen::Absent(format!("the branch has gone back behind {since}")),
+                });
+            };
+            if list.lines().count() > MOST_COMMITS {
+                return Ok(Seen::Absent(format!("there are more than {MOST_COMMITS} commits")));
+            }
+            if oldest.split(' ').nth(1) != Some(since) {
+                return Ok(Seen::Absent(format!("the branch does not lead on from {since} any more")));
+            }
+            let hash = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+            Ok(Seen::Value(list.lines().rev().map(hash).collect()))
+        })
+    }
+
     /// Looks up what a receipt names.
     pub fn claim(&self, claim: &Claim) -> ClaimSeen {
         let commit = claim.git_sha.as_deref().map(|sha| self.commit(sha, claim.since.as_deref()));
@@ -69,6 +108,34 @@ impl Git<'_> {
         };
         let file = claim.artifact.as_deref().map(|artifact| self.artifact(artifact, hash));
         ClaimSeen { claim: claim.clone(), file, commit }
+    }
+
+    /// Returns which frozen files are not what they were in `at`, in the working tree or in the current commit: the file
+    /// itself, and all that was new in `at` since `since` and is no document.
+    pub fn frozen(&self, file: &str, at: &str, since: Option<&str>) -> Seen<Vec<String>> {
+        self.look(|| {
+            let mut files: BTreeSet<String> = BTreeSet::from([file.to_owned()]);
+            if let Some(since) = since {
+                let new = self.names(&["--diff-filter=A", since, at])?;
+                files.extend(new.into_iter().filter(|file| !is_document(file)));
+            }
+            let mut changed: BTreeSet<String> = BTreeSet::new();
+            for against in [&[at][..], &[at, "HEAD"]] {
+                let mut arguments = against.to_vec();
+                arguments.push("--");
+                arguments.extend(files.iter().map(String::as_str));
+                changed.extend(self.names(&arguments)?);
+            }
+            Ok(Seen::Value(changed.into_iter().collect()))
+        })
+    }
+
+    /// Returns the names of files in which two states differ, as arguments of `git diff` name them.
+    pub fn names(&self, what: &[&str]) -> Result<Vec<String>, String> {
+        let arguments = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"];
+        let literal = [("GIT_LITERAL_PATHSPECS", "1")];
+        let listed = self.text(&[&arguments[..], what].concat(), &literal)?;
+        Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     fn commit(&self, sha: &str, since: Option<&str>) -> Seen<CommitSeen> {

@@ -2,10 +2,15 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    fs,
     io::{self, Seek as _, Write as _},
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,6 +18,7 @@ use super::{
     Location,
     own::{GitError, Own},
 };
+use crate::process::End;
 
 /// How long git may take to read or write its configuration.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -42,6 +48,9 @@ pub struct HooksPath {
 
 /// Reads `core.hooksPath` from the configuration; nothing if it is not set.
 pub fn hooks_path(root: &Path, location: &Location) -> Result<Option<HooksPath>, GitError> {
+    if is_plainly_unset(location) {
+        return Ok(None);
+    }
     // The flags of our own calls set it too; what a flag sets is left out.
     let ask = |more: &[&str]| -> Result<Option<(Scope, String)>, GitError> {
         let git = Own::new(root, location, LIMIT);
@@ -63,13 +72,44 @@ pub fn hooks_path(root: &Path, location: &Location) -> Result<Option<HooksPath>,
         }
         Ok(found)
     };
-    let (Some((scope, value)), Some((_, path))) = (ask(&[])?, ask(&["--type=path"])?) else {
-        return Ok(None);
-    };
-    if value.is_empty() {
-        return Ok(None);
-    }
+    let Some((scope, value)) = ask(&[])?.filter(|(_, value)| !value.is_empty()) else { return Ok(None) };
+    let Some((_, path)) = ask(&["--type=path"])? else { return Ok(None) };
     Ok(Some(HooksPath { value, path: path.into(), scope }))
+}
+
+/// Tells whether no file of the configuration speaks of hooks, or of another file; this starts no git. Whoever asks only
+/// once is not answered: to find out which files there are takes as long.
+fn is_plainly_unset(location: &Location) -> bool {
+    static WAS_ASKED: AtomicBool = AtomicBool::new(false);
+    if !WAS_ASKED.swap(true, Ordering::Relaxed) {
+        return false;
+    }
+    let Some(wider) = wider_files(location) else { return false };
+    let says = |path: &Path, words: &[&str]| match fs::read_to_string(path) {
+        Ok(text) => words.iter().any(|word| text.to_lowercase().contains(word)),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    !says(&location.common_dir.join("config"), &["hookspath", "include", "worktreeconfig"])
+        && !wider.iter().any(|path| says(path, &["hookspath", "include"]))
+}
+
+/// Returns the files in which the user's and the machine's configuration is, looked for once; nothing where git does not
+/// say, which it does since 2.42.
+fn wider_files(location: &Location) -> Option<&'static [PathBuf]> {
+    static FILES: OnceLock<Option<Vec<PathBuf>>> = OnceLock::new();
+    let find = || {
+        let git = Own::bare(location, LIMIT);
+        let users = git.text(&["var", "GIT_CONFIG_GLOBAL"], &[]).ok()?;
+        let machines = git.run(&["var", "GIT_CONFIG_SYSTEM"], &[]).ok()?;
+        // It says no where the machine's is not read.
+        if !machines.is_success() && machines.end != End::Exit(1) {
+            return None;
+        }
+        let machines = machines.text();
+        let files: Vec<PathBuf> = users.lines().chain(machines.lines()).map(PathBuf::from).collect();
+        files.iter().all(|path| path.is_absolute()).then_some(files)
+    };
+    FILES.get_or_init(find).as_deref()
 }
 
 /// Sets `core.hooksPath`, or takes it away.
@@ -109,7 +149,7 @@ pub fn become_hook(hook: &Path, arguments: &[OsString], input: Option<&[u8]>, fo
         Ok(stdin) => stdin,
         Err(error) => return error,
     };
-    let start = |program: &OsStr, before: &[&OsStr], stdin: Option<std::fs::File>| {
+    let start = |program: &OsStr, before: &[&OsStr], stdin: Option<fs::File>| {
         let mut command = Command::new(program);
         command.args(before).args(arguments).env_remove(forget);
         if let Some(stdin) = stdin {
@@ -120,7 +160,7 @@ pub fn become_hook(hook: &Path, arguments: &[OsString], input: Option<&[u8]>, fo
     // A name without a slash would be looked for in PATH.
     let program =
         if hook.as_os_str().as_bytes().contains(&b'/') { hook.to_owned() } else { Path::new(".").join(hook) };
-    let again = stdin.as_ref().map(std::fs::File::try_clone).transpose();
+    let again = stdin.as_ref().map(fs::File::try_clone).transpose();
     let error = start(program.as_os_str(), &[], stdin);
     match again {
         // Like git, and every shell: what names no interpreter is for the shell.
@@ -131,7 +171,7 @@ pub fn become_hook(hook: &Path, arguments: &[OsString], input: Option<&[u8]>, fo
     }
 }
 
-fn prepare(input: &[u8]) -> io::Result<std::fs::File> {
+fn prepare(input: &[u8]) -> io::Result<fs::File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(input)?;
     file.rewind()?;

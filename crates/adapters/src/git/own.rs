@@ -1,12 +1,67 @@
 //! Warp's own git: no hooks, no monitor, nothing of the caller's environment decides where it works.
 
 use std::{
+    env,
+    os::unix::fs::MetadataExt as _,
     path::Path,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
 use super::Location;
 use crate::process::{self, Finished, RunError};
+
+/// The program's name.
+const GIT: &str = "git";
+
+/// Variables that would lead git to another repository, or let a program of the caller's decide what it sees. Most are
+/// those that git itself drops on its way into another repository; who a person is and how they log in stays.
+const ELSEWHERE: &[&str] = &[
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_ATTR_SOURCE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// Returns those of [`ELSEWHERE`] that are set, looked for once: nobody sets any while the program runs.
+pub(super) fn elsewhere() -> &'static [&'static str] {
+    static SET: OnceLock<Vec<&str>> = OnceLock::new();
+    SET.get_or_init(|| ELSEWHERE.iter().copied().filter(|name| env::var_os(name).is_some()).collect())
+}
+
+/// Returns where git is, looked for once: a program that is only named is looked for at every start.
+pub(crate) fn program() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let mut candidates = env::split_paths(&path).map(|directory| directory.join(GIT));
+        let found = candidates.find(|path| {
+            // A relative directory is another one from where git is started.
+            path.is_absolute() && path.metadata().is_ok_and(|data| data.is_file() && data.mode() & 0o111 != 0)
+        });
+        found.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| GIT.to_owned())
+    })
+}
 
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +76,12 @@ pub enum GitError {
     NotText(std::path::PathBuf),
     #[error("more than {most} repositories inside this one have uncommitted work; commit some of it first")]
     TooManyNested { most: usize },
+    #[error("failed to read or write `{}`", path.display())]
+    File {
+        path: std::path::PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("no room for an index of its own")]
     Index(#[source] std::io::Error),
 }
@@ -47,6 +108,25 @@ impl<'a> Own<'a> {
 
     /// Runs git to its end, whatever it says.
     pub(crate) fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Finished, GitError> {
+        self.run_reading(Vec::new(), arguments, environment)
+    }
+
+    /// Changes refs, all of them or none: each line is a command of `git update-ref --stdin`.
+    pub(crate) fn change_refs(&self, lines: &[String]) -> Result<(), GitError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let input = format!("{}\n", lines.join("\n")).into_bytes();
+        let finished = self.run_reading(input, &["update-ref", "--no-deref", "--stdin"], &[])?;
+        expected("update-ref", finished).map(drop)
+    }
+
+    fn run_reading(
+        &self,
+        input: Vec<u8>,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<Finished, GitError> {
         let slow = || GitError::TooSlow { seconds: self.limit.as_secs() };
         let left = self.until.checked_duration_since(Instant::now()).ok_or_else(slow)?;
         let text =
@@ -77,7 +157,7 @@ impl<'a> Own<'a> {
         ];
         set.extend_from_slice(environment);
         let directory = self.root.unwrap_or(&self.location.git_dir);
-        let finished = process::run("git", &all, directory, &set, left)?;
+        let finished = process::run_reading(input, elsewhere(), program(), &all, directory, &set, left)?;
         if matches!(finished.end, process::End::TimedOut(_)) {
             return Err(slow());
         }
@@ -87,13 +167,15 @@ impl<'a> Own<'a> {
     /// Runs git, expects success and returns what it printed.
     pub(crate) fn text(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<String, GitError> {
         let finished = self.run(arguments, environment)?;
-        if finished.is_success() {
-            return Ok(finished.text());
-        }
-        Err(GitError::Said {
-            command: arguments.first().copied().unwrap_or_default().to_owned(),
-            end: finished.end.to_string(),
-            words: finished.last_words(300),
-        })
+        expected(arguments.first().copied().unwrap_or_default(), finished)
     }
+}
+
+/// Returns what git printed, if it succeeded.
+fn expected(command: &str, finished: Finished) -> Result<String, GitError> {
+    if finished.is_success() {
+        return Ok(finished.text());
+    }
+    let (end, words) = (finished.end.to_string(), finished.last_words(300));
+    Err(GitError::Said { command: command.to_owned(), end, words })
 }

@@ -8,16 +8,15 @@
 //! in that repository.
 
 use std::{
-    fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use super::{
-    Location, locate,
+    Location, index, integrate, locate,
     own::{GitError, Own},
 };
-use crate::process::End;
+use crate::{boundary, process::End};
 
 /// How long a snapshot may take in all.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -73,16 +72,8 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
 fn take(root: &Path, location: &Location, run: &str, limit: Duration) -> Result<Taken, GitError> {
     let git = Own::new(root, location, limit);
     let head = head(&git)?;
-    let directory = tempfile::Builder::new().prefix("warp-index-").tempdir_in(&location.git_dir);
-    let directory = directory.map_err(GitError::Index)?;
-    let index = directory.path().join("index");
-    // A copy of the index spares git from reading files that have not changed.
-    match fs::copy(location.git_dir.join("index"), &index) {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(GitError::Index(error)),
-    }
-    let index = index.to_str().ok_or_else(|| GitError::NotText(index.clone()))?;
+    let index = index::copy(&location.git_dir, &location.git_dir.join("index")).map_err(GitError::Index)?;
+    let index = index.to_str().ok_or_else(|| GitError::NotText(index.to_path_buf()))?;
     let environment = [("GIT_INDEX_FILE", index)];
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
@@ -169,6 +160,122 @@ pub fn keep(location: &Location, run: &str, object: &str) -> Result<Option<Strin
     }
     let last = kept.iter().map(|(number, _)| *number).max().unwrap_or(0);
     keep_after(&git, run, object, last).map(Some)
+}
+
+/// Work that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The whole name of its ref.
+    pub name: String,
+    pub run: String,
+    pub number: u64,
+    pub object: String,
+    /// When it was made, in seconds since 1970.
+    pub seconds: i64,
+    pub subject: String,
+}
+
+/// Returns all work that a repository keeps, the newest last.
+pub fn list(location: &Location) -> Result<Vec<Entry>, GitError> {
+    let format = "--format=%(refname) %(objectname) %(creatordate:unix) %(contents:subject)";
+    let git = Own::bare(location, LIMIT);
+    let text = git.text(&["for-each-ref", "--sort=creatordate", format, "refs/warp/salvage/"], &[])?;
+    let read = |line: &str| {
+        let mut words = line.splitn(4, ' ');
+        let (name, object) = (words.next()?, words.next()?);
+        let (run, number) = name.strip_prefix("refs/warp/salvage/")?.rsplit_once('/')?;
+        Some(Entry {
+            name: name.to_owned(),
+            run: run.to_owned(),
+            number: number.parse().ok()?,
+            object: object.to_owned(),
+            seconds: words.next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default(),
+            subject: words.next().unwrap_or_default().to_owned(),
+        })
+    };
+    Ok(text.lines().filter_map(read).collect())
+}
+
+/// Returns what kept work holds, as git shows it: with `--stat`, `--patch` or `--name-only`, against what it was made on.
+pub fn show(location: &Location, object: &str, how: &[&str]) -> Result<Vec<u8>, GitError> {
+    let git = Own::bare(location, LIMIT);
+    let parent = git.run(&["rev-parse", "--verify", "--quiet", &format!("{object}^1")], &[])?;
+    let parent = match parent.is_success() {
+        true => parent.text(),
+        false => git.text(&["hash-object", "-t", "tree", "/dev/null"], &[])?,
+    };
+    let mut arguments = vec!["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    arguments.extend_from_slice(how);
+    arguments.extend([parent.as_str(), object, "--"]);
+    let finished = git.run(&arguments, &[])?;
+    if finished.is_success() {
+        return Ok(finished.stdout);
+    }
+    let (end, words) = (finished.end.to_string(), finished.last_words(300));
+    Err(GitError::Said { command: "diff".to_owned(), end, words })
+}
+
+/// Puts kept work of `from` onto a new branch of `to`, in a working tree of its own at `tree` if one is named. No file of
+/// another working tree is touched. Returns the commit.
+pub fn restore(
+    from: &Location,
+    to: &Location,
+    object: &str,
+    branch: &str,
+    tree: Option<&str>,
+) -> Result<String, GitError> {
+    let git = Own::bare(to, LIMIT);
+    if from.common_dir != to.common_dir {
+        let path = from.git_dir.to_str().ok_or_else(|| GitError::NotText(from.git_dir.clone()))?;
+        integrate::fetch(&git, path, &[object])?;
+    }
+    let parents = git.text(&["rev-list", "--no-walk", "--parents", object], &[])?;
+    let parents: Vec<&str> = parents.split(' ').skip(1).collect();
+    let restored = match parents.as_slice() {
+        // What was staged is a second parent, which would make it look like a merge.
+        [base, _staged] => {
+            let words = git.text(&["show", "--no-patch", "--format=%s", object], &[])?;
+            commit(&git, &format!("{object}^{{tree}}"), &[(*base).to_owned()], &words)?
+        }
+        [] | [_] | [_, _, _, ..] => object.to_owned(),
+    };
+    boundary::around("restore", || match tree {
+        Some(tree) => git.text(&["worktree", "add", "--quiet", "-b", branch, tree, &restored], &[]),
+        None => git.text(&["branch", "--no-track", branch, &restored], &[]),
+    })?;
+    Ok(restored)
+}
+
+/// Removes kept work, if it is still that object. Git keeps the object for a while.
+pub fn drop(location: &Location, name: &str, object: &str) -> Result<(), GitError> {
+    Own::bare(location, LIMIT).text(&["update-ref", "-d", name, object], &[]).map(std::mem::drop)
+}
+
+/// Returns the commits at which a repository's work ends: HEAD, branches, tags and stashes.
+pub fn tips(location: &Location) -> Result<Vec<String>, GitError> {
+    let git = Own::bare(location, LIMIT);
+    let format = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)";
+    let mut tips = Vec::new();
+    if let Some((head, _)) = head(&git)? {
+        tips.push(head);
+    }
+    let named = git.text(&["for-each-ref", format, "refs/heads/", "refs/tags/"], &[])?;
+    let stashes = git.run(&["reflog", "show", "--format=%H", "refs/stash", "--"], &[])?;
+    let stashes = if stashes.is_success() { stashes.text() } else { String::new() };
+    for tip in named.lines().chain(stashes.lines()) {
+        if !tips.iter().any(|known| known == tip) {
+            tips.push(tip.to_owned());
+        }
+    }
+    Ok(tips)
+}
+
+/// Tells whether some ref of a repository leads to a commit; warp's own refs count.
+pub fn is_reachable(location: &Location, commit: &str) -> Result<bool, GitError> {
+    let git = Own::bare(location, LIMIT);
+    // A commit that is not even there makes git complain.
+    let found = git.run(&["for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit], &[])?;
+    Ok(found.is_success() && !found.text().is_empty())
 }
 
 fn directory(run: &str) -> String {

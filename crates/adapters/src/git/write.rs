@@ -1,11 +1,17 @@
 //! What moves a branch. Only the engine calls these, and each checks the branch's old place first.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    cell::OnceCell,
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use engine::Seen;
-use tempfile::TempDir;
+use tempfile::TempPath;
 
-use super::{EVERYTHING, Git};
+use super::{EVERYTHING, Git, Location, facts, index};
+use crate::boundary;
 
 /// The commits that are looked through for one that was made and not recorded.
 const MOST_COMMITS: usize = 100;
@@ -14,53 +20,127 @@ const MOST_COMMITS: usize = 100;
 #[derive(Debug)]
 pub struct Prepared<'a> {
     git: Git<'a>,
-    directory: TempDir,
-    index: String,
+    index: TempPath,
     left_out: Vec<String>,
+    embedded: Vec<String>,
+    /// The tree that the commit would have, once it was asked for.
+    tree: OnceCell<String>,
 }
+
+/// A commit in the making that is laid aside while it is tested.
+#[derive(Debug)]
+pub struct LaidAside {
+    index: TempPath,
+    embedded: Vec<String>,
+    tree: String,
+}
+
+/// How git begins to say that a directory is a repository of its own.
+const EMBEDDED: &str = "warning: adding embedded git repository: ";
 
 impl<'a> Prepared<'a> {
     /// Takes in everything as it is now, but for what is left out. A hook may have changed files since the last time.
-    pub fn take_in(&self) -> Result<(), String> {
+    pub fn take_in(&mut self) -> Result<(), String> {
         if !self.left_out.is_empty() {
             // What a person has put into their index by themselves is not part of this commit either.
             let mut arguments = vec!["reset".to_owned(), "--quiet".to_owned(), "--".to_owned()];
             arguments.extend(self.left_out.iter().map(|path| format!(":(top,literal){path}")));
             self.text(&words(&arguments))?;
         }
-        self.text(&words(&self.everything())).map(drop)
+        self.forget_tree();
+        let added = self.git.run(&words(&self.everything()), &self.environment())?;
+        if !added.is_success() {
+            return Err(format!("`git add` ended with {}: {}", added.end, added.last_words(300)));
+        }
+        let said = String::from_utf8_lossy(&added.stderr);
+        let embedded = said.lines().filter_map(|line| line.strip_prefix(EMBEDDED));
+        self.embedded = embedded.map(|path| path.trim_end_matches('/').to_owned()).collect();
+        Ok(())
+    }
+
+    /// Lays it aside, for [`Git::take_up`]; nothing if it is no commit of everything, or its tree was not asked for.
+    pub fn lay_aside(self) -> Option<LaidAside> {
+        let Self { git, index, left_out, embedded, tree } = self;
+        let tree = tree.into_inner().filter(|_| git.trusted.is_some() && left_out.is_empty())?;
+        Some(LaidAside { index, embedded, tree })
+    }
+
+    /// Returns the directories that are new repositories of their own: a commit would name them without their files.
+    pub fn embedded(&self) -> &[String] {
+        &self.embedded
+    }
+
+    /// Forgets which tree the commit would have: a hook was given the index.
+    pub fn forget_tree(&mut self) {
+        self.tree = OnceCell::new();
     }
 
     /// Returns the tree that the commit would have.
     pub fn tree(&self) -> Result<String, String> {
-        self.text(&["write-tree"])
+        if let Some(tree) = self.tree.get() {
+            return Ok(tree.clone());
+        }
+        let tree = self.text(&["write-tree"])?;
+        Ok(self.tree.get_or_init(|| tree).clone())
     }
 
     /// Tells whether there is anything to commit.
     pub fn is_empty(&self) -> Result<bool, String> {
+        if let Some(tree) = self.git.head_in_files().and_then(|head| facts::tree(&head)) {
+            return Ok(self.tree()? == tree);
+        }
         let finished = self.git.run(&["diff", "--cached", "--quiet"], &self.environment())?;
         Ok(finished.is_success())
     }
 
-    /// Returns a file for the message, which a hook may change.
-    pub fn message_file(&self) -> PathBuf {
-        self.directory.path().join("COMMIT_EDITMSG")
+    /// Writes the message into a file beside the index, which a hook may change. It is gone when what is returned is.
+    pub fn message_file(&self, message: &str) -> io::Result<TempPath> {
+        let directory = self.index.parent().unwrap_or(self.git.root);
+        let file = tempfile::Builder::new().prefix(index::OWN).tempfile_in(directory)?;
+        fs::write(file.path(), message)?;
+        Ok(file.into_temp_path())
     }
 
     /// Returns the index, for hooks that look at what is about to be committed.
-    pub fn index(&self) -> &str {
+    pub fn index(&self) -> &Path {
         &self.index
     }
 
     /// Makes the commit, and returns it.
-    pub fn commit(&self, message: &str) -> Result<String, String> {
-        if self.is_empty()? {
-            return Err("there is nothing to commit".to_owned());
+    pub fn commit(self, message: &str) -> Result<String, String> {
+        let nothing = || Err("there is nothing to commit".to_owned());
+        // In a repository of the run's own no merge is under way, so git itself refuses a commit of nothing.
+        if self.git.trusted.is_none() && self.is_empty()? {
+            return nothing();
         }
-        self.text(&["commit", "--quiet", "--no-verify", "--cleanup=strip", "--message", message])?;
-        // The person's index follows; what they have put into it of the rest stays there.
-        self.git.text(&words(&self.everything()), &[])?;
-        self.git.known_head()
+        let arguments = ["commit", "--quiet", "--no-verify", "--cleanup=strip", "--message", message];
+        let made = boundary::around("commit", || self.text(&arguments));
+        if made.is_err() && self.is_empty()? {
+            return nothing();
+        }
+        made?;
+        let (git, tree) = (self.git.clone(), self.tree.get().cloned());
+        self.put_index()?;
+        let commit = git.head_commit()?;
+        // Nobody else moves the branch of a repository of the run's own.
+        if let (Some(_), Some(tree)) = (&git.trusted, tree) {
+            facts::learn_tree(&commit, &tree);
+        }
+        Ok(commit)
+    }
+
+    /// Lets the repository's own index follow a commit that was made.
+    pub fn put_index(self) -> Result<(), String> {
+        match &self.git.trusted {
+            // Nobody else has put anything into this index, so the commit's own takes its place whole.
+            Some(location) if self.left_out.is_empty() => {
+                let index = location.git_dir.join("index");
+                boundary::around("index", || self.index.persist(&index))
+                    .map_err(|error| format!("the index could not be put in place: {error}"))
+            }
+            // The person's index follows; what they have put into it of the rest stays there.
+            Some(_) | None => self.git.text(&words(&self.everything()), &[]).map(drop),
+        }
     }
 
     fn everything(&self) -> Vec<String> {
@@ -69,7 +149,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn environment(&self) -> [(&str, &str); 1] {
-        [("GIT_INDEX_FILE", &self.index)]
+        [("GIT_INDEX_FILE", self.index.to_str().unwrap_or_default())]
     }
 
     fn text(&self, arguments: &[&str]) -> Result<String, String> {
@@ -84,21 +164,73 @@ fn words(arguments: &[String]) -> Vec<&str> {
 impl<'a> Git<'a> {
     /// Prepares a commit of everything that is not ignored, but for the files that are left out.
     pub fn prepare(&self, left_out: Vec<String>) -> Result<Prepared<'a>, String> {
-        let index = self.root.join(self.text(&["rev-parse", "--git-path", "index"], &[])?);
-        let git_dir = self.root.join(self.text(&["rev-parse", "--git-dir"], &[])?);
-        let directory = tempfile::Builder::new().prefix("warp-index-").tempdir_in(git_dir);
-        let directory = directory.map_err(|error| format!("no room for an index: {error}"))?;
-        let own = directory.path().join("index");
-        // A copy of the index spares git from reading files that have not changed.
-        match fs::copy(index, &own) {
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("the index could not be copied: {error}")),
-        }
-        let index = own.to_str().ok_or("the repository's path is not text")?.to_owned();
-        let prepared = Prepared { git: *self, directory, index, left_out };
+        let (index, git_dir) = self.index_and_git_dir()?;
+        let index =
+            index::copy(&git_dir, &index).map_err(|error| format!("no room for an index: {error}"))?;
+        index.to_str().ok_or("the repository's path is not text")?;
+        let mut prepared =
+            Prepared { git: self.clone(), index, left_out, embedded: Vec::new(), tree: OnceCell::new() };
         prepared.take_in()?;
         Ok(prepared)
+    }
+
+    /// Takes up a commit that was laid aside, if it has everything as it is now: that takes one look.
+    pub fn take_up(&self, laid: LaidAside) -> Result<Option<Prepared<'a>>, String> {
+        let LaidAside { index, embedded, tree } = laid;
+        let tree = OnceCell::from(tree);
+        let prepared = Prepared { git: self.clone(), index, left_out: Vec::new(), embedded, tree };
+        let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
+        let how = [&status[..], &["--ignore-submodules=none"], &EVERYTHING[2..]].concat();
+        let found = self.run(&how, &prepared.environment())?;
+        // The first letter is how the index differs from the last commit, the second how the files differ from the index.
+        let is_taken_in = |entry: &[u8]| entry.is_empty() || entry.get(1) == Some(&b' ');
+        let is_whole = found.is_success() && !found.cut;
+        let is_same = is_whole && found.stdout.split(|byte| *byte == 0).all(is_taken_in);
+        Ok(is_same.then_some(prepared))
+    }
+
+    /// Returns how everything as it is now differs from `base`, as a text; the second is set when its middle is left out.
+    pub fn change(&self, base: &str, how: &[&str]) -> Result<(String, bool), String> {
+        let prepared = self.prepare(Vec::new())?;
+        self.difference(&[&["--cached"], how, &[base]].concat(), &prepared.environment())
+    }
+
+    /// Returns how one commit differs from another, as a text; the second is set when its middle is left out.
+    pub fn change_between(&self, base: &str, tip: &str, how: &[&str]) -> Result<(String, bool), String> {
+        self.difference(&[how, &[base, tip]].concat(), &[])
+    }
+
+    fn difference(&self, what: &[&str], environment: &[(&str, &str)]) -> Result<(String, bool), String> {
+        let fixed = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
+        let finished = self.run(&[&fixed, what, &["--"]].concat(), environment)?;
+        if !finished.is_success() {
+            return Err(format!("`git diff` ended with {}: {}", finished.end, finished.last_words(300)));
+        }
+        Ok((String::from_utf8_lossy(&finished.stdout).into_owned(), finished.cut))
+    }
+
+    /// Returns the last commit that HEAD has in common with a branch.
+    pub fn fork_of(&self, branch: &str) -> Option<String> {
+        self.text(&["merge-base", "HEAD", &format!("refs/heads/{branch}")], &[]).ok()
+    }
+
+    /// Returns the commits up to `tip` that refer to an issue as warp's own do, oldest first, at most `most`: hash and subject.
+    pub fn commits_about(&self, tip: &str, issue: u64, most: usize) -> Result<Vec<String>, String> {
+        let (grep, count) = (format!("--grep=^Refs #{issue}$"), format!("--max-count={most}"));
+        let fixed = ["log", "--no-color", "--no-show-signature", "--format=%h %s"];
+        let text = self.text(&[&fixed[..], &[&grep, &count, tip, "--"]].concat(), &[])?;
+        let mut commits: Vec<String> = text.lines().map(str::to_owned).collect();
+        commits.reverse();
+        Ok(commits)
+    }
+
+    fn index_and_git_dir(&self) -> Result<(PathBuf, PathBuf), String> {
+        if let Some(Location { git_dir, .. }) = &self.trusted {
+            return Ok((git_dir.join("index"), git_dir.clone()));
+        }
+        let both = self.text(&["rev-parse", "--git-path", "index", "--git-dir"], &[])?;
+        let (index, git_dir) = both.split_once('\n').ok_or("git does not say where its index is")?;
+        Ok((self.root.join(index), self.root.join(git_dir)))
     }
 
     /// Returns the files that are not committed, each with its mode and the id of its content.
@@ -129,6 +261,41 @@ impl<'a> Git<'a> {
         Ok(found)
     }
 
+    /// Puts files of the working tree back to what `commit` has of them; those that it has not are removed.
+    ///
+    /// What can be lost by that must have been kept before.
+    pub fn put_back(&self, commit: &str, files: &[String]) -> Result<(), String> {
+        let literal = [("GIT_LITERAL_PATHSPECS", "1")];
+        let all = || files.iter().map(String::as_str);
+        let listed: Vec<&str> = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
+            .into_iter()
+            .chain(all())
+            .collect();
+        let listed = self.text(&listed, &literal)?;
+        let known: Vec<&str> = listed.split('\0').filter(|name| !name.is_empty()).collect();
+        boundary::around("put_back", || {
+            for file in files.iter().filter(|file| !known.contains(&file.as_str())) {
+                match fs::remove_file(self.root.join(file)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(format!("{file}: {error}"));
+                    }
+                    Ok(()) | Err(_) => {}
+                }
+            }
+            if known.is_empty() {
+                return Ok(());
+            }
+            let arguments: Vec<&str> =
+                ["checkout", "--quiet", commit, "--"].into_iter().chain(known.iter().copied()).collect();
+            self.text(&arguments, &literal).map(drop)
+        })
+    }
+
+    /// Tells whether everything is committed, as far as nothing is ignored.
+    pub fn is_all_committed(&self) -> Result<bool, String> {
+        Ok(self.text(&["status", "--porcelain", "-z", "--untracked-files=normal"], &[])?.is_empty())
+    }
+
     /// Returns which of these files are still not committed, and as they were.
     pub fn unchanged(&self, dirty: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
         if dirty.is_empty() {
@@ -142,10 +309,19 @@ impl<'a> Git<'a> {
             .collect())
     }
 
+    /// Returns the current commit.
+    pub fn head_commit(&self) -> Result<String, String> {
+        match self.head() {
+            Seen::Value(head) => Ok(head),
+            Seen::Absent(why) | Seen::Failed(why) => Err(why),
+        }
+    }
+
     /// Returns the current commit and its tree.
     pub fn head_and_tree(&self) -> Result<(String, String), String> {
-        let tree = self.text(&["rev-parse", "--verify", "--quiet", "HEAD^{tree}"], &[])?;
-        Ok((self.known_head()?, tree))
+        let both = self.text(&["rev-parse", "HEAD^{commit}", "HEAD^{tree}"], &[])?;
+        let (head, tree) = both.split_once('\n').ok_or("git names no commit")?;
+        Ok((head.to_owned(), tree.to_owned()))
     }
 
     /// Tells whether the current commit follows `base` by ordinary commits, one or more.
@@ -182,11 +358,22 @@ impl<'a> Git<'a> {
 
     /// Returns where a branch is pushed to: a remote's name and address.
     pub fn remote(&self) -> Result<(String, String), String> {
+        if self.names_no_remote() {
+            return Err("there is no remote to push to".to_owned());
+        }
         let remotes = self.text(&["remote"], &[])?;
         let name = remotes.lines().find(|name| *name == "origin").or_else(|| remotes.lines().next());
         let name = name.ok_or("there is no remote to push to")?.to_owned();
         let address = self.text(&["remote", "get-url", "--push", &name], &[])?;
         Ok((name, address))
+    }
+
+    /// Tells whether the repository's own configuration, which has no other parts, names no remote.
+    fn names_no_remote(&self) -> bool {
+        let Some(location) = self.in_files() else { return false };
+        let Ok(text) = fs::read_to_string(location.common_dir.join("config")) else { return false };
+        let text = text.to_lowercase();
+        !["remote", "include", "worktreeconfig"].iter().any(|word| text.contains(word))
     }
 
     /// Returns what a hook is told of a push: local and remote ref, each with its commit.
@@ -215,12 +402,5 @@ impl<'a> Git<'a> {
             }
         }
         Ok(None)
-    }
-
-    fn known_head(&self) -> Result<String, String> {
-        match self.head() {
-            Seen::Value(head) => Ok(head),
-            Seen::Absent(why) | Seen::Failed(why) => Err(why),
-        }
     }
 }

@@ -1,10 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use engine::{Event, Standing};
-use project::{Place, Workspace};
-use serde_json::{Map, json};
+use engine::view::{self, Asked};
+use project::{Current, Given, Place, Workspace, spend::More};
 
-use super::{exit_of, open, say, summary};
+use super::{exit_of, open, say, summary, tell_away};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Answer a decision that a run waits for
@@ -17,24 +16,33 @@ pub(crate) struct Arguments {
     /// A word to go with the answer
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    /// At a cap: how many dollars more may be spent; without it, as much again
+    #[arg(long, value_name = "N", value_parser = dollars)]
+    usd: Option<u64>,
+    /// At a cap of tokens: how many more may be used
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
+}
+
+/// Reads dollars as whole millionths.
+fn dollars(text: &str) -> Result<u64, String> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "it is no amount".to_owned())?;
+    let micro = (amount * 1e6).round();
+    if !(1.0..=1e15).contains(&micro) {
+        return Err("an amount above zero is wanted".to_owned());
+    }
+    format!("{micro:.0}").parse().map_err(|_| "it is no amount".to_owned())
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
-    let asks = |standing: &Standing| match standing {
-        Standing::Parked { decision } => decision.id == arguments.id,
-        Standing::Active | Standing::Stopped | Standing::Ended { .. } => false,
-    };
     let runs = workspace.runs()?;
-    let asking = runs.iter().find(|current| asks(&current.run.standing));
-    let Some(asking) = asking else {
-        let open: Vec<String> = runs
-            .iter()
-            .filter_map(|current| match &current.run.standing {
-                Standing::Parked { decision } => Some(decision.id.clone()),
-                Standing::Active | Standing::Stopped | Standing::Ended { .. } => None,
-            })
-            .collect();
+    let questions: Vec<(&Current, Asked)> = runs
+        .iter()
+        .filter_map(|current| Some((current, view::asked(&current.workflow, &current.run)?)))
+        .collect();
+    let Some((asking, _)) = questions.iter().find(|(_, asked)| asked.id == arguments.id) else {
+        let open: Vec<&str> = questions.iter().map(|(_, asked)| asked.id.as_str()).collect();
         let known = if open.is_empty() {
             "no decision is open".to_owned()
         } else {
@@ -47,13 +55,17 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     };
     let place = Place::at(Path::new(&asking.run.root))?;
     let mut workspace = Workspace::open(place, workspace.dirs.clone())?;
-    let event = Event::DecisionAnswered { decision: arguments.id.clone(), option: arguments.option.clone() };
-    let mut data = Map::new();
-    if let Some(note) = &arguments.note {
-        data.insert("note".to_owned(), json!(note));
-    }
-    let answer = workspace.ask(event, data)?;
+    let given = Given {
+        decision: arguments.id.clone(),
+        option: arguments.option.clone(),
+        note: arguments.note.clone(),
+        by: workspace.person(),
+        via: "terminal".to_owned(),
+        more: More { micro_usd: arguments.usd, tokens: arguments.tokens },
+    };
+    let answer = workspace.decide(&given)?;
     say(&answer.advice);
     output::print(&summary(&answer))?;
+    tell_away(&workspace, &answer);
     Ok(exit_of(&answer.outcome))
 }

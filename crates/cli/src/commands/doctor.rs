@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use adapters::{git::Git, machine, process};
+use adapters::{git::Git, machine, process, sandbox::Sandbox};
 use journal::sqlite::{self, Outcome, RepairReport};
 use project::{
     Dirs, Place, config,
@@ -73,9 +73,12 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     checks.push(hooks(&place));
     checks.push(backstop(&place));
     checks.push(forge(&place));
-    checks.push(sandbox(&place));
+    checks.push(sandbox());
     checks.push(configuration(&place, &dirs));
     checks.extend(journal(&place, &dirs)?);
+    if dirs.user_store().exists() {
+        checks.extend(verify("ledger", &dirs.user_store()));
+    }
     let failed = checks.iter().any(|check| check.result == Finding::Failed);
     if arguments.json {
         output::print_json(&checks)?;
@@ -169,19 +172,11 @@ fn forge(place: &Place) -> Check {
     }
 }
 
-fn sandbox(place: &Place) -> Check {
-    let arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-all", "true"];
-    match process::run("bwrap", arguments, &place.root, &[], LIMIT) {
-        Ok(finished) if finished.is_success() => Check::ok("sandbox", "bubblewrap works"),
-        Ok(finished) => {
-            let found = format!("bubblewrap is there but fails: {}", finished.last_words(200));
-            Check::absent(
-                "sandbox",
-                found,
-                "allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1`",
-            )
-        }
-        Err(_) => Check::absent("sandbox", "bubblewrap is not installed", "apt-get install bubblewrap"),
+/// Tells which level of sandbox is in force for agents that work without a person.
+fn sandbox() -> Check {
+    match Sandbox::find() {
+        Ok(_) => Check::ok("sandbox", "bubblewrap works: agents run behind walls"),
+        Err(why) => Check::absent("sandbox", format!("{why}: agents run without walls"), why.mend()),
     }
 }
 
@@ -212,8 +207,13 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
             "put it back from a backup, or begin afresh with `warp state init`",
         )]);
     }
+    Ok(verify("journal", &path))
+}
+
+/// Checks a whole store.
+fn verify(name: &'static str, path: &Path) -> Vec<Check> {
     let mend = "warp doctor --repair";
-    Ok(match sqlite::verify(&path) {
+    match sqlite::verify(path) {
         Ok(verification) if verification.is_sound() => {
             let found = format!(
                 "{} streams, {} events, chain verified ({})",
@@ -221,34 +221,38 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
                 verification.events,
                 path.display()
             );
-            vec![Check::ok("journal", found)]
+            vec![Check::ok(name, found)]
         }
         Ok(verification) => verification
             .faults
             .iter()
             .take(50)
-            .map(|fault| Check::failed("journal", fault.to_string(), mend))
+            .map(|fault| Check::failed(name, fault.to_string(), mend))
             .collect(),
         Err(error) => {
             let found = CommandError::of(Exit::BadData, &error).to_string();
-            vec![Check::failed("journal", found, mend)]
+            vec![Check::failed(name, found, mend)]
         }
-    })
+    }
 }
 
 fn repair(place: &Place, dirs: &Dirs) -> Result<(), CommandError> {
-    let Some(id) = place.project_id()? else { return Ok(()) };
-    let report =
-        sqlite::repair(dirs.journal(&id), dirs.project(&id).join("set-aside"), machine::now().millis())
+    let id = place.project_id()?;
+    let journal = id.map(|id| ("journal", dirs.journal(&id), dirs.project(&id)));
+    let ledger = Some(("ledger", dirs.user_store(), dirs.state.clone())).filter(|(_, path, _)| path.exists());
+    for (name, path, directory) in journal.into_iter().chain(ledger) {
+        let report = sqlite::repair(path, directory.join("set-aside"), machine::now().millis())
             .map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))?;
-    output::print(&render_repair(&report))
+        output::print(&render_repair(name, &report))?;
+    }
+    Ok(())
 }
 
-fn render_repair(report: &RepairReport) -> String {
+fn render_repair(name: &str, report: &RepairReport) -> String {
     let mut text = match report.outcome {
-        Outcome::Sound => "the journal is sound; nothing was done\n".to_owned(),
-        Outcome::Rebuilt => "the journal was rebuilt from what could be verified\n".to_owned(),
-        Outcome::Unreadable => "nothing of the journal could be read; a new one was begun\n".to_owned(),
+        Outcome::Sound => format!("the {name} is sound; nothing was done\n"),
+        Outcome::Rebuilt => format!("the {name} was rebuilt from what could be verified\n"),
+        Outcome::Unreadable => format!("nothing of the {name} could be read; a new one was begun\n"),
     };
     if let Some(directory) = &report.set_aside {
         text.push_str(&format!("the damaged files are kept in {}\n", directory.display()));

@@ -2,14 +2,15 @@ use std::path::PathBuf;
 
 use adapters::machine;
 use engine::view;
+use project::{Current, Workspace, issue_number, outlook::Is};
 
 use super::open;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Say where a run is, why, what it waits for and what can happen next
+/// Say why an issue or a run is where it is, and what to do next
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A run id or an issue; without it, this workspace's run
+    /// An issue or a run id; without it, this workspace's run, or what `warp run` would do now
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
     /// Print JSON
@@ -19,9 +20,64 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
-    let current = workspace.select(arguments.selector.as_deref())?.ok_or_else(CommandError::no_session)?;
+    let json = arguments.json;
+    let Some(selector) = &arguments.selector else {
+        return match workspace.current()? {
+            Some(current) => explain(&current, json),
+            None => explain_next(&mut workspace, json),
+        };
+    };
+    let named = workspace.select(Some(selector))?;
+    let is_by_id = named.as_ref().is_some_and(|current| current.run.id.as_str() == selector);
+    let issue = match &named {
+        Some(current) if is_by_id && !current.run.is_open() => None,
+        Some(current) if is_by_id => current.run.issue.as_deref().and_then(issue_number),
+        Some(_) | None => issue_number(selector),
+    };
+    match (issue, named) {
+        (Some(number), named) => explain_issue(&mut workspace, number, named, json),
+        (None, Some(current)) => explain(&current, json),
+        (None, None) => Err(CommandError::no_session()),
+    }
+}
+
+fn explain_issue(
+    workspace: &mut Workspace,
+    number: u64,
+    last: Option<Current>,
+    json: bool,
+) -> Result<Exit, CommandError> {
+    let outlook = workspace.outlook(number)?;
+    let is_missing = matches!(outlook.is, Is::Missing);
+    if let Some(last) = last.filter(|_| is_missing) {
+        return explain(&last, json);
+    }
+    if json {
+        output::print_json(&outlook)?;
+    } else {
+        output::print(&outlook.render())?;
+    }
+    Ok(if is_missing { Exit::NoSessionOrDenied } else { Exit::Done })
+}
+
+/// Says what `warp run` would do, in a workspace that has no run.
+fn explain_next(workspace: &mut Workspace, json: bool) -> Result<Exit, CommandError> {
+    let is_slot = workspace.place.origin().is_some();
+    if let Some(last) = workspace.select(None)?.filter(|_| is_slot) {
+        return explain(&last, json);
+    }
+    let prospect = workspace.prospect()?;
+    if json {
+        output::print_json(&prospect)?;
+    } else {
+        output::print(&prospect.render())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn explain(current: &Current, json: bool) -> Result<Exit, CommandError> {
     let explanation = view::explain(&current.workflow, &current.run, machine::now());
-    if arguments.json {
+    if json {
         output::print_json(&explanation)?;
     } else {
         output::print(&explanation.render())?;

@@ -8,7 +8,7 @@ use crate::{error::CommandError, exit::Exit, output};
 /// Show every phase transition of a run, oldest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A run id or an issue; without it, this workspace's run
+    /// A run id or an issue; without it, this workspace's run, or the newest that warp drives
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
     /// Also show events that moved nothing
@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
     let name = workspace.place.name();
-    let current = workspace.select(arguments.selector.as_deref())?.ok_or_else(CommandError::no_session)?;
+    let selector = arguments.selector.as_deref();
+    let current = workspace.select(selector)?.ok_or_else(|| CommandError::no_run(selector, "run"))?;
     let records = workspace.records(&current)?;
     let rows = records.iter().enumerate().map(|(seq, record)| LogRow::of(seq as u64, record));
     if arguments.json {

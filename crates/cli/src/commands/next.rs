@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use project::{NextError, Wanted};
 use serde_json::json;
 
-use super::{exit_of, open, say, summary};
+use super::{exit_of, open, say, summary, tell_away};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Do the work of the current phase if a program can, and say what comes next
@@ -39,6 +39,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         }
         output::print(done.next.trim_end())?;
     }
+    if let Some(answer) = &done.taken {
+        tell_away(&workspace, answer);
+    }
     Ok(done.taken.as_ref().map_or(Exit::Done, |answer| exit_of(&answer.outcome)))
 }
 
@@ -47,8 +50,12 @@ impl From<NextError> for CommandError {
         match error {
             NextError::Ask(error) => error.into(),
             NextError::Failed(error) => error.into(),
+            NextError::Forge(error) => error.into(),
+            NextError::Slot(error) => error.into(),
             NextError::Known(error) => Self::of(Exit::OutsideSaidNo, &error),
             NextError::Snapshot(error) => Self::of(Exit::OutsideSaidNo, &error),
+            NextError::Dev(problem) => Self::new(Exit::OutsideSaidNo, problem)
+                .hint("`warp dev up` brings it up; `dev_health_check = false` leaves it out of runs"),
             NextError::World(problem) => Self::new(Exit::OutsideSaidNo, problem),
         }
     }

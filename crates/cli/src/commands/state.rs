@@ -1,4 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::{
+    mem,
+    path::{Path, PathBuf},
+};
 
 use engine::{
     Event, EventName, Outcome, Verdict,
@@ -7,7 +10,7 @@ use engine::{
 use project::{Answer, Dirs, Place, Request, Workspace};
 use serde_json::{Map, Value, json};
 
-use super::{config::key_value, deny, exit_of, say, stop, summary};
+use super::{config::key_value, deny, exit_of, say, stop, summary, tell_away};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive a run by hand: the state machine's own commands
@@ -167,7 +170,9 @@ fn transition(
         Some(text) => parse_data(text)?,
     };
     let event = parse_event(event, &data)?;
-    ask(&mut workspace, event, data, json)
+    let exit = ask(&mut workspace, event, data, json)?;
+    workspace.leave();
+    Ok(exit)
 }
 
 fn ask(
@@ -184,7 +189,11 @@ fn ask(
     } else {
         output::print(&summary(&answer))?;
     }
-    Ok(exit_of(&answer.outcome))
+    let exit = exit_of(&answer.outcome);
+    tell_away(workspace, &answer);
+    // The process ends next, and its memory with it.
+    mem::forget(answer);
+    Ok(exit)
 }
 
 fn answer_json(answer: &Answer) -> Value {
@@ -247,13 +256,15 @@ fn gate(mut workspace: Workspace, operation: &str) -> Result<Exit, CommandError>
         ));
     }
     super::refresh(&mut workspace);
-    match workspace.current()? {
-        None => Ok(Exit::Done),
+    let exit = match workspace.current()? {
+        None => Exit::Done,
         Some(current) => match current.run.permission(&current.workflow, operation) {
-            Permission::Allowed => Ok(Exit::Done),
-            Permission::Denied(reason) => Ok(deny(&reason)),
+            Permission::Allowed => Exit::Done,
+            Permission::Denied(reason) => deny(&reason),
         },
-    }
+    };
+    workspace.leave();
+    Ok(exit)
 }
 
 fn verify(mut workspace: Workspace, event: &str) -> Result<Exit, CommandError> {

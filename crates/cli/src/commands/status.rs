@@ -1,18 +1,41 @@
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use adapters::machine;
-use engine::view::{self, Owned};
-use project::{Current, Place, rails};
+use daemon::{Show as _, Shown};
+use engine::{
+    Standing,
+    view::{self, Owned, Status},
+};
+use project::{Current, Place, Workspace, issue_number, outlook::Is, rails};
 
-use super::open;
-use crate::{error::CommandError, exit::Exit, output};
+use super::{items, open};
+use crate::{
+    error::CommandError,
+    exit::Exit,
+    live::{Form, Live},
+    output,
+};
+
+/// How often the clock of a terminal's changing part is moved.
+const CLOCK: Duration = Duration::from_secs(1);
+/// How long one wait for events takes where there is no clock to move.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How much of a feature is shown beside its run.
+const FEATURE: usize = 30;
 
 /// Show what phase the run is in, and how far it has come
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A run id or an issue; without it, this workspace's run
+    /// A run id or an issue; without it, this workspace's run, or those that warp drives
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
+    /// Go on and show every event, until Ctrl-C or until the named run is over
+    #[arg(long)]
+    watch: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -20,27 +43,53 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
-    let name = workspace.place.name();
-    let current = match &arguments.selector {
-        Some(selector) => workspace.select(Some(selector))?,
-        None => workspace.current()?,
-    };
-    let Some(current) = current else {
-        if arguments.json {
-            output::print("null")?;
-        } else {
-            output::print(&nothing_here(&mut workspace, &name, arguments.selector.as_deref())?)?;
-        }
-        return Ok(Exit::NoSessionOrDenied);
-    };
-    let rails = Place::at(Path::new(&current.run.root)).map_or("", |place| rails::in_force(&place));
-    let status = view::status(&current.workflow, &current.run, &name, owned(&current), rails);
-    if arguments.json {
-        output::print_json(&status)?;
-    } else {
-        output::print(&view::render_status(&status))?;
+    let selector = arguments.selector.as_deref();
+    if arguments.watch {
+        return watch(&mut workspace, selector, arguments.json);
     }
-    Ok(Exit::Done)
+    let shown = meant(&mut workspace, selector)?;
+    let name = workspace.place.name();
+    match shown.as_slice() {
+        [] if arguments.json => output::print("null")?,
+        [] => output::print(&nothing_here(&mut workspace, &name, selector)?)?,
+        [current] => {
+            let status = status_of(current, &name);
+            if arguments.json {
+                output::print_json(&status)?;
+            } else {
+                let mut text = view::render_status(&status);
+                if current.run.standing == Standing::Stopped {
+                    let waits = view::explain(&current.workflow, &current.run, machine::now()).waits_for;
+                    text.push_str(&format!("Waits for: {waits}\n"));
+                }
+                output::print(&text)?;
+            }
+        }
+        several if arguments.json => {
+            let all: Vec<Status<'_>> = several.iter().map(|current| status_of(current, &name)).collect();
+            output::print_json(&all)?;
+        }
+        several => output::print(&table(several))?,
+    }
+    Ok(if shown.is_empty() { Exit::NoSessionOrDenied } else { Exit::Done })
+}
+
+/// Returns the runs that are meant: the named one, this workspace's, or all that warp drives.
+fn meant(workspace: &mut Workspace, selector: Option<&str>) -> Result<Vec<Current>, CommandError> {
+    if selector.is_some() {
+        return Ok(workspace.select(selector)?.into_iter().collect());
+    }
+    match workspace.current()? {
+        Some(current) => Ok(vec![current]),
+        None if workspace.place.origin().is_some() => Ok(Vec::new()),
+        None => Ok(workspace.driven()?),
+    }
+}
+
+fn status_of<'a>(current: &'a Current, name: &'a str) -> Status<'a> {
+    let rails =
+        Place::at(Path::new(&current.run.root)).map_or("", |place| rails::in_force(&place, &current.run));
+    view::status(&current.workflow, &current.run, name, owned(current), rails)
 }
 
 /// Tells whether the process that carries a run on is still there.
@@ -48,23 +97,131 @@ pub(crate) fn owned(current: &Current) -> Owned {
     if machine::is_live(&current.run.owner) { Owned::Live } else { Owned::Stale }
 }
 
+/// Shows several runs, a line each.
+fn table(runs: &[Current]) -> String {
+    let mut rows = vec![["Run", "Issue", "Phase", "Chunk", "Process", "Waits for"].map(str::to_owned)];
+    for current in runs {
+        let run = &current.run;
+        let chunk = match run.chunk.acs.len() {
+            0 => "-".to_owned(),
+            chunks => format!("{}/{chunks}", run.chunk.index),
+        };
+        let process = match owned(current) {
+            Owned::Live => run.owner.pid.to_string(),
+            Owned::Stale => format!("{} (gone)", run.owner.pid),
+        };
+        let issue = match (&run.issue, &run.feature) {
+            (Some(issue), _) => format!("#{issue}"),
+            (None, Some(feature)) => shortened(feature),
+            (None, None) => "-".to_owned(),
+        };
+        rows.push([run.id.to_string(), issue, run.phase.to_string(), chunk, process, waits_for(current)]);
+    }
+    let mut text = items::table(&rows);
+    if let Some((place, first)) =
+        runs.first().and_then(|current| Some((Place::at(Path::new(&current.run.root)).ok()?, current)))
+    {
+        text.push_str(&format!("\nRails: {}\n", rails::in_force(&place, &first.run)));
+    }
+    text
+}
+
+/// Returns as much of a feature's text as a line has room for.
+pub(crate) fn shortened(feature: &str) -> String {
+    let line = feature.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
+    match line.char_indices().nth(FEATURE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+fn waits_for(current: &Current) -> String {
+    let run = &current.run;
+    if let Some(asked) = view::asked(&current.workflow, run) {
+        return format!("`warp answer {} {}`", asked.id, asked.options.join("|"));
+    }
+    let name = run.issue.as_deref().unwrap_or(run.id.as_str());
+    match (&run.standing, owned(current)) {
+        (Standing::Stopped, _) | (_, Owned::Stale) => format!("`warp run {name}`"),
+        (_, Owned::Live) => view::explain(&current.workflow, run, machine::now()).waits_for,
+    }
+}
+
 fn nothing_here(
-    workspace: &mut project::Workspace,
+    workspace: &mut Workspace,
     name: &str,
     selector: Option<&str>,
 ) -> Result<String, CommandError> {
-    let mut text = match selector {
-        Some(selector) => format!("No run or issue `{selector}` in {name}.\n"),
-        None => format!("No active session in {name}.\n"),
-    };
+    if let Some(selector) = selector {
+        return named_nothing(workspace, name, selector);
+    }
+    let mut text = format!("No active session in {name}.\n");
     for file in workspace.stray_state_files() {
         text.push_str(&format!("{0} is there; `warp adopt {0}` takes it over.\n", file.display()));
     }
-    let others = workspace.runs()?;
-    for other in others.iter().filter(|other| other.run.is_open()) {
+    let runs = workspace.runs()?;
+    for other in runs.iter().filter(|other| other.run.is_open()) {
         let run = &other.run;
-        let about = run.issue.as_deref().or(run.feature.as_deref()).unwrap_or("no issue");
-        text.push_str(&format!("Run {} ({about}) is in {} at {}.\n", run.id, run.phase, run.root));
+        text.push_str(&format!("Run {} ({}) is in {} at {}.\n", run.id, about(other), run.phase, run.root));
+    }
+    if let Some(last) = runs.iter().find(|other| !other.run.is_open()) {
+        let at = last.run.updated_at.to_seconds();
+        text.push_str(&format!("The last one was run {} ({}), over at {at}.\n", last.run.id, about(last)));
+    }
+    if workspace.place.origin().is_none() && workspace.store_path()?.is_some() {
+        let prospect = workspace.prospect()?.render();
+        text.push_str(prospect.lines().next().unwrap_or_default());
     }
     Ok(text)
+}
+
+/// An issue that has no run is explained.
+fn named_nothing(workspace: &mut Workspace, name: &str, selector: &str) -> Result<String, CommandError> {
+    if let Some(number) = issue_number(selector) {
+        let outlook = workspace.outlook(number)?;
+        if !matches!(outlook.is, Is::Missing) {
+            return Ok(outlook.render());
+        }
+    }
+    Ok(format!("No run or issue `{selector}` in {name}.\n"))
+}
+
+fn about(current: &Current) -> String {
+    let run = &current.run;
+    match (&run.issue, &run.feature) {
+        (Some(issue), _) => format!("issue {issue}"),
+        (None, Some(feature)) => shortened(feature),
+        (None, None) => "no issue".to_owned(),
+    }
+}
+
+/// Shows where the runs are, and then every event as it is recorded. Ctrl-C ends it, as it ends any program.
+fn watch(workspace: &mut Workspace, selector: Option<&str>, json: bool) -> Result<Exit, CommandError> {
+    let name = workspace.place.name();
+    // What is recorded after this is followed, so nothing falls between the first look and the first event.
+    let Some(mut follower) = workspace.follower()? else { return Err(CommandError::no_session()) };
+    let shown = meant(workspace, selector)?;
+    let named = match (selector, shown.first()) {
+        (Some(_), None) => return Err(CommandError::no_session()),
+        (Some(_), Some(current)) => Some(&current.run),
+        (None, _) => None,
+    };
+    let mut live = Live::new(if json { Form::Json } else { Form::Text });
+    for current in &shown {
+        live.begin(&status_of(current, &name), &current.run, &current.workflow);
+    }
+    let patience = if live.is_redrawn() { CLOCK } else { PATIENCE };
+    let mut is_over = named.is_some_and(|named| !named.is_open());
+    while !is_over && !live.is_unheard() {
+        for seen in workspace.follow(&mut follower, patience)? {
+            let (run, workflow) = (&seen.current.run, &*seen.current.workflow);
+            if named.is_none_or(|named| named.id == run.id) {
+                live.show(Shown::Recorded { record: &seen.record, run, workflow });
+                is_over |= named.is_some() && !run.is_open();
+            }
+        }
+        live.show(Shown::Tick);
+    }
+    live.end();
+    Ok(Exit::Done)
 }

@@ -1,16 +1,17 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use engine::Event;
-use project::{Place, Workspace};
+use adapters::machine;
+use engine::{Event, Standing, view, workflow::Job};
+use project::{Place, Wanted, Workspace, slots::Pool};
 use serde_json::Map;
 
-use super::{exit_of, open, say, summary};
+use super::{exit_of, open, say, selected, summary, tell_away};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Stop a run: gracefully, or at once with --hard
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A run id or an issue; without it, this workspace's run
+    /// A run id or an issue; without it, this workspace's run, or the only one that warp drives
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
     /// Take the run off its workspace and archive its state file; uncommitted work stays in the tree
@@ -19,13 +20,41 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
-    let mut workspace = open(project)?;
-    if let Some(selector) = &arguments.selector {
-        let current = workspace.select(Some(selector))?.ok_or_else(CommandError::no_session)?;
-        let place = Place::at(Path::new(&current.run.root))?;
-        workspace = Workspace::open(place, workspace.dirs.clone())?;
+    let here = open(project)?;
+    // A state file that belongs to no run stands in the way here, whatever runs elsewhere.
+    let is_about_here =
+        arguments.hard && arguments.selector.is_none() && !here.stray_state_files().is_empty();
+    let mut workspace = if is_about_here { here } else { selected(here, arguments.selector.as_deref())? };
+    if arguments.hard {
+        return reset(&mut workspace);
     }
-    if arguments.hard { reset(&mut workspace) } else { stop(&mut workspace) }
+    let stopped = stop(&mut workspace)?;
+    clean_up(&mut workspace)?;
+    if let Some(current) = workspace.current()?.filter(|current| current.run.standing == Standing::Stopped) {
+        let waits = view::explain(&current.workflow, &current.run, machine::now()).waits_for;
+        output::say(&format!("it stays where it is, and waits for {waits}"));
+    }
+    Ok(stopped)
+}
+
+/// Cleans up after a run that warp drove, if nobody does so any more.
+fn clean_up(workspace: &mut Workspace) -> Result<(), CommandError> {
+    let Some(current) = workspace.current()? else { return Ok(()) };
+    let run = &current.run;
+    let is_left = current.workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::CleanUp));
+    let Some(origin) = workspace.place.origin().filter(|_| is_left && !machine::is_live(&run.owner)) else {
+        return Ok(());
+    };
+    let slot = Pool::of(&Place::at(origin)?, &workspace.dirs)?.reopen(run.root.as_ref())?;
+    let mut slot = Workspace::open_slot(slot, workspace.dirs.clone())?;
+    let done = slot.next(&Wanted::default())?;
+    for line in &done.said {
+        output::print(line)?;
+    }
+    if let Some(answer) = &done.taken {
+        output::print(&summary(answer))?;
+    }
+    Ok(())
 }
 
 /// Stops the run of a workspace as its workflow has it.
@@ -33,6 +62,7 @@ pub(crate) fn stop(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     let answer = workspace.ask(Event::StopRequested, Map::new())?;
     say(&answer.advice);
     output::print(&summary(&answer))?;
+    tell_away(workspace, &answer);
     Ok(exit_of(&answer.outcome))
 }
 

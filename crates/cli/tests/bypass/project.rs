@@ -204,7 +204,7 @@ impl Project {
     }
 
     pub(crate) fn standing(&self) -> Standing {
-        open(&self.sandbox).current().unwrap().unwrap().run.standing
+        open(&self.sandbox).current().unwrap().unwrap().run.standing.clone()
     }
 
     /// Says where everything is; nothing if git cannot.

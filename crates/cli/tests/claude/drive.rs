@@ -50,7 +50,7 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
             &format!("warp state transition . code_complete --data '{evidence}'"),
             &["coding -> updating_docs"],
         ),
-        bash("warp next", &["3 criteria are ticked", "updating_docs -> testing"]),
+        bash("warp next", &["ticked in issue 42: 3 criteria", "updating_docs -> testing"]),
         bash("warp next", &["testing -> committing"]),
         bash(
             "git add -A && git commit -q -m 'feat(parser): read files'",
@@ -97,7 +97,7 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
     );
     let subjects = sandbox.git(&["log", "--format=%s", "-n", "2"]);
     assert_eq!(subjects, "feat: print the version\nfeat(parser): read files");
-    assert!(!sandbox.read(".warp/issues/42.md").unwrap().contains("[ ]"));
+    assert!(!sandbox.warp_ok(&["issue", "show", "42"]).contains("[ ]"));
     assert_eq!(sandbox.read(".claude/.warp-drive-state.json"), None);
 }
 

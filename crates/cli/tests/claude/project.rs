@@ -13,12 +13,12 @@ use testkit::{
 pub(crate) fn project() -> Sandbox {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     sandbox.write("Makefile", "test:\n\t@echo 'ok 1 - reads empty files'\n");
-    sandbox.write(
-        ".warp/issues/42.md",
+    sandbox.issue(
+        42,
         "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n- [ ] errors name the line\n- [ ] version is printed\n",
     );
     sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: the issue"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
     sandbox
 }
 

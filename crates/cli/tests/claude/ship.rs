@@ -77,7 +77,10 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
         say("All done: <promise>SHIPPED</promise>", &["counts only in `ship`"]),
         write(&file("greet"), "#!/bin/sh\necho hello\n", &[]),
         bash("git push origin HEAD", &["git push"]),
+        // The tests have to pass, whatever the agent says.
         bash("git add -A && git commit -q -m 'feat: greet'", &[]),
+        bash(&report("work_finished", &format!(r#"{head},"summary":"greets""#)), &["the tests do not pass"]),
+        bash("chmod +x greet && git add -A && git commit -q -m 'fix: let it be run'", &[]),
         bash(
             &report(
                 "work_finished",

@@ -20,7 +20,7 @@ fn the_rails_hold_in_codex() {
         shell("warp next", &["prerequisites -> discovering"]),
         shell("warp next", &["discovering -> planning"]),
         shell("warp state transition . plan_ready", &["planning -> chunking"]),
-        shell("warp next", &["1 criteria in 1 chunks", "chunking -> coding"]),
+        shell("warp next", &["1 criterion in 1 chunk", "chunking -> coding"]),
         // What an agent must not do.
         shell(
             "git commit --allow-empty -m 'feat: too early'",

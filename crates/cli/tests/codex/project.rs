@@ -28,7 +28,7 @@ pub(crate) fn say(text: &str, told: &'static [&'static str]) -> Move {
 pub(crate) fn project() -> Sandbox {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     sandbox.write("Makefile", "test:\n\t@echo 'ok 1 - reads empty files'\n");
-    sandbox.write(".warp/issues/42.md", "# Add a parser\n\n- [ ] parser reads empty files\n");
+    sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads empty files\n");
     let said = sandbox.warp(&["init", "--agent", "codex"]);
     assert!(said.code == Some(0) && said.err.contains("until a person trusts them"), "{said:?}");
     sandbox.git(&["add", "--all"]);

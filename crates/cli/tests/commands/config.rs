@@ -43,6 +43,30 @@ fn an_unknown_name_is_an_error_in_our_file_and_a_warning_in_another_tools() {
 }
 
 #[test]
+fn a_role_that_no_workflow_has_is_an_error_with_the_nearest_one() {
+    let sandbox = sandbox();
+    sandbox.write("warp.toml", "[roles.coder]\nagent = \"codex\"\n\n[roles.revewer]\nagent = \"claude\"\n");
+    let said = sandbox.warp(&["config"]);
+    assert_eq!(said.code, Some(78));
+    assert_eq!(
+        said.err,
+        "error: warp.toml:4: no workflow has a role `revewer`, did you mean `reviewer`?; there are architect, coder, planner, reviewer\n\
+         hint: `warp config` lists every setting with its default\n"
+    );
+    // A workflow of the project's own brings its own roles.
+    let workflow = "name = \"triage\"\npurpose = \"x\"\ninitial = \"look\"\nfinal = [\"done\"]\n\
+        [[phase]]\nname = \"look\"\npurpose = \"x\"\nactivity = \"agent\"\nrole = \"revewer\"\n\
+        deadline = { minutes = 5, outcome = \"park\" }\non = [{ event = \"looked\", to = \"done\" }]\n\
+        [[phase]]\nname = \"done\"\npurpose = \"x\"\nactivity = \"engine\"\n";
+    sandbox.write(".warp/workflows/triage.toml", workflow);
+    sandbox.warp_ok(&["config"]);
+    // The user's own file is for all projects.
+    sandbox.write("warp.toml", "");
+    sandbox.write("../config/warp/config.toml", "[roles.gardener]\nagent = \"claude\"\n");
+    sandbox.warp_ok(&["config"]);
+}
+
+#[test]
 fn every_setting_of_the_seeds_table_is_shown() {
     let sandbox = sandbox();
     let said = sandbox.warp_ok(&["config"]);

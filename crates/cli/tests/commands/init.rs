@@ -216,6 +216,34 @@ fn a_file_with_a_syntax_error_is_left_alone_and_so_is_everything_else() {
 }
 
 #[test]
+fn the_tools_are_registered_beside_servers_of_others() {
+    let sandbox = sandbox();
+    sandbox.write(".mcp.json", "{ \"mcpServers\": { \"other\": { \"command\": \"x\" } } }\n");
+    there_and_back(&sandbox, &["--no-skills"]);
+    let said = sandbox.warp(&["init", "--no-skills"]);
+    assert!(said.err.contains("asks once"), "{said:?}");
+    let servers = settings(&sandbox, ".mcp.json");
+    assert_eq!(servers["mcpServers"]["other"]["command"], "x");
+    assert_eq!(servers["mcpServers"]["warp"]["args"], value!(["mcp"]));
+    let rules = settings(&sandbox, SETTINGS)["permissions"]["allow"].clone();
+    assert!(rules.as_array().unwrap().contains(&value!("mcp__warp")), "{rules}");
+}
+
+#[test]
+fn codex_is_given_the_tools_unless_its_configuration_is_somebodys_own() {
+    let sandbox = sandbox();
+    there_and_back(&sandbox, &["--agent", "codex"]);
+    sandbox.warp_ok(&["init", "--agent", "codex"]);
+    let written = sandbox.read(".codex/config.toml").unwrap();
+    assert!(written.contains("[mcp_servers.warp]") && written.contains("args = [\"mcp\"]"), "{written}");
+    sandbox.warp_ok(&["init", "--undo"]);
+    sandbox.write(".codex/config.toml", "model = \"x\"\n");
+    let said = sandbox.warp(&["init", "--agent", "codex"]);
+    assert!(said.err.contains("these lines in it offer warp's tools"), "{said:?}");
+    assert_eq!(sandbox.read(".codex/config.toml").as_deref(), Some("model = \"x\"\n"));
+}
+
+#[test]
 fn undo_after_an_edit_takes_out_our_entries_and_no_more() {
     let sandbox = sandbox();
     sandbox.write(SETTINGS, "{\n  \"model\": \"x\"\n}\n");
@@ -233,6 +261,7 @@ fn undo_after_an_edit_takes_out_our_entries_and_no_more() {
     assert!(
         said.ends_with(
             "changed .claude/settings.json (changed since; only warp's entries are taken out)\n\
+             removed .mcp.json (as it was before)\n\
              removed .claude/settings.local.json (as it was before)\n\
              unchanged warp.toml (changed since; kept as it is)\n\
              git: take warp's hooks out of git\n\

@@ -1,14 +1,21 @@
 //! The real binary in a hermetic home: what a person types, sees and gets as an exit code.
 
 mod adopting;
+mod agents;
 mod config;
+mod costing;
+mod demo;
 mod doctor;
+mod driving;
+mod explaining;
 mod head;
 mod init;
+mod issue;
 mod looking;
+mod rdb;
+mod slots;
 mod state;
 mod stopping;
-mod tour;
 mod views;
 mod workflow;
 

@@ -40,10 +40,7 @@ fn a_refused_transition_names_phase_event_and_what_is_possible() {
 #[test]
 fn code_complete_wants_a_change_that_has_to_do_with_the_criteria() {
     let sandbox = sandbox();
-    sandbox
-        .write(".warp/issues/42.md", "- [ ] the parser reads quoted names\n- [ ] the printer writes them\n");
-    sandbox.git(&["add", "."]);
-    sandbox.git(&["commit", "--quiet", "-m", "docs: issue"]);
+    sandbox.issue(42, "# Names\n- [ ] the parser reads quoted names\n- [ ] the printer writes them\n");
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
     sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
     sandbox.warp_ok(&[
@@ -77,8 +74,7 @@ fn code_complete_wants_a_change_that_has_to_do_with_the_criteria() {
         "{}",
         said.err
     );
-    sandbox
-        .write(".warp/issues/42.md", "- [x] the parser reads quoted names\n- [ ] the printer writes them\n");
+    sandbox.issue(42, "# Names\n- [x] the parser reads quoted names\n- [ ] the printer writes them\n");
     sandbox.transitions(&["docs_updated"]);
 }
 
@@ -171,7 +167,6 @@ fn no_session_is_exit_2_for_every_command_that_needs_one() {
         vec!["state", "reset", "."],
         vec!["status"],
         vec!["log"],
-        vec!["explain"],
         vec!["stop"],
         vec!["stop", "--hard"],
     ] {

@@ -48,7 +48,9 @@ fn outside_warp_drive_a_stop_leaves_the_phase_and_can_be_resumed() {
     sandbox.warp_ok(&["state", "init", ".", "--workflow", "coder", "--issue", "7"]);
     sandbox.transitions(&["receive_task", "workspace_ready"]);
     sandbox.warp_ok(&["stop"]);
-    assert!(sandbox.warp_ok(&["status"]).starts_with("WARP DRIVE STOPPED\n"));
+    let status = sandbox.warp_ok(&["status"]);
+    assert!(status.starts_with("WARP DRIVE STOPPED\n"), "{status}");
+    assert!(status.contains("`warp state resume` lets it go on"), "{status}");
     let said = sandbox.warp(&["state", "transition", ".", "submit_plan"]);
     assert_eq!(said.code, Some(3));
     assert!(said.err.contains("the run was stopped in `PLANNING`"), "{}", said.err);

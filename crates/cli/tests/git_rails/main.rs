@@ -157,7 +157,7 @@ impl Project {
     }
 
     fn standing(&self) -> engine::Standing {
-        self.workspace().current().unwrap().unwrap().run.standing
+        self.workspace().current().unwrap().unwrap().run.standing.clone()
     }
 }
 

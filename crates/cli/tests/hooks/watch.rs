@@ -110,7 +110,7 @@ fn with_the_drift_gate_on_a_commit_goes_through_it() {
 fn ticked_criteria_are_noticed_and_the_gate_of_that_event_decides() {
     let sandbox = standing_in("updating_docs");
     sandbox.warp_ok(&["state", "reset", "."]);
-    sandbox.write(".warp/issues/42.md", "# T\n- [ ] parse one\n- [ ] parse two\n");
+    sandbox.issue(42, "# T\n- [ ] parse one\n- [ ] parse two\n");
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
     sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
     sandbox.warp_ok(&[
@@ -122,10 +122,10 @@ fn ticked_criteria_are_noticed_and_the_gate_of_that_event_decides() {
         r#"{"acs":[["AC-01"],["AC-02"]]}"#,
     ]);
     sandbox.transitions(&["code_complete"]);
-    let edit = || used(&sandbox, "Edit", json!({ "file_path": ".warp/issues/42.md" })).context();
+    let edit = || used(&sandbox, "Bash", json!({ "command": "gh issue edit 42 --body-file x" })).context();
     let told = edit();
     assert!(told.contains("0 of 2 criteria are ticked"), "{told}");
-    sandbox.write(".warp/issues/42.md", "# T\n- [x] parse one\n- [ ] parse two\n");
+    sandbox.issue(42, "# T\n- [x] parse one\n- [ ] parse two\n");
     let told = edit();
     assert!(told.contains("the run is in `testing` now"), "{told}");
 }

@@ -15,12 +15,9 @@ fn project() -> Sandbox {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     sandbox.write("Makefile", "test:\n\t@echo 'ok 1 - parses'\n");
     sandbox.write("mine.txt", "committed\n");
-    sandbox.write(
-        ".warp/issues/42.md",
-        "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n",
-    );
+    sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n");
     sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: the issue"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
     sandbox
 }
 

@@ -5,11 +5,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{Refused, budgets, draft::Draft, receipts};
+use super::{Refused, budgets, draft::Draft, measure, receipts, reconcile};
 use crate::{
-    Actor, Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, Run, Seen, Time, failure_signature,
+    Actor, Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, PhaseName, Run, Seen, Time, Workflow,
+    failure_signature,
     view::PROGRESS_FILE,
-    workflow::{Act, Measure, Row, StateFile},
+    workflow::{Act, Measure, Row, StateFile, Target},
 };
 
 const MOST_CHUNKS: usize = 500;
@@ -17,7 +18,7 @@ const LONGEST_TEXT: usize = 2000;
 
 /// Refuses data that the acts of a row cannot use. What is left out is fine.
 pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
-    for act in &row.acts {
+    for act in row.acts.iter() {
         match act {
             Act::DefineChunks => {
                 chunks(run, &ask.data)?;
@@ -47,6 +48,7 @@ pub(super) fn check(row: &Row, run: &Run, ask: &Ask) -> Result<(), Refused> {
             | Act::CompleteChunk
             | Act::MarkDocs
             | Act::MarkCommit
+            | Act::MarkMended
             | Act::MarkReport
             | Act::MarkAborted
             | Act::StartOver
@@ -66,7 +68,7 @@ pub(super) enum Taken {
 
 /// Carries out the acts of a row; [`check`] has seen the data.
 pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask, taken: Taken) {
-    for act in &row.acts {
+    for act in row.acts.iter() {
         match act {
             Act::SelectWork => select_work(draft, ask),
             Act::DefineChunks => define_chunks(draft, ask),
@@ -89,6 +91,10 @@ pub(super) fn perform(draft: &mut Draft<'_>, row: &Row, ask: &Ask, taken: Taken)
                 see_failure(draft, ask);
             }
             Act::MarkCommit => mark_commit(draft, ask),
+            Act::MarkMended => {
+                // A commit of their own, or another one in the place of the chunk's: git knows.
+                reconcile::commits(draft);
+            }
             Act::MarkReport => draft.change(Change::ReportFiled),
             Act::MarkFinalTest => {
                 // Warp says what it has tested; of a person it is taken to be what is there.
@@ -133,10 +139,11 @@ fn take_next_chunk(draft: &mut Draft<'_>, ask: &Ask) {
             "no chunk is left: {total} of {total} were taken; `requirement_done` ends the issue"
         ));
     }
+    measure::chunk(draft);
     take_chunk(draft, next.min(total.max(1)), ask);
 }
 
-fn take_chunk(draft: &mut Draft<'_>, index: u64, ask: &Ask) {
+pub(super) fn take_chunk(draft: &mut Draft<'_>, index: u64, ask: &Ask) {
     let base = head(ask);
     let checked_before = match &ask.observations.boxes {
         Some(Seen::Value(boxes)) => Some(boxes.checked() as u64),
@@ -147,9 +154,14 @@ fn take_chunk(draft: &mut Draft<'_>, index: u64, ask: &Ask) {
 }
 
 fn complete_chunk(draft: &mut Draft<'_>) {
+    reconcile::chunk(draft);
+    let (acs, open) = reconcile::met(draft);
+    if !open.is_empty() {
+        draft.advise(format!("{} not ticked in the issue, and not counted as met", reconcile::are(&open)));
+    }
     let chunk = CompletedChunk {
         index: draft.run.chunk.index,
-        acs: draft.run.current_criteria().to_vec(),
+        acs,
         commit: draft.run.commit_hashes.last().cloned(),
         at: draft.at,
     };
@@ -215,13 +227,40 @@ fn renew_budgets(draft: &mut Draft<'_>, row: &Row) {
     let next = draft.run.chunk.index.saturating_add(1);
     if draft.run.report_filed && next <= draft.run.chunk.acs.len() as u64 {
         let base = draft.run.commit_hashes.last().cloned();
+        measure::chunk(draft);
         draft.change(Change::ChunkTaken { index: next, base, checked_before: None });
         draft.change(Change::FailureSeen { failure: None });
-        let rows = workflow.phases.iter().flat_map(|phase| &phase.rows);
-        for row in rows.filter(|row| row.acts.contains(&Act::TakeNextChunk)) {
-            for counter in &row.resets {
-                draft.set_counter(counter, 0);
-            }
+        reset_chunk_counters(draft);
+    }
+}
+
+/// Returns where a run that works in chunks goes on when its budgets were renewed, if there is no chunk to be worked on:
+/// where the event leads that a budget kept from its way.
+///
+/// Only where warp drives the run: whoever drives it by hand goes by the table, and knows what is left to do.
+pub(super) fn renewed_at(workflow: &Workflow, run: &Run) -> Option<PhaseName> {
+    workflow.deferral.as_ref().filter(|_| run.owns_workspace)?;
+    let has_begun = run.chunk.index > 0;
+    let is_done = run.report_filed && run.chunk.index >= run.chunk.acs.len() as u64;
+    if has_begun && !is_done {
+        return None;
+    }
+    let trip = run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at)?;
+    let event = run.history.last().and_then(|entered| entered.event.as_ref());
+    let row = event.and_then(|event| workflow.row(&trip.from_phase, event.as_str()));
+    match row.map(|row| &row.to) {
+        Some(Target::Phase(to)) => Some(to.clone()),
+        Some(Target::Origin) | None => Some(trip.from_phase.clone()),
+    }
+}
+
+/// Sets back what is counted per chunk.
+pub(super) fn reset_chunk_counters(draft: &mut Draft<'_>) {
+    let workflow = draft.workflow;
+    let rows = workflow.phases.iter().flat_map(|phase| &phase.rows);
+    for row in rows.filter(|row| row.acts.contains(&Act::TakeNextChunk)) {
+        for counter in row.resets.iter() {
+            draft.set_counter(counter, 0);
         }
     }
 }
@@ -234,7 +273,7 @@ fn renew_origin(draft: &mut Draft<'_>, row: &Row) {
         .budgets
         .iter()
         .filter(|budget| budget.outcomes.iter().any(of_origin))
-        .map(|budget| budget.reason.clone())
+        .map(|budget| budget.reason.to_string())
         .collect();
     budgets::renew(draft, workflow, &reasons, &row.raises);
 }

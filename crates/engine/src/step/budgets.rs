@@ -6,7 +6,7 @@
 use super::{acts, draft::Draft, receipts};
 use crate::{
     Actor, Change, Event, EventName, LoopError, PhaseName, Run, Time, Trip, Workflow,
-    workflow::{Budget, BudgetDoes, Measure, Row, Target, Trips},
+    workflow::{Budget, BudgetDoes, Measure, Row, Target, Text, Trips},
 };
 
 /// What was done about tripped budgets.
@@ -55,7 +55,7 @@ pub(crate) fn is_tripped(budget: &Budget, run: &Run, at: Time) -> bool {
     let limit = budget.limit.value(&run.settings);
     let used = match &budget.measure {
         Measure::Counter(counter) => run.counter(counter),
-        Measure::SameFailures => run.last_failure.as_ref().map(|failure| failure.times).unwrap_or(0),
+        Measure::SameFailures => run.without_progress(),
         // A minute that has begun counts, so that a limit of 30 trips with the first moment beyond it.
         Measure::PhaseMinutes => at.millis_since(run.phase_started_at).unsigned_abs().div_ceil(60_000),
         Measure::SessionMinutes => at.millis_since(run.session_clock).unsigned_abs().div_ceil(60_000),
@@ -87,7 +87,7 @@ pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>
         aborts |= enforcement.as_deref() == Some("abort");
         match does {
             BudgetDoes::Redirect(to) => {
-                reasons.push(budget.reason.clone());
+                reasons.push(budget.reason.to_string());
                 redirect.get_or_insert(to);
                 forced.extend(budget.forced.then_some(&budget.reason));
             }
@@ -137,7 +137,10 @@ pub(super) fn follow(draft: &mut Draft<'_>) {
             BudgetDoes::Follow(event) => {
                 let workflow = draft.workflow;
                 let Some(row) = workflow.row(&phase, event.as_str()) else { return };
-                draft.advise(format!("{}: `{event}` follows in `{phase}`", budget.reason));
+                draft.advise(match budget.forced {
+                    true => format!("`{phase}` is left by force: {} is reached", budget.reason),
+                    false => format!("{}: `{event}` follows in `{phase}`", budget.reason),
+                });
                 take(draft, row);
                 if budget.forced {
                     record_forced(draft, &phase, &budget.reason);
@@ -180,12 +183,17 @@ pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {
 }
 
 /// Sets the measures of these budgets back to their start.
-pub(super) fn renew(draft: &mut Draft<'_>, workflow: &Workflow, reasons: &[String], keep: &[String]) {
-    for budget in workflow.budgets.iter().filter(|budget| reasons.contains(&budget.reason)) {
+pub(super) fn renew(draft: &mut Draft<'_>, workflow: &Workflow, reasons: &[String], keep: &[Text]) {
+    for budget in
+        workflow.budgets.iter().filter(|budget| reasons.iter().any(|reason| budget.reason == *reason))
+    {
         match &budget.measure {
             Measure::Counter(counter) if keep.contains(counter) => {}
             Measure::Counter(counter) => draft.set_counter(counter, 0),
-            Measure::SameFailures => draft.change(Change::FailureSeen { failure: None }),
+            Measure::SameFailures => {
+                draft.change(Change::FailureSeen { failure: None });
+                draft.change(Change::IdleTurnsSet { count: 0 });
+            }
             Measure::PhaseMinutes => draft.change(Change::PhaseClockSet { at: draft.at }),
             Measure::SessionMinutes => draft.change(Change::SessionClockSet { at: draft.at }),
         }

@@ -1,6 +1,8 @@
 //! A step in the making: changes are applied as they are decided, so that what is recorded and what is
 //! computed can never differ.
 
+use serde_json::Value;
+
 use super::{Advice, Outcome, Step};
 use crate::{
     Actor, Ask, Change, Decision, Effect, EventName, Observations, PhaseName, Record, Run, Standing, Time,
@@ -44,6 +46,11 @@ impl<'a> Draft<'a> {
         self.record.changes.push(change);
     }
 
+    /// Puts something down with the event, for whoever reads the log.
+    pub(super) fn note(&mut self, field: &str, value: Value) {
+        self.record.data.insert(field.to_owned(), value);
+    }
+
     pub(super) fn advise(&mut self, advice: String) {
         self.advice.push(Advice(advice));
     }
@@ -62,10 +69,10 @@ impl<'a> Draft<'a> {
 
     /// Raises and resets the counters that a row names.
     pub(super) fn count(&mut self, row: &Row) {
-        for name in &row.resets {
+        for name in row.resets.iter() {
             self.set_counter(name, 0);
         }
-        for name in &row.raises {
+        for name in row.raises.iter() {
             self.raise(name);
         }
     }
@@ -86,7 +93,7 @@ impl<'a> Draft<'a> {
         // A detour that leads back leads back to the same work, for the same reason.
         let keeps_reason = self.workflow.remembers_origin(to) || self.run.origin.as_ref() == Some(to);
         if from != *to {
-            for name in &self.workflow.phase_counters {
+            for name in self.workflow.phase_counters.iter() {
                 self.set_counter(name, 0);
             }
         }
@@ -120,14 +127,33 @@ impl<'a> Draft<'a> {
     pub(super) fn park(&mut self, reason: &str, question: String, options: &[&str]) {
         let id = format!("{}.{}", self.run.id, self.run.events);
         let decision = Decision {
-            id: id.clone(),
+            id,
             question,
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             reason: reason.to_owned(),
             asked_at: self.at,
+            deadline: None,
+            capped: None,
         };
+        self.park_on(decision);
+    }
+
+    /// Parks the run on a question that somebody asked, until a time.
+    pub(super) fn park_until(
+        &mut self,
+        reason: &str,
+        question: String,
+        options: Vec<String>,
+        deadline: Option<Time>,
+    ) {
+        let id = format!("{}.{}", self.run.id, self.run.events);
+        let (reason, asked_at) = (reason.to_owned(), self.at);
+        self.park_on(Decision { id, question, options, reason, asked_at, deadline, capped: None });
+    }
+
+    pub(super) fn park_on(&mut self, decision: Decision) {
+        self.outcome = Outcome::Parked { decision: decision.id.clone() };
         self.change(Change::StandingSet { standing: Standing::Parked { decision } });
-        self.outcome = Outcome::Parked { decision: id };
     }
 
     /// Closes the current record and opens one for an event that follows by itself.

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Advice, Refused, Step, acts, budgets, draft::Draft, promise, receipts, take_row};
+use super::{Advice, Refused, Step, acts, budgets, draft::Draft, promise, receipts, take_row, turns, waits};
 use crate::{
-    Actor, Ask, Change, DoomLoop, Effect, Event, Run, Standing, Workflow,
+    Actor, Ask, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
     workflow::{Budget, DeadlineOutcome, Question, Tick},
 };
 
@@ -25,7 +25,7 @@ const MINE: &str = "mine";
 /// Counts, and follows what a used-up budget asks for.
 pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
-    for counter in &tick.raises {
+    for counter in tick.raises.iter() {
         draft.raise(counter);
     }
     budgets::follow(&mut draft);
@@ -48,7 +48,12 @@ pub(super) fn question(
     if question.unless.as_ref().is_some_and(|setting| run.settings.is_on(setting)) {
         approve(&mut draft, question);
     } else {
-        draft.park(question.event.as_str(), question.text.clone(), &[APPROVE, REJECT, "stop"]);
+        let shown = draft.run.receipt(&question.phase).and_then(|receipt| receipt.artifact.as_deref());
+        let text = match shown {
+            Some(artifact) => format!("{} ({artifact})", question.text),
+            None => question.text.to_string(),
+        };
+        draft.park(question.event.as_str(), text, &[APPROVE, REJECT, "stop"]);
     }
     Ok(draft.finish())
 }
@@ -99,9 +104,32 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             ask.data.insert("option".to_owned(), json!(option));
             decision_answered(workflow, run, &ask, decision, option)
         }
+        Event::QuestionAsked { kind, question, options } => {
+            turns::asked(workflow, run, &ask, (kind, question, options))
+        }
+        Event::ChunkDeferred { why } => turns::deferred(workflow, run, &ask, why),
+        Event::Told { text } => turns::told(workflow, run, &ask, text),
+        Event::FindingReported { severity, file, line, text } => {
+            turns::found(workflow, run, &ask, (*severity, file.as_deref(), *line, text))
+        }
+        Event::DevSeen { kind, text } => Ok(turns::dev_seen(workflow, run, &ask, *kind, text)),
+        Event::TurnStarted { worker } => turns::started(workflow, run, &ask, worker),
+        Event::TurnEnded { how, session, usage, is_idle } => {
+            let end = turns::End { how, session: session.as_deref(), usage, is_idle: *is_idle };
+            turns::ended(workflow, run, &ask, &end)
+        }
+        Event::Suspended { kind, why, until } => waits::suspended(workflow, run, &ask, (*kind, why, *until)),
+        Event::WaitOver => match &run.standing {
+            Standing::Suspended { wait } => Ok(waits::over(workflow, run, &ask, wait)),
+            Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => {
+                Err(not_now(&ask, "the run waits for nothing that ends by itself"))
+            }
+        },
+        Event::CapReached { capped } => waits::cap_reached(workflow, run, &ask, capped),
         Event::StopRequested => stop(workflow, run, &ask),
         Event::Resumed => match &run.standing {
             Standing::Stopped => Ok(stand(workflow, run, &ask, Standing::Active)),
+            Standing::Suspended { wait } => Ok(waits::over(workflow, run, &ask, wait)),
             Standing::Active => Err(not_now(&ask, "the run is not stopped")),
             Standing::Parked { decision } => {
                 Err(Refused::Parked { event: ask.event.name(), decision: Box::new(decision.clone()) })
@@ -136,9 +164,11 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
 /// Tells which events of the engine's own are a person's word.
 fn is_a_persons(event: &Event) -> bool {
     match event {
-        Event::DecisionAnswered { .. } | Event::StopRequested | Event::Resumed | Event::ResetRequested => {
-            true
-        }
+        Event::DecisionAnswered { .. }
+        | Event::StopRequested
+        | Event::Resumed
+        | Event::ResetRequested
+        | Event::Told { .. } => true,
         Event::Named(_)
         | Event::FileEdited { .. }
         | Event::EditsCounted { .. }
@@ -146,6 +176,15 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::AttemptStarted { .. }
         | Event::StateFileSetAside { .. }
         | Event::OwnerChanged { .. }
+        | Event::QuestionAsked { .. }
+        | Event::ChunkDeferred { .. }
+        | Event::FindingReported { .. }
+        | Event::DevSeen { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnEnded { .. }
+        | Event::Suspended { .. }
+        | Event::WaitOver
+        | Event::CapReached { .. }
         | Event::RailBroken { .. } => false,
     }
 }
@@ -167,7 +206,7 @@ fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, what: &str, restored: 
     let mut draft = Draft::new(workflow, run, ask);
     let can_be_asked = match &run.standing {
         _ if restored => return draft.finish(),
-        Standing::Active => !run.owns_workspace,
+        Standing::Active | Standing::Suspended { .. } => !run.owns_workspace,
         // A run has one question at a time; the other one comes back by itself.
         Standing::Parked { decision } => !run.owns_workspace && decision.reason == RAIL_BROKEN,
         Standing::Stopped | Standing::Ended { .. } => return draft.finish(),
@@ -260,7 +299,7 @@ fn decision_answered(
     option: &str,
 ) -> Result<Step, Refused> {
     let Standing::Parked { decision } = &run.standing else {
-        return Err(not_now(ask, format!("decision `{id}` is not open")));
+        return answer_phase(workflow, run, ask, id, option);
     };
     if decision.id != id {
         return Err(not_now(ask, format!("decision `{id}` is not open; `{}` is", decision.id)));
@@ -268,11 +307,19 @@ fn decision_answered(
     if !decision.options.iter().any(|known| known == option) {
         return Err(Refused::data("option", format!("must be one of {}", decision.options.join(", "))));
     }
-    if option == "stop" {
+    if option == "stop" || option == turns::ABORT {
         return stop(workflow, run, ask);
     }
     let mut draft = Draft::new(workflow, run, ask);
+    if decision.capped.is_some() && option == Decision::TOMORROW {
+        waits::wait_for_tomorrow(&mut draft);
+        return Ok(draft.finish());
+    }
     draft.change(Change::StandingSet { standing: Standing::Active });
+    if option == turns::SKIP && decision.deadline.is_some() {
+        turns::defer(&mut draft, ask, &format!("skipped by a person: {}", decision.question));
+        return Ok(draft.finish());
+    }
     if [promise::FORCED, promise::UNPROVED].contains(&decision.reason.as_str()) && option == promise::ACCEPT {
         let how = workflow.close_event.as_ref().map_or(option, |event| event.as_str());
         promise::end(&mut draft, how);
@@ -289,6 +336,21 @@ fn decision_answered(
     draft.change(Change::PhaseClockSet { at: draft.at });
     budgets::renew(&mut draft, workflow, std::slice::from_ref(&decision.reason), &[]);
     Ok(draft.finish())
+}
+
+/// Takes the row that an answer stands for, in a phase that is a person's.
+fn answer_phase(workflow: &Workflow, run: &Run, ask: &Ask, id: &str, option: &str) -> Result<Step, Refused> {
+    if let Some(event) = turns::answered_row(workflow, run, id, option) {
+        let mut named = ask.clone();
+        named.event = Event::Named(event.clone());
+        return take_row(workflow, run, &named, &event);
+    }
+    match crate::view::asked(workflow, run) {
+        Some(asked) if asked.id == id => {
+            Err(Refused::data("option", format!("must be one of {}", asked.options.join(", "))))
+        }
+        Some(_) | None => Err(not_now(ask, format!("decision `{id}` is not open"))),
+    }
 }
 
 /// Stops a run: by its workflow's own event where it has one, else where it stands.
@@ -314,7 +376,9 @@ fn stop(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
     }
     match &run.standing {
         Standing::Stopped => Err(not_now(ask, "the run is already stopped")),
-        Standing::Active | Standing::Parked { .. } => Ok(stand(workflow, run, ask, Standing::Stopped)),
+        Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } => {
+            Ok(stand(workflow, run, ask, Standing::Stopped))
+        }
         Standing::Ended { how } => Err(Refused::Ended { event: ask.event.name(), how: how.clone() }),
     }
 }

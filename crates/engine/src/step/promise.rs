@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Refused, Step, acts, draft::Draft, receipts};
+use super::{Refused, Step, acceptance, acts, draft::Draft, receipts};
 use crate::{Actor, Ask, Change, Probe, Run, Standing, Workflow};
 
 /// The gate's name in refusals.
@@ -24,6 +24,7 @@ pub(super) fn probes(workflow: &Workflow, run: &Run) -> Vec<Probe> {
             probes.push(probe);
         }
     }
+    probes.extend(acceptance::frozen_probes(workflow, run));
     probes
 }
 
@@ -51,6 +52,7 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
             },
         }
     }
+    missing.extend(acceptance::judge_frozen(workflow, run, ask).err());
     let is_agent = ask.actor == Actor::Agent;
     if no_link || (is_agent && !missing.is_empty()) {
         missing.extend(doubts);

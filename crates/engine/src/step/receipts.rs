@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Advice, Refused, acts, draft::Draft};
+use super::{Advice, Refused, acceptance, acts, draft::Draft};
 use crate::{
     Actor, Ask, Change, Claim, CommitSeen, EventName, FileSeen, PhaseName, Probe, Receipt, Run, Seen, Time,
     Workflow,
@@ -39,7 +39,10 @@ struct TestRun {
 pub(super) fn probes(workflow: &Workflow, run: &Run, data: &Map<String, Value>) -> Vec<Probe> {
     let Some(phase) = workflow.phase(&run.phase) else { return Vec::new() };
     match read(data) {
-        Ok(given) => claim(phase, run, &given).map(Probe::Receipt).into_iter().collect(),
+        Ok(given) => {
+            let new = acceptance::new_tests(phase, given.artifact.as_deref());
+            claim(phase, run, &given).map(Probe::Receipt).into_iter().chain(new).collect()
+        }
         Err(_) => Vec::new(),
     }
 }
@@ -52,6 +55,12 @@ pub(super) fn check(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Vec<Adv
     let wanted = phase.receipt.filter(|_| ask.actor == Actor::Agent);
     if let Some(kind) = wanted {
         is_whole(kind, phase, &given).map_err(refuse)?;
+    }
+    if wanted == Some(ReceiptKind::Tests) {
+        match acceptance::judge_new(ask).map_err(refuse)? {
+            acceptance::Looked::Seen => {}
+            acceptance::Looked::Nothing => judge_told(phase, &given).map_err(refuse)?,
+        }
     }
     if given.artifact.is_none() && given.git_sha.is_none() && wanted.is_none() {
         return Ok(Vec::new());
@@ -124,6 +133,14 @@ pub(super) fn record(draft: &mut Draft<'_>, ask: &Ask) {
         forced: false,
         digest,
         note: given.note,
+        since: draft
+            .run
+            .phase_head
+            .clone()
+            .filter(|_| phase.is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))),
+        plan: None,
+        ran: phase.is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))
+            && matches!(ask.observations.tests, Some(Seen::Value(_))),
     };
     draft.change(Change::ReceiptAdded { receipt });
 }
@@ -144,7 +161,18 @@ pub(super) fn record_followed(draft: &mut Draft<'_>, phase: &PhaseName, reason: 
     let (artifact, digest, same) = revised.unwrap_or((None, None, true));
     let note = (!forced && same).then(|| format!("{reason}: nothing was shown"));
     let (phase, timestamp) = (phase.clone(), draft.at);
-    let receipt = Receipt { phase, artifact, git_sha: None, timestamp, forced, digest, note };
+    let receipt = Receipt {
+        phase,
+        artifact,
+        git_sha: None,
+        timestamp,
+        forced,
+        digest,
+        note,
+        since: None,
+        plan: None,
+        ran: false,
+    };
     draft.change(Change::ReceiptAdded { receipt });
 }
 
@@ -202,7 +230,7 @@ pub(crate) fn wants(kind: ReceiptKind) -> &'static str {
     match kind {
         ReceiptKind::File => "a file in the repository that is not empty (`artifact`)",
         ReceiptKind::Tests => {
-            "the committed acceptance tests (`artifact`, `git_sha`) and a run in which every one of them fails and none errors (`run`)"
+            "the committed acceptance tests (`artifact`, `git_sha`): warp runs them, and every one fails and none errors (where it cannot, `run` says so)"
         }
         ReceiptKind::Revision => "the plan with another content than before, or a `note` why it stays",
         ReceiptKind::Commit => "a commit made in this phase (`git_sha`), or a `note` why there is none",
@@ -260,18 +288,30 @@ fn is_whole(kind: ReceiptKind, phase: &Phase, given: &Given) -> Result<(), Strin
     match kind {
         ReceiptKind::File | ReceiptKind::Tests if given.artifact.is_none() => lacks("`artifact`"),
         ReceiptKind::Tests if given.git_sha.is_none() => lacks("`git_sha`"),
-        ReceiptKind::Tests => match given.run {
-            None => lacks("`run`"),
-            Some(TestRun { failed: 0, .. }) => {
-                Err("no test failed in the run: tests come first, so each must fail".to_owned())
-            }
-            Some(TestRun { passed, errored, .. }) if passed > 0 || errored > 0 => Err(format!(
-                "passed: {passed}, errors: {errored}; every new test must fail, and none by an error"
-            )),
-            Some(_) => Ok(()),
-        },
         ReceiptKind::Summary if given.summary.is_none() => lacks("`summary`"),
-        ReceiptKind::File | ReceiptKind::Summary | ReceiptKind::Revision | ReceiptKind::Commit => Ok(()),
+        ReceiptKind::File
+        | ReceiptKind::Tests
+        | ReceiptKind::Summary
+        | ReceiptKind::Revision
+        | ReceiptKind::Commit => Ok(()),
+    }
+}
+
+/// Judges what an agent says of its own run of new tests, where warp could not run them.
+fn judge_told(phase: &Phase, given: &Given) -> Result<(), String> {
+    match given.run {
+        None => {
+            let wanted = wants(ReceiptKind::Tests);
+            let example = example(phase).unwrap_or_default();
+            Err(format!("`run` is missing; it wants {wanted}, like --data '{example}'"))
+        }
+        Some(TestRun { failed: 0, .. }) => {
+            Err("no test failed in the run: tests come first, so each must fail".to_owned())
+        }
+        Some(TestRun { passed, errored, .. }) if passed > 0 || errored > 0 => Err(format!(
+            "passed: {passed}, errors: {errored}; every new test must fail, and none by an error"
+        )),
+        Some(_) => Ok(()),
     }
 }
 
@@ -403,7 +443,7 @@ fn read(data: &Map<String, Value>) -> Result<Given, Refused> {
 }
 
 fn read_run(data: &Map<String, Value>) -> Result<Option<TestRun>, Refused> {
-    let Some(value) = data.get("run") else { return Ok(None) };
+    let Some(value) = data.get("run").filter(|run| !run.is_null()) else { return Ok(None) };
     let shape = || Refused::data("run", "must tell how the tests ended, like {\"failed\":7,\"errored\":0}");
     let count = |field: &str| match value.get(field) {
         None => Ok(None),

@@ -1,6 +1,6 @@
 //! Why an event was refused. Nothing has changed then.
 
-use crate::{Decision, Effect, EventName, PhaseName, Run, Workflow};
+use crate::{Decision, Effect, EventName, PhaseName, Run, Wait, Workflow};
 
 /// A refusal; the run is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +11,8 @@ pub enum Refused {
     Gate { phase: PhaseName, event: EventName, gate: String, reason: String },
     #[error("`{event}` is refused: the run waits for decision {}: {} ({})", decision.id, decision.question, decision.options.join(", "))]
     Parked { event: EventName, decision: Box<Decision> },
+    #[error("`{event}` is refused: the run waits: {wait}")]
+    Suspended { event: EventName, wait: Box<Wait> },
     #[error("`{event}` is refused: the run was stopped in `{phase}`")]
     Stopped { event: EventName, phase: PhaseName },
     #[error("`{event}` is refused: the run is over ({how})")]

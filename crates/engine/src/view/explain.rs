@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::{Asked, asked};
 use crate::{
-    EventName, PhaseName, Run, Standing, Time, Workflow,
+    EventName, Finding, PhaseName, Run, Standing, Time, Workflow,
     step::{evidence, receipts},
     workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
 };
@@ -23,6 +24,9 @@ pub struct Explanation {
     pub deadline: Option<Time>,
     pub after_deadline: Option<String>,
     pub possible: Vec<Possible>,
+    /// What was found in the work, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// Budgets that are measured, with what is used of them.
     pub budgets: Vec<Used>,
 }
@@ -64,7 +68,7 @@ pub fn explain(workflow: &Workflow, run: &Run, now: Time) -> Explanation {
         run: run.id.to_string(),
         workflow: run.workflow.clone(),
         phase: run.phase.clone(),
-        purpose: phase.map(|phase| phase.purpose.clone()).unwrap_or_default(),
+        purpose: phase.map(|phase| phase.purpose.to_string()).unwrap_or_default(),
         because,
         waits_for: waits_for(workflow, run),
         deadline: run.deadline(workflow).filter(|_| run.is_open()),
@@ -72,19 +76,30 @@ pub fn explain(workflow: &Workflow, run: &Run, now: Time) -> Explanation {
             .and_then(|phase| phase.deadline.as_ref())
             .map(|deadline| deadline.outcome.to_string()),
         possible,
-        budgets: used(workflow, run, now),
+        findings: run.findings.clone(),
+        budgets: used(workflow, run, run.phase_started_at, now),
     }
 }
 
+/// Returns the budgets that made the run ask a person, with what was used of them by then.
+pub fn exceeded(workflow: &Workflow, run: &Run) -> Vec<Used> {
+    let Some(trip) = run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at) else {
+        return Vec::new();
+    };
+    let entered = run.history.iter().rev().find(|row| row.phase == trip.from_phase).map(|row| row.at);
+    let mut budgets = used(workflow, run, entered.unwrap_or(run.phase_started_at), trip.at);
+    budgets.retain(|budget| trip.reasons.contains(&budget.reason));
+    budgets
+}
+
 fn waits_for(workflow: &Workflow, run: &Run) -> String {
+    if let Some(Asked { id, question, options, .. }) = asked(workflow, run) {
+        return format!("a person's answer: {question} (`warp answer {id} {}`)", options.join("|"));
+    }
     match &run.standing {
-        Standing::Parked { decision } => {
-            format!(
-                "a person's answer: {} (`warp answer {} {}`)",
-                decision.question,
-                decision.id,
-                decision.options.join("|")
-            )
+        Standing::Stopped if run.owns_workspace => {
+            let name = run.issue.as_deref().unwrap_or(run.id.as_str());
+            format!("a person: `warp run {name}` lets it go on, `warp stop {name} --hard` archives it")
         }
         Standing::Stopped => {
             "a person: `warp state resume` lets it go on, `warp state reset` archives it".to_owned()
@@ -99,6 +114,8 @@ fn waits_for(workflow: &Workflow, run: &Run) -> String {
             },
             None => "nothing".to_owned(),
         },
+        Standing::Parked { .. } => "a person's answer".to_owned(),
+        Standing::Suspended { wait } => wait.to_string(),
     }
 }
 
@@ -161,13 +178,16 @@ fn needs(workflow: &Workflow, run: &Run, row: &Row) -> Vec<String> {
     if let Some(kind) = receipt {
         needs.push(format!("from an agent {}", receipts::wants(kind)));
     }
+    if row.tests_pass {
+        needs.push("from an agent the acceptance tests and all others to pass, which warp runs".to_owned());
+    }
     if row.acts.contains(&Act::DefineChunks) {
         needs.push("the chunks: --data '{\"acs\":[[\"AC-01\",\"AC-02\"],[\"AC-03\"]]}'".to_owned());
     }
     needs
 }
 
-fn used(workflow: &Workflow, run: &Run, now: Time) -> Vec<Used> {
+fn used(workflow: &Workflow, run: &Run, entered: Time, now: Time) -> Vec<Used> {
     let budgets = workflow.budgets.iter().filter(|budget| {
         // A fixed limit is a rule of the machine, not something that a person tunes.
         matches!(budget.limit, Limit::Setting(_))
@@ -176,12 +196,12 @@ fn used(workflow: &Workflow, run: &Run, now: Time) -> Vec<Used> {
         .map(|budget| {
             let used = match &budget.measure {
                 Measure::Counter(counter) => run.counter(counter),
-                Measure::SameFailures => run.last_failure.as_ref().map(|failure| failure.times).unwrap_or(0),
-                Measure::PhaseMinutes => now.minutes_since(run.phase_started_at),
+                Measure::SameFailures => run.without_progress(),
+                Measure::PhaseMinutes => now.minutes_since(entered),
                 Measure::SessionMinutes => now.minutes_since(run.session_clock),
             };
             let limit = budget.limit.value(&run.settings);
-            Used { reason: budget.reason.clone(), used, limit }
+            Used { reason: budget.reason.to_string(), used, limit }
         })
         .collect()
 }
@@ -214,6 +234,12 @@ impl Explanation {
                 format!("; needs {}", possible.needs.join(", "))
             };
             line(format!("  {}{arrow}{needs}", possible.event));
+        }
+        if !self.findings.is_empty() {
+            line("Found:".to_owned());
+        }
+        for finding in &self.findings {
+            line(format!("  {finding} (in `{}`)", finding.phase));
         }
         if !self.budgets.is_empty() {
             line("Budgets:".to_owned());

@@ -46,6 +46,7 @@ impl Head {
         let standing = match &run.standing {
             Standing::Active => "active",
             Standing::Parked { .. } => "parked",
+            Standing::Suspended { .. } => "suspended",
             Standing::Stopped => "stopped",
             Standing::Ended { .. } => "ended",
         };
@@ -64,7 +65,7 @@ impl Head {
             owns_workspace: run.owns_workspace,
             stay: run.stay(),
             most_edits: run.settings.count("max_edits_per_file"),
-            may: phase.map(|phase| phase.may.clone()).unwrap_or_default(),
+            may: phase.map(|phase| phase.may.iter().map(ToString::to_string).collect()).unwrap_or_default(),
             leave: leave.filter(|(_, phases)| !phases.is_empty()).collect(),
         }
     }

@@ -20,7 +20,7 @@ pub fn reanchor(workflow: &Workflow, run: &Run, now: Time) -> String {
     }
     text.line(format!(
         "Purpose of the phase: {}.",
-        phase.map(|phase| phase.purpose.as_str()).unwrap_or_default()
+        phase.map(|phase| phase.purpose.as_ref()).unwrap_or_default()
     ));
     text.line(standing(run, now));
     let done: Vec<&str> = run.phases_completed.iter().map(|phase| phase.as_str()).collect();
@@ -76,9 +76,8 @@ fn proof(text: &mut Text, workflow: &Workflow, run: &Run, phase: Option<&Phase>)
     let example = receipts::example(phase).unwrap_or_else(|| "{}".to_owned());
     let open = phase.rows.iter().filter(|row| !row.needs_person(&run.settings));
     let asking = workflow.questions.iter().filter(|question| question.phase == phase.name);
-    let is_waited_for =
-        |setting: &Option<String>| setting.as_ref().is_none_or(|setting| !run.settings.is_on(setting));
-    let waits = asking.clone().any(|question| is_waited_for(&question.unless));
+    let is_waited_for = |setting: Option<&str>| setting.is_none_or(|setting| !run.settings.is_on(setting));
+    let waits = asking.clone().any(|question| is_waited_for(question.unless.as_deref()));
     let events = open.map(|row| row.event.as_str()).chain(asking.map(|question| question.event.as_str()));
     let events: Vec<&str> = events.collect();
     if !events.is_empty() {

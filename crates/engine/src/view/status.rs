@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::{Effect, PhaseName, Run, Standing, Time, Trip, Workflow};
+use super::{Asked, asked};
+use crate::{DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, Trip, Usage, Workflow};
 
 /// Whether the process that owns a run is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +26,8 @@ pub struct Status<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_reason: Option<&'a str>,
     pub standing: &'a Standing,
+    /// What a person is asked, by whatever way.
+    pub asked: Option<Asked>,
     pub issue: Option<&'a str>,
     pub feature: Option<&'a str>,
     pub branch: &'a str,
@@ -35,6 +38,11 @@ pub struct Status<'a> {
     pub chunks_completed: u64,
     pub tests_run: u64,
     pub reports_filed: u64,
+    pub chunks_deferred: usize,
+    #[serde(skip_serializing_if = "Usage::is_zero")]
+    pub usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev: Option<&'a DevSeen>,
     pub started_at: Time,
     pub phase_started_at: Time,
     pub deadline: Option<Time>,
@@ -64,6 +72,7 @@ pub fn status<'a>(
         phase: &run.phase,
         phase_reason: run.phase_reason.as_deref(),
         standing: &run.standing,
+        asked: asked(workflow, run),
         issue: run.issue.as_deref(),
         feature: run.feature.as_deref(),
         branch: &run.branches.branch,
@@ -74,6 +83,10 @@ pub fn status<'a>(
         chunks_completed: run.metrics.chunks_completed,
         tests_run: run.metrics.tests_run,
         reports_filed: run.metrics.reports_filed,
+        chunks_deferred: run.deferred.len(),
+        usage: run.usage,
+        // What went wrong stays; a server ends with whoever keeps it.
+        dev: run.dev.as_ref().filter(|dev| owner == Owned::Live || dev.kind == DevKind::Failed),
         started_at: run.started_at,
         phase_started_at: run.phase_started_at,
         deadline: run.deadline(workflow),
@@ -93,6 +106,7 @@ pub fn render_status(status: &Status<'_>) -> String {
     let title = match status.standing {
         Standing::Active => "ACTIVE".to_owned(),
         Standing::Parked { decision } => format!("WAITING FOR A DECISION ({})", decision.id),
+        Standing::Suspended { wait } => format!("WAITING ({wait})"),
         Standing::Stopped => "STOPPED".to_owned(),
         Standing::Ended { how } => format!("ENDED ({how})"),
     };
@@ -123,9 +137,18 @@ pub fn render_status(status: &Status<'_>) -> String {
     if let Some(trip) = status.budget.filter(|_| status.phase == "budget_exceeded") {
         line("Exceeded", &format!("{} (from {})", trip.reasons.join(", "), trip.from_phase));
     }
-    if let Standing::Parked { decision } = status.standing {
-        line("Question", &decision.question);
-        line("Answer", &format!("warp answer {} {}", decision.id, decision.options.join("|")));
+    if status.chunks_deferred > 0 {
+        line("Put off", &format!("{} chunks", status.chunks_deferred));
+    }
+    if !status.usage.is_zero() {
+        line("Used", &status.usage.to_string());
+    }
+    if let Some(dev) = status.dev {
+        line("Dev", dev.text.lines().next().unwrap_or_default());
+    }
+    if let Some(asked) = &status.asked {
+        line("Question", &asked.question);
+        line("Answer", &format!("warp answer {} {}", asked.id, asked.options.join("|")));
     }
     line("Started", &status.started_at.to_seconds());
     let stale = if status.owner == Owned::Stale { " (stale)" } else { "" };

@@ -1,13 +1,24 @@
 //! The workflows that are compiled in.
 
+use std::borrow::Cow::Borrowed;
+
+use super::{
+    Act, Activity, EvidenceScope, Job, Limit, ReceiptKind, SemanticGate, StateFile, Subject, Tool, Trips,
+    raw::{
+        RawBudget, RawBy, RawDeadline, RawDeferral, RawInitialWhen, RawMeasure, RawOutcome, RawPhase,
+        RawQuestion, RawRow, RawTests, RawTick, RawWorkflow,
+    },
+};
+
 /// A workflow that is compiled in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct BuiltIn {
     pub name: &'static str,
     /// The text that a run is pinned to.
     pub text: &'static str,
-    /// The same as JSON, made by the build script.
-    pub(super) compiled: &'static str,
+    /// The same, read, and the text's digest, made by the build script.
+    pub(super) raw: &'static RawWorkflow,
+    pub(super) digest: &'static str,
 }
 
 macro_rules! built_in {
@@ -15,7 +26,11 @@ macro_rules! built_in {
         BuiltIn {
             name: $name,
             text: include_str!(concat!("../../../../workflows/", $name, ".toml")),
-            compiled: include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")),
+            raw: {
+                static RAW: RawWorkflow = include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+                &RAW
+            },
+            digest: include_str!(concat!(env!("OUT_DIR"), "/", $name, ".sha256")),
         }
     };
 }

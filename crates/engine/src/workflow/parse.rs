@@ -1,13 +1,14 @@
 //! From a TOML text to a checked [`Workflow`].
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    Act, Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, EvidenceScope,
-    Fault, Limit, Measure, Phase, Proof, Question, ReceiptKind, Row, SemanticGate, StateFile, Subject,
-    Target, Tick, Trips, Workflow,
+    Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, Deferral, Fault, Job,
+    Limit, List, Measure, Phase, Proof, Question, Row, Target, Text, Tick, Workflow,
+    raw::{
+        RawBudget, RawDeadline, RawDeferral, RawMeasure, RawOutcome, RawPhase, RawQuestion, RawRow,
+        RawWorkflow,
+    },
 };
 use crate::{Artifacts, Event, EventName, PhaseName, Settings, digest, settings::Kind};
 
@@ -45,180 +46,26 @@ impl Workflow {
         }
         let raw: RawWorkflow = toml::from_str(text)
             .map_err(|error| WorkflowError::Syntax(error.to_string().trim_end().to_owned()))?;
-        raw.read(text)
+        raw.read(Cow::Owned(text.to_owned()), Cow::Owned(digest(text)))
     }
 
     pub(super) fn read_built_in(built_in: &BuiltIn) -> Self {
         let proved = "the tests prove every built-in workflow";
-        let raw: RawWorkflow = serde_json::from_str(built_in.compiled).expect(proved);
-        raw.read(built_in.text).expect(proved)
+        built_in.raw.read(Cow::Borrowed(built_in.text), Cow::Borrowed(built_in.digest)).expect(proved)
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawWorkflow {
-    name: String,
-    purpose: String,
-    initial: String,
-    initial_when: Option<RawInitialWhen>,
-    #[serde(rename = "final")]
-    finals: Vec<String>,
-    #[serde(default)]
-    levels: Vec<u64>,
-    state_file: Option<StateFile>,
-    #[serde(default = "about_an_issue")]
-    subject: Subject,
-    stop_event: Option<String>,
-    close_event: Option<String>,
-    deadline: Option<RawDeadline>,
-    #[serde(default)]
-    phase_counters: Vec<String>,
-    #[serde(rename = "phase", default)]
-    phases: Vec<RawPhase>,
-    #[serde(rename = "tick", default)]
-    ticks: Vec<RawTick>,
-    #[serde(rename = "question", default)]
-    questions: Vec<RawQuestion>,
-    #[serde(rename = "budget", default)]
-    budgets: Vec<RawBudget>,
-}
-
-fn about_an_issue() -> Subject {
-    Subject::Issue
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawInitialWhen {
-    setting: String,
-    phase: String,
-}
-
-#[derive(Deserialize, Clone)]
-#[serde(deny_unknown_fields)]
-struct RawDeadline {
-    minutes: Limit,
-    outcome: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPhase {
-    name: String,
-    purpose: String,
-    activity: Activity,
-    role: Option<String>,
-    label: Option<String>,
-    #[serde(default)]
-    may: Vec<String>,
-    receipt: Option<ReceiptKind>,
-    artifact: Option<String>,
-    deadline: Option<RawDeadline>,
-    #[serde(default)]
-    on: Vec<RawRow>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRow {
-    event: String,
-    to: Option<String>,
-    #[serde(default)]
-    to_origin: bool,
-    by: Option<RawBy>,
-    unless: Option<String>,
-    gate: Option<SemanticGate>,
-    evidence: Option<EvidenceScope>,
-    #[serde(default)]
-    acts: Vec<Act>,
-    #[serde(default)]
-    raises: Vec<String>,
-    #[serde(default)]
-    resets: Vec<String>,
-    #[serde(default)]
-    exempt: bool,
-    reason: Option<String>,
-    status: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RawBy {
-    Person,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTick {
-    event: String,
-    #[serde(default)]
-    phases: Vec<String>,
-    raises: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawQuestion {
-    event: String,
-    phase: String,
-    text: String,
-    approves: String,
-    unless: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawBudget {
-    reason: String,
-    counter: Option<String>,
-    measure: Option<RawMeasure>,
-    limit: Limit,
-    #[serde(default = "above")]
-    trips: Trips,
-    enforcement: Option<String>,
-    #[serde(default)]
-    forced: bool,
-    outcomes: Vec<RawOutcome>,
-}
-
-fn above() -> Trips {
-    Trips::Above
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RawMeasure {
-    PhaseMinutes,
-    SessionMinutes,
-    SameFailures,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawOutcome {
-    phase: Option<String>,
-    event: Option<String>,
-    when: Option<String>,
-    unless: Option<String>,
-    redirect: Option<String>,
-    follow: Option<String>,
-    #[serde(default)]
-    park: bool,
 }
 
 impl RawWorkflow {
-    fn read(self, text: &str) -> Result<Workflow, WorkflowError> {
+    fn read(&self, text: Text, digest: Text) -> Result<Workflow, WorkflowError> {
         let mut faults = Vec::new();
-        let workflow = self.check(text, &mut faults);
+        let workflow = self.check(text, digest, &mut faults);
         if faults.is_empty() { Ok(workflow) } else { Err(WorkflowError::Faults(faults)) }
     }
 
-    fn check(self, text: &str, faults: &mut Vec<Fault>) -> Workflow {
+    fn check(&self, text: Text, digest: Text, faults: &mut Vec<Fault>) -> Workflow {
         let mut names = Names { faults };
         names.word("workflow", &self.name);
-        let default_deadline = self.deadline;
-        let finals: Vec<PhaseName> = self.finals.iter().map(|name| PhaseName::new(name.as_str())).collect();
+        let finals: Vec<PhaseName> = self.finals.iter().map(PhaseName::of).collect();
         if self.phases.len() > MOST_PHASES {
             names.fault(format!("there are {} phases; the most is {MOST_PHASES}", self.phases.len()));
         }
@@ -228,68 +75,95 @@ impl RawWorkflow {
         if self.budgets.iter().map(|budget| budget.outcomes.len()).sum::<usize>() > MOST_OUTCOMES {
             names.fault(format!("there are more than {MOST_OUTCOMES} outcomes of budgets"));
         }
-        let budget_reasons: Vec<String> = self.budgets.iter().map(|budget| budget.reason.clone()).collect();
-        for counter in &self.phase_counters {
-            names.word("counter", counter);
-        }
+        names.counters(&self.phase_counters);
         if let Some(event) = &self.close_event {
             names.word("event", event);
         }
         // A final phase that an event closes is still a wait.
         let ends = if self.close_event.is_none() { finals.as_slice() } else { &[] };
-        let phases = self
-            .phases
-            .into_iter()
-            .map(|phase| phase.check(ends, default_deadline.as_ref(), &budget_reasons, &mut names))
-            .collect();
+        let deadlines = Deadlines { default: self.deadline.as_ref(), ends, budgets: &self.budgets };
+        let phases: Vec<Phase> =
+            self.phases.iter().map(|phase| phase.check(&deadlines, &mut names)).collect();
         let ticks = self
             .ticks
-            .into_iter()
+            .iter()
             .map(|tick| Tick {
                 event: names.event(&tick.event),
-                phases: tick.phases.into_iter().map(PhaseName::new).collect(),
-                raises: names.counters(tick.raises),
+                phases: tick.phases.iter().map(PhaseName::of).collect(),
+                raises: names.counters(&tick.raises),
             })
             .collect();
-        let questions = self.questions.into_iter().map(|question| question.check(&mut names)).collect();
-        let budgets = self.budgets.into_iter().filter_map(|budget| budget.check(&mut names)).collect();
-        let initial_when = self.initial_when.map(|when| {
+        let questions = self.questions.iter().map(|question| question.check(&mut names)).collect();
+        let budgets = self.budgets.iter().filter_map(|budget| budget.check(&mut names)).collect();
+        let initial_when = self.initial_when.as_ref().map(|when| {
             names.setting(&when.setting, |kind| kind == Kind::Flag, "a flag");
-            (when.setting, PhaseName::new(when.phase))
+            (when.setting.clone(), PhaseName::of(&when.phase))
         });
+        let deferral = self.deferral.as_ref().map(|deferral| deferral.check(&phases, &mut names));
         Workflow {
-            name: self.name,
-            purpose: self.purpose,
-            initial: PhaseName::new(self.initial),
+            name: self.name.clone(),
+            purpose: self.purpose.clone(),
+            initial: PhaseName::of(&self.initial),
             initial_when,
             finals,
-            levels: self.levels,
+            levels: self.levels.clone(),
             state_file: self.state_file,
             subject: self.subject,
-            stop_event: self.stop_event.map(EventName::new),
-            close_event: self.close_event.map(EventName::new),
+            stop_event: self.stop_event.as_ref().map(EventName::of),
+            close_event: self.close_event.as_ref().map(EventName::of),
             phases,
             ticks,
             questions,
             budgets,
-            phase_counters: self.phase_counters,
-            digest: digest(text),
-            text: text.to_owned(),
+            deferral,
+            phase_counters: self.phase_counters.clone(),
+            digest,
+            text,
         }
     }
 }
 
-impl RawPhase {
+/// What the deadlines of phases depend on.
+struct Deadlines<'a> {
+    default: Option<&'a RawDeadline>,
+    /// Phases that have none unless they name it.
+    ends: &'a [PhaseName],
+    budgets: &'a [RawBudget],
+}
+
+impl Deadlines<'_> {
+    /// Returns the deadline of a phase, its own or that of all.
     fn check(
-        self,
-        ends: &[PhaseName],
-        default_deadline: Option<&RawDeadline>,
-        budgets: &[String],
+        &self,
+        name: &PhaseName,
+        own: Option<&RawDeadline>,
+        rows: &[Row],
         names: &mut Names<'_>,
-    ) -> Phase {
+    ) -> Option<Deadline> {
+        let deadline = own.or(self.default.filter(|_| !self.ends.contains(name)))?;
+        names.count(&deadline.minutes);
+        let outcome = if deadline.outcome == "park" {
+            DeadlineOutcome::Park
+        } else if rows.iter().any(|row| row.event == *deadline.outcome) {
+            DeadlineOutcome::Event(EventName::of(&deadline.outcome))
+        } else {
+            if !self.budgets.iter().any(|budget| budget.reason == deadline.outcome) {
+                names.fault(format!(
+                    "the deadline of `{name}` has the outcome `{}`, which is no event of that phase, no budget and not `park`",
+                    deadline.outcome
+                ));
+            }
+            DeadlineOutcome::Budget(deadline.outcome.clone())
+        };
+        Some(Deadline { minutes: deadline.minutes.clone(), outcome })
+    }
+}
+
+impl RawPhase {
+    fn check(&self, deadlines: &Deadlines<'_>, names: &mut Names<'_>) -> Phase {
         names.word("phase", &self.name);
-        let name = PhaseName::new(self.name);
-        for operation in &self.may {
+        let name = PhaseName::of(&self.name);
+        for operation in self.may.iter() {
             names.word("operation", operation);
         }
         if let Some(artifact) =
@@ -298,45 +172,57 @@ impl RawPhase {
             let known = Artifacts::FIELDS.join(", ");
             names.fault(format!("`{name}` names the artifact `{artifact}`; there are {known}"));
         }
-        let rows: Vec<Row> = self.on.into_iter().filter_map(|row| row.check(&name, names)).collect();
-        let deadline = self.deadline.or_else(|| default_deadline.filter(|_| !ends.contains(&name)).cloned());
-        let deadline = deadline.map(|deadline| {
-            names.count(&deadline.minutes);
-            let outcome = if deadline.outcome == "park" {
-                DeadlineOutcome::Park
-            } else if rows.iter().any(|row| row.event == deadline.outcome.as_str()) {
-                DeadlineOutcome::Event(EventName::new(deadline.outcome))
-            } else {
-                if !budgets.contains(&deadline.outcome) {
-                    names.fault(format!(
-                        "the deadline of `{name}` has the outcome `{}`, which is no event of that phase, no budget and not `park`",
-                        deadline.outcome
-                    ));
-                }
-                DeadlineOutcome::Budget(deadline.outcome)
-            };
-            Deadline { minutes: deadline.minutes, outcome }
-        });
+        let rows: Vec<Row> = self.on.iter().filter_map(|row| row.check(&name, names)).collect();
+        check_job(&name, (self.activity, self.does), &self.says, &rows, names);
+        let deadline = deadlines.check(&name, self.deadline.as_ref(), &rows, names);
         Phase {
             name,
-            purpose: self.purpose,
+            purpose: self.purpose.clone(),
             activity: self.activity,
-            role: self.role,
-            label: self.label,
-            may: self.may,
+            job: self.does,
+            says: self.says.iter().map(|(outcome, event)| (outcome.clone(), EventName::of(event))).collect(),
+            question: self.question.clone(),
+            role: self.role.clone(),
+            label: self.label.clone(),
+            may: self.may.clone(),
             receipt: self.receipt,
-            artifact: self.artifact,
+            artifact: self.artifact.clone(),
             deadline,
             rows,
         }
     }
 }
 
+/// A job belongs to a phase of the engine's own, and everything that must be said of it can be.
+fn check_job(
+    phase: &PhaseName,
+    (activity, job): (Activity, Option<Job>),
+    says: &[(Text, Text)],
+    rows: &[Row],
+    names: &mut Names<'_>,
+) {
+    let (must, may) = job.map(Job::outcomes).unwrap_or_default();
+    if job.is_some() && activity != Activity::Engine {
+        names.fault(format!("`{phase}` has `does`, but is not the engine's own"));
+    }
+    let said = says.iter().map(|(outcome, _)| outcome);
+    for outcome in said.filter(|outcome| !must.iter().chain(may).any(|known| known == outcome)) {
+        let known = [must, may].concat().join(", ");
+        names.fault(format!("`{phase}` says `{outcome}` in its own words; its job has {known}"));
+    }
+    for outcome in must {
+        let event = says.iter().find(|(said, _)| said == outcome).map_or(*outcome, |(_, event)| event);
+        if !rows.iter().any(|row| row.event == *event) {
+            names.fault(format!("the job of `{phase}` may come to `{event}`, which is no event there"));
+        }
+    }
+}
+
 impl RawRow {
-    fn check(self, phase: &PhaseName, names: &mut Names<'_>) -> Option<Row> {
+    fn check(&self, phase: &PhaseName, names: &mut Names<'_>) -> Option<Row> {
         let event = names.event(&self.event);
-        let to = match (self.to, self.to_origin) {
-            (Some(to), false) => Target::Phase(PhaseName::new(to)),
+        let to = match (&self.to, self.to_origin) {
+            (Some(to), false) => Target::Phase(PhaseName::of(to)),
             (None, true) => Target::Origin,
             (Some(_), true) | (None, false) => {
                 names.fault(format!("`{event}` in `{phase}` needs either `to` or `to_origin`"));
@@ -353,46 +239,62 @@ impl RawRow {
             event,
             to,
             by_person: self.by.is_some() && self.unless.is_none(),
-            person_unless: self.unless,
+            person_unless: self.unless.clone(),
             gate: self.gate,
             evidence: self.evidence,
-            acts: self.acts,
-            raises: names.counters(self.raises),
-            resets: names.counters(self.resets),
+            tests_pass: self.tests.is_some(),
+            acts: self.acts.clone(),
+            raises: names.counters(&self.raises),
+            resets: names.counters(&self.resets),
             exempt: self.exempt,
-            reason: self.reason,
-            status: self.status,
+            reason: self.reason.clone(),
+            status: self.status.clone(),
+            answer: self.answer.clone(),
+            tool: self.tool,
         })
     }
 }
 
+impl RawDeferral {
+    fn check(&self, phases: &[Phase], names: &mut Names<'_>) -> Deferral {
+        let mut phase = |name: &Text| {
+            let name = PhaseName::of(name);
+            if !phases.iter().any(|phase| phase.name == name) {
+                names.fault(format!("`deferral` leads to `{name}`, which is no phase"));
+            }
+            name
+        };
+        Deferral { next: phase(&self.next), done: phase(&self.done), none: phase(&self.none) }
+    }
+}
+
 impl RawQuestion {
-    fn check(self, names: &mut Names<'_>) -> Question {
+    fn check(&self, names: &mut Names<'_>) -> Question {
         if let Some(setting) = &self.unless {
             names.setting(setting, |kind| kind == Kind::Flag, "a flag");
         }
         Question {
             event: names.event(&self.event),
-            phase: PhaseName::new(self.phase),
-            text: self.text,
-            approves: EventName::new(self.approves),
-            unless: self.unless,
+            phase: PhaseName::of(&self.phase),
+            text: self.text.clone(),
+            approves: EventName::of(&self.approves),
+            unless: self.unless.clone(),
         }
     }
 }
 
 impl RawBudget {
-    fn check(self, names: &mut Names<'_>) -> Option<Budget> {
-        let reason = self.reason;
-        names.word("budget", &reason);
+    fn check(&self, names: &mut Names<'_>) -> Option<Budget> {
+        let reason = &self.reason;
+        names.word("budget", reason);
         names.count(&self.limit);
         if let Some(setting) = &self.enforcement {
             names.setting(setting, |kind| matches!(kind, Kind::Choice(_)), "a choice");
         }
-        let measure = match (self.counter, self.measure) {
+        let measure = match (&self.counter, &self.measure) {
             (Some(counter), None) => {
-                names.word("counter", &counter);
-                Measure::Counter(counter)
+                names.word("counter", counter);
+                Measure::Counter(counter.clone())
             }
             (None, Some(RawMeasure::PhaseMinutes)) => Measure::PhaseMinutes,
             (None, Some(RawMeasure::SessionMinutes)) => Measure::SessionMinutes,
@@ -402,25 +304,23 @@ impl RawBudget {
                 return None;
             }
         };
-        let outcomes =
-            self.outcomes.into_iter().filter_map(|outcome| outcome.check(&reason, names)).collect();
         Some(Budget {
-            reason,
+            reason: reason.clone(),
             measure,
-            limit: self.limit,
+            limit: self.limit.clone(),
             trips: self.trips,
-            enforcement: self.enforcement,
+            enforcement: self.enforcement.clone(),
             forced: self.forced,
-            outcomes,
+            outcomes: self.outcomes.iter().filter_map(|outcome| outcome.check(reason, names)).collect(),
         })
     }
 }
 
 impl RawOutcome {
-    fn check(self, reason: &str, names: &mut Names<'_>) -> Option<BudgetOutcome> {
-        let when = match (self.when, self.unless) {
-            (Some(setting), None) => Some((setting, true)),
-            (None, Some(setting)) => Some((setting, false)),
+    fn check(&self, reason: &str, names: &mut Names<'_>) -> Option<BudgetOutcome> {
+        let when = match (&self.when, &self.unless) {
+            (Some(setting), None) => Some((setting.clone(), true)),
+            (None, Some(setting)) => Some((setting.clone(), false)),
             (None, None) => None,
             (Some(_), Some(_)) => {
                 names.fault(format!("an outcome of budget `{reason}` has both `when` and `unless`"));
@@ -430,9 +330,9 @@ impl RawOutcome {
         if let Some((setting, _)) = &when {
             names.setting(setting, |kind| kind == Kind::Flag, "a flag");
         }
-        let does = match (self.redirect, self.follow, self.park) {
-            (Some(phase), None, false) => BudgetDoes::Redirect(PhaseName::new(phase)),
-            (None, Some(event), false) => BudgetDoes::Follow(EventName::new(event)),
+        let does = match (&self.redirect, &self.follow, self.park) {
+            (Some(phase), None, false) => BudgetDoes::Redirect(PhaseName::of(phase)),
+            (None, Some(event), false) => BudgetDoes::Follow(EventName::of(event)),
             (None, None, true) => BudgetDoes::Park,
             _ => {
                 names.fault(format!(
@@ -442,8 +342,8 @@ impl RawOutcome {
             }
         };
         Some(BudgetOutcome {
-            phase: self.phase.map(PhaseName::new),
-            event: self.event.map(EventName::new),
+            phase: self.phase.as_ref().map(PhaseName::of),
+            event: self.event.as_ref().map(EventName::of),
             when,
             does,
         })
@@ -461,26 +361,26 @@ impl Names<'_> {
     }
 
     fn word(&mut self, what: &str, name: &str) {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > 60 || !name.chars().all(fits) {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > 60 || !name.bytes().all(fits) {
             let shown: String = name.chars().take(60).collect();
             self.fault(format!("{what} name {shown:?} must be 1 to 60 letters, digits, `_` or `-`"));
         }
     }
 
-    fn event(&mut self, name: &str) -> EventName {
+    fn event(&mut self, name: &Text) -> EventName {
         self.word("event", name);
-        if Event::RESERVED.contains(&name) {
+        if Event::RESERVED.contains(&name.as_ref()) {
             self.fault(format!("event `{name}` is the engine's own; give yours another name"));
         }
-        EventName::new(name)
+        EventName::of(name)
     }
 
-    fn counters(&mut self, names: Vec<String>) -> Vec<String> {
-        for name in &names {
+    fn counters(&mut self, names: &List<Text>) -> List<Text> {
+        for name in names.iter() {
             self.word("counter", name);
         }
-        names
+        names.clone()
     }
 
     fn count(&mut self, limit: &Limit) {

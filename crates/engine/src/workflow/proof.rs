@@ -143,7 +143,7 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
     for name in repeated(workflow.phases.iter().map(|phase| phase.name.as_str())) {
         fault(format!("phase `{name}` is there twice"));
     }
-    for name in repeated(workflow.budgets.iter().map(|budget| budget.reason.as_str())) {
+    for name in repeated(workflow.budgets.iter().map(|budget| budget.reason.as_ref())) {
         fault(format!("budget `{name}` is there twice"));
     }
     for phase in &workflow.phases {
@@ -337,7 +337,7 @@ fn redirects<'a>(phase: &'a Phase, budget: &'a Budget) -> Vec<Edge<'a>> {
             .filter(|row| !row.exempt && outcome.event.as_ref().is_none_or(|event| *event == row.event));
         let due = phase.is_due_by(budget).then_some(None);
         for asked in replaced.map(Some).chain(due) {
-            let event = EventName::new(budget.reason.as_str());
+            let event = EventName::of(&budget.reason);
             edges.push(Edge { from: &phase.name, to, event, row: None, asked });
         }
     }
@@ -429,7 +429,7 @@ impl<'a> Graph<'a> {
                 return Elimination { bounds, unbounded: Some(self.cycle(&component)) };
             };
             let events = removable.iter().filter_map(|edge| Some(self.edges[*edge].row?.event.clone()));
-            bounds.entry(counter.clone()).or_default().extend(events);
+            bounds.entry(counter.to_string()).or_default().extend(events);
             left = left.difference(&removable).copied().collect();
         }
     }

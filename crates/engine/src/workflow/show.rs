@@ -76,7 +76,7 @@ impl Workflow {
         text.push_str("\n| Budget | Measures | Limit | Trips | Outcome |\n|---|---|---|---|---|\n");
         for budget in &self.budgets {
             let measure = match &budget.measure {
-                Measure::Counter(counter) => counter.as_str(),
+                Measure::Counter(counter) => counter.as_ref(),
                 Measure::PhaseMinutes => "minutes in the phase",
                 Measure::SessionMinutes => "minutes in the session",
                 Measure::SameFailures => "identical failures in a row",
@@ -121,6 +121,22 @@ impl Workflow {
             }
             let wants = phase.receipt.map(receipts::wants).unwrap_or("–");
             push(text, format!("| {} | {} | {wants} |\n", phase.name, leave(phase)));
+        }
+        let tested: Vec<String> = self
+            .phases
+            .iter()
+            .flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)))
+            .filter(|(_, row)| row.tests_pass)
+            .map(|(phase, row)| format!("`{}` in `{}`", row.event, phase.name))
+            .collect();
+        if !tested.is_empty() {
+            push(
+                text,
+                format!(
+                    "\nWarp runs the tests before an agent may say {}; they have to pass.\n",
+                    tested.join(", ")
+                ),
+            );
         }
         let rows = self.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
         for (index, (phase, row, scope)) in

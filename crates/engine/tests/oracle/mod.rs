@@ -181,7 +181,7 @@ pub(crate) const CODER: Oracle = Oracle {
         ("CODING", "turn_finished", "CODING"),
         ("FIXING", "turn_finished", "FIXING"),
     ],
-    asks: &[],
+    asks: &[("PLANNING", "mark_story_complete", "DONE")],
     close: None,
     rows: &[
         ("WAITING", "receive_task", "SETUP"),

@@ -296,3 +296,30 @@ fn a_limit_of_zero_means_not_even_once() {
       coding_iterations_exhausted: `budget_exceeded` follows in `CODING`
     ");
 }
+
+#[test]
+fn where_no_chunk_is_left_a_renewed_run_that_warp_drives_goes_on_as_it_would_have() {
+    assert_snapshot!(play("warp-drive max_total_chunks=0: driven, @reporting, report_filed,
+        budget_continue, requirement_done"), @"
+    report_filed: budget_exceeded, redirected by total_chunks_exceeded [total_chunks 1] e9
+    budget_continue: chunk_complete e10
+    requirement_done: requirement_complete e11
+    ");
+    assert_snapshot!(play("warp-drive max_retries_per_chunk=0: driven, @merging, merge_failed,
+        budget_continue, merged"), @"
+    merge_failed: budget_exceeded, redirected by retry_exceeded [retry_count 1, total_chunks 1] e12
+    budget_continue: merging [total_chunks 1] e13
+    merged: awaiting_continue [total_chunks 1] e14
+    ");
+    assert_snapshot!(play("warp-drive max_session_minutes=1: driven, @planning, +2m, plan_ready,
+        budget_continue, chunks_defined"), @"
+    plan_ready: budget_exceeded, redirected by session_timeout e3
+    budget_continue: chunking e4
+    chunks_defined: coding e5
+    ");
+    // By hand the table holds to the letter.
+    assert_snapshot!(play("warp-drive max_retries_per_chunk=0: @merging, merge_failed, budget_continue"), @"
+    merge_failed: budget_exceeded, redirected by retry_exceeded [retry_count 1, total_chunks 1] e12
+    budget_continue: coding [total_chunks 1] e13
+    ");
+}

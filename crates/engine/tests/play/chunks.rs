@@ -114,3 +114,79 @@ fn tests_that_fail_undo_what_was_ticked_off() {
     let (run, _) = play_to("@committing");
     assert_eq!((run.docs_updated, run.tests_passed, run.metrics.tests_run), (true, true, 1));
 }
+
+/// Two chunks of which the first is committed; the second criterion is a box further down.
+const COMMITTED: &str = r#"@chunking, chunks_defined acs=[["AC-01"],["AC-02"]] head=b0 boxes=0/2, @committing, committed head=c1"#;
+
+#[test]
+fn at_the_end_of_a_chunk_git_says_how_many_commits_there_are() {
+    let (run, lines) = play_to(&format!("{COMMITTED}, report_filed commits=c1"));
+    assert!(lines.ends_with("report_filed commits=c1: chunk_complete [total_chunks 1] e9"), "{lines}");
+    assert_eq!((run.commit_hashes, run.metrics.commits), (vec!["c1".to_owned()], 1));
+
+    let (run, lines) = play_to(&format!("{COMMITTED}, report_filed commits=c0;c2"));
+    assert!(lines.ends_with("progress is corrected: git has 2 commits of this session, not 1"), "{lines}");
+    assert_eq!(run.commit_hashes, ["c0", "c2"]);
+    assert_eq!((run.metrics.commits, run.completed_chunks[0].commit.as_deref()), (2, Some("c2")));
+
+    let (run, lines) = play_to(&format!("{COMMITTED}, report_filed commits=c9"));
+    assert!(lines.ends_with("progress is corrected: a commit of the chunk is another one now"), "{lines}");
+    assert_eq!((run.commit_hashes, run.metrics.commits), (vec!["c9".to_owned()], 1));
+
+    let (run, _) = play_to(&format!("{COMMITTED}, report_filed commits=none"));
+    assert_eq!((run.commit_hashes.len(), run.metrics.commits), (0, 0));
+
+    // What cannot be looked up stays as it was counted.
+    for seen in ["absent", "broken"] {
+        let (run, _) = play_to(&format!("{COMMITTED}, report_filed commits={seen}"));
+        assert_eq!((run.commit_hashes, run.metrics.commits), (vec!["c1".to_owned()], 1));
+    }
+}
+
+#[test]
+fn the_commits_of_earlier_chunks_stay_when_those_of_a_later_one_are_corrected() {
+    let (run, _) = play_to(&format!(
+        "{COMMITTED}, report_filed commits=c1, next_chunk head=c1, @committing, committed head=c2, report_filed commits=x1;x2"
+    ));
+    assert_eq!(run.commit_hashes, ["c1", "x1", "x2"]);
+    assert_eq!(run.metrics.commits, 3);
+}
+
+#[test]
+fn at_the_end_of_a_chunk_the_issue_says_what_is_left() {
+    let (run, lines) = play_to(&format!("{COMMITTED}, report_filed boxes=2/2"));
+    assert!(
+        lines.ends_with(
+            "progress is corrected: AC-02 is ticked in the issue already; chunks in all: 1, not 2"
+        ),
+        "{lines}"
+    );
+    assert_eq!((run.chunk.acs.len(), run.completed_chunks[0].acs.len()), (1, 1));
+
+    let (run, lines) = play_to(&format!("{COMMITTED}, report_filed boxes=0/2"));
+    assert!(lines.ends_with("AC-01 is not ticked in the issue, and not counted as met"), "{lines}");
+    assert_eq!((run.chunk.acs.len(), run.completed_chunks[0].acs.len()), (2, 0));
+}
+
+#[test]
+fn without_reconcile_per_chunk_everything_stays_as_counted() {
+    let (run, lines) = play_to(&format!(
+        "warp-drive reconcile_per_chunk=false: {COMMITTED}, report_filed commits=c0;c2 boxes=2/2"
+    ));
+    assert!(!lines.contains("corrected"), "{lines}");
+    assert_eq!((run.commit_hashes, run.metrics.commits), (vec!["c1".to_owned()], 1));
+    assert_eq!((run.chunk.acs.len(), run.completed_chunks[0].acs.len()), (2, 1));
+}
+
+#[test]
+fn docs_that_were_mended_into_git_are_commits_of_the_chunk() {
+    let gated = COMMITTED.replace("committed", "commit_with_doc_gate");
+    for (value, wanted) in [("c1;d1", vec!["c1", "d1"]), ("a1", vec!["a1"])] {
+        let (run, _) =
+            play_to(&format!("warp-drive reconcile_per_chunk=false: {gated}, drift_clean commits={value}"));
+        assert_eq!(
+            (run.metrics.commits, run.commit_hashes),
+            (wanted.len() as u64, wanted.iter().map(ToString::to_string).collect())
+        );
+    }
+}

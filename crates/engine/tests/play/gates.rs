@@ -77,12 +77,20 @@ fn probes(run: &Run, event: &str, data: &[&str]) -> Vec<Probe> {
 fn a_decision_names_what_it_wants_looked_up() {
     let at = |script: &str| play_to(script).0;
     let boxes = Probe::Boxes { issue: "42".to_owned() };
-    assert_eq!(probes(&at("@chunking"), "chunks_defined", &[]), [Probe::Head, boxes.clone()]);
-    assert_eq!(probes(&at("@chunk_complete"), "next_chunk", &[]), [Probe::Head, boxes.clone()]);
-    assert_eq!(probes(&at("@updating_docs"), "docs_updated", &[]), [boxes]);
+    let usage = Probe::Usage { since: at("@chunking").started_at };
+    let chunk = [Probe::Head, boxes.clone(), usage.clone()];
+    assert_eq!(probes(&at("@chunking"), "chunks_defined", &[]), chunk);
+    assert_eq!(probes(&at("@chunk_complete"), "next_chunk", &[]), chunk);
+    assert_eq!(probes(&at("@session_ending"), "session_ended", &[]), [usage]);
+    assert_eq!(probes(&at("@updating_docs"), "docs_updated", &[]), std::slice::from_ref(&boxes));
     assert_eq!(probes(&at("@testing"), "tests_failed", &["failure"]), [Probe::Tree]);
     assert_eq!(probes(&at("@doc_drift_check"), "drift_blocked", &["failure"]), [Probe::Tree]);
     assert_eq!(probes(&at("@testing"), "tests_failed", &[]), []);
+    let commits = Probe::Commits { since: "0123456789abcdef".to_owned() };
+    let at_commit = |phase: &str| at(&format!("{LOGIN}, {phase}"));
+    assert_eq!(probes(&at_commit("@doc_drift_check"), "drift_clean", &[]), std::slice::from_ref(&commits));
+    assert_eq!(probes(&at_commit("@reporting"), "report_filed", &[]), [commits, boxes]);
+    assert_eq!(probes(&at("warp-drive reconcile_per_chunk=false: @reporting"), "report_filed", &[]), []);
     for commit in ["committed", "commit_with_doc_gate"] {
         assert_eq!(probes(&at("@committing"), commit, &[]), [Probe::Head]);
     }

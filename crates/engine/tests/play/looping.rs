@@ -32,7 +32,7 @@ fn a_phase_that_used_up_its_turns_is_left_by_force_and_that_is_on_record() {
     assert_snapshot!(lines, @"
     turn_finished: work [global_iteration 1, phase_iteration 1]
     turn_finished, then work_finished: review [global_iteration 2] e7
-      max_phase_iterations: `work_finished` follows in `work`
+      `work` is left by force: max_phase_iterations is reached
     ");
     assert_snapshot!(
         serde_json::to_string(&run.errors).unwrap(),

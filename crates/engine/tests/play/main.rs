@@ -6,6 +6,8 @@ mod script;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod acceptance;
+mod agents;
 mod budgets;
 mod chunks;
 mod coder;
@@ -17,3 +19,4 @@ mod promise;
 mod receipts;
 mod standing;
 mod turns;
+mod waits;

@@ -154,14 +154,14 @@ const WRITTEN: &str =
 #[test]
 fn acceptance_tests_must_be_committed_and_all_fail() {
     let written = |data: &str| last(&format!("autonomous-loop: @spec_test, agent tests_written {data}"));
-    assert_snapshot!(written(""), @r#"refused: `tests_written` is refused in `spec_test` by receipt: `artifact` is missing; it wants the committed acceptance tests (`artifact`, `git_sha`) and a run in which every one of them fails and none errors (`run`), like --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'"#);
-    assert_snapshot!(written("artifact=tests/a.rs git_sha=abcd"), @r#"refused: `tests_written` is refused in `spec_test` by receipt: `run` is missing; it wants the committed acceptance tests (`artifact`, `git_sha`) and a run in which every one of them fails and none errors (`run`), like --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'"#);
+    assert_snapshot!(written(""), @r#"refused: `tests_written` is refused in `spec_test` by receipt: `artifact` is missing; it wants the committed acceptance tests (`artifact`, `git_sha`): warp runs them, and every one fails and none errors (where it cannot, `run` says so), like --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'"#);
+    assert_snapshot!(written("artifact=tests/a.rs git_sha=abcd"), @r#"refused: `tests_written` is refused in `spec_test` by receipt: `run` is missing; it wants the committed acceptance tests (`artifact`, `git_sha`): warp runs them, and every one fails and none errors (where it cannot, `run` says so), like --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'"#);
     assert_snapshot!(written(r#"artifact=tests/a.rs git_sha=abcd run={"failed":0,"errored":0}"#), @"refused: `tests_written` is refused in `spec_test` by receipt: no test failed in the run: tests come first, so each must fail");
     assert_snapshot!(written(r#"artifact=tests/a.rs git_sha=abcd run={"failed":6,"errored":1}"#), @"refused: `tests_written` is refused in `spec_test` by receipt: passed: 0, errors: 1; every new test must fail, and none by an error");
     assert_snapshot!(written(r#"artifact=tests/a.rs git_sha=abcd run={"failed":6,"errored":0,"passed":1}"#), @"refused: `tests_written` is refused in `spec_test` by receipt: passed: 1, errors: 0; every new test must fail, and none by an error");
     assert_snapshot!(written(r#"artifact=tests/a.rs git_sha=abcd run={"failed":6}"#), @r#"refused: `run` must tell how the tests ended, like {"failed":7,"errored":0}"#);
     assert_snapshot!(written(&format!("{WRITTEN} file=uncommitted")), @"refused: `tests_written` is refused in `spec_test` by receipt: the tests are not in the commit `git_sha`: commit them first");
-    assert_snapshot!(written(WRITTEN), @"spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted?");
+    assert_snapshot!(written(WRITTEN), @"spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted? (tests/acceptance/login.rs)");
 }
 
 #[test]
@@ -169,9 +169,9 @@ fn a_person_approves_the_tests_and_the_agent_does_not() {
     assert_snapshot!(play(&format!("autonomous-loop: @spec_test, agent tests_approved {WRITTEN},
         agent tests_written {WRITTEN}, agent answer approve, turn_finished, answer approve")), @r#"
     agent tests_approved artifact=tests/acceptance/login.rs git_sha=abcd run={"failed":7,"errored":0} summary=seven: refused: `tests_approved` is refused in `spec_test`: it needs a person; tell them, and wait
-    agent tests_written artifact=tests/acceptance/login.rs git_sha=abcd run={"failed":7,"errored":0} summary=seven: spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted?
+    agent tests_written artifact=tests/acceptance/login.rs git_sha=abcd run={"failed":7,"errored":0} summary=seven: spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted? (tests/acceptance/login.rs)
     agent answer approve: refused: `decision_answered` is refused in `spec_test`: it needs a person; tell them, and wait
-    turn_finished: refused: `turn_finished` is refused: the run waits for decision r1.3: The acceptance tests are written, and they fail. Do they say what is wanted? (approve, reject, stop)
+    turn_finished: refused: `turn_finished` is refused: the run waits for decision r1.3: The acceptance tests are written, and they fail. Do they say what is wanted? (tests/acceptance/login.rs) (approve, reject, stop)
     answer approve, then tests_approved: deepen e5
     "#);
     let (run, _) =
@@ -189,7 +189,7 @@ fn a_rejection_returns_its_reason_and_the_phase_goes_on() {
         format!("autonomous-loop: @spec_test, agent tests_written {WRITTEN}, answer reject note=no_logout");
     let (run, lines) = play_to(&script);
     assert_snapshot!(lines, @r#"
-    agent tests_written artifact=tests/acceptance/login.rs git_sha=abcd run={"failed":7,"errored":0} summary=seven: spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted?
+    agent tests_written artifact=tests/acceptance/login.rs git_sha=abcd run={"failed":7,"errored":0} summary=seven: spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted? (tests/acceptance/login.rs)
     answer reject note=no_logout: spec_test
     "#);
     assert_eq!((run.phase.as_str(), &run.standing), ("spec_test", &engine::Standing::Active));
@@ -203,7 +203,7 @@ fn a_rejection_returns_its_reason_and_the_phase_goes_on() {
 fn without_a_persons_look_the_agent_approves_its_tests_itself() {
     let skip = "autonomous-loop skip_test_review=true: @spec_test";
     assert_snapshot!(play(&format!("{skip}, agent tests_approved, agent tests_approved {WRITTEN}")), @r#"
-    agent tests_approved: refused: `tests_approved` is refused in `spec_test` by receipt: `artifact` is missing; it wants the committed acceptance tests (`artifact`, `git_sha`) and a run in which every one of them fails and none errors (`run`), like --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'
+    agent tests_approved: refused: `tests_approved` is refused in `spec_test` by receipt: `artifact` is missing; it wants the committed acceptance tests (`artifact`, `git_sha`): warp runs them, and every one fails and none errors (where it cannot, `run` says so), like --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'
     agent tests_approved artifact=tests/acceptance/login.rs git_sha=abcd run={"failed":7,"errored":0} summary=seven: deepen e3
     "#);
     let (run, lines) = play_to(&format!("{skip}, agent tests_written {WRITTEN}"));
@@ -230,7 +230,7 @@ fn the_agent_may_commit_where_it_makes_something() {
     ] {
         let (run, _) = play_to(&format!("autonomous-loop: @{phase}"));
         let may = run.permission(workflow, "git_commit") == Permission::Allowed;
-        assert_eq!(may, !["deepen", "review", "re_review", "test"].contains(&phase), "{phase}");
+        assert_eq!(may, !["review", "re_review", "test"].contains(&phase), "{phase}");
         for operation in ["git_push", "git_merge"] {
             assert_ne!(run.permission(workflow, operation), Permission::Allowed, "{phase}");
         }

@@ -5,18 +5,24 @@
 //!
 //! | step | meaning |
 //! |---|---|
+//! | `driven` | from here on the run is one that warp drives, without a line |
 //! | `@PHASE` | goes to that phase by the shortest way, without a line |
 //! | `+31m`, `+5ms` | lets time pass |
-//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `diff`, `boxes`, `gate`, `file`, `commit` and `lines` are observations, the rest is data; what evidence and receipts name is there, unless said otherwise |
+//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `commits`, `diff`, `boxes`, `gate`, `file`, `commit`, `lines`, `ran` (of tests) and `frozen` are observations, the rest is data; what evidence and receipts name is there, unless said otherwise |
 //! | `agent EVENT ...`, `engine EVENT ...` | asks in that one's name |
 //! | `edit FILE` | a file was edited |
+//! | `question TEXT`, `defer`, `tell TEXT`, `turn AGENT`, `turned SESSION`, `idled SESSION` | questions, and agents that warp starts |
+//! | `suspend WHY`, `over`, `cap` | waits of an hour, and a cap that is reached |
 //! | `deadline`, `attempt`, `answer OPTION`, `stop`, `resume`, `reset` | the engine's own events |
 //!
 //! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
 
 use engine::{
-    Actor, Ask, Boxes, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome, Run, Seen,
-    Standing, Step, Time, Workflow, begin, step,
+    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome, Run,
+    Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow, begin,
+    ledger::{CapReached, Scope, Unit},
+    step,
+    view::asked,
 };
 use serde_json::Value;
 
@@ -62,7 +68,9 @@ impl Player {
     }
 
     fn play(&mut self, text: &str) {
-        if let Some(phase) = text.strip_prefix('@') {
+        if text == "driven" {
+            self.run.owns_workspace = true;
+        } else if let Some(phase) = text.strip_prefix('@') {
             self.go(phase);
         } else if let Some(passed) = text.strip_prefix('+') {
             let (number, unit) = passed.split_at(passed.find('m').expect("a unit"));
@@ -102,10 +110,7 @@ impl Player {
             }
             "answer" if !rest.is_empty() => {
                 let (option, note) = rest.split_once(" note=").unwrap_or((rest, ""));
-                let id = match &self.run.standing {
-                    Standing::Parked { decision } => decision.id.clone(),
-                    Standing::Active | Standing::Stopped | Standing::Ended { .. } => "r1.0".to_owned(),
-                };
+                let id = asked(self.workflow, &self.run).map_or("r1.0".to_owned(), |asked| asked.id);
                 let event = Event::DecisionAnswered { decision: id, option: option.to_owned() };
                 let mut ask = Ask::new(event, self.at);
                 if !note.is_empty() {
@@ -113,6 +118,37 @@ impl Player {
                 }
                 return ask;
             }
+            "question" => Event::QuestionAsked {
+                kind: "scope".to_owned(),
+                question: rest.to_owned(),
+                options: vec!["yes".to_owned(), "no".to_owned()],
+            },
+            "defer" => Event::ChunkDeferred { why: "nobody answered".to_owned() },
+            "tell" => Event::Told { text: rest.to_owned() },
+            "turn" => Event::TurnStarted { worker: Worker { agent: rest.to_owned(), ..Worker::default() } },
+            "suspend" => Event::Suspended {
+                kind: WaitKind::Limit,
+                why: rest.to_owned(),
+                until: Some(self.at.plus_minutes(60)),
+            },
+            "over" => Event::WaitOver,
+            "cap" => Event::CapReached {
+                capped: Capped {
+                    name: "r1".to_owned(),
+                    cap: CapReached {
+                        cap: Scope::Run,
+                        unit: Unit::Usd,
+                        limit: 20_000_000,
+                        spent: 20_030_000,
+                    },
+                },
+            },
+            "turned" | "idled" => Event::TurnEnded {
+                is_idle: word == "idled",
+                how: "answered".to_owned(),
+                session: Some(rest.to_owned()).filter(|session| !session.is_empty()),
+                usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
+            },
             "stop" => Event::StopRequested,
             "resume" => Event::Resumed,
             "reset" => Event::ResetRequested,
@@ -130,9 +166,12 @@ impl Player {
             match key {
                 "tree" => ask.observations.tree = seen(),
                 "head" => ask.observations.head = seen(),
+                "commits" => ask.observations.commits = see_commits(value),
                 "diff" => ask.observations.diff = see_diff(value),
                 "boxes" => ask.observations.boxes = see_boxes(value),
                 "gate" => ask.observations.commands.extend(command(value)),
+                "ran" => ask.observations.tests = Some(see_tests(value)),
+                "frozen" => ask.observations.frozen = Some(see_frozen(value)),
                 "file" | "commit" | "lines" => found.push((key, value)),
                 _ => {
                     ask.data.insert(key.to_owned(), read(value));
@@ -186,6 +225,35 @@ fn see_commit(value: &str) -> Option<Seen<CommitSeen>> {
     })
 }
 
+/// Reads `absent`, `broken` or, parted by semicolons, the verdicts of test commands; `some` fail and one passes.
+fn see_tests(value: &str) -> Seen<Vec<TestsSeen>> {
+    let one = |word: &str| TestsSeen {
+        command: "sh a.sh".to_owned(),
+        end: if word == "passed" { "exit 0" } else { "exit 1" }.to_owned(),
+        verdict: match word {
+            "passed" => TestsVerdict::Passed,
+            "errored" => TestsVerdict::Errored,
+            _ => TestsVerdict::Failed,
+        },
+        passed: u64::from(word == "some"),
+        output: "not ok".to_owned(),
+    };
+    match value {
+        "absent" => Seen::Absent("no command is known".to_owned()),
+        "broken" => Seen::Failed("sh: gone".to_owned()),
+        value => Seen::Value(value.split(';').map(one).collect()),
+    }
+}
+
+/// Reads `same`, `broken` or the names of frozen files that were changed.
+fn see_frozen(value: &str) -> Seen<Vec<String>> {
+    match value {
+        "broken" => Seen::Failed("git: exit 128".to_owned()),
+        "same" => Seen::Value(Vec::new()),
+        value => Seen::Value(value.split(';').map(str::to_owned).collect()),
+    }
+}
+
 /// Reads `none`, `absent`, `broken`, `unseen` or `FILE:LINE;FILE:LINE`.
 fn see_lines(value: &str) -> Option<Seen<Vec<Line>>> {
     let line = |text: &str| {
@@ -198,6 +266,16 @@ fn see_lines(value: &str) -> Option<Seen<Vec<Line>>> {
         "absent" => Seen::Absent("there is no git repository".to_owned()),
         "broken" => Seen::Failed("git: exit 128".to_owned()),
         value => Seen::Value(value.split(';').map(line).collect()),
+    })
+}
+
+/// Reads `none`, `absent`, `broken` or `HASH;HASH`, oldest first.
+fn see_commits(value: &str) -> Option<Seen<Vec<String>>> {
+    Some(match value {
+        "none" => Seen::Value(Vec::new()),
+        "absent" => Seen::Absent("there is no git repository".to_owned()),
+        "broken" => Seen::Failed("git: exit 128".to_owned()),
+        value => Seen::Value(value.split(';').map(str::to_owned).collect()),
     })
 }
 
@@ -265,6 +343,7 @@ fn line(asked: &str, step: &Step) -> String {
     let standing = match &run.standing {
         Standing::Active => String::new(),
         Standing::Parked { decision } => format!(", parked on {}: {}", decision.id, decision.question),
+        Standing::Suspended { wait } => format!(", waits: {wait}"),
         Standing::Stopped => ", stopped".to_owned(),
         Standing::Ended { how } => format!(", ended ({how})"),
     };

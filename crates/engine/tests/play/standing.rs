@@ -240,6 +240,8 @@ fn what_an_agent_is_told_fits_whatever_is_in_the_run() {
             options: Vec::new(),
             reason: "deadline".to_owned(),
             asked_at: run.updated_at,
+            deadline: None,
+            capped: None,
         },
     };
     let told = engine::view::inject(workflow("warp-drive"), &run, engine::view::Owned::Live, run.updated_at);

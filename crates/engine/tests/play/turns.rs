@@ -273,7 +273,7 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
     plan_file: docs/p.md
     progress_file: docs/progress.md
     branch: feature/issue-42-title
-    What proves the phase done: the committed acceptance tests (`artifact`, `git_sha`) and a run in which every one of them fails and none errors (`run`).
+    What proves the phase done: the committed acceptance tests (`artifact`, `git_sha`): warp runs them, and every one fails and none errors (where it cannot, `run` says so).
     Commits are allowed in this phase. Warp pushes and opens the pull request.
     Say so with:
       warp state transition . tests_written --data '{"artifact":"tests/acceptance/DATE-FEATURE-acceptance.EXT","git_sha":"COMMIT","run":{"failed":7,"errored":0},"summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'

@@ -80,9 +80,13 @@ pub(crate) fn find_all(workflow: &Workflow, run: &Run, ask: &mut Ask) {
             Probe::Diff { .. }
             | Probe::Boxes { .. }
             | Probe::Head
+            | Probe::Commits { .. }
             | Probe::Tree
             | Probe::Commands(_)
-            | Probe::TestNames(_) => {}
+            | Probe::TestNames(_)
+            | Probe::Tests { .. }
+            | Probe::Frozen { .. }
+            | Probe::Usage { .. } => {}
         }
     }
 }

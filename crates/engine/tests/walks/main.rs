@@ -319,7 +319,9 @@ impl Walk {
     fn decision(&self) -> Option<&Decision> {
         match &self.run.standing {
             Standing::Parked { decision } => Some(decision),
-            Standing::Active | Standing::Stopped | Standing::Ended { .. } => None,
+            Standing::Active | Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => {
+                None
+            }
         }
     }
 
@@ -329,6 +331,7 @@ impl Walk {
         prop_assert_eq!(run.phase.as_str(), model.phase);
         let standing = match &run.standing {
             Standing::Active => model::Standing::Active,
+            Standing::Suspended { .. } => unreachable!("no walk waits for a provider"),
             Standing::Stopped => model::Standing::Stopped,
             Standing::Ended { .. } => model::Standing::Over,
             Standing::Parked { decision } => {
@@ -338,6 +341,7 @@ impl Walk {
                     "max_phase_iterations",
                     "max_fix_cycles",
                     "tests_written",
+                    "mark_story_complete",
                     "forced_receipts",
                     "rail_broken",
                     "unproved_pull_request",
@@ -415,6 +419,7 @@ fn answer(answered: &Result<Step, Refused>) -> Answer {
             Refused::NotPossible { .. } => Why::NotPossible,
             Refused::Gate { .. } => Why::Gate,
             Refused::Parked { .. } => Why::Parked,
+            Refused::Suspended { .. } => unreachable!("no walk waits for a provider"),
             Refused::Stopped { .. } => Why::Stopped,
             Refused::Ended { .. } => Why::Over,
             Refused::StaleAttempt { .. } => Why::StaleAttempt,

@@ -136,8 +136,17 @@ pub(crate) struct Model {
 }
 
 /// What only a person may say.
-const PERSONS: [&str; 7] =
-    ["start", "restart", "abort", "continue_yes", "budget_continue", "clarified", "answered"];
+const PERSONS: [&str; 9] = [
+    "start",
+    "restart",
+    "abort",
+    "continue_yes",
+    "budget_continue",
+    "clarified",
+    "answered",
+    "answer",
+    "completion_approved",
+];
 
 impl Model {
     pub(crate) fn new(oracle: &'static Oracle, limits: Limits, at: i64) -> Self {
@@ -303,6 +312,7 @@ impl Model {
             return Answer::Refused(why);
         }
         let is_persons = PERSONS.contains(&named.name)
+            || (named.name == "merged" && self.oracle.name == "factory")
             || (named.name == "tests_approved" && !self.limits.skip_test_review);
         if named.by_agent && to.is_some() && is_persons {
             return Answer::Refused(Why::NeedsPerson);
@@ -320,7 +330,10 @@ impl Model {
             return Answer::Refused(Why::Gate);
         }
         if let Some(to) = asks {
-            return autonomous_loop::written(self, to, at);
+            return match self.oracle.name {
+                "coder" => self.park("mark_story_complete"),
+                _ => autonomous_loop::written(self, to, at),
+            };
         }
         let Some(to) = to else {
             return match closes {
@@ -385,16 +398,18 @@ impl Model {
 
     fn answered(&mut self, option: &str, open: bool, at: i64) -> Answer {
         let Standing::Parked(reason) = self.standing else { return Answer::Refused(Why::NotNow) };
+        let is_question = ["tests_written", "mark_story_complete"].contains(&reason);
         match option {
             _ if !open => return Answer::Refused(Why::NotNow),
             "stop" => return self.stopped(at),
             "approve" if reason == "tests_written" => return autonomous_loop::approved(self, at),
-            "reject" if reason == "tests_written" => self.rejected += 1,
+            "approve" if is_question => return coder::approved(self, at),
+            "reject" if is_question => self.rejected += 1,
             "accept" if ["forced_receipts", "unproved_pull_request"].contains(&reason) => {
                 return self.stand(Standing::Over);
             }
             "mine" if reason == "rail_broken" => {}
-            "continue" if reason != "tests_written" && reason != "rail_broken" => {}
+            "continue" if !is_question && reason != "rail_broken" => {}
             _ => return Answer::Refused(Why::Data),
         }
         // Going on starts the phase's clock again, and what ran out.

@@ -8,10 +8,14 @@ pub(super) fn judge(arguments: &[Field]) -> Judgement {
     let allowed = match words.as_slice() {
         [] | ["help" | "--version" | "-V", ..] => true,
         all if asks_help(all.iter().copied()) => true,
-        ["status" | "log" | "explain" | "workflow" | "mcp" | "next", ..] => true,
+        ["status" | "log" | "explain" | "cost" | "workflow" | "mcp" | "next" | "diff", ..] => true,
+        ["salvage", "list" | "show", ..] => true,
+        ["dev", "up" | "check", ..] => true,
+        ["rdb"] | ["rdb", "status", ..] => true,
         // The event `abort` ends the run, as `warp state abort` does.
         ["state", "transition", rest @ ..] => !rest.iter().any(|word| matches!(*word, "abort" | NOT_KNOWN)),
         ["state", "status" | "inject" | "gate" | "verify", ..] => true,
+        ["issue" | "pr", "list" | "show", ..] => true,
         ["config" | "doctor"] | ["config" | "doctor", "--json"] => true,
         _ => false,
     };

@@ -12,7 +12,7 @@ use crate::integrity::Mismatch;
 use crate::store::{NewEvent, StreamId, Version, View};
 
 use super::read::{self, clamp};
-use super::{SqliteStore, fault};
+use super::{Durable, SqliteStore, Statements, fault};
 
 pub(super) fn append(
     store: &mut SqliteStore,
@@ -25,8 +25,17 @@ pub(super) fn append(
     // Hashed before the lock is taken, so that nobody waits for it.
     let extension = chain::extend(stream, expected, events);
     let seal = chain::seal(stream, &extension.version, last.at, view);
-    let row = Row { stream, expected, extension: &extension, updated_at: last.at, seal, view };
-    let position = row.write(&store.connection, events).map_err(|refusal| match refusal {
+    let row = Row {
+        stream,
+        expected,
+        extension: &extension,
+        updated_at: last.at,
+        seal,
+        view,
+        statements: store.statements,
+    };
+    store.name_log()?;
+    let position = row.write(store, events).map_err(|refusal| match refusal {
         Refusal::Conflict(actual) => AppendError::Conflict { actual },
         Refusal::MarkTaken(mark, holder) => AppendError::MarkTaken { mark, holder },
         Refusal::BeyondTail(seq) => {
@@ -35,7 +44,10 @@ pub(super) fn append(
         }
         Refusal::Sqlite(error) => AppendError::Store(fault::classify(&store.path, error)),
     })?;
-    store.guard.acknowledge(position);
+    match store.durable {
+        Durable::AtOnce => store.guard.acknowledge(position),
+        Durable::Later => store.unsynced = Some(position),
+    }
     store.has_committed();
     Ok(extension.version)
 }
@@ -61,12 +73,15 @@ struct Row<'a> {
     updated_at: i64,
     seal: Digest,
     view: View<'a>,
+    statements: Statements,
 }
 
 impl Row<'_> {
     /// Writes events and row in one transaction, and returns the position of the last event.
-    fn write(&self, connection: &Connection, events: &[NewEvent]) -> Result<u64, Refusal> {
-        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    fn write(&self, store: &SqliteStore, events: &[NewEvent]) -> Result<u64, Refusal> {
+        let transaction = Transaction::new_unchecked(&store.connection, TransactionBehavior::Immediate)?;
+        // If that fails, so may the append, and says it better.
+        let _ = store.lengthen_log();
         let position = match self.insert_events(&transaction, events) {
             Err(error) if fault::is_duplicate(&error) => {
                 let actual = self.actual(&transaction)?;
@@ -93,41 +108,40 @@ impl Row<'_> {
     }
 
     fn insert_events(&self, transaction: &Connection, events: &[NewEvent]) -> rusqlite::Result<i64> {
-        let mut statement = transaction.prepare(
-            "INSERT INTO event (stream, seq, record, at, kind, hash, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )?;
+        let sql = "INSERT INTO event (stream, seq, record, at, kind, hash, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let record = clamp(self.extension.record);
-        for ((seq, event), hash) in (self.extension.first_seq..).zip(events).zip(&self.extension.hashes) {
-            statement.execute(params![
-                self.stream.as_str(),
-                clamp(seq),
-                record,
-                event.at,
-                event.kind,
-                hash.as_bytes(),
-                event.body
-            ])?;
-        }
+        self.statements.with(transaction, sql, |statement| {
+            for ((seq, event), hash) in (self.extension.first_seq..).zip(events).zip(&self.extension.hashes) {
+                statement.execute(params![
+                    self.stream.as_str(),
+                    clamp(seq),
+                    record,
+                    event.at,
+                    event.kind,
+                    hash.as_bytes(),
+                    event.body
+                ])?;
+            }
+            Ok(())
+        })?;
         Ok(transaction.last_insert_rowid())
     }
 
     fn insert(&self, transaction: &Connection, position: i64) -> rusqlite::Result<usize> {
         let sql = "INSERT INTO stream (name, events, head, position, updated_at, seal, snapshot, mark, topic)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        transaction.execute(
-            sql,
-            params![
-                self.stream.as_str(),
-                clamp(self.extension.version.events()),
-                self.extension.version.head().as_bytes(),
-                position,
-                self.updated_at,
-                self.seal.as_bytes(),
-                self.view.snapshot,
-                self.view.mark,
-                self.view.topic,
-            ],
-        )
+        let row = params![
+            self.stream.as_str(),
+            clamp(self.extension.version.events()),
+            self.extension.version.head().as_bytes(),
+            position,
+            self.updated_at,
+            self.seal.as_bytes(),
+            self.view.snapshot,
+            self.view.mark,
+            self.view.topic,
+        ];
+        self.statements.with(transaction, sql, |statement| statement.execute(row))
     }
 
     fn update(&self, transaction: &Connection, position: i64) -> rusqlite::Result<usize> {
@@ -137,22 +151,20 @@ impl Row<'_> {
         let changed = "UPDATE stream SET events = ?2, head = ?3, position = ?4, updated_at = ?5, seal = ?6,
             snapshot = ?7, mark = ?8, topic = ?9 WHERE name = ?1 AND events = ?10 AND head = ?11";
         let update = |sql| {
-            transaction.execute(
-                sql,
-                params![
-                    self.stream.as_str(),
-                    clamp(self.extension.version.events()),
-                    self.extension.version.head().as_bytes(),
-                    position,
-                    self.updated_at,
-                    self.seal.as_bytes(),
-                    self.view.snapshot,
-                    self.view.mark,
-                    self.view.topic,
-                    clamp(self.expected.events()),
-                    self.expected.head().as_bytes(),
-                ],
-            )
+            let row = params![
+                self.stream.as_str(),
+                clamp(self.extension.version.events()),
+                self.extension.version.head().as_bytes(),
+                position,
+                self.updated_at,
+                self.seal.as_bytes(),
+                self.view.snapshot,
+                self.view.mark,
+                self.view.topic,
+                clamp(self.expected.events()),
+                self.expected.head().as_bytes(),
+            ];
+            self.statements.with(transaction, sql, |statement| statement.execute(row))
         };
         match update(unchanged)? {
             0 => update(changed),
@@ -173,7 +185,7 @@ impl Row<'_> {
     }
 
     fn actual(&self, transaction: &Connection) -> rusqlite::Result<Version> {
-        Ok(read::version(transaction, self.stream)?.unwrap_or(Version::NONE))
+        Ok(read::version(self.statements, transaction, self.stream)?.unwrap_or(Version::NONE))
     }
 }
 

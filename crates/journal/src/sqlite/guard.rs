@@ -27,6 +27,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a lock is tried again. Only a repair is ever waited for, and it takes at least this long.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How long a program that is just being started may have the store open.
+const STARTING: Duration = Duration::from_secs(1);
+
 /// Digits of the position, so that a shorter one overwrites a longer one whole.
 const DIGITS: usize = 20;
 
@@ -59,12 +62,18 @@ impl Guard {
     }
 
     /// Owns the store at `path`, or returns `None` if anyone else has it open.
+    ///
+    /// A program that is just being started has it open for a moment, because whoever starts it has.
     pub(super) fn own(path: &Path) -> io::Result<Option<Self>> {
         let file = open(path)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { file })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
+        let begun = Instant::now();
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(Self { file })),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if begun.elapsed() < STARTING => thread::sleep(PAUSE),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 

@@ -2,14 +2,17 @@
 //!
 //! A change of holder deletes the row and inserts another, so the generation comes from SQLite's own counter, which
 //! never goes back, and released leases leave nothing behind.
+//!
+//! A lease does not wait for the disk: it is between processes of one machine, and none of them outlives a power cut.
+//! What is recorded after it takes it along.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::error::LeaseError;
 use crate::store::Lease;
 
-use super::read::{clamp, number};
-use super::{SqliteStore, fault};
+use super::read::{self, clamp, number};
+use super::{Durable, SqliteStore, Statements, fault};
 
 pub(super) fn acquire(
     store: &mut SqliteStore,
@@ -18,18 +21,20 @@ pub(super) fn acquire(
     now: i64,
     expires_at: i64,
 ) -> Result<Lease, LeaseError> {
+    let statements = store.statements;
     let take = |transaction: &Connection| {
-        let held = lease(transaction, name)?.filter(|held| now < held.expires_at);
+        let held = lease(statements, transaction, name)?.filter(|held| now < held.expires_at);
         if let Some(held) = held {
             return Ok(if held.owner == owner {
-                Ok(extend(transaction, held, expires_at)?)
+                Ok(extend(statements, transaction, held, expires_at)?)
             } else {
                 Err(held)
             });
         }
-        transaction.execute("DELETE FROM lease WHERE name = ?1", [name])?;
+        let sql = "DELETE FROM lease WHERE name = ?1";
+        statements.with(transaction, sql, |statement| statement.execute([name]))?;
         let sql = "INSERT INTO lease (name, owner, expires_at) VALUES (?1, ?2, ?3)";
-        transaction.execute(sql, params![name, owner, expires_at])?;
+        statements.with(transaction, sql, |statement| statement.execute(params![name, owner, expires_at]))?;
         let generation = transaction.last_insert_rowid().unsigned_abs();
         Ok(Ok(Lease { name: name.into(), owner: owner.into(), generation, expires_at }))
     };
@@ -43,22 +48,28 @@ pub(super) fn renew(
     generation: u64,
     expires_at: i64,
 ) -> Result<Lease, LeaseError> {
-    in_transaction(store, |transaction| match current(transaction, name, generation)? {
-        Some(held) => extend(transaction, held, expires_at).map(Some),
+    let statements = store.statements;
+    in_transaction(store, |transaction| match current(statements, transaction, name, generation)? {
+        Some(held) => extend(statements, transaction, held, expires_at).map(Some),
         None => Ok(None),
     })?
     .ok_or_else(|| stale(name, generation))
 }
 
 pub(super) fn release(store: &mut SqliteStore, name: &str, generation: u64) -> Result<(), LeaseError> {
+    let statements = store.statements;
     let released = in_transaction(store, |transaction| {
         let sql = "DELETE FROM lease WHERE name = ?1 AND generation = ?2";
-        transaction.execute(sql, params![name, clamp(generation)])
+        statements.with(transaction, sql, |statement| statement.execute(params![name, clamp(generation)]))
     })?;
     if released == 0 { Err(stale(name, generation)) } else { Ok(()) }
 }
 
-pub(super) fn lease(connection: &Connection, name: &str) -> rusqlite::Result<Option<Lease>> {
+pub(super) fn lease(
+    statements: Statements,
+    connection: &Connection,
+    name: &str,
+) -> rusqlite::Result<Option<Lease>> {
     let sql = "SELECT generation, owner, expires_at FROM lease WHERE name = ?1";
     let from_row = |row: &rusqlite::Row<'_>| {
         Ok(Lease {
@@ -68,16 +79,27 @@ pub(super) fn lease(connection: &Connection, name: &str) -> rusqlite::Result<Opt
             expires_at: row.get(2)?,
         })
     };
-    connection.query_row(sql, [name], from_row).optional()
+    read::one(statements, connection, sql, [name], from_row).optional()
 }
 
-fn current(connection: &Connection, name: &str, generation: u64) -> rusqlite::Result<Option<Lease>> {
-    Ok(lease(connection, name)?.filter(|held| held.generation == generation))
+fn current(
+    statements: Statements,
+    connection: &Connection,
+    name: &str,
+    generation: u64,
+) -> rusqlite::Result<Option<Lease>> {
+    Ok(lease(statements, connection, name)?.filter(|held| held.generation == generation))
 }
 
-fn extend(connection: &Connection, held: Lease, expires_at: i64) -> rusqlite::Result<Lease> {
+fn extend(
+    statements: Statements,
+    connection: &Connection,
+    held: Lease,
+    expires_at: i64,
+) -> rusqlite::Result<Lease> {
     let sql = "UPDATE lease SET expires_at = ?2 WHERE generation = ?1";
-    connection.execute(sql, params![clamp(held.generation), expires_at])?;
+    statements
+        .with(connection, sql, |statement| statement.execute(params![clamp(held.generation), expires_at]))?;
     Ok(Lease { expires_at, ..held })
 }
 
@@ -91,7 +113,11 @@ fn in_transaction<T>(
         transaction.commit()?;
         Ok(outcome)
     };
-    let outcome = run(&store.connection).map_err(|error| fault::classify(&store.path, error))?;
+    store.name_log()?;
+    store.set_synchronous(Durable::Later)?;
+    let outcome = run(&store.connection).map_err(|error| fault::classify(&store.path, error));
+    store.set_synchronous(store.durable)?;
+    let outcome = outcome?;
     store.has_committed();
     Ok(outcome)
 }

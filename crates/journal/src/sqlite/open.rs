@@ -19,8 +19,9 @@ use rustix::io::Errno;
 use crate::error::{Corruption, OpenError, StoreError};
 
 use super::guard::{self, Guard, PATIENCE};
+use super::kept::{self, Part};
 use super::place::{self, Found};
-use super::{SqliteStore, fault, read, schema};
+use super::{Durable, SqliteStore, Statements, fault, read, schema};
 
 /// How often something that another process is just doing is looked at again.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -29,6 +30,9 @@ impl SqliteStore {
     /// Opens the store at `path`, and makes it and its directory if there is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
+        if let Some(kept) = kept::take(path) {
+            return Ok(kept);
+        }
         if look(path)? == Found::Nothing {
             prepare_directory(place::directory(path))?;
         }
@@ -38,6 +42,9 @@ impl SqliteStore {
     /// Opens the store at `path`, or returns `None` if there is none.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Option<Self>, OpenError> {
         let path = path.as_ref();
+        if let Some(kept) = kept::take(path) {
+            return Ok(Some(kept));
+        }
         if look(path)? == Found::Nothing {
             refuse_if_behind(path, guard::acknowledged_at(path), 0)?;
             return Ok(None);
@@ -62,8 +69,7 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
             guard = share(path)?;
         }
     }
-    // Whoever finds a log that nobody has written to makes its name durable before writing to it.
-    let has_log = place::has_log(path).map_err(|error| from_io(path, error))?;
+    let log_length = place::log_length(path).map_err(|error| from_io(path, error))?;
     // Taken before the database is read: whatever is noted by then can be seen.
     let acknowledged = guard.acknowledged();
     let connection = match connect(path).and_then(|connection| ready(connection, acknowledged)) {
@@ -79,10 +85,27 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
         }
         Err(error) => return Err(diagnose(path, fault::classify(path, error)).into()),
     };
-    if !has_log {
-        place::sync_directory(place::directory(path)).map_err(|error| from_io(path, error))?;
+    let mut store = SqliteStore {
+        path: path.to_path_buf(),
+        file: kept::file_id(path),
+        has_written: false,
+        log_length,
+        is_log_new: log_length == 0,
+        durable: Durable::AtOnce,
+        statements: Statements::UsedOnce,
+        unsynced: None,
+        syncing: None,
+        connection: Part::new(connection),
+        guard: Part::new(guard),
+    };
+    if store.file.is_some() {
+        store.keep_statements();
     }
-    Ok(SqliteStore { path: path.to_path_buf(), has_written: false, connection, guard })
+    // Whoever finds a log with something in it takes its name for durable.
+    if log_length == 0 && place::log_length(path).map_err(|error| from_io(path, error))? > 0 {
+        store.name_log()?;
+    }
+    Ok(store)
 }
 
 /// Connects to the file at `path`, which exists, with every setting that keeps it safe.
@@ -92,6 +115,8 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // What is asked never depends on what is bound, so nothing is compiled a second time for it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.busy_timeout(PATIENCE)?;
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON")?;
     Ok(connection)
@@ -127,7 +152,7 @@ fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
             schema::migrate(&connection, &schema::STEPS)?;
         }
     }
-    let found = read::last_position(&connection)?;
+    let found = read::last_position(Statements::UsedOnce, &connection)?;
     if found < acknowledged {
         return Ok(Ready::Behind { found });
     }
@@ -270,7 +295,7 @@ fn corrupt(path: &Path, corruption: Corruption) -> StoreError {
 }
 
 /// Puts an error of the file system into the store's words.
-fn from_io(path: &Path, error: io::Error) -> StoreError {
+pub(super) fn from_io(path: &Path, error: io::Error) -> StoreError {
     let path = PathBuf::from(path);
     let kind = error.kind();
     let is = |kinds: &[io::ErrorKind]| kinds.contains(&kind);

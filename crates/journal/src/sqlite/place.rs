@@ -46,9 +46,9 @@ pub(super) enum Found {
     Unfinished,
 }
 
-/// Tells whether the store at `path` has a log with something in it.
-pub(super) fn has_log(path: &Path) -> io::Result<bool> {
-    is_empty(&beside(path, LOG)).map(|is_empty| !is_empty)
+/// Returns the length of the log of the store at `path`, in bytes; 0 if there is none.
+pub(super) fn log_length(path: &Path) -> io::Result<u64> {
+    length(&beside(path, LOG))
 }
 
 /// Looks what is at `path`.
@@ -60,7 +60,7 @@ pub(super) fn look(path: &Path) -> io::Result<Found> {
     }
     // The log is looked at before the database is looked at again: a store in the making has its first page
     // before it has a log, so a log that was there before an empty database is truly alone.
-    let has_log = has_log(path)?;
+    let has_log = !is_empty(&beside(path, LOG))?;
     if !is_empty(path)? {
         Ok(Found::Store)
     } else if beside(path, REPAIRED).exists() && !path.exists() {
@@ -74,9 +74,14 @@ pub(super) fn look(path: &Path) -> io::Result<Found> {
 
 /// Returns whether SQLite would take the file at `path` for an empty one, which is so up to one byte.
 pub(super) fn is_empty(path: &Path) -> io::Result<bool> {
+    length(path).map(|length| length <= 1)
+}
+
+/// Returns the length of a file; 0 if there is none.
+fn length(path: &Path) -> io::Result<u64> {
     match fs::metadata(path) {
-        Ok(metadata) => Ok(metadata.len() <= 1),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),
     }
 }

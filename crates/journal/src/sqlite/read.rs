@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::integrity::Mismatch;
 use crate::store::{StoredEvent, StreamId, StreamView, Version, View};
 
-use super::{SqliteStore, fault};
+use super::{SqliteStore, Statements, fault};
 
 /// The columns that [`Sealed::from_row`] takes.
 macro_rules! view_columns {
@@ -35,9 +35,11 @@ pub(super) fn view(store: &SqliteStore, stream: &StreamId) -> Result<Option<Stre
 
 /// Tells a stream that does not exist from one that lost its row.
 fn refuse_orphans(store: &SqliteStore, stream: &StreamId) -> Result<(), StoreError> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM event WHERE stream = ?1)";
-    let has_events = store.connection.query_row(sql, [stream.as_str()], |row| row.get(0));
-    if has_events.map_err(|error| fault::classify(&store.path, error))? {
+    // One statement, so that a stream whose first events are just being appended is not taken for one without a row.
+    let sql = "SELECT EXISTS (SELECT 1 FROM event WHERE stream = ?1)
+        AND NOT EXISTS (SELECT 1 FROM stream WHERE name = ?1)";
+    let is_orphan = one(store.statements, &store.connection, sql, [stream.as_str()], |row| row.get(0));
+    if is_orphan.map_err(|error| fault::classify(&store.path, error))? {
         return Err(fault::in_stream(&store.path, stream, 0, Mismatch::ViewMissing));
     }
     Ok(())
@@ -58,6 +60,40 @@ pub(super) fn views_about(store: &SqliteStore, topic: &str) -> Result<Vec<Stream
     select_views(store, sql, [topic])
 }
 
+/// A text that comes after every name with the prefix: names hold no character as high as this one.
+fn past(prefix: &str) -> String {
+    format!("{prefix}\u{7f}")
+}
+
+pub(super) fn views_named(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
+    let sql = concat!(
+        "SELECT ",
+        view_columns!(),
+        " FROM stream WHERE name >= ?1 AND name < ?2 ORDER BY position DESC"
+    );
+    select_views(store, sql, [prefix, &past(prefix)])
+}
+
+/// Only rows are read, without what is kept in them.
+pub(super) fn names(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamId>, StoreError> {
+    let sql = "SELECT name FROM stream WHERE name >= ?1 AND name < ?2 ORDER BY position DESC";
+    select(store.statements, &store.connection, sql, [prefix, &past(prefix)], |row| stream_id(row, 0))
+        .map_err(|error| fault::classify(&store.path, error))
+}
+
+pub(super) fn count_about(store: &SqliteStore, topic: &str) -> Result<u64, StoreError> {
+    let sql = "SELECT COUNT(*) FROM stream WHERE topic = ?1";
+    let count = one(store.statements, &store.connection, sql, [topic], |row| number(row, 0));
+    count.map_err(|error| fault::classify(&store.path, error))
+}
+
+pub(super) fn last_named(store: &SqliteStore, prefix: &str) -> Result<Option<StreamId>, StoreError> {
+    let sql = "SELECT name FROM stream WHERE name >= ?1 AND name < ?2 ORDER BY name DESC LIMIT 1";
+    let bounds = [prefix, &past(prefix)];
+    let last = one(store.statements, &store.connection, sql, bounds, |row| stream_id(row, 0));
+    last.optional().map_err(|error| fault::classify(&store.path, error))
+}
+
 /// Reads events of one stream, and notices if one is missing.
 pub(super) fn read(
     store: &SqliteStore,
@@ -68,7 +104,7 @@ pub(super) fn read(
     let classify = |error| fault::classify(&store.path, error);
     // One transaction, so that the number of events and the events are of the same moment.
     let transaction = store.connection.unchecked_transaction().map_err(classify)?;
-    let Some(version) = version(&transaction, stream).map_err(classify)? else {
+    let Some(version) = version(store.statements, &transaction, stream).map_err(classify)? else {
         refuse_orphans(store, stream)?;
         return Ok(Vec::new());
     };
@@ -80,7 +116,7 @@ pub(super) fn read(
     let end = version.events().min(from_seq.saturating_add(limit as u64));
     let wanted = end.saturating_sub(from_seq);
     let bounds = params![stream.as_str(), clamp(from_seq), clamp(wanted)];
-    let events = select(&transaction, sql, bounds, event_from_row).map_err(classify)?;
+    let events = select(store.statements, &transaction, sql, bounds, event_from_row).map_err(classify)?;
     for (seq, found) in (from_seq..end).zip(events.iter().map(Some).chain(std::iter::repeat(None))) {
         if found.is_none_or(|event| event.seq != seq) {
             let is_tail = found.is_none();
@@ -100,23 +136,45 @@ pub(super) fn read_all(
     let sql =
         concat!("SELECT ", event_columns!(), " FROM event WHERE position > ?1 ORDER BY position LIMIT ?2");
     let bounds = [clamp(after_position), clamp(limit as u64)];
-    select(&store.connection, sql, bounds, event_from_row)
+    select(store.statements, &store.connection, sql, bounds, event_from_row)
         .map_err(|error| fault::classify(&store.path, error))
 }
 
 /// Returns the highest position ever given out, also if the event that had it is gone.
-pub(super) fn last_position(connection: &Connection) -> rusqlite::Result<u64> {
+pub(super) fn last_position(statements: Statements, connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'event'";
-    let last = connection.query_row(sql, [], |row| number(row, 0)).optional()?;
+    let last = one(statements, connection, sql, [], |row| number(row, 0)).optional()?;
     Ok(last.unwrap_or(0))
 }
 
 /// Returns the version of `stream`, or `None` if it does not exist.
-pub(super) fn version(connection: &Connection, stream: &StreamId) -> rusqlite::Result<Option<Version>> {
+pub(super) fn version(
+    statements: Statements,
+    connection: &Connection,
+    stream: &StreamId,
+) -> rusqlite::Result<Option<Version>> {
     let sql = "SELECT events, head FROM stream WHERE name = ?1";
-    connection
-        .query_row(sql, [stream.as_str()], |row| Ok(Version::new(number(row, 0)?, digest(row, 1)?)))
-        .optional()
+    let from_row = |row: &Row<'_>| Ok(Version::new(number(row, 0)?, digest(row, 1)?));
+    one(statements, connection, sql, [stream.as_str()], from_row).optional()
+}
+
+/// Returns the stream that holds a mark, and its version, without what is kept beside it.
+pub(super) fn holder(store: &SqliteStore, mark: &str) -> Result<Option<(StreamId, Version)>, StoreError> {
+    let sql = "SELECT name, events, head FROM stream WHERE mark = ?1";
+    let from_row = |row: &Row<'_>| Ok((stream_id(row, 0)?, Version::new(number(row, 1)?, digest(row, 2)?)));
+    let holder = one(store.statements, &store.connection, sql, [mark], from_row).optional();
+    holder.map_err(|error| fault::classify(&store.path, error))
+}
+
+/// Returns the one row of a statement.
+pub(super) fn one<T>(
+    statements: Statements,
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    from_row: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    statements.with(connection, sql, |statement| statement.query_row(params, from_row))
 }
 
 /// A row beside a stream, with the seal it was stored under.
@@ -149,7 +207,7 @@ impl Sealed {
 }
 
 fn select_views(store: &SqliteStore, sql: &str, params: impl Params) -> Result<Vec<StreamView>, StoreError> {
-    let rows = select(&store.connection, sql, params, Sealed::from_row)
+    let rows = select(store.statements, &store.connection, sql, params, Sealed::from_row)
         .map_err(|error| fault::classify(&store.path, error))?;
     let open = |row: Sealed| {
         if row.is_intact() {
@@ -162,12 +220,13 @@ fn select_views(store: &SqliteStore, sql: &str, params: impl Params) -> Result<V
 }
 
 fn select<T>(
+    statements: Statements,
     connection: &Connection,
     sql: &str,
     params: impl Params,
     from_row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
-    connection.prepare(sql)?.query_map(params, from_row)?.collect()
+    statements.with(connection, sql, |statement| statement.query_map(params, from_row)?.collect())
 }
 
 fn event_from_row(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {

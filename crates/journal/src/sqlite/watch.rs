@@ -85,7 +85,7 @@ impl Watch {
     /// Found by halving, because no index has positions by stream and a long stream must not make this slower.
     fn first_after(&self, stream: &StreamId, position: u64) -> rusqlite::Result<u64> {
         let connection = &self.store.connection;
-        let Some(version) = read::version(connection, stream)? else { return Ok(0) };
+        let Some(version) = read::version(self.store.statements, connection, stream)? else { return Ok(0) };
         let sql = "SELECT position > ?3 FROM event WHERE stream = ?1 AND seq = ?2";
         let mut statement = connection.prepare(sql)?;
         let (mut low, mut high) = (0, version.events());

@@ -86,3 +86,46 @@ fn a_killed_writer_does_not_stop_the_others() {
     append(&mut store, "run:a", &["after"]);
     assert_eq!(events(&mut store).len(), before + 1);
 }
+
+#[test]
+fn what_waits_for_the_disk_is_acknowledged_when_it_is_there() {
+    let place = Place::new();
+    let mut store = place.open();
+    append(&mut store, "run:a", &["begun"]);
+    let acknowledged =
+        || std::fs::read_to_string(place.side("-guard")).unwrap().trim().parse::<u64>().unwrap();
+    store.sync_later().unwrap();
+    append(&mut store, "run:a", &["worked", "ended"]);
+    assert_eq!(acknowledged(), 1);
+    // Others see it all the same, and what they append after it takes it along.
+    assert_eq!(place.open().last_position().unwrap(), 3);
+    store.sync().unwrap();
+    assert_eq!(acknowledged(), 3);
+    append(&mut store, "run:a", &["reset"]);
+    drop(store);
+    assert_eq!(acknowledged(), 4);
+    assert_eq!(place.open().last_position().unwrap(), 4);
+}
+
+#[test]
+fn a_sync_that_was_begun_is_waited_for() {
+    let place = Place::new();
+    let mut store = place.open();
+    let acknowledged =
+        || std::fs::read_to_string(place.side("-guard")).unwrap().trim().parse::<u64>().unwrap();
+    store.sync_later().unwrap();
+    append(&mut store, "run:a", &["begun"]);
+    store.begin_sync().unwrap();
+    append(&mut store, "run:a", &["worked"]);
+    // The second waits for the first.
+    store.begin_sync().unwrap();
+    assert_eq!(acknowledged(), 2);
+    append(&mut store, "run:a", &["ended"]);
+    store.begin_sync().unwrap();
+    store.sync().unwrap();
+    assert_eq!(acknowledged(), 3);
+    append(&mut store, "run:a", &["reset"]);
+    store.begin_sync().unwrap();
+    drop(store);
+    assert_eq!(acknowledged(), 4);
+}

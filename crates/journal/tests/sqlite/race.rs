@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use journal::{AppendError, LeaseError, SqliteStore, Store, Version, View};
 
@@ -113,4 +114,26 @@ fn of_two_owners_one_gets_the_lease() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(holders.into_iter().filter(|holds| *holds).count(), 1);
+}
+
+#[test]
+fn a_stream_that_is_just_being_made_is_not_taken_for_a_damaged_one() {
+    let place = Place::new();
+    let rounds = 200;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut store = place.open();
+            for round in 0..rounds {
+                let stream = id(&format!("run:{round}"));
+                store.append(&stream, &Version::NONE, &[event("started")], View::default()).unwrap();
+            }
+        });
+        let mut store = place.open();
+        for round in 0..rounds {
+            let started = Instant::now();
+            while store.view(&id(&format!("run:{round}"))).unwrap().is_none() {
+                assert!(started.elapsed() < Duration::from_secs(60), "the writer has stopped");
+            }
+        }
+    });
 }

@@ -3,15 +3,16 @@
 //! Warp's own git runs without hooks: its backstop would take it for the agent's. What the user wants to have checked is
 //! checked all the same, by running their hook as git would.
 
-use std::{fs, path::Path, time::Duration};
-
-use adapters::{
-    git::Prepared,
-    process::{self, Finished},
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
+use adapters::git::Prepared;
+
 use super::NextError;
-use crate::{Place, rails::backstop};
+use crate::{Place, Shell, rails::backstop};
 
 /// How long a hook may take: one that runs the tests takes its time.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -21,58 +22,83 @@ const OUTPUT_KEPT: usize = 2000;
 const WITH_INPUT: &str = r#"input=$1 hook=$2; shift 2; exec "$hook" "$@" <"$input""#;
 
 /// Runs the user's `pre-commit` on what is about to be committed; it may change files.
-pub(super) fn pre_commit(place: &Place, prepared: &Prepared<'_>) -> Result<bool, NextError> {
-    run(place, "pre-commit", &[], Some(prepared.index()), None)
+pub(super) fn pre_commit(shell: &Shell, place: &Place, prepared: &Prepared<'_>) -> Result<bool, NextError> {
+    let Some(hook) = Hook::find(place, "pre-commit")? else { return Ok(false) };
+    hook.run(shell, place, &[], Some(prepared.index()), None)?;
+    Ok(true)
 }
 
 /// Lets the user's `commit-msg` look at a message, and returns the message as it then is.
-pub(super) fn commit_msg(place: &Place, prepared: &Prepared<'_>, message: &str) -> Result<String, NextError> {
-    let file = prepared.message_file();
-    let failed = |error| NextError::World(format!("{}: {error}", file.display()));
-    fs::write(&file, message).map_err(failed)?;
+pub(super) fn commit_msg(
+    shell: &Shell,
+    place: &Place,
+    prepared: &mut Prepared<'_>,
+    message: &str,
+) -> Result<String, NextError> {
+    let Some(hook) = Hook::find(place, "commit-msg")? else { return Ok(message.to_owned()) };
+    let failed = |error| NextError::World(format!("no room for a message: {error}"));
+    let file = prepared.message_file(message).map_err(failed)?;
     let path = file.to_str().unwrap_or_default();
-    if !run(place, "commit-msg", &[path], Some(prepared.index()), None)? {
-        return Ok(message.to_owned());
-    }
+    hook.run(shell, place, &[path], Some(prepared.index()), None)?;
+    prepared.forget_tree();
     fs::read_to_string(&file).map_err(failed)
 }
 
 /// Runs the user's `pre-push`.
-pub(super) fn pre_push(place: &Place, remote: (&str, &str), line: &str) -> Result<(), NextError> {
+pub(super) fn pre_push(
+    shell: &Shell,
+    place: &Place,
+    remote: (&str, &str),
+    line: &str,
+) -> Result<(), NextError> {
+    let Some(hook) = Hook::find(place, "pre-push")? else { return Ok(()) };
     let input = tempfile::NamedTempFile::new().and_then(|file| {
         fs::write(file.path(), line)?;
         Ok(file)
     });
     let input = input.map_err(|error| NextError::World(format!("no room for a hook's input: {error}")))?;
-    run(place, "pre-push", &[remote.0, remote.1], None, Some(input.path())).map(drop)
+    hook.run(shell, place, &[remote.0, remote.1], None, Some(input.path()))
 }
 
-/// Runs a hook if there is one, and tells whether there was.
-fn run(
-    place: &Place,
-    name: &str,
-    arguments: &[&str],
-    index: Option<&str>,
-    input: Option<&Path>,
-) -> Result<bool, NextError> {
-    let Some(hook) = backstop::user_hook(place, name).map_err(|error| NextError::World(error.to_string()))?
-    else {
-        return Ok(false);
-    };
-    let hook =
-        hook.to_str().ok_or_else(|| NextError::World(format!("the path of your {name} hook is not text")))?;
-    let input = input.and_then(Path::to_str).unwrap_or("/dev/null");
-    let all = ["-c", WITH_INPUT, "sh", input, hook].into_iter().chain(arguments.iter().copied());
-    let mut environment = vec![("GIT_EDITOR", ":")];
-    environment.extend(index.map(|index| ("GIT_INDEX_FILE", index)));
-    let finished: Finished = process::run("sh", all, &place.root, &environment, LIMIT)
-        .map_err(|error| NextError::World(format!("your {name} hook could not be run: {error}")))?;
-    if finished.is_success() {
-        return Ok(true);
+/// A hook of the user's.
+struct Hook {
+    name: &'static str,
+    path: String,
+}
+
+impl Hook {
+    fn find(place: &Place, name: &'static str) -> Result<Option<Self>, NextError> {
+        let found = backstop::user_hook(place, name).map_err(|error| NextError::World(error.to_string()))?;
+        let text = |path: PathBuf| path.into_os_string().into_string();
+        let path = found.map(text).transpose();
+        let path = path.map_err(|_| NextError::World(format!("the path of your {name} hook is not text")))?;
+        Ok(path.map(|path| Self { name, path }))
     }
-    Err(NextError::World(format!(
-        "your {name} hook ended with {}; mend what it says, then `warp next`\n{}",
-        finished.end,
-        finished.last_words(OUTPUT_KEPT)
-    )))
+
+    fn run(
+        &self,
+        shell: &Shell,
+        place: &Place,
+        arguments: &[&str],
+        index: Option<&Path>,
+        input: Option<&Path>,
+    ) -> Result<(), NextError> {
+        let name = self.name;
+        let input = input.and_then(Path::to_str).unwrap_or("/dev/null");
+        let all = ["-c", WITH_INPUT, "sh", input, &self.path].into_iter().chain(arguments.iter().copied());
+        let mut environment = vec![("GIT_EDITOR", ":")];
+        environment.extend(index.and_then(Path::to_str).map(|index| ("GIT_INDEX_FILE", index)));
+        let all: Vec<&str> = all.collect();
+        let finished = shell
+            .run(&place.root, &all, &environment, LIMIT)
+            .map_err(|error| NextError::World(format!("your {name} hook could not be run: {error}")))?;
+        if finished.is_success() {
+            return Ok(());
+        }
+        Err(NextError::World(format!(
+            "your {name} hook ended with {}; mend what it says, then `warp next`\n{}",
+            finished.end,
+            finished.last_words(OUTPUT_KEPT)
+        )))
+    }
 }

@@ -1,30 +1,218 @@
-//! Texts about the work: commit messages, chunk reports, summaries.
-
-use std::{fs, path::Path};
+//! Texts about the work, and where they are filed: commit messages, chunk reports, summaries, what was learnt.
 
 use engine::Run;
+use serde_json::{Map, Value, json};
 
-use super::NextError;
-use crate::{atomic, probe};
+use super::{CHUNK_BEGINS, ISSUE_BEGINS, NextError, Report, issue};
+use crate::{
+    Current, NewItem, Workspace, counted,
+    rails::{self, guard},
+};
 
 /// The longest subject of a commit, in characters.
-const LONGEST_SUBJECT: usize = 100;
+pub(super) const LONGEST_SUBJECT: usize = 100;
+/// The longest title of a report, in characters.
+const LONGEST_TITLE: usize = 150;
 
-/// Makes a commit message from the issue's title and the chunk.
-pub(super) fn commit_message(root: &Path, run: &Run) -> String {
+/// What an agent may tell beside its work: the field of its answer, the label, and whether it is left to be done.
+const NOTES: [(&str, &str, bool); 4] = [
+    ("lessons", "lesson", false),
+    ("decisions", "decision", false),
+    ("deferred_bugs", "bug-deferred", true),
+    ("risks", "risk", true),
+];
+
+impl Workspace {
+    /// Files the report of the chunk that was committed, and what the agent told beside it.
+    pub(super) fn report_chunk(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
+        let mut told = self.said_with(current, "code_complete", CHUNK_BEGINS)?;
+        let summary = told.first().and_then(|told| told.get("summary")).and_then(Value::as_str);
+        let title = issue::title(&mut self.forge(), run)?;
+        let name = key(run, &format!("chunk-{}", run.chunk.index));
+        let about = run.issue.as_deref().map(|issue| format!(" of #{issue}")).unwrap_or_default();
+        let heading = format!(
+            "Chunk {}/{}{about}: {}",
+            run.chunk.index,
+            run.chunk.acs.len(),
+            title.or_else(|| run.feature.clone()).unwrap_or_default()
+        );
+        let number = self.file_away(&heading, chunk(run, summary), &["warp-drive"], &name)?;
+        let mut report = Report::new("report_filed")
+            .with("report", json!(number))
+            .say(format!("the chunk report is #{number}"));
+        if run.chunk.index <= 1 {
+            // What was decided while planning is told with the first chunk.
+            told.extend(self.said_with(current, "plan_ready", ISSUE_BEGINS)?);
+        }
+        for said in self.file_notes(run, &told)?.into_iter().chain(self.file_answers(current)?) {
+            report = report.say(said);
+        }
+        Ok(report)
+    }
+
+    /// Files what people have decided about the issue so far, each decision once.
+    fn file_answers(&mut self, current: &Current) -> Result<Vec<String>, NextError> {
+        let mut said = Vec::new();
+        let questions = self.said_with(current, "question_asked", ISSUE_BEGINS)?;
+        for answer in self.said_with(current, "decision_answered", ISSUE_BEGINS)? {
+            let word = |field: &str| answer.get(field).and_then(Value::as_str).unwrap_or_default();
+            let asked = questions.iter().find(|asked| asked.get("decision") == answer.get("decision"));
+            let Some(question) = asked.and_then(|asked| asked.get("question")).and_then(Value::as_str) else {
+                continue;
+            };
+            let (option, note) = (word("option"), word("note"));
+            let body = format!("{question}\n\nDecided: {option}\n{note}\n\n{}", origin(&current.run));
+            let marker = format!("decision:{}", word("decision"));
+            if self.forge().filed(&marker)?.is_none() {
+                let title = format!("{question}: {option}");
+                let number = self.file_away(&title, body, &["decision", "warp-drive"], &marker)?;
+                said.push(format!("decision #{number}: {option}"));
+            }
+        }
+        Ok(said)
+    }
+
+    /// Files lessons, decisions, bugs that were left and risks, each as an issue of its own.
+    fn file_notes(&mut self, run: &Run, told: &[Map<String, Value>]) -> Result<Vec<String>, NextError> {
+        let mut said = Vec::new();
+        for (field, label, stays_open) in NOTES {
+            // An attempt whose tests failed has taught something too, so all of them count, the first one first.
+            let of = |told: &Map<String, Value>| told.get(field).and_then(Value::as_array).cloned();
+            let notes: Vec<Value> = told.iter().rev().filter_map(of).flatten().collect();
+            for (index, note) in notes.iter().enumerate() {
+                let word = |field: &str| note.get(field).and_then(Value::as_str).unwrap_or_default();
+                let marker = key(run, &format!("{label}-{}-{index}", run.chunk.index));
+                let body = format!("{}\n\n{}", word("text"), origin(run));
+                let labels = [label, "warp-drive"];
+                let number = if stays_open {
+                    self.file_open(word("title"), body, &labels, &marker)?
+                } else {
+                    self.file_away(word("title"), body, &labels, &marker)?
+                };
+                said.push(format!("{label} #{number}: {}", word("title")));
+            }
+        }
+        Ok(said)
+    }
+
+    /// Files the summary of the session; one that has found nothing to do has none.
+    pub(super) fn summarise(&mut self, run: &Run) -> Result<Report, NextError> {
+        if run.issue.is_none() && run.metrics.commits == 0 {
+            return Ok(Report::new("session_ended").say("nothing was done, so there is no summary"));
+        }
+        let title = format!(
+            "Session {}: {}, {}",
+            run.id,
+            counted(run.metrics.commits, "commit", "commits"),
+            counted(run.metrics.chunks_completed, "chunk", "chunks")
+        );
+        let labels = ["session-summary", "warp-drive"];
+        let number = self.file_away(&title, summary(run), &labels, &key(run, "summary"))?;
+        Ok(Report::new("session_ended").say(format!("the session's summary is #{number}")))
+    }
+
+    /// Keeps what is not committed, and files the abort report.
+    pub(super) fn clean_up(&mut self, run: &Run) -> Result<Report, NextError> {
+        let open_again = self.untick_unmerged(run)?;
+        let said = match self.commit_unfinished(run)? {
+            Some(said) => said,
+            None => match rails::snapshot(&self.place, run.id.as_str())? {
+                Some(kept) => format!("uncommitted work is kept as {kept}, and stays in the tree"),
+                None => "there is no uncommitted work".to_owned(),
+            },
+        };
+        let mut said = vec![said];
+        if !open_again.is_empty() {
+            said.push(format!("open again in the issue: {}", open_again.join(", ")));
+        }
+        let title = format!("Session {} was stopped", run.id);
+        let body = format!("{}\n{}\n", summary(run), said.join("\n"));
+        let labels = ["session-summary", "warp-drive"];
+        let number = self.file_away(&title, body, &labels, &key(run, "abort"))?;
+        said.push(format!("the abort report is #{number}"));
+        Ok(said.into_iter().fold(Report::new("abort_resolved"), Report::say))
+    }
+
+    /// In a workspace of the run's own, commits unfinished work and leaves its branch in the person's repository.
+    fn commit_unfinished(&mut self, run: &Run) -> Result<Option<String>, NextError> {
+        let Some(slot) = &self.slot else { return Ok(None) };
+        let branch = self.git().branch();
+        if branch.is_empty() || run.issue.is_none() {
+            return Ok(None);
+        }
+        let (_, prepared) = self.prepare_commit(run)?;
+        let has_changes = !prepared.is_empty().map_err(NextError::World)?;
+        if has_changes {
+            let issue = run.issue.as_deref().unwrap_or_default();
+            let message = format!("chore: unfinished work on #{issue}\n\nStopped in {}.\n", run.phase);
+            prepared.commit(&message).map_err(NextError::World)?;
+            rails::remember(&self.place)?;
+        }
+        let head = self.git().head_commit().map_err(NextError::World)?;
+        let began = run.chunk.first_base.as_ref() == Some(&head) || run.chunk.first_base.is_none();
+        if began && !has_changes {
+            return Ok(Some("nothing was done yet, so there is nothing to keep".to_owned()));
+        }
+        self.keep_outside(run, &head)?;
+        let branch = slot.deliver(run.id.as_str(), &head, &branch)?;
+        let what = if has_changes { "unfinished work is committed" } else { "what was committed is" };
+        Ok(Some(format!("{what} on branch `{branch}`")))
+    }
+
+    /// Files something that is only to be read again; it is closed at once, so that it is in nobody's way.
+    fn file_away(
+        &mut self,
+        title: &str,
+        body: String,
+        labels: &[&str],
+        marker: &str,
+    ) -> Result<u64, NextError> {
+        let number = self.file_open(title, body, labels, marker)?;
+        self.forge().close(number, None)?;
+        Ok(number)
+    }
+
+    /// Files something that a person has to look at.
+    fn file_open(
+        &mut self,
+        title: &str,
+        body: String,
+        labels: &[&str],
+        marker: &str,
+    ) -> Result<u64, NextError> {
+        let title: String = title.trim().chars().take(LONGEST_TITLE).collect();
+        let title = if title.is_empty() { "Without a title".to_owned() } else { title };
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        let new = NewItem { title, body, labels, number: None };
+        Ok(self.forge().file(new, Some(marker))?.number)
+    }
+}
+
+/// Names a report, so that it is filed once.
+fn key(run: &Run, name: &str) -> String {
+    format!("{name}:{}:{}", run.id, run.issue.as_deref().unwrap_or_default())
+}
+
+fn origin(run: &Run) -> String {
+    let issue = run.issue.as_deref().map(|issue| format!(" of #{issue}")).unwrap_or_default();
+    format!("From chunk {}{issue}, run {}.\n", run.chunk.index, run.id)
+}
+
+/// Makes a commit message: as the agent proposes it if that has the form, else from the issue's title.
+pub(super) fn commit_message(title: Option<&str>, proposed: Option<&Value>, run: &Run) -> String {
     let issue = run.issue.as_deref().unwrap_or_default();
-    let title = fs::read_to_string(probe::issue_file(root, issue)).unwrap_or_default();
-    let title = title.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim).unwrap_or_default();
     let criteria = run.current_criteria();
-    let what = match (title.is_empty(), run.feature.as_deref()) {
-        (false, _) => title.to_owned(),
-        (true, Some(feature)) => feature.to_owned(),
-        (true, None) => format!("chunk {} of issue {issue}", run.chunk.index),
-    };
-    let labels = if criteria.is_empty() { String::new() } else { format!(" ({})", criteria.join(", ")) };
-    let room = LONGEST_SUBJECT.saturating_sub(6 + labels.chars().count());
-    let what: String = what.chars().take(room).collect();
-    let subject = format!("feat: {}{labels}", what.trim_end());
+    let subject = proposed.and_then(proposed_subject).unwrap_or_else(|| {
+        let what = match title.or(run.feature.as_deref()) {
+            Some(title) => title.to_owned(),
+            None => format!("chunk {} of issue {issue}", run.chunk.index),
+        };
+        let labels = if criteria.is_empty() { String::new() } else { format!(" ({})", criteria.join(", ")) };
+        let room = LONGEST_SUBJECT.saturating_sub(6 + labels.chars().count());
+        let what: String = what.chars().take(room).collect();
+        format!("feat: {}{labels}", what.trim_end())
+    });
     let texts =
         criteria.iter().map(|criterion| format!("- {criterion}: {}\n", run.criterion_text(criterion)));
     let body: String = texts.collect();
@@ -32,19 +220,30 @@ pub(super) fn commit_message(root: &Path, run: &Run) -> String {
     format!("{subject}\n\n{body}{closes}")
 }
 
+/// Returns the subject that an agent proposes, if it has the form of one.
+pub(super) fn proposed_subject(commit: &Value) -> Option<String> {
+    let word = |field: &str| commit.get(field).and_then(Value::as_str).map(str::trim);
+    let scope = word("scope").filter(|scope| !scope.is_empty()).map(|scope| format!("({scope})"));
+    let subject = format!("{}{}: {}", word("type")?, scope.unwrap_or_default(), word("subject")?);
+    guard::message::problem(&subject).is_none().then_some(subject)
+}
+
 /// Describes the chunk that was just committed.
-pub(super) fn chunk(run: &Run) -> String {
-    let total = run.chunk.acs.len();
-    let mut text = format!("# Chunk {} of {total}, run {}\n\n", run.chunk.index, run.id);
-    if let Some(issue) = &run.issue {
-        text.push_str(&format!("Issue: {issue}\n"));
+fn chunk(run: &Run, summary: Option<&str>) -> String {
+    let mut text = String::new();
+    if let Some(summary) = summary {
+        text.push_str(&format!("{}\n\n", summary.trim()));
     }
     if let Some(commit) = run.commit_hashes.last() {
         text.push_str(&format!("Commit: {commit}\n"));
     }
-    text.push_str("\n## Criteria\n\n");
+    text.push_str(&format!("Run: {}\n\n## Criteria\n\n", run.id));
     for criterion in run.current_criteria() {
         text.push_str(&format!("- {criterion}: {}\n", run.criterion_text(criterion)));
+    }
+    let cycles = run.counter("coding_cycles");
+    if cycles > 0 {
+        text.push_str(&format!("\nThe tests failed {cycles} times on the way.\n"));
     }
     if !run.doom_loop_events.is_empty() {
         text.push_str("\n## Files that were edited again and again\n\n");
@@ -56,10 +255,10 @@ pub(super) fn chunk(run: &Run) -> String {
 }
 
 /// Describes the whole session.
-pub(super) fn summary(run: &Run) -> String {
+fn summary(run: &Run) -> String {
     let metrics = run.metrics;
     let mut text = format!(
-        "# Run {} of {}\n\nStarted: {}\nCommits: {}  Chunks: {}  Tests: {}  Reports: {}\n",
+        "Run {} of {}\n\nStarted: {}\nCommits: {}  Chunks: {}  Tests: {}  Reports: {}\n",
         run.id,
         run.workflow,
         run.started_at,
@@ -68,6 +267,53 @@ pub(super) fn summary(run: &Run) -> String {
         metrics.tests_run,
         metrics.reports_filed
     );
+    if let Some(issue) = &run.issue {
+        text.push_str(&format!("Issue: #{issue}\n"));
+    }
+    if !run.usage.is_zero() {
+        text.push_str(&format!("Used: {}\n", run.usage));
+    }
+    text.push_str(&chunks(run));
+    text
+}
+
+/// Describes what a pull request offers.
+pub(super) fn pull(run: &Run) -> String {
+    let about = run.issue.as_deref().map(|issue| format!("For #{issue}.\n")).unwrap_or_default();
+    let feature = run.feature.as_deref().filter(|feature| feature.trim().chars().count() > LONGEST_TITLE);
+    let feature = feature.map(|feature| format!("{}\n", feature.trim())).unwrap_or_default();
+    format!("{about}{feature}{}{}", chunks(run), phases(run))
+}
+
+/// Makes a title of a feature, however much was said about it.
+pub(super) fn title_of(feature: &str) -> String {
+    let line = feature.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_TITLE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+/// Tells what the phases of a loop came to, and which were left by force.
+fn phases(run: &Run) -> String {
+    let mut text = String::new();
+    if !run.checkpoints.is_empty() {
+        text.push_str("\n## Phases\n\n");
+    }
+    for checkpoint in &run.checkpoints {
+        let summary = checkpoint.summary.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("- {}: {summary}\n", checkpoint.phase));
+    }
+    let forced: Vec<&str> =
+        run.receipts.iter().filter(|receipt| receipt.forced).map(|receipt| receipt.phase.as_str()).collect();
+    if !forced.is_empty() {
+        text.push_str(&format!("\nLeft by force, with nothing shown: {}\n", forced.join(", ")));
+    }
+    text
+}
+
+fn chunks(run: &Run) -> String {
+    let mut text = String::new();
     if !run.completed_chunks.is_empty() {
         text.push_str("\n## Chunks\n\n");
     }
@@ -75,12 +321,11 @@ pub(super) fn summary(run: &Run) -> String {
         let commit = chunk.commit.as_deref().map(|commit| format!(" ({commit})")).unwrap_or_default();
         text.push_str(&format!("- {}{commit}\n", chunk.acs.join(", ")));
     }
+    if !run.deferred.is_empty() {
+        text.push_str("\n## Put off\n\n");
+    }
+    for chunk in &run.deferred {
+        text.push_str(&format!("- {}: {}\n", chunk.acs.join(", "), chunk.why));
+    }
     text
-}
-
-/// Writes a report and returns where it is.
-pub(super) fn file(own: &Path, run: &Run, name: &str, text: &str) -> Result<String, NextError> {
-    let path = own.join("reports").join(run.id.as_str()).join(format!("{name}.md"));
-    atomic::replace(&path, text).map_err(|error| NextError::World(format!("{}: {error}", path.display())))?;
-    Ok(path.display().to_string())
 }

@@ -2,10 +2,11 @@
 
 use std::{fs, path::Path};
 
-use adapters::process;
+use adapters::{boundary, process::End};
 use engine::{Run, Settings};
 
 use super::{NextError, patience};
+use crate::Shell;
 
 /// How much of what the tests print is kept.
 const OUTPUT_KEPT: usize = 4000;
@@ -30,7 +31,10 @@ pub(super) fn command(root: &Path, settings: &Settings) -> Result<String, NextEr
         return Ok(set.to_owned());
     }
     let has = |name: &str| root.join(name).is_file();
-    let text = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    // Only a file is read: a pipe would never answer.
+    let text = |name: &str| {
+        if has(name) { fs::read_to_string(root.join(name)).unwrap_or_default() } else { String::new() }
+    };
     let makes = |text: &str| text.lines().any(|line| line.starts_with("test:"));
     let found = if makes(&text("Makefile")) {
         Some("make test")
@@ -52,10 +56,14 @@ pub(super) fn command(root: &Path, settings: &Settings) -> Result<String, NextEr
 }
 
 /// Runs the project's tests.
-pub(super) fn run(root: &Path, run: &Run) -> Result<Outcome, NextError> {
+pub(super) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, NextError> {
     let command = command(root, &run.settings)?;
-    let finished = process::run("sh", ["-c", &command], root, &[("CI", "true")], patience(run))
-        .map_err(|error| NextError::World(format!("`{command}` could not be run: {error}")))?;
+    let finished = boundary::around("tests", || shell.line(root, &command, &[("CI", "true")], patience(run)));
+    let finished =
+        finished.map_err(|error| NextError::World(format!("`{command}` could not be run: {error}")))?;
+    if finished.end == End::Stopped {
+        return Err(NextError::World(format!("`{command}` was stopped before it could say anything")));
+    }
     let said = format!("`{command}` ended with {}", finished.end);
     let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
     Ok(Outcome {
@@ -64,6 +72,23 @@ pub(super) fn run(root: &Path, run: &Run) -> Result<Outcome, NextError> {
         output: finished.last_words(OUTPUT_KEPT),
         names: names(&printed),
     })
+}
+
+/// Returns the command that tests the project in a run; none if there is none, or if tests are switched off.
+pub fn test_command(root: &Path, run: &Run) -> Option<String> {
+    command(root, &run.settings).ok().filter(|_| run.settings.is_on("test_before_commit"))
+}
+
+/// Runs the project's tests outside of any phase, and returns what was said of it; a failure comes with what they printed.
+pub fn test_project(shell: &Shell, root: &Path, by: &Run) -> Result<String, String> {
+    if by.settings.text("test_command") == "auto" && command(root, &by.settings).is_err() {
+        return Ok("the project has no tests that warp could run".to_owned());
+    }
+    match run(shell, root, by) {
+        Ok(outcome) if outcome.passed => Ok(outcome.said),
+        Ok(outcome) => Err(format!("{}\n{}", outcome.said, outcome.output)),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Reads names of tests that passed, as Rust's, pytest's, Go's and TAP's reports write them.

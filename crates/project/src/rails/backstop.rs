@@ -151,9 +151,11 @@ struct Site {
 impl Site {
     fn find(place: &Place) -> Result<Self, BackstopError> {
         let none = || BackstopError::NoRepository { root: place.root.clone() };
-        let location = git::locate(&place.root).ok_or_else(none)?;
-        let location =
-            Location { git_dir: real(&location.git_dir)?, common_dir: real(&location.common_dir)? };
+        let location = place.location().ok_or_else(none)?;
+        let git_dir = real(&location.git_dir)?;
+        let is_shared = location.common_dir != location.git_dir;
+        let common_dir = if is_shared { real(&location.common_dir)? } else { git_dir.clone() };
+        let location = Location { git_dir, common_dir };
         let hooks_path = hooks::hooks_path(&place.root, &location)?;
         let is_own = matches!(&hooks_path, Some(set) if set.scope == Scope::Worktree);
         let base = if is_own { location.git_dir.clone() } else { location.common_dir.clone() };

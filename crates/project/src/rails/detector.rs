@@ -6,7 +6,7 @@
 //! run waits, and they are asked.
 
 use adapters::{
-    git::{self, Location, mend, salvage},
+    git::{Location, mend, salvage},
     refs::{self, HeadAt, Refs, is_object},
 };
 use engine::{Event, Run, view::Permission};
@@ -93,7 +93,7 @@ pub fn after_others_tool(workspace: &mut Workspace) -> Result<After, DetectError
 
 fn look(workspace: &mut Workspace, looker: Looker) -> Result<After, DetectError> {
     let place = workspace.place.clone();
-    let Some(location) = git::locate(&place.root) else { return Ok(After::default()) };
+    let Some(location) = place.location() else { return Ok(After::default()) };
     let _hold = Hold::take(&place.own)?;
     // Nothing is announced while this is held, so it does not matter in which order refs and what is known are read.
     let now = refs::read(&location).map_err(KnownError::Refs)?;

@@ -215,7 +215,7 @@ fn run_in_store(own: &Path) -> Result<Option<Found>, String> {
     };
     let run = current.run;
     let owns_workspace = run.owns_workspace;
-    Ok(Some(Found { run: run.id.to_string(), owner: run.owner, owns_workspace, own: own.to_owned() }))
+    Ok(Some(Found { run: run.id.to_string(), owner: run.owner.clone(), owns_workspace, own: own.to_owned() }))
 }
 
 fn open(root: &Path) -> Result<Workspace, String> {
@@ -236,6 +236,8 @@ fn root_of(own: &Path) -> Option<PathBuf> {
         return git_dir.join(link.trim()).parent().map(Path::to_owned);
     }
     let root = git_dir.parent()?;
+    let tree = root.join(git::slot::TREE);
+    let root = if git::slot::marker(&tree).is_some() { tree.as_path() } else { root };
     let is_its = git::locate(root).is_some_and(|location| location.git_dir.join("warp") == own);
     is_its.then(|| root.to_owned())
 }

@@ -16,6 +16,7 @@ use std::{
 };
 
 use adapters::{
+    boundary,
     git::Location,
     machine,
     refs::{self, HeadAt, Refs, is_object},
@@ -251,7 +252,7 @@ impl Known {
         fs::create_dir_all(own).map_err(failed)?;
         let mut draft = tempfile::NamedTempFile::new_in(own).map_err(failed)?;
         draft.write_all(self.render().as_bytes()).map_err(failed)?;
-        draft.persist(&path).map_err(|error| failed(error.error))?;
+        boundary::around("refs", || draft.persist(&path)).map_err(|error| failed(error.error))?;
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! What Claude Code's settings have to hold: a hook for every event that matters, and permission rules.
 //!
 //! Hooks are in exec form: no shell reads the path. A hook that takes too long is cancelled and then decides
-//! nothing, which lets the call through; so gates have far more time than they take, and watch the time themselves.
+//! nothing, which lets the call through; so gates have far more time than they take, and watch the time themselves. In
+//! away mode the gate of a question to the person waits for the answer, for up to an hour less five minutes.
 //!
 //! Permission rules stand beside the hooks, and hold where hooks are turned off. Denials are the same at every
 //! level; what is asked and what is allowed goes by the automation level.
@@ -15,6 +16,9 @@ pub(super) const SETTINGS: &str = ".claude/settings.json";
 /// The file of this checkout alone, which holds the automation level.
 pub(super) const LOCAL: &str = ".claude/settings.local.json";
 
+/// The file that names the servers whose tools the client offers.
+pub(super) const SERVERS: &str = ".mcp.json";
+
 /// One hook: the client's event, what it matches, `warp hook`'s event, seconds.
 struct Hook {
     event: &'static str,
@@ -26,7 +30,7 @@ struct Hook {
 const HOOKS: &[Hook] = &[
     hook("SessionStart", Some("startup|resume|clear|compact|fork"), "session-start", 30),
     hook("UserPromptSubmit", None, "user-prompt-submit", 30),
-    hook("PreToolUse", None, "pre-tool-use", 60),
+    hook("PreToolUse", None, "pre-tool-use", 3600),
     hook("PermissionRequest", None, "permission-request", 60),
     hook("PostToolUse", None, "post-tool-use", 60),
     hook("PostToolUseFailure", None, "post-tool-use-failure", 60),
@@ -72,6 +76,8 @@ const DENY: &[&str] = &[
     "Bash(git config * core.hooksPath *)",
     "Bash(gh pr merge*)",
     "Bash(warp answer *)",
+    "Bash(warp rdb on*)",
+    "Bash(warp rdb off*)",
     "Bash(warp adopt *)",
     "Bash(warp stop*)",
     "Bash(warp init*)",
@@ -99,10 +105,16 @@ const ASK: &[&str] = &[
 
 /// Allowed at every level: looking, and telling the run what happened, which warp checks for itself.
 const LOOK: &[&str] = &[
+    "mcp__warp",
     "Bash(warp status*)",
     "Bash(warp explain*)",
     "Bash(warp log*)",
     "Bash(warp config*)",
+    "Bash(warp rdb status*)",
+    "Bash(warp issue list*)",
+    "Bash(warp issue show *)",
+    "Bash(warp pr list*)",
+    "Bash(warp pr show *)",
     "Bash(warp next*)",
     "Bash(warp state transition *)",
     "Bash(git status*)",
@@ -163,6 +175,19 @@ pub(super) fn wants(program: &str, level: u64) -> Vec<Want> {
     rules("ask", ASK);
     rules("deny", DENY);
     wants
+}
+
+/// Returns what the servers' file has to hold.
+pub(super) fn server(program: &str) -> Vec<Want> {
+    let value = json!({ "type": "stdio", "command": program, "args": ["mcp"] });
+    vec![Want::Member { path: ["mcpServers", "warp"], value }]
+}
+
+/// Says what a person is asked once.
+pub(super) fn consent() -> String {
+    format!(
+        "Claude Code asks once, when it starts in this project, whether the server `warp` of `{SERVERS}` may be used"
+    )
 }
 
 /// Returns what the checkout's own file has to hold.

@@ -14,6 +14,9 @@ use crate::{Dirs, Place};
 /// The file that the hooks are written to.
 pub(super) const HOOKS_FILE: &str = ".codex/hooks.json";
 
+/// The file that names the servers whose tools the client offers.
+pub(super) const CONFIG_FILE: &str = ".codex/config.toml";
+
 /// The client's event, `warp hook`'s event, seconds.
 const HOOKS: &[(&str, &str, u32)] = &[
     ("SessionStart", "session-start", 30),
@@ -37,6 +40,21 @@ pub(super) fn wants(program: &str) -> Vec<Want> {
     HOOKS.iter().map(want).collect()
 }
 
+/// Returns what the configuration has to say so that warp's tools are offered.
+///
+/// The client hands its servers a few variables only; these two tell where warp's records are.
+pub(super) fn server(program: &str) -> String {
+    let command = toml::Value::from(program);
+    format!(
+        "[mcp_servers.warp]\ncommand = {command}\nargs = [\"mcp\"]\nenv_vars = [\"XDG_STATE_HOME\", \"XDG_CONFIG_HOME\"]\n"
+    )
+}
+
+/// Says what a person has to add to a configuration that is their own.
+pub(super) fn add(server: &str) -> String {
+    format!("`{CONFIG_FILE}` is yours and stays as it is; these lines in it offer warp's tools:\n{server}")
+}
+
 /// Returns how many events have a hook.
 pub(super) fn events() -> usize {
     HOOKS.len()
@@ -46,7 +64,7 @@ pub(super) fn events() -> usize {
 pub(super) fn trust() -> String {
     format!(
         "Codex skips these {} hooks, without a word, until a person trusts them: start `codex` in this project, trust \
-         the folder, type `/hooks`, look at each and trust it. Trust is kept with the hook's digest: after a change \
+         the folder (which also lets it read `.codex/config.toml`, with warp's tools), type `/hooks`, look at each and trust it. Trust is kept with the hook's digest: after a change \
          (such as another path of warp) it has to be given again. Unattended, `codex exec \
          --dangerously-bypass-hook-trust` runs every hook that it finds, not only these.",
         events()

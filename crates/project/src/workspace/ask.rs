@@ -1,8 +1,13 @@
 //! The path of one event: needs, probes, step, journal, views.
 
-use adapters::machine;
+use std::sync::Arc;
+
+use adapters::{
+    boundary, machine,
+    secrets::{redact_fields, redacted},
+};
 use engine::{
-    Actor, Advice, Ask, Event, Observations, Outcome, Probe, Record, Step, digest, needs, step,
+    Actor, Advice, Ask, Event, Observations, Outcome, Probe, Record, Run, Step, digest, needs, step,
     view::state_file,
 };
 use journal::{NewEvent, Store, Version, View};
@@ -39,16 +44,23 @@ impl Workspace {
         event: Event,
         data: Map<String, Value>,
     ) -> Result<Answer, AskError> {
+        let (event, data) = without_secrets(event, data);
         let mut gathered: (Vec<Probe>, Observations) = Default::default();
+        let mut words = Vec::new();
         for _ in 0..TRIES {
             let lock = Lock::take(&self.place.own)?;
             let current = self.current()?.ok_or(AskError::NoRun)?;
-            let probes = needs(&current.workflow, &current.run, &event, &data);
+            let mut probes = needs(&current.workflow, &current.run, &event, &data);
+            // A person is believed, and need not wait for tests that prove nothing to anybody.
+            probes.retain(|probe| actor == Actor::Agent || !matches!(probe, Probe::Tests { .. }));
             if probes != gathered.0 {
                 // Probes may take minutes, so nobody is kept waiting for them.
                 drop(lock);
-                let observations = probe::gather(&self.place.root, &probes);
-                gathered = (probes, observations);
+                if probes.iter().any(|probe| matches!(probe, Probe::Commands(_) | Probe::Tests { .. })) {
+                    self.sync()?;
+                }
+                let (observations, advice) = probe::gather(self, &current.run, &probes);
+                (gathered, words) = ((probes, observations), advice);
                 continue;
             }
             let (current, mut advice) = self.settle(current)?;
@@ -58,8 +70,11 @@ impl Workspace {
                 Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
             let step = step(&current.workflow, &current.run, &ask)?;
             if let Some(mut answer) = self.record(current, step)? {
+                advice.append(&mut words);
                 advice.append(&mut answer.advice);
                 answer.advice = advice;
+                drop(lock);
+                self.advise_seeds(&mut answer)?;
                 return Ok(answer);
             }
         }
@@ -68,6 +83,7 @@ impl Workspace {
 
     /// Brings the workspace's views up to date, as any command that looks at the run does.
     pub fn refresh(&mut self) -> Result<Vec<Advice>, Error> {
+        self.settle_sessions()?;
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
         let is_shown =
             matches!(self.find_state_file(&current), Found::Ours) && self.place.head_file().exists();
@@ -114,21 +130,32 @@ impl Workspace {
 
     /// Records a step and shows it; nothing if others recorded something in between.
     fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
-        let mut current = Current { run: step.run, ..before };
+        // A run that has ended is kept for later versions too.
+        let is_open = step.run.is_open();
+        let settings = step.run.settings.clone();
+        let settings = if is_open { settings.abridged() } else { settings.whole() };
+        let mut current = Current { run: Arc::new(Run { settings, ..step.run }), ..before };
         let view = state_file(&current.workflow, &current.run);
         let digest = view.as_ref().map(|view| digest(&view.text));
         current.shown = Shown { current: digest, before: current.shown.current.take() };
         self.hide_head()?;
+        if !current.run.is_open() {
+            self.note_session(&current.run)?;
+        }
         let expected = current.version.clone();
         match self.append(&current, &expected, &step.records)? {
             Append::Done(version) => current.version = version,
             Append::Moved | Append::MarkTaken => return Ok(None),
         }
+        self.remember(&current);
         if step.records.iter().any(Record::moves) {
             self.drop_tally()?;
         }
         let mut advice = step.advice;
         advice.extend(self.show_if_possible(&current, view.as_ref()));
+        if !current.run.is_open() {
+            advice.extend(self.settle_sessions().err().map(|error| Advice(not_kept(&error))));
+        }
         Ok(Some(Answer { current, records: step.records, outcome: step.outcome, advice }))
     }
 
@@ -138,8 +165,7 @@ impl Workspace {
         expected: &Version,
         records: &[Record],
     ) -> Result<Append, Error> {
-        let snapshot =
-            Snapshot { format: SNAPSHOT_FORMAT, run: current.run.clone(), shown: current.shown.clone() };
+        let snapshot = Snapshot { format: SNAPSHOT_FORMAT, run: &*current.run, shown: &current.shown };
         let json = "what the engine makes can be written as JSON";
         let snapshot = serde_json::to_vec(&snapshot).expect(json);
         let event = |record: &Record| NewEvent {
@@ -151,8 +177,15 @@ impl Workspace {
         let topic = current.run.issue.as_deref().map(topic);
         let mark = current.run.is_open().then_some(current.run.root.as_str());
         let view = View { snapshot: &snapshot, mark, topic: topic.as_deref() };
-        append_outcome(self.store()?.append(&current.stream, expected, &events, view))
+        let name = events.last().map_or("nothing", |event| event.kind.as_str());
+        let store = self.store()?;
+        append_outcome(boundary::around(name, || store.append(&current.stream, expected, &events, view)))
     }
+}
+
+fn not_kept(error: &Error) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("what the session has used is not kept: {error}{cause}")
 }
 
 impl Workspace {
@@ -160,7 +193,50 @@ impl Workspace {
     pub fn verify(&mut self, event: &str) -> Result<Option<(Current, Observations)>, Error> {
         let Some(current) = self.current()? else { return Ok(None) };
         let commands = current.run.settings.verification_gates(event);
-        let observations = probe::gather(&self.place.root, &[Probe::Commands(commands)]);
+        let (observations, _) = probe::gather(self, &current.run, &[Probe::Commands(commands)]);
         Ok(Some((current, observations)))
     }
+}
+
+/// Takes secrets out of what somebody says with an event. What commands printed has lost them already.
+fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<String, Value>) {
+    redact_fields(&mut data);
+    let event = match event {
+        Event::QuestionAsked { kind, question, options } => Event::QuestionAsked {
+            kind,
+            question: redacted(question),
+            options: options.into_iter().map(redacted).collect(),
+        },
+        Event::DecisionAnswered { decision, option } => {
+            Event::DecisionAnswered { decision, option: redacted(option) }
+        }
+        Event::ChunkDeferred { why } => Event::ChunkDeferred { why: redacted(why) },
+        Event::Told { text } => Event::Told { text: redacted(text) },
+        Event::TurnEnded { how, session, usage, is_idle } => {
+            Event::TurnEnded { how: redacted(how), session: session.map(redacted), usage, is_idle }
+        }
+        Event::Suspended { kind, why, until } => Event::Suspended { kind, why: redacted(why), until },
+        Event::FindingReported { severity, file, line, text } => {
+            Event::FindingReported { severity, file, line, text: redacted(text) }
+        }
+        Event::DevSeen { kind, text } => Event::DevSeen { kind, text: redacted(text) },
+        Event::RailBroken { what, kept, restored } => {
+            Event::RailBroken { what: redacted(what), kept, restored }
+        }
+        // Names, numbers and paths.
+        event @ (Event::Named(_)
+        | Event::FileEdited { .. }
+        | Event::EditsCounted { .. }
+        | Event::DeadlinePassed
+        | Event::AttemptStarted { .. }
+        | Event::StopRequested
+        | Event::Resumed
+        | Event::ResetRequested
+        | Event::StateFileSetAside { .. }
+        | Event::OwnerChanged { .. }
+        | Event::TurnStarted { .. }
+        | Event::WaitOver
+        | Event::CapReached { .. }) => event,
+    };
+    (event, data)
 }

@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
-use adapters::{git::Git, machine, process};
+use adapters::{git::Git, machine, process, secrets::redacted};
 use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, view, workflow::Subject};
 use journal::{StreamId, Version};
 use serde_json::Map;
@@ -17,7 +17,7 @@ use super::{
     show::{digest_of, view_digest},
 };
 use crate::{
-    config::{self, Config},
+    config::{self, Config, ConfigError},
     rails, text,
 };
 
@@ -61,10 +61,14 @@ impl Workspace {
         let (beginning, mut advice) = self.prepare(&request)?;
         let configured = request.level.is_none();
         if !workflow.levels.is_empty() && !workflow.levels.contains(&beginning.level) {
-            return Err(BeginError::Level { level: beginning.level, allowed: workflow.levels, configured });
+            return Err(BeginError::Level {
+                level: beginning.level,
+                allowed: workflow.levels.into_owned(),
+                configured,
+            });
         }
         if workflow.subject == Subject::Feature && beginning.feature.is_none() {
-            return Err(BeginError::NoFeature { workflow: workflow.name });
+            return Err(BeginError::NoFeature { workflow: workflow.name.into_owned() });
         }
         if workflow.levels.contains(&2) && ["main", "master"].contains(&beginning.branches.branch.as_str()) {
             advice.push(Advice(
@@ -79,7 +83,7 @@ impl Workspace {
     pub fn adopt(&mut self, file: &Path, request: Request) -> Result<Answer, BeginError> {
         let failed = |source| BeginError::ReadState { file: file.to_owned(), source };
         let path = file.canonicalize().map_err(failed)?;
-        let text = text::read(&path, LARGEST).map_err(failed)?;
+        let text = redacted(text::read(&path, LARGEST).map_err(failed)?);
         let (beginning, mut advice) = self.prepare(&request)?;
         let (workflow, adopted) = view::adopt(&text, beginning)
             .map_err(|source| BeginError::Adopt { file: file.to_owned(), source })?;
@@ -110,6 +114,13 @@ impl Workspace {
         Ok(reset)
     }
 
+    /// Returns the settings that a run which begins now would have, and where each came from.
+    pub fn configuration(&mut self, set: &[(String, String)]) -> Result<Config, ConfigError> {
+        let git = self.place.git();
+        let pinned = self.pinned_configuration(&git, &git.branches().merge_target, &mut Vec::new());
+        config::load(&self.place, &self.dirs, pinned, set)
+    }
+
     fn refuse_second_run(&mut self) -> Result<(), BeginError> {
         match self.current()? {
             Some(current) => Err(BeginError::Active {
@@ -133,7 +144,7 @@ impl Workspace {
             StreamId::parse(format!("run:{}", step.run.id)).expect("a run id is made of plain characters");
         let mut current = Current {
             workflow: Arc::new(workflow),
-            run: step.run,
+            run: Arc::new(step.run),
             stream,
             version: Version::NONE,
             shown: Shown::default(),
@@ -178,7 +189,7 @@ impl Workspace {
 
     /// Gathers what a new run is pinned to.
     fn prepare(&mut self, request: &Request) -> Result<(Beginning, Vec<Advice>), BeginError> {
-        let git = Git::new(&self.place.root);
+        let git = self.place.git();
         let branches = git.branches();
         let mut advice = Vec::new();
         let pinned = self.pinned_configuration(&git, &branches.merge_target, &mut advice);
@@ -200,9 +211,13 @@ impl Workspace {
             },
             github_user: github_user(&self.place.root),
             issue: request.issue.clone(),
-            feature: request.feature.clone(),
+            feature: request.feature.clone().map(redacted),
             branches,
-            dirty: not_committed(&git, &mut advice),
+            dirty: match self.slot.as_ref().and_then(|slot| slot.base()) {
+                // It was made ready just now: there is nothing but its commit.
+                Some(_) => BTreeMap::new(),
+                None => not_committed(&git, &mut advice),
+            },
             at: machine::now(),
         };
         Ok((beginning, advice))
@@ -247,11 +262,20 @@ fn not_committed(git: &Git<'_>, advice: &mut Vec<Advice>) -> BTreeMap<String, St
     dirty
 }
 
-/// Asks GitHub's command line who the user is; nobody if it is not there or not logged in.
+/// Asks GitHub's command line who the user is; nobody if it is not there or not logged in. A process that begins many runs
+/// asks for the first.
 fn github_user(root: &Path) -> String {
+    static KNOWN: OnceLock<String> = OnceLock::new();
+    // To try to start what is not there takes longer than to look for it.
+    if !process::is_installed("gh") {
+        return String::new();
+    }
+    if let Some(known) = KNOWN.get() {
+        return known.clone();
+    }
     match process::run("gh", ["api", "user", "-q", ".login"], root, &[("GH_PROMPT_DISABLED", "1")], WHO_LIMIT)
     {
-        Ok(finished) if finished.is_success() => finished.text(),
+        Ok(finished) if finished.is_success() => KNOWN.get_or_init(|| finished.text()).clone(),
         Ok(_) | Err(_) => String::new(),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use adapters::machine;
 use engine::{
     Advice, Run, Workflow, digest,
-    view::{Head, PROGRESS_MARK, StateFileView, progress, state_file},
+    view::{Head, PROGRESS_FILE, PROGRESS_MARK, StateFileView, progress, state_file},
     workflow::StateFile,
 };
 
@@ -17,6 +17,9 @@ use crate::{atomic, text};
 
 /// The largest state file that is compared; a larger one is not ours.
 const LARGEST: u64 = 8 * 1024 * 1024;
+
+/// Where the next state file is written.
+const SPARE: &str = "state-file.new";
 
 /// What was found where a state file belongs.
 pub(super) enum Found {
@@ -55,7 +58,10 @@ impl Workspace {
         if let Some(kind) = current.workflow.state_file {
             let path = self.place.root.join(kind.path());
             match view {
-                Some(view) => atomic::replace(&path, &view.text).map_err(|source| failed(&path, source))?,
+                Some(view) => {
+                    let spare = self.place.own.join(SPARE);
+                    atomic::exchange(&path, &spare, &view.text).map_err(|source| failed(&path, source))?;
+                }
                 None => atomic::remove(&path).map_err(|source| failed(&path, source))?,
             }
         }
@@ -104,7 +110,7 @@ impl Workspace {
     /// Takes the head away before an event is recorded, so that a crash leaves none rather than an old one.
     pub(super) fn hide_head(&self) -> Result<(), Error> {
         let path = self.place.head_file();
-        match atomic::remove(&path) {
+        match atomic::withdraw(&path) {
             // Whatever it is, it is no head, and it is not ours to delete.
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
                 self.set_aside(&path, &machine::now().millis().to_string()).map(|_| ())
@@ -128,9 +134,13 @@ impl Workspace {
     }
 
     /// Keeps what is written into the workspace out of commits.
-    pub(super) fn exclude(&self, workflow: &Workflow) -> Result<(), Error> {
+    pub fn exclude(&self, workflow: &Workflow) -> Result<(), Error> {
         let Some(kind) = workflow.state_file else { return Ok(()) };
-        let names = [format!("/{}", kind.path()), format!("/{}.new", kind.path())];
+        let mut names = vec![format!("/{}", kind.path()), format!("/{}.new", kind.path())];
+        // Every loop has one: committed, the second pull request could not be merged after the first.
+        if self.slot.is_some() && kind == StateFile::AutonomousLoop {
+            names.push(format!("/{PROGRESS_FILE}"));
+        }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let failed = |source| Error::Write { path: self.place.own.join("../info/exclude"), source };
         self.place.exclude_from_git(&names).map_err(failed)

@@ -12,11 +12,12 @@
 //! ```
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
+use adapters::boundary;
 use engine::{Event, view::Head};
 
 use super::{Current, Error, Workspace, lock::Lock};
@@ -51,7 +52,8 @@ pub fn count_edit(root: &Path, own: &Path, file: &str) -> Result<Option<Edits>, 
         Some(tally) if tally.text.len() > TOO_LONG => return Ok(None),
         Some(_) => {
             let mut file = File::options().append(true).open(&path).map_err(failed)?;
-            file.write_all(format!("{times} {name}\n").as_bytes()).map_err(failed)?;
+            let line = format!("{times} {name}\n");
+            boundary::around("edits", || file.write_all(line.as_bytes())).map_err(failed)?;
         }
         None => {
             let text = format!("{}.0\n{times} {name}\n", head.stay);
@@ -158,10 +160,7 @@ impl Workspace {
     /// Removes the tally of a phase that was left.
     pub(super) fn drop_tally(&self) -> Result<(), Error> {
         let path = self.tally_file();
-        match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Write { path, source }),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        atomic::remove(&path).map_err(|source| Error::Write { path, source })
     }
 }
 

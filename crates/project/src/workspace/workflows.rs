@@ -2,7 +2,6 @@
 
 use std::{fs, io, path::PathBuf};
 
-use adapters::git::Git;
 use engine::{
     Workflow, WorkflowError,
     workflow::{BUILT_IN, LARGEST},
@@ -55,8 +54,8 @@ fn project_workflow(place: &Place, name: &str) -> Option<(String, Text)> {
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return None;
     }
-    if place.root.join(".git").exists() {
-        let git = Git::new(&place.root);
+    if place.git_dir().is_some() || place.root.join(".git").exists() {
+        let git = place.git();
         let target = git.branches().merge_target;
         if let Some(text) = git.file_in(&target, &path) {
             return Some((format!("{target}:{path}"), Ok(text)));

@@ -1,8 +1,8 @@
 //! Claude Code, without a person: `claude -p`.
 
-use std::{path::Path, path::PathBuf, sync::OnceLock};
+use std::path::{Path, PathBuf};
 
-use super::{Launch, find, skip};
+use super::{Found, Launch, find_or_skip};
 use crate::{Sandbox, model::Model};
 
 /// An installed Claude Code.
@@ -14,14 +14,13 @@ pub struct Claude {
 impl Claude {
     /// Finds the client that `WARP_TEST_CLAUDE` names; where there is none that starts, says so and returns none.
     pub fn or_skip() -> Option<Self> {
-        static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-        match FOUND.get_or_init(|| find("WARP_TEST_CLAUDE")) {
-            Ok(program) => Some(Self { program: program.clone() }),
-            Err(reason) => {
-                skip(reason);
-                None
-            }
-        }
+        static FOUND: Found = Found::new();
+        find_or_skip(&FOUND, "WARP_TEST_CLAUDE").map(|program| Self { program })
+    }
+
+    /// Returns the client's program.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     /// Prepares a client in the sandbox's project whose tools run without asking anyone.

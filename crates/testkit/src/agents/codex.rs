@@ -3,13 +3,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::OnceLock,
 };
 
 use serde_json::Value;
 
-use super::{Launch, find, skip};
+use super::{Found, Launch, find_or_skip};
 use crate::{Sandbox, model::Model};
+
+/// Where the client keeps what is its own, below the home.
+const DIRECTORY: &str = ".codex";
 
 /// An installed Codex.
 #[derive(Debug, Clone)]
@@ -20,14 +22,13 @@ pub struct Codex {
 impl Codex {
     /// Finds the client that `WARP_TEST_CODEX` names; where there is none that starts, says so and returns none.
     pub fn or_skip() -> Option<Self> {
-        static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-        match FOUND.get_or_init(|| find("WARP_TEST_CODEX")) {
-            Ok(program) => Some(Self { program: program.clone() }),
-            Err(reason) => {
-                skip(reason);
-                None
-            }
-        }
+        static FOUND: Found = Found::new();
+        find_or_skip(&FOUND, "WARP_TEST_CODEX").map(|program| Self { program })
+    }
+
+    /// Returns the client's program.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     /// Prepares a client in the sandbox's project whose tools run without asking anyone and without walls.
@@ -52,13 +53,20 @@ impl Codex {
         self.prepare(sandbox, model, prompt, &walls)
     }
 
-    fn prepare(&self, sandbox: &Sandbox, model: &Model, prompt: &str, walls: &[String]) -> Launch<Self> {
-        let mut launch = Launch::new(&self.program, sandbox);
-        let directory = launch.codex_home();
+    /// Writes the configuration by which every client of this home finds the model, as a person would have it. Its key
+    /// is in `OPENAI_API_KEY`.
+    pub fn configure(sandbox: &Sandbox, model: &Model) {
+        let directory = sandbox.home().join(DIRECTORY);
         fs::create_dir_all(&directory).expect("the client's directory can be made");
         let project = sandbox.root().canonicalize().expect("the project is there");
         fs::write(directory.join("config.toml"), configuration(&model.url(), &project))
             .expect("the client's configuration can be written");
+    }
+
+    fn prepare(&self, sandbox: &Sandbox, model: &Model, prompt: &str, walls: &[String]) -> Launch<Self> {
+        Self::configure(sandbox, model);
+        let mut launch = Launch::new(&self.program, sandbox);
+        let directory = launch.codex_home();
         launch
             .command
             .args(["exec", "--json", "--skip-git-repo-check"])
@@ -66,7 +74,7 @@ impl Codex {
             // Plugins would be looked for in the network; lost connections would be waited for without end.
             .args(["--disable", "plugins", "--disable", "unbounded_connection_retries"])
             .env("CODEX_HOME", directory)
-            .env("WARP_TEST_KEY", "dummy");
+            .env("OPENAI_API_KEY", "dummy");
         launch.last = vec![prompt.into()];
         launch
     }
@@ -94,7 +102,7 @@ impl Launch<Codex> {
     }
 
     fn codex_home(&self) -> PathBuf {
-        self.home.join(".codex")
+        self.home.join(DIRECTORY)
     }
 }
 
@@ -112,7 +120,7 @@ allow_login_shell = false
 name = 'scripted'
 base_url = '{url}/v1'
 wire_api = 'responses'
-env_key = 'WARP_TEST_KEY'
+env_key = 'OPENAI_API_KEY'
 request_max_retries = 1
 stream_max_retries = 1
 

@@ -1,4 +1,4 @@
-//! What both clients' starts have in common.
+//! What the clients' starts have in common.
 
 use std::{
     ffi::{OsStr, OsString},

@@ -66,7 +66,8 @@ pub struct Ended {
 }
 
 impl Running {
-    pub(super) fn start(mut command: Command, patience: Duration) -> io::Result<Self> {
+    /// Starts a command that has to end within `patience`.
+    pub fn start(mut command: Command, patience: Duration) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);

@@ -1,8 +1,8 @@
-//! What a client told the model, in one form for both APIs.
+//! What a client told the model, in one form for all APIs.
 
 use serde_json::Value;
 
-use super::{anthropic, openai};
+use super::{anthropic, chat, openai};
 
 /// The language that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Api {
     Anthropic,
     /// `POST /v1/responses`.
     OpenAi,
+    /// `POST /v1/chat/completions`.
+    Chat,
 }
 
 /// One request of the main conversation.
@@ -21,6 +23,10 @@ pub struct Request {
     pub tools: Vec<String>,
     /// The conversation so far, the client's instructions first.
     pub entries: Vec<Entry>,
+    /// The path that it was sent to, with whatever prefix the client was given.
+    pub path: String,
+    /// Its headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
     /// The request as it came.
     pub body: Value,
 }
@@ -62,15 +68,24 @@ pub enum Part {
 }
 
 impl Request {
-    pub(super) fn parse(api: Api, body: Value) -> Self {
+    pub(super) fn parse(api: Api, path: &str, headers: &[(String, String)], body: Value) -> Self {
         let entries = match api {
             Api::Anthropic => anthropic::entries(&body),
             Api::OpenAi => openai::entries(&body),
+            Api::Chat => chat::entries(&body),
         };
-        // OpenAI's built-in tools have a type and no name.
-        let name = |tool: &Value| text(&tool["name"]).or_else(|| text(&tool["type"]));
+        // OpenAI's built-in tools have a type and no name; in chats the name is that of a function.
+        let name = |tool: &Value| {
+            text(&tool["name"]).or_else(|| text(&tool["function"]["name"])).or_else(|| text(&tool["type"]))
+        };
         let tools = items(&body["tools"]).iter().filter_map(name).collect();
-        Self { api, tools, entries, body }
+        Self { api, tools, entries, path: path.to_owned(), headers: headers.to_vec(), body }
+    }
+
+    /// Returns the value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let named = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_str())
     }
 
     /// Says whether one of Claude Code's subagents asks; it does so beside the main conversation, not within it.

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Call, Entry, Part, Request, Role, Speech,
+    Call, Entry, Part, Request, Role,
+    answer::{Answer, Marks, Speech, event, header, pieces},
     conversation::{content, items, text},
-    event, tokens,
 };
 
 pub(super) fn entries(body: &Value) -> Vec<Entry> {
@@ -52,7 +52,8 @@ fn add(entries: &mut Vec<Entry>, item: &Value) {
     entries.push(Entry { role, part });
 }
 
-pub(super) fn render(request: &Request, label: &str, speech: &Speech<'_>) -> Answer {
+pub(super) fn render(request: &Request, marks: &Marks<'_>, speech: &Speech<'_>) -> Answer {
+    let label = marks.label;
     let items: Vec<Value> = match speech {
         Speech::Text(text) => vec![json!({
             "type": "message",
@@ -66,34 +67,65 @@ pub(super) fn render(request: &Request, label: &str, speech: &Speech<'_>) -> Ans
             numbered.map(|(index, call)| item(call, &format!("{label}_{index}"))).collect()
         }
     };
-    let read = tokens(&request.body.to_string());
-    let written: usize = items.iter().map(|item| tokens(&item.to_string())).sum();
+    let used = marks.usage(request, &items);
     let mut response = json!({
         "id": format!("resp_{label}"),
         "object": "response",
+        "created_at": 0,
         "model": request.body["model"],
         "status": "in_progress",
         "output": [],
     });
-    let mut events = event("response.created", json!({ "response": response }));
+    let mut events = vec![("response.created", json!({ "response": response }))];
     for (index, item) in items.iter().enumerate() {
-        events += &event("response.output_item.added", json!({ "output_index": index, "item": item }));
-        events += &event("response.output_item.done", json!({ "output_index": index, "item": item }));
+        events.extend(of_item(index, item));
     }
     response["status"] = "completed".into();
     response["output"] = items.into();
     response["usage"] = json!({
-        "input_tokens": read,
-        "input_tokens_details": { "cached_tokens": 0 },
-        "output_tokens": written,
+        "input_tokens": used.all_input(),
+        "input_tokens_details": { "cached_tokens": used.cache_read },
+        "output_tokens": used.output,
         "output_tokens_details": { "reasoning_tokens": 0 },
-        "total_tokens": read + written,
+        "total_tokens": used.all_input() + used.output,
     });
     if request.body["stream"] != true {
         return Answer::json(200, &response);
     }
-    events += &event("response.completed", json!({ "response": response }));
-    Answer::events(events)
+    events.push(("response.completed", json!({ "response": response })));
+    let numbered = events.into_iter().enumerate().map(|(number, (kind, mut data))| {
+        data["sequence_number"] = number.into();
+        event(kind, data)
+    });
+    Answer::events(numbered.collect())
+}
+
+/// Returns the events of an item of the output: its beginning, its text piece by piece, the whole of it.
+fn of_item(index: usize, item: &Value) -> Vec<(&'static str, Value)> {
+    let of_text = |mut fields: Value| {
+        fields["item_id"] = item["id"].clone();
+        fields["content_index"] = 0.into();
+        fields
+    };
+    let mut begun = item.clone();
+    begun["status"] = "in_progress".into();
+    let mut events = Vec::new();
+    if let Some(text) = item["content"][0]["text"].as_str() {
+        begun["content"] = json!([]);
+        let part = |text: &str| json!({ "part": { "type": "output_text", "text": text, "annotations": [] } });
+        events.push(("response.content_part.added", of_text(part(""))));
+        for piece in pieces(text) {
+            events.push(("response.output_text.delta", of_text(json!({ "delta": piece }))));
+        }
+        events.push(("response.output_text.done", of_text(json!({ "text": text }))));
+        events.push(("response.content_part.done", of_text(part(text))));
+    }
+    events.insert(0, ("response.output_item.added", json!({ "item": begun })));
+    events.push(("response.output_item.done", json!({ "item": item })));
+    for (_, fields) in &mut events {
+        fields["output_index"] = index.into();
+    }
+    events
 }
 
 fn item(call: &Call, id: &str) -> Value {
@@ -127,4 +159,16 @@ pub(super) fn fail(status: u16, message: &str) -> Answer {
         _ => "invalid_request_error",
     };
     Answer::json(status, &json!({ "error": { "type": kind, "code": kind, "message": message } }))
+}
+
+/// Returns the headers by which a limit is told.
+pub(super) fn limit(retry_after: u64) -> Vec<(String, String)> {
+    let kinds = ["requests", "tokens"];
+    let each = kinds.map(|kind| {
+        [
+            header(&format!("x-ratelimit-remaining-{kind}"), "0"),
+            header(&format!("x-ratelimit-reset-{kind}"), format!("{retry_after}s")),
+        ]
+    });
+    each.into_iter().flatten().collect()
 }

@@ -1,6 +1,6 @@
 //! The coder by rev F of its document.
 
-use super::{Answer, Model};
+use super::{Answer, Model, Standing};
 
 /// The three phases with an iteration budget, and the name of both counter and setting.
 fn budget(phase: &str) -> Option<&'static str> {
@@ -27,6 +27,13 @@ pub(super) fn take(model: &mut Model, event: &str, to: &'static str, at: i64) ->
     }
     model.enter(to, at);
     review_budget(model, at);
+    Answer::Moved
+}
+
+/// A person has agreed that nothing is left to do.
+pub(super) fn approved(model: &mut Model, at: i64) -> Answer {
+    model.standing = Standing::Active;
+    model.enter("DONE", at);
     Answer::Moved
 }
 

@@ -1,0 +1,428 @@
+//! Coding agents, one file each.
+//!
+//! A [`Turn`] is one question to an agent: a prompt, a tree to work in, the schema of the answer. [`Agent::run`] asks
+//! it, shows what happens while it works, and returns the answer, checked. The agent is a process like any other:
+//! behind walls if there are any, within its limits, and gone afterwards.
+
+pub mod acp;
+pub mod answer;
+pub mod claude;
+pub mod codex;
+pub mod command;
+pub mod interactive;
+mod named;
+pub mod opencode;
+pub mod schema;
+pub mod script;
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    sync::mpsc::Receiver,
+    time::Duration,
+};
+
+use engine::Time;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use named::{KNOWN, Known, NamedError, named};
+
+use crate::{
+    process::{self, End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal},
+    sandbox::{self, Walls, Who},
+};
+
+/// How much of an agent's last words is kept, in characters.
+const LAST_WORDS: usize = 4_000;
+/// What a command that the agent runs is told, so that warp knows an agent's command from a person's.
+const AGENT: &str = "AI_AGENT";
+
+/// The variable that tells a hook which socket answers it, and the one with the token that the socket wants.
+pub const HOOK_SOCKET: &str = "WARP_HOOK_SOCKET";
+pub const HOOK_TOKEN: &str = "WARP_HOOK_TOKEN";
+
+/// The variables that name the hosts to be reached without a proxy, and those that every route is on.
+const NO_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
+const LOOPBACK: &str = "127.0.0.1,localhost";
+
+/// A coding agent.
+pub trait Agent: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// Returns whose models it asks: `anthropic`, `openai`, or `other` where that cannot be said.
+    fn provider(&self) -> &'static str;
+
+    fn capabilities(&self) -> Capabilities;
+
+    /// Asks the agent; `watch` is shown what it does, and can stop it. It is called several times a second.
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended;
+}
+
+/// What works with an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// A conversation can be gone on with.
+    pub resume: bool,
+    /// The client holds its model to the answer's schema.
+    pub structured_answer: bool,
+    /// The rails are asked before a tool runs.
+    pub hooks: bool,
+    /// It can be given an MCP server.
+    pub mcp: bool,
+    pub effort: bool,
+    pub model: bool,
+    /// It says what it has used.
+    pub usage: bool,
+    /// Its model traffic takes the way that it is given.
+    pub metered: bool,
+}
+
+impl Capabilities {
+    const ALL: Self = Self {
+        resume: true,
+        structured_answer: true,
+        hooks: true,
+        mcp: true,
+        effort: true,
+        model: true,
+        usage: true,
+        metered: true,
+    };
+}
+
+/// One question to an agent.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'a> {
+    /// Where it works.
+    pub tree: &'a Path,
+    pub prompt: &'a str,
+    /// What its answer has to look like; see [`schema`].
+    pub schema: &'a Value,
+    /// The conversation to go on with.
+    pub resume: Option<&'a str>,
+    /// How hard it is to think: `low`, `standard`, `high`, or what the agent itself knows.
+    pub effort: Option<&'a str>,
+    /// The model that it is to use; without one, the one that it is set to.
+    pub model: Option<&'a str>,
+    /// Where its model traffic goes; without one, its own way.
+    pub route: Option<&'a Route>,
+    /// A server that it may talk to.
+    pub mcp: Option<&'a Mcp>,
+    /// Variables that it and its commands are given.
+    pub facts: &'a [(String, String)],
+    /// The walls that it works behind; without any, only what `allowed` names runs unasked.
+    pub walls: Option<&'a Walls>,
+    pub limits: Limits,
+    /// Who is asked before a tool runs.
+    pub hooks: Option<&'a Hooks>,
+    /// Shell commands that an agent without walls may run, each by how it starts.
+    pub allowed: &'a [String],
+    /// The run that it works for; leftovers are found by that.
+    pub mark: &'a str,
+}
+
+/// Where model traffic goes, by whose interface it speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// What Anthropic's `/v1/messages` is added to.
+    pub anthropic: String,
+    /// What OpenAI's `/responses` and `/chat/completions` are added to.
+    pub openai: String,
+}
+
+/// A server of the Model Context Protocol that an agent starts and talks to on its standard input and output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mcp {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub environment: Vec<(String, String)>,
+}
+
+impl Mcp {
+    /// What agents know the server by.
+    const NAME: &str = "warp";
+}
+
+/// How an agent's hooks reach warp.
+#[derive(Clone, Debug)]
+pub struct Hooks {
+    /// The `warp` program.
+    pub program: PathBuf,
+    pub socket: PathBuf,
+    pub token: String,
+}
+
+impl Hooks {
+    /// Returns what has to be there for a hook to be answered.
+    fn files(&self) -> [PathBuf; 2] {
+        [self.program.clone(), self.socket.clone()]
+    }
+}
+
+/// What is seen of an agent while it works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// The name of its conversation.
+    Session(String),
+    Text(String),
+    /// It uses a tool, and what for.
+    Tool {
+        name: String,
+        about: String,
+    },
+    ToolDenied {
+        name: String,
+        why: String,
+    },
+    /// What the turn has used so far.
+    Usage(Usage),
+    /// It waits for something, such as its model.
+    Waiting(String),
+    /// Some time has passed.
+    Tick,
+}
+
+/// How an agent's turn ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub answer: Result<Value, NoAnswer>,
+    pub session: Option<String>,
+    pub usage: Usage,
+    /// What the whole conversation has cost, earlier turns included.
+    pub cost_usd: Option<f64>,
+    /// The end of what it said, for a person who wants to know why.
+    pub last_words: String,
+}
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+/// Why an agent gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAnswer {
+    #[error("it answered with no JSON object")]
+    NotJson,
+    #[error("its answer does not fit: {0}")]
+    DoesNotFit(schema::Misfit),
+    #[error("it failed ({end}){}", after(words))]
+    Failed { end: End, words: String },
+    #[error("it was stopped after {} s", .0.as_secs())]
+    TimedOut(Duration),
+    #[error("it was stopped because it had said nothing for {} s", .0.as_secs())]
+    Silent(Duration),
+    #[error("it was stopped")]
+    Stopped,
+    #[error("its provider refuses more for now: {words}")]
+    Limit { resets_at: Option<Time>, words: String },
+    #[error("`{program}` is not installed: {hint}")]
+    Missing { program: String, hint: String },
+    #[error("the conversation is not there any more")]
+    NoConversation,
+    #[error("it could not be started")]
+    NotStarted(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl NoAnswer {
+    /// Tells whether it may help to ask again at once.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::NotJson
+            | Self::DoesNotFit(_)
+            | Self::Failed { .. }
+            | Self::TimedOut(_)
+            | Self::Silent(_)
+            | Self::NoConversation => true,
+            Self::Stopped | Self::Limit { .. } | Self::Missing { .. } | Self::NotStarted(_) => false,
+        }
+    }
+}
+
+/// Puts words behind what they belong to, if there are any.
+fn after(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
+impl Ended {
+    fn without(why: NoAnswer) -> Self {
+        Self {
+            answer: Err(why),
+            session: None,
+            usage: Usage::default(),
+            cost_usd: None,
+            last_words: String::new(),
+        }
+    }
+}
+
+/// An agent's program.
+struct Client<'a> {
+    program: OsString,
+    arguments: Vec<OsString>,
+    /// Variables of its own, besides those that every agent gets.
+    variables: Vec<(OsString, OsString)>,
+    input: Vec<u8>,
+    /// Files that it has to see, wherever they are.
+    files: Vec<PathBuf>,
+    ladder: &'a [(Signal, Duration)],
+    /// What to do when it is not there.
+    hint: &'a str,
+}
+
+impl Client<'_> {
+    /// Runs it for a turn.
+    fn follow(
+        self,
+        turn: &Turn<'_>,
+        name: &str,
+        watch: &mut dyn FnMut(Seen<'_>) -> Go,
+    ) -> Result<Followed, NoAnswer> {
+        self.converse(turn, name, None, watch)
+    }
+
+    /// Runs it for a turn; `read` tells what each line that it prints means, and `watch` is shown that.
+    fn hear(
+        self,
+        turn: &Turn<'_>,
+        name: &str,
+        read: &mut dyn FnMut(&str) -> Vec<Said>,
+        watch: &mut dyn FnMut(Said) -> Go,
+    ) -> Result<Followed, NoAnswer> {
+        self.follow(turn, name, &mut |seen| match seen {
+            Seen::Out(line) => read(line).into_iter().map(&mut *watch).max().unwrap_or(Go::On),
+            Seen::Err(_) => Go::On,
+            Seen::Tick => watch(Said::Tick),
+        })
+    }
+
+    /// Runs it for a turn; it is told what comes by `more` while it works.
+    fn converse(
+        self,
+        turn: &Turn<'_>,
+        name: &str,
+        more: Option<Receiver<Vec<u8>>>,
+        watch: &mut dyn FnMut(Seen<'_>) -> Go,
+    ) -> Result<Followed, NoAnswer> {
+        let environment = environment(turn, name, self.variables);
+        // Walls would start without it, so it is looked for before.
+        let Some(found) = locate(&self.program, turn.tree) else {
+            let program = self.program.to_string_lossy().into_owned();
+            return Err(NoAnswer::Missing { program, hint: self.hint.to_owned() });
+        };
+        let (program, arguments, reach) = match turn.walls {
+            Some(walls) => {
+                let mut walls = walls.clone();
+                walls.visible.push(found);
+                walls.visible.extend(self.files);
+                walls.visible.extend(turn.hooks.into_iter().flat_map(Hooks::files));
+                walls.visible.extend(turn.mcp.map(|mcp| mcp.program.clone()));
+                let (program, arguments) = walls
+                    .wrap(Who::Agent, &self.program, self.arguments)
+                    .map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
+                (program, arguments, Reach::Within)
+            }
+            None => (self.program, self.arguments, Reach::Group),
+        };
+        let job = Job {
+            program,
+            arguments,
+            directory: turn.tree,
+            environment: Environment::Exactly(environment),
+            input: self.input,
+            limits: turn.limits,
+            ladder: self.ladder,
+            reach,
+            mark: turn.mark,
+        };
+        process::converse(job, more, watch).map_err(|error| NoAnswer::NotStarted(Box::new(error)))
+    }
+}
+
+/// Looks whether a program is there, before anything is begun for it.
+fn look_for(program: &Path, hint: &str) -> Result<(), NoAnswer> {
+    match locate(program.as_os_str(), Path::new("/")) {
+        Some(_) => Ok(()),
+        None => Err(NoAnswer::Missing { program: program.display().to_string(), hint: hint.to_owned() }),
+    }
+}
+
+/// Finds a program by its path, or by its name in `PATH`.
+fn locate(program: &OsStr, directory: &Path) -> Option<PathBuf> {
+    let path = Path::new(program);
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    let mut candidates: Vec<PathBuf> = match path.components().count() {
+        1 => std::env::split_paths(&places).map(|place| place.join(path)).collect(),
+        _ => vec![directory.join(path)],
+    };
+    candidates.retain(|path| path.is_file());
+    candidates.into_iter().next()
+}
+
+fn environment(turn: &Turn<'_>, name: &str, own: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let mut all = sandbox::environment(Who::Agent, &[]);
+    all.push((AGENT.into(), name.into()));
+    all.extend(own);
+    if turn.route.is_some() {
+        // A proxy of the person's would look for the route on its own machine.
+        let direct = |name: &str| match std::env::var(name) {
+            Ok(hosts) if !hosts.is_empty() => format!("{hosts},{LOOPBACK}"),
+            Ok(_) | Err(_) => LOOPBACK.to_owned(),
+        };
+        all.extend(NO_PROXY.map(|name| (name.into(), direct(name).into())));
+    }
+    all.extend(turn.facts.iter().map(|(name, value)| (name.into(), value.into())));
+    if let Some(hooks) = turn.hooks {
+        all.push((HOOK_SOCKET.into(), hooks.socket.clone().into()));
+        all.push((HOOK_TOKEN.into(), hooks.token.clone().into()));
+    }
+    all
+}
+
+/// Turns the end of a program that gave no usable answer into the reason.
+fn failed(end: &End, words: &str) -> NoAnswer {
+    match end {
+        End::TimedOut(after) => NoAnswer::TimedOut(*after),
+        End::Silent(after) => NoAnswer::Silent(*after),
+        End::Stopped => NoAnswer::Stopped,
+        End::Exit(_) | End::Signal(_) => NoAnswer::Failed { end: end.clone(), words: tail(words, 300) },
+    }
+}
+
+/// Returns the last `most` characters of a text.
+fn tail(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let skip = text.chars().count().saturating_sub(most);
+    text.chars().skip(skip).collect()
+}
+
+/// Returns a text as one short line, to be shown.
+fn brief(text: &str) -> String {
+    const MOST: usize = 120;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(MOST) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line.to_owned(),
+    }
+}
+
+/// Returns the effort in the words that most clients use.
+fn effort_word(effort: &str) -> &str {
+    if effort == "standard" { "medium" } else { effort }
+}
+
+/// Returns the last words of both outputs of a program.
+fn last_words(followed: &Followed) -> String {
+    let text =
+        [&followed.stdout, &followed.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    let [out, err] = text;
+    let joined = if out.is_empty() || err.is_empty() { out + &err } else { format!("{out}\n{err}") };
+    tail(&joined, LAST_WORDS)
+}

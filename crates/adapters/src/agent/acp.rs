@@ -1,0 +1,218 @@
+//! Any agent that speaks the Agent Client Protocol on its standard input and output.
+//!
+//! The agent is a process like any other, and [`process::converse`](crate::process::converse) carries its lines. The
+//! protocol's crate turns them into messages: it is run on this thread whenever a line has come, as far as it gets, and
+//! never waits. What it learns comes as events, in order, and is answered here.
+//!
+//! The agent is offered no files and no terminals of warp's: it works on its tree itself, behind its walls.
+
+mod heard;
+mod permission;
+mod talk;
+
+use std::{
+    ffi::OsString,
+    time::{Duration, Instant},
+};
+
+use agent_client_protocol::v1::schema::StopReason;
+
+use super::{
+    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, failed, last_words, tail,
+};
+use crate::process::{End, Followed, Go, Seen, Signal};
+
+use heard::Heard;
+use talk::{Happened, NoReply, Reply, Talk};
+
+/// An agent may have commands of its own to end first.
+const LADDER: &[(Signal, Duration)] =
+    &[(Signal::INT, Duration::from_secs(3)), (Signal::TERM, Duration::from_secs(3))];
+/// How long an agent may take to end its turn when it is asked to, and to end itself when all is said.
+const GRACE: Duration = Duration::from_secs(3);
+/// The code by which a shell says that there is no such program.
+const NOT_FOUND: i32 = 127;
+/// How a provider's refusal for now is told.
+const LIMITS: [&str; 3] = ["429", "usage limit", "rate limit"];
+
+/// An agent that is started by a line of shell.
+#[derive(Clone, Debug)]
+pub struct Acp {
+    pub line: String,
+}
+
+impl Acp {
+    /// Tells whether it is Claude Code within, which takes its route from the environment.
+    fn is_claude(&self) -> bool {
+        self.line.contains("claude")
+    }
+
+    fn missing(&self, words: &str) -> NoAnswer {
+        let hint = "install it, or name it by its whole path";
+        NoAnswer::Missing { program: self.line.clone(), hint: format!("{hint} ({})", tail(words, 200)) }
+    }
+}
+
+impl Agent for Acp {
+    fn name(&self) -> &'static str {
+        "acp"
+    }
+
+    fn provider(&self) -> &'static str {
+        if self.is_claude() { "anthropic" } else { "other" }
+    }
+
+    /// What depends on the agent itself counts as there: it is found out when it is asked, and said where it is not.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: true,
+            structured_answer: false,
+            // Which tools it asks for, an agent decides itself.
+            hooks: false,
+            mcp: true,
+            effort: true,
+            model: true,
+            usage: true,
+            metered: self.is_claude(),
+        }
+    }
+
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+        let client = Client {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), self.line.clone().into()],
+            variables: turn.route.map(variables).unwrap_or_default(),
+            input: Vec::new(),
+            files: Vec::new(),
+            ladder: LADDER,
+            hint: "a POSIX shell is needed",
+        };
+        let prompt = format!("{}{}", turn.prompt, answer::instruction(turn.schema));
+        let (talk, more) = Talk::begin(turn, prompt);
+        let mut asking =
+            Asking { turn, talk: Some(talk), heard: Heard::default(), reply: None, stopped: None };
+        let followed = client.converse(turn, self.name(), Some(more), &mut |seen| asking.see(seen, watch));
+        match followed {
+            Ok(followed) => asking.ended(&followed, |words| self.missing(words)),
+            Err(why) => Ended::without(why),
+        }
+    }
+}
+
+/// The variables by which most clients are told where their models are.
+fn variables(route: &Route) -> Vec<(OsString, OsString)> {
+    vec![
+        ("ANTHROPIC_BASE_URL".into(), route.anthropic.clone().into()),
+        ("OPENAI_BASE_URL".into(), route.openai.clone().into()),
+        // Claude Code's own ten tries would take minutes to say that a key is wrong.
+        ("CLAUDE_CODE_MAX_RETRIES".into(), "4".into()),
+    ]
+}
+
+/// A turn that is under way.
+struct Asking<'a> {
+    turn: &'a Turn<'a>,
+    /// None when all is said: the agent's input is then at its end.
+    talk: Option<Talk>,
+    heard: Heard,
+    /// What came of the turn, and when.
+    reply: Option<(Reply, Instant)>,
+    /// Since when the agent is asked to end its turn.
+    stopped: Option<Instant>,
+}
+
+impl Asking<'_> {
+    /// Takes what is seen of the agent, and says how it goes on.
+    fn see(&mut self, seen: Seen<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Go {
+        let go = match seen {
+            Seen::Out(line) => {
+                if let Some(talk) = &mut self.talk {
+                    talk.hear(line);
+                }
+                self.answer(watch)
+            }
+            Seen::Err(_) => Go::On,
+            Seen::Tick => watch(Said::Tick),
+        };
+        match go {
+            Go::On => {}
+            Go::Stop => self.stop(),
+            Go::Kill => return Go::Kill,
+        }
+        let is_over = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() >= GRACE);
+        let replied = self.reply.as_ref().map(|(_, at)| *at);
+        let is_answered = self.stopped.is_some() && replied.is_some();
+        if is_answered || is_over(self.stopped) || is_over(replied) { Go::Stop } else { Go::On }
+    }
+
+    /// Asks the agent to end its turn.
+    fn stop(&mut self) {
+        if self.stopped.is_none() {
+            self.stopped = Some(Instant::now());
+            if let Some(talk) = &mut self.talk {
+                talk.cancel();
+            }
+        }
+    }
+
+    /// Deals with all that has happened.
+    fn answer(&mut self, watch: &mut dyn FnMut(Said) -> Go) -> Go {
+        let mut go = Go::On;
+        while let Some(happened) = self.talk.as_mut().and_then(Talk::next) {
+            let said = match happened {
+                Happened::Opened(session) => self.heard.open(&session),
+                Happened::Updated(update) => self.heard.update(&update),
+                Happened::Asked { request, responder } => {
+                    let decided = permission::decide(self.turn, &request.tool_call);
+                    // An agent that is gone needs no answer.
+                    let _ = responder.respond(permission::response(&request, decided.is_ok()));
+                    decided.err().into_iter().collect()
+                }
+                Happened::Over(reply) => {
+                    self.reply = Some((reply, Instant::now()));
+                    self.talk = None;
+                    self.heard.end()
+                }
+            };
+            go = said.into_iter().map(&mut *watch).fold(go, Ord::max);
+        }
+        go
+    }
+
+    fn ended(mut self, followed: &Followed, missing: impl Fn(&str) -> NoAnswer) -> Ended {
+        // What the agent said last may not have been looked at.
+        self.answer(&mut |_| Go::On);
+        let words = if self.heard.words.is_empty() { last_words(followed) } else { self.heard.words.clone() };
+        let reply = self.reply.map(|(reply, _)| reply);
+        let usage = reply
+            .as_ref()
+            .and_then(|reply| reply.as_ref().ok())
+            .map_or(Usage::default(), |(_, usage)| *usage);
+        let answer = match (reply, &followed.end) {
+            _ if self.stopped.is_some() => Err(NoAnswer::Stopped),
+            (Some(Ok((StopReason::EndTurn, _))), _) => answer::find(&self.heard.text, self.turn.schema),
+            (Some(Ok((reason, _))), _) => Err(NoAnswer::Failed {
+                end: followed.end.clone(),
+                words: format!("it ended its turn: {reason:?}"),
+            }),
+            (Some(Err(NoReply::NoConversation)), _) => Err(NoAnswer::NoConversation),
+            (_, End::Exit(NOT_FOUND)) => Err(missing(&words)),
+            (Some(Err(NoReply::Refused(why))), _) if LIMITS.iter().any(|limit| why.contains(limit)) => {
+                Err(NoAnswer::Limit { resets_at: None, words: why })
+            }
+            (Some(Err(NoReply::Refused(why))), End::Exit(_) | End::Signal(_) | End::Stopped) => {
+                Err(NoAnswer::Failed { end: followed.end.clone(), words: tail(&why, 300) })
+            }
+            // It is not the person who stopped it: it was given up.
+            (Some(Err(NoReply::Lost(why))), End::Stopped) => {
+                Err(NoAnswer::Failed { end: followed.end.clone(), words: tail(&why, 300) })
+            }
+            (Some(Err(NoReply::Refused(_) | NoReply::Lost(_))) | None, end) => Err(failed(end, &words)),
+        };
+        let (session, cost_usd) = (self.heard.session, self.heard.cost_usd);
+        Ended { answer, session, usage, cost_usd, last_words: words }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Agents of the protocol: samples of real ones, and a small one in shell.
+
+use std::fs;
+
+use agent_client_protocol::v1::schema::{SessionId, SessionNotification};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::process::Limits;
+
+const SAMPLES: [&str; 3] = [
+    include_str!("samples/claude-agent-acp.jsonl"),
+    include_str!("samples/codex-acp.jsonl"),
+    include_str!("samples/opencode-acp.jsonl"),
+];
+
+/// An agent that asks for leave to run a command, and answers with the option that was chosen.
+const DOUBLE: &str = r#"
+say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+chunk() { say '"method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}}'; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -nE 's/.*"id":("[^"]*"|[0-9]+).*/\1/p')
+  case $line in
+    *'"initialize"'*) say '"id":'$id',"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
+    *'"session/new"'*) say '"id":'$id',"result":{"sessionId":"s-1"}' ;;
+    *'"session/load"'*gone*) say '"id":'$id',"error":{"code":-32002,"message":"not found"}' ;;
+    *'"session/load"'*) chunk '{\"summary\":\"of another turn\"}'; say '"id":'$id',"result":{}' ;;
+    *'"session/prompt"'*Wait*) prompt=$id; chunk 'I wait.' ;;
+    *'"session/prompt"'*Fail*) say '"id":'$id',"error":{"code":-32603,"message":"Internal error","data":"the model is gone"}' ;;
+    *'"session/prompt"'*)
+      prompt=$id
+      chunk 'I ask.'
+      say '"id":77,"method":"session/request_permission","params":{"sessionId":"s-1","toolCall":{"toolCallId":"t","kind":"execute","title":"make","rawInput":{"command":"make it"}},"options":[{"optionId":"always","name":"a","kind":"allow_always"},{"optionId":"once","name":"o","kind":"allow_once"},{"optionId":"no","name":"n","kind":"reject_once"}]}' ;;
+    *'"session/cancel"'*) say '"id":'$prompt',"result":{"stopReason":"cancelled"}' ;;
+    *'"optionId"'*)
+      chosen=$(printf '%s' "$line" | sed -nE 's/.*"optionId":"([^"]*)".*/\1/p')
+      chunk '{\"sum'; chunk 'mary\":\"'$chosen'\"}'
+      say '"id":'$prompt',"result":{"stopReason":"end_turn","usage":{"totalTokens":9,"inputTokens":7,"outputTokens":2}}' ;;
+  esac
+done
+"#;
+
+/// Asks the agent in shell; one that is to wait is stopped.
+fn ask(prompt: &str, resume: Option<&str>, allowed: &[String]) -> (Ended, Vec<Said>) {
+    let tree = tempfile::tempdir().unwrap();
+    fs::write(tree.path().join("agent.sh"), DOUBLE).unwrap();
+    ask_line("sh agent.sh", tree.path(), prompt, resume, allowed)
+}
+
+fn ask_line(
+    line: &str,
+    tree: &std::path::Path,
+    prompt: &str,
+    resume: Option<&str>,
+    allowed: &[String],
+) -> (Ended, Vec<Said>) {
+    let turn = Turn {
+        tree,
+        prompt,
+        schema: &json!({ "type": "object", "required": ["summary"] }),
+        resume,
+        effort: Some("high"),
+        model: None,
+        route: None,
+        mcp: None,
+        facts: &[],
+        walls: None,
+        limits: Limits { whole: Duration::from_secs(60), silence: Duration::from_secs(60) },
+        hooks: None,
+        allowed,
+        mark: "test",
+    };
+    let mut said = Vec::new();
+    let ended = Acp { line: line.to_owned() }.run(&turn, &mut |heard| {
+        // It is prompted as soon as it has a conversation, and stopped when that is told.
+        let is_asked = matches!(heard, Said::Session(_));
+        let go = if prompt == "Wait." && is_asked { Go::Stop } else { Go::On };
+        if heard != Said::Tick {
+            said.push(heard);
+        }
+        go
+    });
+    (ended, said)
+}
+
+#[test]
+fn what_real_agents_tell_is_heard() {
+    let shown = SAMPLES.map(|sample| {
+        let mut heard = Heard::default();
+        heard.open(&SessionId::new("s"));
+        let lines = sample.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let updates = lines.filter(|line| line["method"] == "session/update");
+        let mut said: Vec<Said> = updates
+            .map(|line| serde_json::from_value::<SessionNotification>(line["params"].clone()).unwrap())
+            .flat_map(|told| heard.update(&told.update))
+            .collect();
+        said.extend(heard.end());
+        (said, heard.cost_usd)
+    });
+    let tool = |name: &str, about: &str| Said::Tool { name: name.to_owned(), about: about.to_owned() };
+    let done = Said::Text("all done".to_owned());
+    let [claude, codex, opencode] = shown;
+    assert_eq!(claude, (vec![tool("Bash", "touch RAN && python3 -c pass"), done.clone()], Some(0.09478)));
+    assert_eq!(codex, (vec![tool("exec_command", "touch RAN"), done.clone()], None));
+    assert_eq!(opencode.0.last(), Some(&done), "{opencode:?}");
+}
+
+#[test]
+fn an_agent_that_asks_is_answered_and_its_answer_taken() {
+    let (ended, said) = ask("Do it.", None, &[]);
+    assert_eq!(ended.answer.unwrap(), json!({ "summary": "no" }), "{said:?}");
+    assert_eq!((ended.session.as_deref(), ended.usage.input, ended.usage.output), (Some("s-1"), 7, 2));
+    let why = "without walls an agent edits its tree and runs what is allowed in the settings";
+    let expected = [
+        Said::Session("s-1".to_owned()),
+        Said::ToolDenied { name: "Bash".to_owned(), why: why.to_owned() },
+        Said::Text("I ask.{\"summary\":\"no\"}".to_owned()),
+    ];
+    assert_eq!(said, expected);
+    let (ended, _) = ask("Do it.", None, &["make".to_owned()]);
+    assert_eq!(ended.answer.unwrap(), json!({ "summary": "once" }));
+}
+
+#[test]
+fn a_conversation_is_gone_on_with_and_what_was_said_in_it_does_not_count() {
+    let (ended, said) = ask("Do it.", Some("s-0"), &[]);
+    assert_eq!(ended.answer.unwrap(), json!({ "summary": "no" }));
+    assert_eq!(said[0], Said::Session("s-0".to_owned()));
+    let (ended, _) = ask("Do it.", Some("gone"), &[]);
+    assert!(matches!(ended.answer, Err(NoAnswer::NoConversation)), "{ended:?}");
+}
+
+#[test]
+fn an_agent_is_stopped_by_a_word_and_its_failure_is_told() {
+    let (ended, _) = ask("Wait.", None, &[]);
+    assert!(matches!(ended.answer, Err(NoAnswer::Stopped)), "{ended:?}");
+    assert_eq!(ended.session.as_deref(), Some("s-1"), "it can be gone on with");
+    let (ended, _) = ask("Fail.", None, &[]);
+    let why = ended.answer.unwrap_err().to_string();
+    assert!(why.starts_with("it failed") && why.ends_with("Internal error: the model is gone"), "{why}");
+    let tree = tempfile::tempdir().unwrap();
+    let (ended, _) = ask_line("no-such-agent --acp", tree.path(), "Do it.", None, &[]);
+    assert!(matches!(ended.answer, Err(NoAnswer::Missing { .. })), "{ended:?}");
+    let (ended, _) = ask_line("echo Hello; exit 3", tree.path(), "Do it.", None, &[]);
+    assert_eq!(ended.answer.unwrap_err().to_string(), "it failed (exit 3): Hello");
+}

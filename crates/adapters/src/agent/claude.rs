@@ -1,0 +1,195 @@
+//! Claude Code, without a person: `claude -p`.
+//!
+//! The prompt is on standard input, what happens comes as one JSON object per line, and the last line of type `result`
+//! tells how it ended. Its `subtype` says `success` even after an error of the API; `is_error` does not lie. Costs
+//! are those of the whole conversation, tokens those of this turn.
+
+mod stream;
+
+use std::{env, ffi::OsString, path::PathBuf, time::Duration};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Said, Turn, answer, effort_word, failed, last_words,
+};
+use crate::process::{End, Followed, Go, Signal};
+
+use stream::{Heard, Outcome};
+
+/// A terminated client takes its tool along, a killed one leaves it running; five seconds are enough for its own end.
+const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(5))];
+pub(super) const INSTALL: &str = "`npm install --global @anthropic-ai/claude-code` installs it";
+/// The events that warp answers while it drives, by the client's name and by warp's.
+const EVENTS: [(&str, &str); 3] = [
+    ("PreToolUse", "pre-tool-use"),
+    ("PostToolUse", "post-tool-use"),
+    ("PostToolUseFailure", "post-tool-use-failure"),
+];
+/// How the client begins to say that there is nothing to resume.
+const NO_CONVERSATION: &str = "No conversation found";
+/// How long the client waits for a hook, in seconds. One that takes longer decides nothing, so it has far more than it
+/// needs.
+const HOOK_TIMEOUT: u32 = 60;
+/// The variable that says where the client's model is.
+const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// The variables by which a person has the client ask a cloud's models, which speak otherwise.
+const ELSEWHERE: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+/// How often the client asks its model again. Its own ten tries would take minutes to say that a key is wrong.
+const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "4");
+/// What the client is told about itself, where the person has not: it reports to nobody and does not replace itself.
+const QUIET: [(&str, &str); 4] = [
+    ("DISABLE_TELEMETRY", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+];
+
+/// Claude Code.
+#[derive(Clone, Debug)]
+pub struct Claude {
+    /// The client's program: a path, or a name in `PATH`.
+    pub program: PathBuf,
+}
+
+impl Agent for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn provider(&self) -> &'static str {
+        "anthropic"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { metered: takes_route(), ..Capabilities::ALL }
+    }
+
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+        let client = Client {
+            program: self.program.clone().into(),
+            arguments: arguments(turn),
+            variables: variables(turn),
+            input: turn.prompt.as_bytes().to_vec(),
+            files: Vec::new(),
+            ladder: LADDER,
+            hint: INSTALL,
+        };
+        let mut heard = Heard::default();
+        match client.hear(turn, self.name(), &mut |line| heard.line(line), watch) {
+            Ok(followed) => ended(heard, &followed, turn.schema),
+            Err(why) => Ended::without(why),
+        }
+    }
+}
+
+fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
+    let mode = if turn.walls.is_some() { "bypassPermissions" } else { "acceptEdits" };
+    let mut all: Vec<OsString> =
+        ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", mode]
+            .map(OsString::from)
+            .into();
+    all.extend(["--settings".into(), settings(turn).to_string().into()]);
+    all.extend(["--json-schema".into(), turn.schema.to_string().into()]);
+    if let Some(session) = turn.resume {
+        all.extend(["--resume".into(), session.into()]);
+    }
+    if let Some(effort) = turn.effort {
+        all.extend(["--effort".into(), effort_word(effort).into()]);
+    }
+    if let Some(model) = turn.model {
+        all.extend(["--model".into(), model.into()]);
+    }
+    if let Some(mcp) = turn.mcp {
+        all.extend(["--mcp-config".into(), servers(mcp).to_string().into()]);
+    }
+    if turn.walls.is_none() {
+        // Servers that the tree names are programs that an agent may have written; only walls hold those.
+        all.push("--strict-mcp-config".into());
+    }
+    all
+}
+
+/// Describes a server as the client reads it.
+pub(super) fn servers(mcp: &Mcp) -> Value {
+    let environment: Map<String, Value> =
+        mcp.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({ "mcpServers": { (Mcp::NAME): {
+        "type": "stdio", "command": mcp.program, "args": mcp.arguments, "env": environment,
+    } } })
+}
+
+/// Settings of the highest rank: a file in the tree cannot turn the hooks off, nor lead the traffic elsewhere.
+pub(super) fn settings(turn: &Turn<'_>) -> Value {
+    let registered = turn.hooks.map(|hooks| {
+        let each = EVENTS.map(|(event, argument)| {
+            let handler = json!({
+                "type": "command", "command": hooks.program, "args": ["hook", argument], "timeout": HOOK_TIMEOUT,
+            });
+            (event.to_owned(), json!([{ "hooks": [handler] }]))
+        });
+        Value::Object(each.into_iter().collect())
+    });
+    let commands = turn.allowed.iter();
+    let rules = commands.flat_map(|command| [format!("Bash({command})"), format!("Bash({command} *)")]);
+    let rules = rules.chain(turn.mcp.map(|_| format!("mcp__{}", Mcp::NAME)));
+    json!({
+        "disableAllHooks": false,
+        "hooks": registered.unwrap_or_else(|| json!({})),
+        "permissions": { "allow": rules.collect::<Vec<_>>() },
+        "env": routed(turn).map_or_else(|| json!({}), |url| json!({ (BASE_URL): url })),
+    })
+}
+
+/// Returns where the client's model is to be found, if it takes a route at all.
+fn routed<'a>(turn: &Turn<'a>) -> Option<&'a str> {
+    turn.route.filter(|_| takes_route()).map(|route| route.anthropic.as_str())
+}
+
+/// Tells whether the client can be led elsewhere: not if the person has it ask the models of a cloud.
+pub(super) fn takes_route() -> bool {
+    let is_on = |value: OsString| !value.is_empty() && value != "0" && value != "false";
+    !ELSEWHERE.iter().any(|name| env::var_os(name).is_some_and(is_on))
+}
+
+pub(super) fn variables(turn: &Turn<'_>) -> Vec<(OsString, OsString)> {
+    // What the person has set is left as it is.
+    let mut all: Vec<(OsString, OsString)> = QUIET
+        .iter()
+        .filter(|(name, _)| env::var_os(name).is_none())
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    all.push((RETRIES.0.into(), RETRIES.1.into()));
+    if let Some(url) = routed(turn) {
+        all.push((BASE_URL.into(), url.into()));
+    }
+    if turn.walls.is_some() {
+        // Without it, a superuser may not bypass permissions.
+        all.push(("IS_SANDBOX".into(), "1".into()));
+    }
+    all
+}
+
+fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
+    let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
+    let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
+    let answer = match (&followed.end, heard.outcome) {
+        (End::TimedOut(_) | End::Silent(_) | End::Stopped | End::Signal(_), _) => {
+            Err(failed(&followed.end, &errors))
+        }
+        (End::Exit(_), Some(Outcome::Done { structured: Some(value), .. })) => answer::checked(value, schema),
+        (End::Exit(_), Some(Outcome::Done { structured: None, text })) => answer::find(&text, schema),
+        (End::Exit(_), Some(Outcome::Limit { words })) => {
+            Err(NoAnswer::Limit { resets_at: heard.resets_at, words })
+        }
+        (End::Exit(_), Some(Outcome::Failed { words })) if words.starts_with(NO_CONVERSATION) => {
+            Err(NoAnswer::NoConversation)
+        }
+        (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
+        (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
+    };
+    Ended { answer, session: heard.session, usage: heard.usage, cost_usd: heard.cost_usd, last_words }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! The lines that Claude Code prints. Only what is needed is read; whatever else a version adds passes.
+
+use std::collections::HashMap;
+
+use engine::Time;
+use serde_json::Value;
+
+use crate::agent::{Said, Usage, brief};
+
+/// How many tools in flight are remembered by name.
+const MOST_TOOLS: usize = 1000;
+/// The tool by which the client's model answers: it does nothing, and the answer is shown as one.
+const ANSWER: &str = "StructuredOutput";
+
+/// What was heard so far.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) session: Option<String>,
+    pub(super) usage: Usage,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) resets_at: Option<Time>,
+    /// What the model said last.
+    pub(super) words: String,
+    /// Names of tools by the id of their use.
+    tools: HashMap<String, String>,
+    /// What earlier messages have used, and the one that is being told: it comes in several lines.
+    before: Usage,
+    message: (String, Usage),
+}
+
+/// How the client says that it ended.
+#[derive(Debug, PartialEq)]
+pub(super) enum Outcome {
+    Done { structured: Option<Value>, text: String },
+    Failed { words: String },
+    Limit { words: String },
+}
+
+impl Heard {
+    /// Takes a line; returns what of it is to be shown.
+    pub(super) fn line(&mut self, line: &str) -> Vec<Said> {
+        // A line that is no JSON is not the client's.
+        let Ok(line) = serde_json::from_str::<Value>(line) else { return Vec::new() };
+        match line["type"].as_str() {
+            Some("system") => self.system(&line),
+            Some("assistant") => self.assistant(&line["message"]),
+            Some("user") => self.results(&line["message"]),
+            Some("rate_limit_event") => {
+                self.limit(&line["rate_limit_info"]);
+                Vec::new()
+            }
+            Some("result") => {
+                self.result(&line);
+                Vec::new()
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn system(&mut self, line: &Value) -> Vec<Said> {
+        match line["subtype"].as_str() {
+            Some("init") => {
+                self.session = line["session_id"].as_str().map(ToOwned::to_owned);
+                self.session.clone().map(Said::Session).into_iter().collect()
+            }
+            Some("api_retry") => {
+                let error = line["error"].as_str().unwrap_or("the model does not answer");
+                vec![Said::Waiting(format!(
+                    "{error} (try {} of {})",
+                    line["attempt"].as_u64().unwrap_or_default(),
+                    line["max_retries"].as_u64().unwrap_or_default()
+                ))]
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn assistant(&mut self, message: &Value) -> Vec<Said> {
+        let mut said = Vec::new();
+        for part in message["content"].as_array().into_iter().flatten() {
+            match part["type"].as_str() {
+                Some("text") => {
+                    let text = part["text"].as_str().unwrap_or_default();
+                    self.words = crate::agent::tail(text, crate::agent::LAST_WORDS);
+                    said.push(Said::Text(brief(text)));
+                }
+                Some("tool_use") if part["name"] == ANSWER => {}
+                Some("tool_use") => {
+                    let name = part["name"].as_str().unwrap_or_default().to_owned();
+                    if let Some(id) = part["id"].as_str().filter(|_| self.tools.len() < MOST_TOOLS) {
+                        self.tools.insert(id.to_owned(), name.clone());
+                    }
+                    said.push(Said::Tool { name, about: about(&part["input"]) });
+                }
+                Some(_) | None => {}
+            }
+        }
+        self.count(message);
+        said.push(Said::Usage(self.usage));
+        said
+    }
+
+    /// Adds what a message has used. Several lines of one message tell the same.
+    fn count(&mut self, message: &Value) {
+        let id = message["id"].as_str().unwrap_or_default();
+        if id != self.message.0 {
+            self.before = self.usage;
+            self.message.0 = id.to_owned();
+        }
+        self.message.1 = usage(&message["usage"]);
+        let (before, now) = (self.before, self.message.1);
+        self.usage = Usage {
+            input: before.input.saturating_add(now.input),
+            output: before.output.saturating_add(now.output),
+            cache_read: before.cache_read.saturating_add(now.cache_read),
+            cache_write: before.cache_write.saturating_add(now.cache_write),
+        };
+    }
+
+    /// Looks for tools that were not let run.
+    fn results(&mut self, message: &Value) -> Vec<Said> {
+        let parts = message["content"].as_array().into_iter().flatten();
+        let mut said = Vec::new();
+        for part in parts.filter(|part| part["type"] == "tool_result") {
+            let name = part["tool_use_id"].as_str().and_then(|id| self.tools.remove(id));
+            let text = text_of(&part["content"]);
+            if part["is_error"] == true && is_denial(&text) {
+                said.push(Said::ToolDenied { name: name.unwrap_or_default(), why: brief(&reason(&text)) });
+            }
+        }
+        said
+    }
+
+    fn limit(&mut self, about: &Value) {
+        if about["status"] == "rejected" {
+            let seconds = about["resetsAt"].as_i64();
+            self.resets_at = seconds.map(|seconds| Time::from_millis(seconds.saturating_mul(1000)));
+        }
+    }
+
+    fn result(&mut self, line: &Value) {
+        if let Some(session) = line["session_id"].as_str() {
+            self.session = Some(session.to_owned());
+        }
+        self.usage = usage(&line["usage"]);
+        self.cost_usd = line["total_cost_usd"].as_f64();
+        let text = line["result"].as_str().unwrap_or_default().to_owned();
+        let words = if text.is_empty() { errors(line) } else { text.clone() };
+        self.outcome = Some(match (line["is_error"] == true, line["api_error_status"].as_u64()) {
+            (true, Some(429)) => Outcome::Limit { words },
+            (true, _) if self.resets_at.is_some() => Outcome::Limit { words },
+            (true, _) => Outcome::Failed { words },
+            (false, _) => Outcome::Done {
+                structured: Some(line["structured_output"].clone()).filter(|value| !value.is_null()),
+                text,
+            },
+        });
+    }
+}
+
+/// Says what a tool is used for.
+fn about(input: &Value) -> String {
+    let fields =
+        ["command", "file_path", "notebook_path", "pattern", "url", "query", "description", "prompt"];
+    brief(fields.iter().find_map(|field| input[*field].as_str()).unwrap_or_default())
+}
+
+fn usage(from: &Value) -> Usage {
+    let count = |field: &str| from[field].as_u64().unwrap_or_default();
+    Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+    }
+}
+
+fn errors(line: &Value) -> String {
+    let errors = line["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let errors: Vec<&str> = errors.collect();
+    if errors.is_empty() {
+        line["subtype"].as_str().unwrap_or_default().to_owned()
+    } else {
+        errors.join("; ")
+    }
+}
+
+/// Returns the text of a tool's result: a string, or a list of parts.
+fn text_of(content: &Value) -> String {
+    match content.as_str() {
+        Some(text) => text.to_owned(),
+        None => {
+            let parts = content.as_array().into_iter().flatten();
+            parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+fn is_denial(text: &str) -> bool {
+    text.starts_with("PreToolUse:")
+        || text.contains("requested permissions")
+        || text.contains("has been denied")
+}
+
+/// Leaves out the hook's command, which stands in brackets before its reason.
+fn reason(text: &str) -> String {
+    text.split_once("]: ")
+        .filter(|_| text.starts_with("PreToolUse:"))
+        .map_or(text, |(_, reason)| reason)
+        .to_owned()
+}

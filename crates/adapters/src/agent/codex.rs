@@ -1,0 +1,247 @@
+//! Codex, without a person: `codex exec --json`.
+//!
+//! The prompt is on standard input, what happens comes as one JSON object per line, and everything that a turn needs is
+//! said by `-c`, so that no file of the person's is written. The tree is named as one that is not trusted: else the
+//! client would note it as trusted, and run hooks that an agent may have put there. Tokens are those of the whole
+//! thread, so what stood before is taken off.
+
+mod login;
+mod rollout;
+mod stream;
+mod strict;
+
+use std::{
+    env,
+    ffi::OsString,
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use tempfile::NamedTempFile;
+
+use super::{
+    Agent, Capabilities, Client, Ended, Hooks, Mcp, NoAnswer, Route, Said, Turn, Usage, answer, effort_word,
+    failed, last_words,
+};
+use crate::process::{End, Followed, Go, Signal};
+
+use login::Login;
+use stream::{Heard, Outcome};
+
+pub(super) const INSTALL: &str = "`npm install --global @openai/codex` installs it";
+/// An interrupted client takes its tool along, a terminated one leaves it running.
+const LADDER: &[(Signal, Duration)] =
+    &[(Signal::INT, Duration::from_secs(5)), (Signal::TERM, Duration::from_secs(2))];
+/// The events that warp answers while it drives, by the client's name and by warp's.
+const EVENTS: [(&str, &str); 2] = [("PreToolUse", "pre-tool-use"), ("PostToolUse", "post-tool-use")];
+/// How long the client waits for a hook, in seconds: far more than one needs, because one that takes longer decides
+/// nothing.
+const HOOK_TIMEOUT: u32 = 60;
+/// How often the client asks its model again.
+const RETRIES: u32 = 4;
+/// The name of the provider that stands for the route.
+const PROVIDER: &str = "warp";
+/// What the client leaves alone: it fetches no plugins, looks for no connectors, reports to nobody, and gives up in time.
+const QUIET: [&str; 5] = [
+    "features.plugins=false",
+    "features.apps=false",
+    "features.unbounded_connection_retries=false",
+    "analytics.enabled=false",
+    "check_for_update_on_startup=false",
+];
+/// How the client begins to say that there is nothing to resume.
+const NO_CONVERSATION: &str = "no rollout found";
+/// Where temporary files go if the client's own directory lies where they usually do: it refuses to work there fully.
+const OTHER_TEMPORARY: &str = "/var/tmp";
+
+/// Codex.
+#[derive(Clone, Debug)]
+pub struct Codex {
+    /// The client's program: a path, or a name in `PATH`.
+    pub program: PathBuf,
+}
+
+impl Agent for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn provider(&self) -> &'static str {
+        "openai"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { metered: Login::of_person().takes_route(), ..Capabilities::ALL }
+    }
+
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+        let strict = strict::schema(turn.schema);
+        let schema_file = match strict.as_ref().map(written).transpose() {
+            Ok(file) => file,
+            Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
+        };
+        let instruction = if strict.is_none() { answer::instruction(turn.schema) } else { String::new() };
+        let client = Client {
+            program: self.program.clone().into(),
+            arguments: arguments(turn, schema_file.as_ref().map(NamedTempFile::path), Login::of_person()),
+            variables: variables(),
+            input: format!("{}{instruction}", turn.prompt).into_bytes(),
+            files: schema_file.iter().map(|file| file.path().to_owned()).collect(),
+            ladder: LADDER,
+            hint: INSTALL,
+        };
+        let sessions = rollout::sessions(turn.walls);
+        let before = turn.resume.and_then(|thread| rollout::usage(&sessions, thread));
+        let mut heard = Heard::default();
+        let followed =
+            match client.hear(turn, self.name(), &mut |line| heard.line(line).into_iter().collect(), watch) {
+                Ok(followed) => followed,
+                Err(why) => return Ended::without(why),
+            };
+        // A turn that did not come to its end says nothing of what it has used.
+        let kept = || heard.thread.as_deref().and_then(|thread| rollout::usage(&sessions, thread));
+        let usage = heard.usage.or_else(kept).map(|whole| share(whole, before.unwrap_or_default()));
+        if let Some(usage) = usage {
+            // It has ended: there is nothing left to stop.
+            let _ = watch(Said::Usage(usage));
+        }
+        ended(heard, usage.unwrap_or_default(), &followed, turn.schema)
+    }
+}
+
+/// Writes the schema where the client can read it for as long as it runs.
+fn written(schema: &Value) -> std::io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("warp-answer-").suffix(".json").tempfile()?;
+    file.write_all(schema.to_string().as_bytes())?;
+    Ok(file)
+}
+
+fn arguments(turn: &Turn<'_>, schema: Option<&Path>, login: Login) -> Vec<OsString> {
+    let mut all = Arguments(Vec::new());
+    all.add(["exec", "--json", "--skip-git-repo-check"]);
+    match turn.walls {
+        Some(_) => all.add(["--dangerously-bypass-approvals-and-sandbox"]),
+        None => all.add(["--sandbox", "workspace-write"]),
+    }
+    for setting in QUIET {
+        all.add(["-c", setting]);
+    }
+    all.set("projects", &json!({ (turn.tree.to_string_lossy()): { "trust_level": "untrusted" } }));
+    if let Some(hooks) = turn.hooks {
+        all.add(["--dangerously-bypass-hook-trust"]);
+        all.set("hooks", &registered(hooks));
+    }
+    if let Some(schema) = schema {
+        all.0.extend(["--output-schema".into(), schema.into()]);
+    }
+    if let Some(effort) = turn.effort {
+        all.set("model_reasoning_effort", &json!(effort_word(effort)));
+    }
+    if let Some(model) = turn.model {
+        all.add(["--model", model]);
+    }
+    if let Some(provider) = turn.route.and_then(|route| provider(route, login)) {
+        all.set("model_provider", &json!(PROVIDER));
+        all.set(&format!("model_providers.{PROVIDER}"), &provider);
+    }
+    if let Some(mcp) = turn.mcp {
+        all.set(&format!("mcp_servers.{}", Mcp::NAME), &server(mcp));
+    }
+    if let Some(thread) = turn.resume {
+        all.add(["resume", thread]);
+    }
+    // The prompt comes from standard input.
+    all.add(["-"]);
+    all.0
+}
+
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn add<const COUNT: usize>(&mut self, words: [&str; COUNT]) {
+        self.0.extend(words.map(OsString::from));
+    }
+
+    /// Sets a value of the client's configuration.
+    fn set(&mut self, key: &str, value: &Value) {
+        let value = toml::Value::try_from(value).expect("what is set holds no null");
+        self.add(["-c", &format!("{key}={value}")]);
+    }
+}
+
+/// Describes the hooks as the client reads them; a command is a line of shell to it.
+fn registered(hooks: &Hooks) -> Value {
+    let program = hooks.program.to_string_lossy().replace('\'', r"'\''");
+    let each = EVENTS.map(|(event, argument)| {
+        let command = format!("'{program}' hook {argument}");
+        let handler = json!({ "type": "command", "command": command, "timeout": HOOK_TIMEOUT });
+        (event.to_owned(), json!([{ "hooks": [handler] }]))
+    });
+    Value::Object(each.into_iter().collect())
+}
+
+/// Describes the route as a provider, with the login that the person has; nothing if that login does not take it.
+fn provider(route: &Route, login: Login) -> Option<Value> {
+    let mut provider = json!({
+        "name": PROVIDER,
+        "base_url": route.openai,
+        "wire_api": "responses",
+        "request_max_retries": RETRIES,
+        "stream_max_retries": RETRIES,
+    });
+    match login {
+        Login::Own => provider["requires_openai_auth"] = json!(true),
+        Login::Variable(name) => provider["env_key"] = json!(name),
+        Login::Elsewhere => return None,
+    }
+    Some(provider)
+}
+
+fn server(mcp: &Mcp) -> Value {
+    let environment: Map<String, Value> =
+        mcp.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({
+        "command": mcp.program,
+        "args": mcp.arguments,
+        "env": environment,
+        "default_tools_approval_mode": "approve",
+    })
+}
+
+fn variables() -> Vec<(OsString, OsString)> {
+    let is_temporary = env::var_os("HOME").is_some_and(|home| Path::new(&home).starts_with("/tmp"));
+    is_temporary.then(|| ("TMPDIR".into(), OTHER_TEMPORARY.into())).into_iter().collect()
+}
+
+/// Returns what a turn has used of what its whole thread has.
+fn share(whole: Usage, before: Usage) -> Usage {
+    Usage {
+        input: whole.input.saturating_sub(before.input),
+        output: whole.output.saturating_sub(before.output),
+        cache_read: whole.cache_read.saturating_sub(before.cache_read),
+        cache_write: whole.cache_write.saturating_sub(before.cache_write),
+    }
+}
+
+fn ended(heard: Heard, usage: Usage, followed: &Followed, wanted: &Value) -> Ended {
+    let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
+    let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
+    let answer = match (&followed.end, heard.outcome) {
+        (End::TimedOut(_) | End::Silent(_) | End::Stopped | End::Signal(_), _) => {
+            Err(failed(&followed.end, &errors))
+        }
+        (End::Exit(_), Some(Outcome::Done)) => answer::last_object(&heard.answer)
+            .ok_or(NoAnswer::NotJson)
+            .and_then(|found| answer::checked(strict::without_nulls(wanted, found), wanted)),
+        (End::Exit(_), Some(Outcome::Limit { words })) => Err(NoAnswer::Limit { resets_at: None, words }),
+        (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
+        (End::Exit(_), None) if errors.contains(NO_CONVERSATION) => Err(NoAnswer::NoConversation),
+        (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
+    };
+    Ended { answer, session: heard.thread, usage, cost_usd: None, last_words }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+// Asks warp before OpenCode runs a tool, and tells it afterwards. It needs nothing but what the client itself brings.
+import { spawn } from "node:child_process";
+
+const { WARP_HOOK_PROGRAM: program } = process.env;
+
+// Tools under the names and with the fields that warp's hooks read.
+const tool = (name, input) => {
+  const file = { ...input, file_path: input.filePath };
+  switch (name) {
+    case "bash": return ["Bash", input];
+    case "write": return ["Write", file];
+    case "edit": return ["Edit", { ...file, old_string: input.oldString, new_string: input.newString }];
+    case "apply_patch": case "patch": return ["apply_patch", { ...input, command: input.patchText }];
+    case "read": return ["Read", file];
+    default: return [name, input];
+  }
+};
+
+const ask = (event, input) => new Promise((answer) => {
+  let out = "", err = "";
+  const child = spawn(program, ["hook", event], { stdio: ["pipe", "pipe", "pipe"] });
+  child.on("error", (error) => answer({ code: 2, out, err: `warp's hook cannot be asked: ${error.message}` }));
+  child.on("close", (code) => answer({ code, out, err }));
+  child.stdout.on("data", (data) => { out += data; });
+  child.stderr.on("data", (data) => { err += data; });
+  // A hook that does not read to the end has had enough.
+  child.stdin.on("error", () => {});
+  child.stdin.end(JSON.stringify(input));
+});
+
+export const Warp = async ({ directory }) => {
+  const told = (event, { tool: name, sessionID }, args, more) => {
+    const [tool_name, tool_input] = tool(name, args ?? {});
+    return { hook_event_name: event, session_id: sessionID, cwd: directory, tool_name, tool_input, ...more };
+  };
+  return {
+    "tool.execute.before": async (input, output) => {
+      const { code, err } = await ask("pre-tool-use", told("PreToolUse", input, output.args));
+      // Only a clear yes lets it run.
+      if (code !== 0) throw new Error(`PreToolUse: ${err.trim() || `the hook ended with ${code}`}`);
+    },
+    "tool.execute.after": async (input, output) => {
+      const more = { tool_response: { stdout: String(output.output ?? "") } };
+      const { out } = await ask("post-tool-use", told("PostToolUse", input, input.args, more));
+      let context;
+      try { context = JSON.parse(out).hookSpecificOutput?.additionalContext; } catch { return; }
+      if (context) output.output = `${output.output ?? ""}\n\n${context}`;
+    },
+  };
+};

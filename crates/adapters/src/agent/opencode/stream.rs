@@ -1,0 +1,92 @@
+//! The lines that OpenCode prints. Only what is needed is read; whatever else a version adds passes.
+
+use serde_json::Value;
+
+use crate::agent::{LAST_WORDS, Said, Usage, brief, tail};
+
+/// How the plugin begins to say why a tool may not run.
+const DENIED: &str = "PreToolUse: ";
+/// The status by which a provider refuses more for now.
+const TOO_MANY: u64 = 429;
+
+/// What was heard so far.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) session: Option<String>,
+    pub(super) usage: Usage,
+    /// How it went wrong, if it did.
+    pub(super) outcome: Option<Outcome>,
+    /// The last text, whole: the answer is in it.
+    pub(super) answer: String,
+    /// What the model said last.
+    pub(super) words: String,
+}
+
+/// How a turn goes wrong; one that does not says nothing of its end.
+#[derive(Debug, PartialEq)]
+pub(super) enum Outcome {
+    Failed { words: String },
+    Limit { words: String },
+}
+
+impl Heard {
+    /// Takes a line; returns what of it is to be shown.
+    pub(super) fn line(&mut self, line: &str) -> Vec<Said> {
+        // A line that is no JSON is not the client's.
+        let Ok(line) = serde_json::from_str::<Value>(line) else { return Vec::new() };
+        let mut said = Vec::new();
+        if let Some(session) = line["sessionID"].as_str().filter(|_| self.session.is_none()) {
+            self.session = Some(session.to_owned());
+            said.push(Said::Session(session.to_owned()));
+        }
+        let part = &line["part"];
+        match line["type"].as_str() {
+            Some("text") => {
+                let text = part["text"].as_str().unwrap_or_default();
+                self.answer = text.to_owned();
+                self.words = tail(text, LAST_WORDS);
+                said.push(Said::Text(brief(text)));
+            }
+            Some("tool_use") => said.push(tool(part)),
+            Some("step_finish") => {
+                self.count(&part["tokens"]);
+                said.push(Said::Usage(self.usage));
+            }
+            Some("error") => self.outcome = Some(outcome(&line["error"])),
+            Some(_) | None => {}
+        }
+        said
+    }
+
+    /// Adds what one request has used.
+    fn count(&mut self, tokens: &Value) {
+        let count = |value: &Value| value.as_u64().unwrap_or_default();
+        let usage = &mut self.usage;
+        usage.input = usage.input.saturating_add(count(&tokens["input"]));
+        let written = count(&tokens["output"]).saturating_add(count(&tokens["reasoning"]));
+        usage.output = usage.output.saturating_add(written);
+        usage.cache_read = usage.cache_read.saturating_add(count(&tokens["cache"]["read"]));
+        usage.cache_write = usage.cache_write.saturating_add(count(&tokens["cache"]["write"]));
+    }
+}
+
+/// Tells of a tool; the client does so when it is over.
+fn tool(part: &Value) -> Said {
+    let name = part["tool"].as_str().unwrap_or_default().to_owned();
+    let state = &part["state"];
+    if let Some(why) = state["error"].as_str().and_then(|error| error.strip_prefix(DENIED)) {
+        return Said::ToolDenied { name, why: brief(why) };
+    }
+    let fields = ["command", "filePath", "pattern", "url", "query", "description", "prompt"];
+    let about = fields.iter().find_map(|field| state["input"][*field].as_str()).unwrap_or_default();
+    Said::Tool { name, about: brief(about) }
+}
+
+fn outcome(error: &Value) -> Outcome {
+    let message = error["data"]["message"].as_str().or(error["name"].as_str());
+    let words = message.unwrap_or("it does not say why").to_owned();
+    match error["data"]["statusCode"].as_u64() {
+        Some(TOO_MANY) => Outcome::Limit { words },
+        Some(_) | None => Outcome::Failed { words },
+    }
+}

@@ -1,0 +1,94 @@
+//! What the client prints, from samples of it, and what it is told.
+
+use super::*;
+use crate::{
+    agent::{Hooks, Usage},
+    process::Limits,
+};
+
+const STREAM: &str = include_str!("samples/run-events.jsonl");
+const ERROR: &str = include_str!("samples/error.jsonl");
+
+fn followed(end: End) -> Followed {
+    Followed { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
+}
+
+#[test]
+fn a_whole_turn_is_heard_as_the_client_tells_it() {
+    let mut heard = Heard::default();
+    let said: Vec<Said> = STREAM.lines().flat_map(|line| heard.line(line)).collect();
+    let usage = |input, output| Said::Usage(Usage { input, output, ..Usage::default() });
+    let tool = |name: &str, about: &str| Said::Tool { name: name.to_owned(), about: about.to_owned() };
+    let expected = [
+        Said::Session("ses_e1e49f58dffeBWb4AVp8CBAAoA".to_owned()),
+        Said::Text("writing".to_owned()),
+        tool("write", "/tmp/lab/repo/hello.txt"),
+        usage(7685, 20),
+        tool("bash", "git add hello.txt && git commit -q -m work && git log --oneline"),
+        usage(15450, 40),
+        Said::Text("all done".to_owned()),
+        usage(23302, 60),
+    ];
+    assert_eq!(said, expected);
+    let ended = ended(heard, &followed(End::Exit(0)), &json!({}));
+    assert!(matches!(ended.answer, Err(NoAnswer::NotJson)), "{ended:?}");
+    assert_eq!((ended.usage.input, ended.last_words.as_str()), (23302, "all done"));
+}
+
+#[test]
+fn errors_limits_and_refused_tools_are_told_apart() {
+    let why = |line: &str| {
+        let mut heard = Heard::default();
+        heard.line(line);
+        ended(heard, &followed(End::Exit(0)), &json!({})).answer.unwrap_err().to_string()
+    };
+    assert_eq!(why(ERROR), "it failed (exit 0): bad key");
+    assert_eq!(why(&ERROR.replace("401", "429")), "its provider refuses more for now: bad key");
+    let denied = json!({ "type": "tool_use", "part": { "tool": "bash", "state": {
+        "status": "error", "error": "PreToolUse: not in this phase", "input": { "command": "git commit" },
+    } } });
+    let said = Heard::default().line(&denied.to_string());
+    assert_eq!(said, [Said::ToolDenied { name: "bash".to_owned(), why: "not in this phase".to_owned() }]);
+}
+
+#[test]
+fn everything_that_a_turn_needs_is_said_by_its_configuration() {
+    let hooks = Hooks { program: "/bin/warp".into(), socket: "/s".into(), token: "t".to_owned() };
+    let route = Route { anthropic: "http://a".to_owned(), openai: "http://o/v1".to_owned() };
+    let mcp = Mcp { program: "/bin/warp".into(), arguments: vec!["mcp".to_owned()], environment: Vec::new() };
+    let allowed = ["make test".to_owned()];
+    let turn = Turn {
+        tree: "/nowhere".as_ref(),
+        prompt: "",
+        schema: &json!({}),
+        resume: Some("ses_1"),
+        effort: Some("high"),
+        model: Some("openai/local"),
+        route: Some(&route),
+        mcp: Some(&mcp),
+        facts: &[],
+        walls: None,
+        limits: Limits { whole: Duration::from_secs(1), silence: Duration::from_secs(1) },
+        hooks: Some(&hooks),
+        allowed: &allowed,
+        mark: "",
+    };
+    let said = |own| {
+        let words = arguments(&turn, own).into_iter().map(|word| word.into_string().unwrap());
+        words.skip(3).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(said(None), "--model openai/local --variant high --session ses_1");
+    assert_eq!(said(Some("local")), "--model warp/local --variant high --session ses_1");
+
+    let told = configuration(&turn, Some(&route), Some("local"), Path::new("/p.js"));
+    assert_eq!(told["plugin"], json!(["file:///p.js"]));
+    assert_eq!(told["enabled_providers"], json!(["anthropic", "openai", "warp"]));
+    assert_eq!(told["provider"]["anthropic"]["options"]["baseURL"], "http://a/v1");
+    assert_eq!(told["provider"]["openai"]["options"]["baseURL"], "http://o/v1");
+    assert_eq!(told["provider"]["warp"]["models"], json!({ "local": {} }));
+    assert_eq!(told["mcp"]["warp"]["command"], json!(["/bin/warp", "mcp"]));
+    let commands = json!({ "*": "deny", "make test": "allow", "make test *": "allow" });
+    assert_eq!(told["permission"]["bash"], commands);
+    let told = configuration(&turn, None, None, Path::new("/p.js"));
+    assert!(told.get("provider").is_none() && told.get("enabled_providers").is_none(), "{told}");
+}

@@ -1,0 +1,89 @@
+//! What this process has learnt of commits.
+//!
+//! A commit's name is the digest of what it says, so its parents and its tree are the same in every repository and for
+//! ever: whatever git has told of one need not be asked again. Only what was told without replacements is learnt.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// How many commits are remembered: those of a few runs, which are asked about again within moments.
+const MOST: usize = 400;
+
+/// What is known of a commit.
+#[derive(Debug, Default, Clone)]
+struct Fact {
+    commit: String,
+    parents: Option<Vec<String>>,
+    tree: Option<String>,
+}
+
+static KNOWN: Mutex<VecDeque<Fact>> = Mutex::new(VecDeque::new());
+
+/// Remembers the parents of a commit.
+pub(super) fn learn_parents(commit: &str, parents: Vec<String>) {
+    learn(commit, |fact| fact.parents = Some(parents));
+}
+
+/// Remembers the tree of a commit.
+pub(super) fn learn_tree(commit: &str, tree: &str) {
+    learn(commit, |fact| fact.tree = Some(tree.to_owned()));
+}
+
+/// Returns the tree of a commit, if it is known.
+pub(super) fn tree(commit: &str) -> Option<String> {
+    known().iter().find(|fact| fact.commit == commit)?.tree.clone()
+}
+
+/// Returns the commits by which `to` goes on from `from`, oldest first, along first parents; nothing if it is not known
+/// that it does, or by more than `most`.
+pub(super) fn line(from: &str, to: &str, most: usize) -> Option<Vec<String>> {
+    let known = known();
+    let mut line = Vec::new();
+    let mut next = to;
+    while next != from {
+        if line.len() >= most {
+            return None;
+        }
+        line.push(next.to_owned());
+        let fact = known.iter().find(|fact| fact.commit == next)?;
+        next = fact.parents.as_ref()?.first()?;
+    }
+    line.reverse();
+    Some(line)
+}
+
+fn learn(commit: &str, add: impl FnOnce(&mut Fact)) {
+    let mut known = known();
+    let place = known.iter().position(|fact| fact.commit == commit);
+    let mut fact = place.and_then(|place| known.remove(place)).unwrap_or_default();
+    fact.commit = commit.to_owned();
+    add(&mut fact);
+    known.truncate(MOST - 1);
+    known.push_front(fact);
+}
+
+fn known() -> MutexGuard<'static, VecDeque<Fact>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_known_as_far_as_every_commit_of_it_is() {
+        let name = |letter: &str| letter.repeat(40);
+        let (a, b, c, other) = (name("a"), name("b"), name("c"), name("d"));
+        learn_parents(&c, vec![b.clone(), other.clone()]);
+        assert_eq!(line(&a, &c, 9), None);
+        learn_parents(&b, vec![a.clone()]);
+        assert_eq!(line(&a, &c, 9), Some(vec![b.clone(), c.clone()]));
+        assert_eq!(line(&a, &c, 1), None);
+        assert_eq!(line(&other, &c, 9), None, "only first parents are gone along");
+        assert_eq!(line(&c, &c, 9), Some(Vec::new()));
+        learn_tree(&c, &other);
+        assert_eq!((tree(&c), tree(&a)), (Some(other), None));
+    }
+}

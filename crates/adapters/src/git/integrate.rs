@@ -1,0 +1,734 @@
+//! What a run does with branches: between its own workspace and the person's repository.
+//!
+//! The person's repository is only ever written by three acts: objects are brought into it, a ref is moved from the value
+//! that was seen to another (so that of two writers one wins), and a working tree that stands on the merge target is
+//! moved along by git itself, which refuses where that would cost a change. Each act looks at the world first and may be
+//! done again after a crash.
+
+use std::{fs, path::Path, path::PathBuf, time::Duration};
+
+use super::{
+    Git, Location, facts,
+    own::{GitError, Own},
+};
+use crate::{
+    boundary,
+    process::{End, Finished},
+    refs,
+};
+
+/// How long one of these may take in all; a remote may be slow.
+const LIMIT: Duration = Duration::from_secs(600);
+/// How many names are tried for a branch.
+const MOST_NAMES: usize = 50;
+/// How many commits that are known to follow each other are gone along.
+const MOST_KNOWN: usize = 100;
+/// How many objects are given to the person's repository one by one; more are fetched.
+const MOST_LINKED: usize = 2000;
+/// The longest part of a branch's name that is made of a title.
+const LONGEST_SLUG: usize = 50;
+
+/// A run's own workspace, and the person's repository that its work goes to.
+#[derive(Clone, Debug)]
+pub struct Between {
+    /// The working tree of the run, and where its repository is.
+    pub root: PathBuf,
+    pub slot: Location,
+    /// The person's repository.
+    pub origin: Location,
+}
+
+/// What became of a rebase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rebase {
+    /// The branch has everything already.
+    Nothing,
+    /// The branch's commits are others now.
+    Done { from: String, to: String },
+    /// They do not fit together; the branch is as it was.
+    Conflicts { files: Vec<String> },
+}
+
+/// What became of an attempt to undo commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// They are undone already.
+    Nothing,
+    /// By this commit.
+    Made(String),
+    /// What came after them stands in the way.
+    Conflicts { files: Vec<String> },
+}
+
+/// Why a branch was not rebased.
+#[derive(Debug, thiserror::Error)]
+pub enum RebaseError {
+    #[error("{} not committed; a branch is rebased when everything is", .files.join(", "))]
+    Dirty { files: Vec<String> },
+    #[error("the rebase ended with {end}: {words}")]
+    Said { end: String, words: String },
+    #[error("{0}")]
+    Git(String),
+}
+
+/// Why a branch of the person's was not moved.
+#[derive(Debug, thiserror::Error)]
+pub enum ForwardError {
+    #[error("there is no branch `{target}`")]
+    NoSuchBranch { target: String },
+    #[error("`{target}` has moved on to {now}")]
+    MovedOn { target: String, now: String },
+    #[error("{new} does not continue `{target}`")]
+    NotAhead { target: String, new: String },
+    #[error(
+        "`{target}` is checked out in {}, where {} uncommitted and would be overwritten",
+        at.display(),
+        are(files)
+    )]
+    InTheWay { target: String, at: PathBuf, files: Vec<String> },
+    #[error("`{target}` is in the middle of a rebase or a merge in {}", at.display())]
+    Busy { target: String, at: PathBuf },
+    #[error("git refuses to move `{target}` in {}: {words}", at.display())]
+    Refused { target: String, at: PathBuf, words: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Refs(#[from] refs::ReadError),
+}
+
+/// Why a branch was not pushed.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    #[error("`{remote}` has commits in `{branch}` that are not here")]
+    MovedOn { remote: String, branch: String },
+    #[error("`{remote}` refused `{branch}`: {words}")]
+    Refused { remote: String, branch: String, words: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Why the merge target's newest commit is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    #[error("there is no branch `{target}` in the project")]
+    NoSuchBranch { target: String },
+    #[error(
+        "`{target}` and `{remote}/{target}` have each commits that the other has not; a person brings them together"
+    )]
+    Diverged { target: String, remote: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Refs(#[from] refs::ReadError),
+}
+
+/// Why a branch was not begun.
+#[derive(Debug, thiserror::Error)]
+pub enum BranchError {
+    #[error("branches `{name}` to `{name}-{MOST_NAMES}` are all there already")]
+    NoNameLeft { name: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Refs(#[from] refs::ReadError),
+}
+
+/// Makes the last part of a branch's name of a title: lower case, plain, short, and never empty.
+pub fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    for c in title.chars().flat_map(char::to_lowercase) {
+        match c {
+            'a'..='z' | '0'..='9' => slug.push(c),
+            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+        if slug.len() >= LONGEST_SLUG {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "work".to_owned() } else { slug.to_owned() }
+}
+
+impl Between {
+    fn theirs(&self) -> Own<'_> {
+        Own::bare(&self.origin, LIMIT)
+    }
+
+    fn ours(&self) -> Own<'_> {
+        Own::new(&self.root, &self.slot, LIMIT)
+    }
+
+    /// Returns git for commits in the workspace, which are the person's.
+    pub fn git(&self) -> Git<'_> {
+        Git::trusted(&self.root, self.slot.clone())
+    }
+
+    /// Tells whether both are one repository: the workspace is a further working tree.
+    fn is_shared(&self) -> bool {
+        self.slot.common_dir == self.origin.common_dir
+    }
+
+    /// Brings the newest commit of `target` from the person's repository into the workspace, and returns it.
+    ///
+    /// With a remote, its newest is asked for first; the newer of both counts.
+    pub fn bring_target(&self, target: &str, remote: Option<&str>) -> Result<String, TargetError> {
+        let newest = self.newest(target, remote)?;
+        let tracked = tracked(target);
+        if !self.is_shared() && refs::one(&self.slot, &tracked)?.as_ref() != Some(&newest) {
+            boundary::around("bring_target", || {
+                // What was merged from here is here.
+                if self.tip().as_ref() == Some(&newest) {
+                    return self.ours().text(&["update-ref", &tracked, &newest], &[]).map(drop);
+                }
+                let from = text(&self.origin.common_dir)?;
+                // By its name: a person's repository need not give out a commit by its hash.
+                let name = match refs::one(&self.origin, &branch(target)) {
+                    Ok(Some(here)) if here == newest => branch(target),
+                    Ok(_) | Err(_) => format!("refs/remotes/{}/{target}", remote.unwrap_or("origin")),
+                };
+                fetch(&self.ours(), from, &[&format!("+{name}:{tracked}")])
+            })?;
+        }
+        Ok(newest)
+    }
+
+    /// Returns the newest commit of `target`, if the workspace stands on it already: it was merged from here.
+    pub fn stands_on_target(&self, target: &str) -> Result<Option<String>, TargetError> {
+        let newest = self.newest(target, None)?;
+        Ok(self.tip().filter(|tip| *tip == newest))
+    }
+
+    /// Returns the newest commit of `target` in the person's repository, or of its remote if one is named.
+    fn newest(&self, target: &str, remote: Option<&str>) -> Result<String, TargetError> {
+        let here = refs::one(&self.origin, &branch(target))?;
+        let none = || TargetError::NoSuchBranch { target: target.to_owned() };
+        let Some(remote) = remote else { return here.ok_or_else(none) };
+        match (here, self.ask_remote(remote, target)?) {
+            (Some(here), Some(there)) if is_ancestor(&self.theirs(), &here, &there)? => Ok(there),
+            (Some(here), Some(there)) if is_ancestor(&self.theirs(), &there, &here)? => Ok(here),
+            (Some(_), Some(_)) => {
+                Err(TargetError::Diverged { target: target.to_owned(), remote: remote.to_owned() })
+            }
+            (Some(one), None) | (None, Some(one)) => Ok(one),
+            (None, None) => Err(none()),
+        }
+    }
+
+    /// Returns the commit that the workspace stands on, if it stands on a branch.
+    fn tip(&self) -> Option<String> {
+        match refs::head(&self.slot).ok()? {
+            refs::HeadAt::Branch(name) => refs::one(&self.slot, &name).ok().flatten(),
+            refs::HeadAt::Commit(_) | refs::HeadAt::Broken => None,
+        }
+    }
+
+    /// Asks the person's remote for a branch; nothing if it has none of that name.
+    fn ask_remote(&self, remote: &str, target: &str) -> Result<Option<String>, TargetError> {
+        let git = self.theirs();
+        let (name, tracked) = (branch(target), format!("refs/remotes/{remote}/{target}"));
+        let listed = git.text(&["ls-remote", "--", remote, &name], &[])?;
+        let Some(commit) = listed.split_whitespace().next() else { return Ok(None) };
+        if refs::one(&self.origin, &tracked)?.as_deref() != Some(commit) {
+            boundary::around("ask_remote", || fetch(&git, remote, &[&format!("+{name}:{tracked}")]))?;
+        }
+        Ok(refs::one(&self.origin, &tracked)?)
+    }
+
+    /// Begins a branch on `base` in the workspace and stands on it; returns its name.
+    ///
+    /// A workspace that stands on the branch already stays as it is. In a further working tree of the person's repository
+    /// a name that is taken there gets a number.
+    pub fn begin_branch(&self, name: &str, base: &str) -> Result<String, BranchError> {
+        let git = self.ours();
+        let standing = match refs::head(&self.slot)? {
+            refs::HeadAt::Branch(full) => full.strip_prefix("refs/heads/").map(str::to_owned),
+            refs::HeadAt::Commit(_) | refs::HeadAt::Broken => None,
+        };
+        for candidate in names(name) {
+            let full = branch(&candidate);
+            let tip = refs::one(&self.slot, &full)?;
+            if standing.as_ref() == Some(&candidate) && tip.is_some() {
+                return Ok(candidate);
+            }
+            let switch = match tip {
+                None => vec!["switch", "--quiet", "--no-track", "-c", &candidate, base],
+                // A clone has no branches but the run's own: it was begun before a crash.
+                Some(_) if !self.is_shared() => vec!["switch", "--quiet", "--no-guess", &candidate],
+                Some(_) => continue,
+            };
+            boundary::around("begin_branch", || git.text(&switch, &[]))?;
+            return Ok(candidate);
+        }
+        Err(BranchError::NoNameLeft { name: name.to_owned() })
+    }
+
+    /// Puts the commits of `branch` that `onto` has not on top of it.
+    pub fn rebase(&self, branch: &str, onto: &str) -> Result<Rebase, RebaseError> {
+        let git = self.git();
+        self.end_rebase(&git, branch).map_err(RebaseError::Git)?;
+        let from = git.head_commit().map_err(RebaseError::Git)?;
+        if is_ancestor(&self.ours(), onto, &from).map_err(|error| RebaseError::Git(error.to_string()))? {
+            return Ok(Rebase::Nothing);
+        }
+        let dirty =
+            git.text(&["status", "--porcelain", "-z", "--no-renames"], &[]).map_err(RebaseError::Git)?;
+        let dirty: Vec<String> =
+            listed(&dirty).map(|line| line.get(3..).unwrap_or(line).to_owned()).collect();
+        if !dirty.is_empty() {
+            return Err(RebaseError::Dirty { files: dirty });
+        }
+        let arguments = [
+            "-c",
+            "rebase.updateRefs=false",
+            "-c",
+            "rerere.enabled=false",
+            "rebase",
+            "--quiet",
+            "--no-fork-point",
+            "--no-autosquash",
+            "--no-autostash",
+            "--empty=drop",
+            onto,
+        ];
+        let set = [("GIT_EDITOR", "true"), ("GIT_SEQUENCE_EDITOR", "true")];
+        let finished =
+            boundary::around("rebase", || git.run_for(LIMIT, &arguments, &set)).map_err(RebaseError::Git)?;
+        if finished.is_success() {
+            let to = git.head_commit().map_err(RebaseError::Git)?;
+            return Ok(Rebase::Done { from, to });
+        }
+        let files =
+            git.text(&["diff", "--name-only", "--diff-filter=U", "-z"], &[]).map_err(RebaseError::Git)?;
+        let files: Vec<String> = listed(&files).map(str::to_owned).collect();
+        self.end_rebase(&git, branch).map_err(RebaseError::Git)?;
+        if files.is_empty() {
+            return Err(RebaseError::Said { end: finished.end.to_string(), words: finished.last_words(300) });
+        }
+        Ok(Rebase::Conflicts { files })
+    }
+
+    /// Takes back a rebase that is under way. The branch itself is moved only at a rebase's end, so nothing is lost.
+    fn end_rebase(&self, git: &Git<'_>, branch: &str) -> Result<(), String> {
+        let under_way = ["rebase-merge", "rebase-apply"].map(|name| self.slot.git_dir.join(name));
+        if !under_way.iter().any(|path| path.exists()) {
+            return Ok(());
+        }
+        boundary::around("end_rebase", || {
+            if git.run_for(LIMIT, &["rebase", "--abort"], &[])?.is_success() {
+                return Ok(());
+            }
+            // What git wrote down about it is not whole: the branch is where it was, and is checked out again.
+            for path in under_way.iter().filter(|path| path.exists()) {
+                fs::remove_dir_all(path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+            }
+            git.run_for(LIMIT, &["checkout", "--quiet", "--force", branch, "--"], &[])
+                .and_then(expected("checkout"))
+        })
+    }
+
+    /// Brings commits (or any objects) of the workspace into the person's repository; no ref is moved.
+    pub fn bring(&self, objects: &[&str]) -> Result<(), GitError> {
+        if self.is_shared() || objects.is_empty() {
+            return Ok(());
+        }
+        boundary::around("bring", || fetch(&self.theirs(), text(&self.slot.git_dir)?, objects))
+    }
+
+    /// Makes a run's newest commit reachable in the person's repository, under `refs/warp/runs/RUN`.
+    pub fn keep_outside(&self, commit: &str, run: &str) -> Result<(), GitError> {
+        if self.is_kept(commit, run) {
+            return Ok(());
+        }
+        let name = kept_as(run);
+        boundary::around("keep_outside", || {
+            if self.is_shared() {
+                return self.theirs().text(&["update-ref", &name, commit], &[]).map(drop);
+            }
+            let git = self.theirs();
+            if self.link_objects(commit)? {
+                return git.text(&["update-ref", &name, commit], &[]).map(drop);
+            }
+            fetch(&git, text(&self.slot.git_dir)?, &[&format!("+{commit}:{name}")])
+        })
+    }
+
+    /// Tells whether a commit is reachable in the person's repository as a run's newest.
+    fn is_kept(&self, commit: &str, run: &str) -> bool {
+        refs::one(&self.origin, &kept_as(run)).ok().flatten().as_deref() == Some(commit)
+    }
+
+    /// Gives the person's repository the newest objects of the workspace as hard links, which takes half the time of a
+    /// fetch; tells whether all that belongs to `commit` is there now.
+    fn link_objects(&self, commit: &str) -> Result<bool, GitError> {
+        let git = self.ours();
+        let of = |location: &Location, name: &str| refs::one(location, name).ok().flatten();
+        let tracked = of(&self.slot, "refs/remotes/origin/HEAD").unwrap_or_default();
+        let tracked = tracked.trim_start_matches("ref: ");
+        let target = branch(tracked.trim_start_matches("refs/remotes/origin/"));
+        let base = of(&self.slot, tracked);
+        // Only what the person's repository still has a name for is sure to be there whole.
+        if base.is_none() || base != of(&self.origin, &target) {
+            return Ok(false);
+        }
+        let arguments = ["rev-list", "--objects", "--no-object-names", "--parents", commit, "--not", tracked];
+        let made = git.run(&arguments, &[])?;
+        let is_whole = made.is_success() && !made.cut;
+        let text = made.text();
+        let mut made: Vec<&str> = text.lines().collect();
+        if !is_whole || made.len() > MOST_LINKED {
+            return Ok(false);
+        }
+        for line in &mut made {
+            // Only commits have parents.
+            if let Some((commit, parents)) = line.split_once(' ') {
+                facts::learn_parents(commit, parents.split(' ').map(str::to_owned).collect());
+                *line = commit;
+            }
+        }
+        // The commits come first in the list, and are linked last: what is there has all that it needs.
+        for object in made.iter().rev() {
+            let Some((directory, rest)) = object.split_at_checked(2) else { return Ok(false) };
+            let path = Path::new("objects").join(directory).join(rest);
+            let to = self.origin.common_dir.join(&path);
+            if to.exists() {
+                continue;
+            }
+            let parent = self.origin.common_dir.join("objects").join(directory);
+            let linked =
+                fs::create_dir_all(parent).and_then(|()| fs::hard_link(self.slot.git_dir.join(&path), &to));
+            match linked {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Ok(false),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts a commit under a branch's name into the person's repository, and returns the name.
+    ///
+    /// A branch that this run has not put there, or that was moved or checked out since, stays as it is: the run's gets a
+    /// number. What the run has put there is remembered under `refs/warp/delivered/RUN`.
+    pub fn deliver(&self, run: &str, commit: &str, name: &str) -> Result<String, BranchError> {
+        self.bring(&[commit])?;
+        let git = self.theirs();
+        let delivered = format!("refs/warp/delivered/{run}");
+        let before = refs::one(&self.origin, &delivered)?;
+        for candidate in names(name) {
+            let full = branch(&candidate);
+            let there = refs::one(&self.origin, &full)?;
+            let is_ours = there.is_none() || there == before || there.as_deref() == Some(commit);
+            if !is_ours {
+                continue;
+            }
+            if there.as_deref() != Some(commit) {
+                if there.is_some() && self.checked_out_at(&full)?.is_some() {
+                    continue;
+                }
+                let old = there.unwrap_or_else(|| "0".repeat(commit.len()));
+                boundary::around("deliver", || {
+                    git.text(&["update-ref", "-m", "warp: delivered", &full, commit, &old], &[])
+                })?;
+            }
+            boundary::around("delivered", || git.text(&["update-ref", &delivered, commit], &[]))?;
+            return Ok(candidate);
+        }
+        Err(BranchError::NoNameLeft { name: name.to_owned() })
+    }
+
+    /// Moves the person's branch `target` forward to `new`, which follows `old`.
+    ///
+    /// The branch is at `old`, or behind it: a remote may have been ahead of it, or has got `new` before a crash.
+    /// A working tree that stands on it is moved along if none of its uncommitted changes is touched by that.
+    pub fn fast_forward(
+        &self,
+        run: Option<&str>,
+        target: &str,
+        old: &str,
+        new: &str,
+    ) -> Result<(), ForwardError> {
+        let (git, full) = (self.theirs(), branch(target));
+        let target = target.to_owned();
+        let now = match refs::one(&self.origin, &full)? {
+            None => return Err(ForwardError::NoSuchBranch { target }),
+            Some(now) if now == new => return Ok(()),
+            Some(now) => {
+                if !run.is_some_and(|run| self.is_kept(new, run)) {
+                    self.bring(&[new])?;
+                }
+                if now != old && !is_ancestor(&git, &now, old)? {
+                    return Err(ForwardError::MovedOn { target, now });
+                }
+                if !is_ancestor(&git, old, new)? {
+                    return Err(ForwardError::NotAhead { target, new: new.to_owned() });
+                }
+                now
+            }
+        };
+        if let Some(at) = being_rebased(&self.origin, &full) {
+            return Err(ForwardError::Busy { target, at });
+        }
+        let Some(at) = self.checked_out_at(&full)? else {
+            boundary::around("fast_forward", || {
+                git.text(&["update-ref", "-m", "warp: merged", &full, new, &now], &[])
+            })?;
+            return Ok(());
+        };
+        self.move_along(&target, &at, new)
+    }
+
+    /// Returns the working tree of the person's repository in which a branch is checked out.
+    fn checked_out_at(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
+        if let Some(tree) = only_tree(&self.origin) {
+            let is_plain = |name: &str| match refs::one(&self.origin, name) {
+                Ok(value) => value.is_none_or(|value| refs::is_object(&value)),
+                Err(_) => false,
+            };
+            match refs::head(&self.origin) {
+                Ok(refs::HeadAt::Branch(name)) if name == branch => return Ok(Some(tree)),
+                Ok(refs::HeadAt::Branch(name)) if is_plain(&name) => return Ok(None),
+                Ok(refs::HeadAt::Commit(_)) => return Ok(None),
+                // Git finds out what that leads to.
+                Ok(refs::HeadAt::Branch(_) | refs::HeadAt::Broken) | Err(_) => {}
+            }
+        }
+        let list = self.theirs().text(&["worktree", "list", "--porcelain"], &[])?;
+        let mut tree = None;
+        for line in list.lines() {
+            if let Some(path) = line.strip_prefix("worktree ") {
+                tree = Some(PathBuf::from(path));
+            } else if line.strip_prefix("branch ") == Some(branch) {
+                return Ok(tree);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves a working tree that stands on `target`, and the branch with it.
+    fn move_along(&self, target: &str, at: &Path, new: &str) -> Result<(), ForwardError> {
+        let (target, at) = (target.to_owned(), at.to_owned());
+        let Some(location) = super::locate(&at) else {
+            let words = "there is no repository any more".to_owned();
+            return Err(ForwardError::Refused { target, at, words });
+        };
+        if ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"]
+            .iter()
+            .any(|name| location.git_dir.join(name).exists())
+        {
+            return Err(ForwardError::Busy { target, at });
+        }
+        let git = Own::new(&at, &location, LIMIT);
+        let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", "--no-verify-signatures", new];
+        let finished =
+            boundary::around("fast_forward", || git.run(&merge, &[("GIT_REFLOG_ACTION", "warp: merged")]))?;
+        if finished.is_success() {
+            return match refs::one(&self.origin, &branch(&target))? {
+                Some(now) if now == new => Ok(()),
+                Some(now) => Err(ForwardError::MovedOn { target, now }),
+                None => Err(ForwardError::NoSuchBranch { target }),
+            };
+        }
+        let words = String::from_utf8_lossy(&finished.stderr).into_owned();
+        // Git lists them one to a line, after a tab.
+        let files: Vec<String> =
+            words.lines().filter_map(|line| line.strip_prefix('\t')).map(str::to_owned).collect();
+        if files.is_empty() {
+            return Err(ForwardError::Refused { target, at, words: finished.last_words(300) });
+        }
+        Err(ForwardError::InTheWay { target, at, files })
+    }
+
+    /// Remembers by which move of the target a run is to be merged, so that it can be undone.
+    pub fn note_merge(&self, run: &str, old: &str, new: &str) -> Result<(), GitError> {
+        let note = |name: &str, commit: &str| format!("update refs/warp/merged/{run}/{name} {commit}");
+        let both = [note("from", old), note("to", new)];
+        boundary::around("note_merge", || self.theirs().change_refs(&both))
+    }
+
+    /// Returns by which move of the target a run was to be merged, if that was warp's doing.
+    pub fn merge_of(&self, run: &str) -> Result<Option<(String, String)>, refs::ReadError> {
+        let one = |name: &str| refs::one(&self.origin, &format!("refs/warp/merged/{run}/{name}"));
+        Ok(one("from")?.zip(one("to")?))
+    }
+
+    /// Tells whether `commit` is `of` or one before it, in the person's repository.
+    pub fn is_part(&self, commit: &str, of: &str) -> Result<bool, GitError> {
+        is_ancestor(&self.theirs(), commit, of)
+    }
+
+    /// Stands on a branch that is there, or on one that is made at `tip`.
+    pub fn resume_branch(&self, name: &str, tip: &str) -> Result<(), BranchError> {
+        let switch = match refs::one(&self.slot, &branch(name))? {
+            Some(_) => vec!["switch", "--quiet", "--no-guess", name],
+            None => vec!["switch", "--quiet", "--no-track", "-c", name, tip],
+        };
+        boundary::around("resume_branch", || self.ours().text(&switch, &[]))?;
+        Ok(())
+    }
+
+    /// Pushes a commit from the person's repository to a remote's branch, without force and without hooks.
+    pub fn push(&self, remote: &str, commit: &str, name: &str) -> Result<(), PushError> {
+        let git = self.theirs();
+        let refspec = format!("{commit}:{}", branch(name));
+        let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--", remote, &refspec];
+        let finished = boundary::around("push", || git.run(&push, &[]))?;
+        if finished.is_success() {
+            return Ok(());
+        }
+        let (remote, branch) = (remote.to_owned(), name.to_owned());
+        let said = finished.text();
+        if said.contains("[rejected]") && (said.contains("non-fast-forward") || said.contains("fetch first"))
+        {
+            return Err(PushError::MovedOn { remote, branch });
+        }
+        Err(PushError::Refused { remote, branch, words: finished.last_words(300) })
+    }
+
+    /// Makes one commit on top of `onto` that undoes the commits after `base` up to `tip`, without touching the tree.
+    pub fn undo(&self, base: &str, tip: &str, onto: &str, message: &str) -> Result<Undo, RebaseError> {
+        let git = self.git();
+        // Undoing is a merge in which the work is the common past: what it changed is changed back.
+        let merged = git
+            .run_for(
+                LIMIT,
+                &[
+                    "merge-tree",
+                    "--write-tree",
+                    "--name-only",
+                    "-z",
+                    "--no-messages",
+                    &format!("--merge-base={tip}"),
+                    onto,
+                    base,
+                ],
+                &[],
+            )
+            .map_err(RebaseError::Git)?;
+        let said = String::from_utf8_lossy(&merged.stdout).into_owned();
+        let mut words = listed(&said);
+        let tree = words.next().unwrap_or_default().to_owned();
+        if merged.end == End::Exit(1) {
+            return Ok(Undo::Conflicts { files: words.map(str::to_owned).collect() });
+        }
+        if !merged.is_success() {
+            return Err(RebaseError::Said { end: merged.end.to_string(), words: merged.last_words(300) });
+        }
+        let before = git.text(&["rev-parse", &format!("{onto}^{{tree}}")], &[]).map_err(RebaseError::Git)?;
+        if before == tree {
+            return Ok(Undo::Nothing);
+        }
+        let commit = ["commit-tree", &tree, "-p", onto, "-m", message];
+        boundary::around("undo", || git.text(&commit, &[])).map(Undo::Made).map_err(RebaseError::Git)
+    }
+}
+
+/// Returns the ref that keeps a run's newest commit in the person's repository.
+pub fn kept_as(run: &str) -> String {
+    format!("refs/warp/runs/{run}")
+}
+
+/// Returns the ref under which a workspace knows the person's branch that its work goes to.
+pub(super) fn tracked(target: &str) -> String {
+    format!("refs/remotes/origin/{target}")
+}
+
+fn branch(name: &str) -> String {
+    format!("refs/heads/{name}")
+}
+
+fn names(name: &str) -> impl Iterator<Item = String> {
+    let numbered = (2..=MOST_NAMES).map({
+        let name = name.to_owned();
+        move |number| format!("{name}-{number}")
+    });
+    std::iter::once(name.to_owned()).chain(numbered)
+}
+
+pub(super) fn text(path: &Path) -> Result<&str, GitError> {
+    path.to_str().ok_or_else(|| GitError::NotText(path.to_owned()))
+}
+
+/// Fetches exactly what is named, and leaves no other trace.
+pub(super) fn fetch(git: &Own<'_>, from: &str, refspecs: &[&str]) -> Result<(), GitError> {
+    let mut arguments = vec![
+        "-c",
+        "protocol.file.allow=always",
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-prune",
+        "--no-write-fetch-head",
+        "--no-auto-maintenance",
+        "--no-recurse-submodules",
+        "--refmap=",
+        "--",
+        from,
+    ];
+    arguments.extend(refspecs);
+    git.text(&arguments, &[]).map(drop)
+}
+
+/// Tells whether `commit` is `of` or one before it.
+pub(super) fn is_ancestor(git: &Own<'_>, commit: &str, of: &str) -> Result<bool, GitError> {
+    let is_known = facts::line(commit, of, MOST_KNOWN).is_some();
+    Ok(is_known || git.run(&["merge-base", "--is-ancestor", commit, of], &[])?.is_success())
+}
+
+/// Returns the working tree of a repository that plainly has one and no other; nothing where git has to be asked.
+fn only_tree(location: &Location) -> Option<PathBuf> {
+    let common = &location.common_dir;
+    let is_alone = ["worktrees", "reftable"].iter().all(|name| common.join(name).symlink_metadata().is_err());
+    let has_head = common.join("HEAD").symlink_metadata().is_ok_and(|data| data.is_file());
+    let tree = common.parent().filter(|_| is_alone && has_head && common.ends_with(".git"))?;
+    // Without other parts of the configuration, this says whether there is a tree, and no other place for it.
+    let text = fs::read_to_string(common.join("config")).ok()?.to_lowercase();
+    let bare: Vec<&str> = text.lines().map(str::trim).filter(|line| line.contains("bare")).collect();
+    let is_plain =
+        bare == ["bare = false"] && !["worktree", "include"].iter().any(|word| text.contains(word));
+    is_plain.then(|| tree.to_owned())
+}
+
+/// Returns the git directory in which a branch is being rebased; git then has no working tree on it.
+fn being_rebased(origin: &Location, branch: &str) -> Option<PathBuf> {
+    let linked = fs::read_dir(origin.common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let all = std::iter::once(origin.common_dir.clone()).chain(linked.map(|entry| entry.path()));
+    let mut being = all.filter(|git_dir| {
+        ["rebase-merge", "rebase-apply"].iter().any(|name| {
+            let head = fs::read_to_string(git_dir.join(name).join("head-name")).unwrap_or_default();
+            head.trim() == branch
+        })
+    });
+    being.next()
+}
+
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\0').filter(|name| !name.is_empty())
+}
+
+fn expected(command: &str) -> impl FnOnce(Finished) -> Result<(), String> {
+    move |finished| {
+        if finished.is_success() {
+            return Ok(());
+        }
+        Err(format!("`git {command}` ended with {}: {}", finished.end, finished.last_words(300)))
+    }
+}
+
+fn are(files: &[String]) -> String {
+    format!("{} {}", files.join(", "), if files.len() == 1 { "is" } else { "are" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn a_title_becomes_a_plain_name() {
+        assert_eq!(slug("Fix: the parser (again)!"), "fix-the-parser-again");
+        assert_eq!(slug("  ..//@{Ümlaut}.lock "), "mlaut-lock");
+        assert_eq!(slug("日本語"), "work");
+        assert_eq!(slug(""), "work");
+        let long = slug(&"long words ".repeat(20));
+        assert!(long.len() <= 50 && !long.ends_with('-'), "{long}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Finding the commits of a run whose workspace was lost.
+
+use std::time::Duration;
+
+use super::{
+    integrate::{Between, fetch, is_ancestor, kept_as, text},
+    own::{GitError, Own},
+};
+use crate::boundary;
+
+/// How long the search may take in all; a remote may be slow.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Brings those of a run's commits into its workspace that can be found, and returns them, in the given order.
+///
+/// They are looked for in the person's repository, under branches, warp's own refs or none, and then at its remotes.
+pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> Result<Vec<String>, GitError> {
+    let (here, theirs) = (Own::bare(&between.slot, LIMIT), Own::bare(&between.origin, LIMIT));
+    let is_in = |git: &Own<'_>, commit: &String| -> Result<bool, GitError> {
+        Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], &[])?.is_success())
+    };
+    let mut lacking = Vec::new();
+    for commit in commits {
+        if !is_in(&theirs, commit)? {
+            lacking.push(commit);
+        }
+    }
+    if !lacking.is_empty() {
+        for remote in theirs.text(&["remote"], &[])?.lines() {
+            let branch = format!("refs/heads/{branch}");
+            // Not every remote gives out a commit by its hash; the branch it may have.
+            for wanted in std::iter::once(branch.as_str()).chain(lacking.iter().map(|commit| commit.as_str()))
+            {
+                // A remote that cannot be reached, or has not got it, is none that helps.
+                boundary::around("ask_remote", || fetch(&theirs, remote, &[wanted])).ok();
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for commit in commits {
+        if is_in(&theirs, commit)? {
+            found.push(commit.clone());
+        }
+    }
+    // A person's repository gives out what has a name, so what has none gets one.
+    for commit in &found {
+        if !is_in(&here, commit)? {
+            let name = format!("{}-recovered", kept_as(run));
+            theirs.text(&["update-ref", &name, commit], &[])?;
+            boundary::around("bring_back", || fetch(&here, text(&between.origin.common_dir)?, &[&name]))?;
+            theirs.text(&["update-ref", "-d", &name, commit], &[])?;
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the last of these commits that continues `base`.
+pub fn newest(between: &Between, base: &str, commits: &[String]) -> Result<Option<String>, GitError> {
+    let git = Own::bare(&between.slot, LIMIT);
+    for commit in commits.iter().rev() {
+        if is_ancestor(&git, base, commit)? {
+            return Ok(Some(commit.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns those of these commits that `tip` has in its history.
+pub fn parts(between: &Between, tip: &str, commits: &[String]) -> Result<Vec<String>, GitError> {
+    let git = Own::bare(&between.slot, LIMIT);
+    let mut parts = Vec::new();
+    for commit in commits {
+        if is_ancestor(&git, commit, tip)? {
+            parts.push(commit.clone());
+        }
+    }
+    Ok(parts)
+}

@@ -1,0 +1,363 @@
+//! Following a program: every line is handed out while it runs, and whoever watches may stop it.
+//!
+//! One call, from start to end, without a thread: a program which prints faster than it is followed has to wait, and
+//! costs no memory.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    io,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::Receiver,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Signal, kill_process_group};
+
+use super::{
+    End, LAST, RunError,
+    attend::{Attended, Came},
+    end_of,
+    marked::{self, MARK},
+    output::{Kept, Lines},
+    pid_of, signal,
+};
+use crate::machine;
+
+/// How often whoever watches is called at least.
+const TICK: Duration = Duration::from_millis(200);
+/// How long to wait for output after the end; a child that left the group may hold it open.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// A program to follow.
+#[derive(Debug)]
+pub struct Job<'a> {
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    pub directory: &'a Path,
+    pub environment: Environment,
+    /// What it reads on standard input.
+    pub input: Vec<u8>,
+    pub limits: Limits,
+    /// How it is asked to end, and how long it has after each. It is killed after the last.
+    pub ladder: &'a [(Signal, Duration)],
+    pub reach: Reach,
+    /// The run that it belongs to: [`end_leftovers`](super::end_leftovers) finds it by that.
+    pub mark: &'a str,
+}
+
+/// What a program knows of the environment.
+#[derive(Clone, Debug)]
+pub enum Environment {
+    /// All that this process knows, and these.
+    Inherited(Vec<(OsString, OsString)>),
+    /// These and nothing else.
+    Exactly(Vec<(OsString, OsString)>),
+}
+
+/// How long a program may run, and how long it may say nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub whole: Duration,
+    pub silence: Duration,
+}
+
+/// Whom a signal is sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The program's process group.
+    Group,
+    /// What runs within the program, which is a sandbox: the walls themselves would fall at the first signal.
+    Within,
+}
+
+/// What is seen of a program while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen<'a> {
+    /// A line of the standard output, without its end.
+    Out(&'a str),
+    /// A line of the standard error.
+    Err(&'a str),
+    /// Some time has passed.
+    Tick,
+}
+
+/// Whether a program is to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Go {
+    On,
+    /// It is asked to end, in the ways of its ladder.
+    Stop,
+    /// It is killed at once.
+    Kill,
+}
+
+/// What a program did that was followed.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    pub end: End,
+    /// The head and the tail of what it said.
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// Set when the middle of one of them was left out.
+    pub cut: bool,
+    /// How many processes it left behind, outside its group; they were ended.
+    pub left_behind: usize,
+}
+
+/// A line, and which output it was said on.
+enum Line {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+}
+
+/// Runs a program and shows `watch` every line of it, and that time passes, until it has ended.
+///
+/// After `watch` has said stop, it is still shown what the program says, and may only say that it is killed at once.
+pub fn follow(job: Job<'_>, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Result<Followed, RunError> {
+    converse(job, None, watch)
+}
+
+/// Follows a program that is spoken to while it runs: after its input it is given what comes by `more`, until nobody
+/// can send any.
+pub fn converse(
+    job: Job<'_>,
+    more: Option<Receiver<Vec<u8>>>,
+    watch: &mut dyn FnMut(Seen<'_>) -> Go,
+) -> Result<Followed, RunError> {
+    let program = job.program.to_string_lossy().into_owned();
+    let start = |source| RunError::Start { program: program.clone(), source };
+    let name = format!("{}.{}", job.mark, machine::random_text(12).map_err(start)?);
+    let child = spawn(&job, &name).map_err(start)?;
+    let rungs = Rungs { pid: child.id(), reach: job.reach, ladder: job.ladder };
+    let mut following = Following::new(job.limits, rungs, Attended::new(child, job.input, more));
+    let status = following.until_it_ends(watch);
+    // Whatever it left behind ends with it, in its group or elsewhere.
+    rungs.kill();
+    // The walls' first process tells its end before the kernel has ended everything within, so that is looked for.
+    let looks = if job.reach == Reach::Group { 3 } else { 1 };
+    let left_behind = marked::end_job(&name, (rungs.pid, following.begun.elapsed()), looks);
+    following.last_words(watch);
+    following.finish(&program, status, left_behind)
+}
+
+fn spawn(job: &Job<'_>, name: &str) -> io::Result<Child> {
+    let mut command = Command::new(&job.program);
+    command.args(&job.arguments).current_dir(job.directory).process_group(0);
+    match &job.environment {
+        Environment::Inherited(more) => command.envs(more.iter().map(|(name, value)| (name, value))),
+        Environment::Exactly(all) => command.env_clear().envs(all.iter().map(|(name, value)| (name, value))),
+    };
+    command.env(MARK, name);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+}
+
+/// The ways of ending a program.
+#[derive(Clone, Copy)]
+struct Rungs<'a> {
+    pid: u32,
+    reach: Reach,
+    ladder: &'a [(Signal, Duration)],
+}
+
+impl Rungs<'_> {
+    /// Sends the signal of a rung, and returns how long the program has to obey; past the last it is killed.
+    fn step(&self, rung: usize) -> Duration {
+        let Some((sent, grace)) = self.ladder.get(rung) else {
+            self.kill();
+            return LAST;
+        };
+        match self.reach {
+            Reach::Group => signal(pid_of(self.pid), *sent),
+            // The first process within leads a session of its own and does not hear signals, all others there do.
+            Reach::Within => match machine::child_of(self.pid).and_then(pid_of) {
+                // It may have ended in the meantime, which is what is wanted.
+                Some(first) => _ = kill_process_group(first, *sent),
+                None => self.kill(),
+            },
+        }
+        *grace
+    }
+
+    fn kill(&self) {
+        signal(pid_of(self.pid), Signal::KILL);
+    }
+}
+
+struct Following<'a> {
+    limits: Limits,
+    rungs: Rungs<'a>,
+    child: Attended,
+    begun: Instant,
+    ticked: Instant,
+    /// When something was said last.
+    heard: Instant,
+    /// Why it is being stopped, the next rung and when it is due.
+    stopping: Option<(End, usize, Instant)>,
+    /// What was read and is not yet shown.
+    waiting: VecDeque<Line>,
+    out_lines: Lines,
+    err_lines: Lines,
+    out: Kept,
+    err: Kept,
+}
+
+impl<'a> Following<'a> {
+    fn new(limits: Limits, rungs: Rungs<'a>, child: Attended) -> Self {
+        let now = Instant::now();
+        Self {
+            limits,
+            rungs,
+            child,
+            begun: now,
+            ticked: now,
+            heard: now,
+            stopping: None,
+            waiting: VecDeque::new(),
+            out_lines: Lines::default(),
+            err_lines: Lines::default(),
+            out: Kept::default(),
+            err: Kept::default(),
+        }
+    }
+
+    /// Follows until the program has ended; nothing is returned if it cannot be ended.
+    fn until_it_ends(&mut self, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Option<io::Result<ExitStatus>> {
+        loop {
+            if self.waiting.is_empty()
+                && let Some(status) = self.listen(self.ticked + TICK)
+            {
+                return Some(status);
+            }
+            let shown = self.show(watch);
+            let ticked = if self.ticked.elapsed() >= TICK {
+                self.ticked = Instant::now();
+                watch(Seen::Tick)
+            } else {
+                Go::On
+            };
+            match shown.max(ticked) {
+                Go::On => {}
+                Go::Stop => self.stop(End::Stopped),
+                Go::Kill => self.hurry(),
+            }
+            self.look_at_the_clock();
+            if !self.climb() {
+                return None;
+            }
+        }
+    }
+
+    /// Waits for what the program does next, at the longest until a time; returns how it ended, if it has.
+    fn listen(&mut self, until: Instant) -> Option<io::Result<ExitStatus>> {
+        let waiting = &mut self.waiting;
+        match self.child.wait(until) {
+            Came::Out(bytes) => {
+                self.out_lines.take(bytes, |line| waiting.push_back(Line::Out(line)));
+                self.heard = Instant::now();
+            }
+            Came::Err(bytes) => {
+                self.err_lines.take(bytes, |line| waiting.push_back(Line::Err(line)));
+                self.heard = Instant::now();
+            }
+            Came::OutClosed => waiting.extend(self.out_lines.rest().map(Line::Out)),
+            Came::ErrClosed => waiting.extend(self.err_lines.rest().map(Line::Err)),
+            Came::Ended(status) => return Some(status),
+            Came::Nothing => {}
+        }
+        None
+    }
+
+    /// Shows a line that waits, if there is one.
+    fn show(&mut self, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Go {
+        let go = match self.waiting.pop_front() {
+            Some(Line::Out(line)) => {
+                self.out.add(&line);
+                self.out.add(b"\n");
+                watch(Seen::Out(&String::from_utf8_lossy(&line)))
+            }
+            Some(Line::Err(line)) => {
+                self.err.add(&line);
+                self.err.add(b"\n");
+                watch(Seen::Err(&String::from_utf8_lossy(&line)))
+            }
+            None => return Go::On,
+        };
+        // However long it took to look at it: the program was not silent.
+        self.heard = Instant::now();
+        go
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = Instant::now();
+        if now - self.begun >= self.limits.whole {
+            self.stop(End::TimedOut(self.limits.whole));
+        } else if now - self.heard >= self.limits.silence {
+            self.stop(End::Silent(self.limits.silence));
+        }
+    }
+
+    /// Begins to stop the program; the first reason counts.
+    fn stop(&mut self, why: End) {
+        if self.stopping.is_none() {
+            self.stopping = Some((why, 0, Instant::now()));
+        }
+    }
+
+    /// Skips what is left of the ladder.
+    fn hurry(&mut self) {
+        self.stop(End::Stopped);
+        let last = self.rungs.ladder.len();
+        // Past the last rung it is killed already, and its end is waited for.
+        if let Some((_, rung, due)) = self.stopping.as_mut().filter(|(_, rung, _)| *rung <= last) {
+            (*rung, *due) = (last, Instant::now());
+        }
+    }
+
+    /// Takes the next rung if it is due; false when there is none left and the program is still there.
+    fn climb(&mut self) -> bool {
+        let Some((_, rung, due)) = &mut self.stopping else { return true };
+        if Instant::now() < *due {
+            return true;
+        }
+        if *rung > self.rungs.ladder.len() {
+            return false;
+        }
+        *due = Instant::now() + self.rungs.step(*rung);
+        *rung += 1;
+        true
+    }
+
+    /// Takes what was said and not yet shown.
+    fn last_words(&mut self, watch: &mut dyn FnMut(Seen<'_>) -> Go) {
+        let until = Instant::now() + LAST_OUTPUT;
+        while !self.child.is_silent() && Instant::now() < until {
+            if self.listen(until).is_some() {
+                break;
+            }
+            while !self.waiting.is_empty() {
+                // It has ended: there is nothing left to stop.
+                self.show(watch);
+            }
+        }
+        while !self.waiting.is_empty() {
+            self.show(watch);
+        }
+    }
+
+    fn finish(
+        self,
+        program: &str,
+        status: Option<io::Result<ExitStatus>>,
+        left_behind: usize,
+    ) -> Result<Followed, RunError> {
+        let failed = |source| RunError::Wait { program: program.to_owned(), source };
+        let gone = || io::Error::new(io::ErrorKind::TimedOut, "it does not end, although it was killed");
+        let status = status.unwrap_or_else(|| Err(gone())).map_err(failed)?;
+        let end = self.stopping.map_or_else(|| end_of(status), |(why, ..)| why);
+        let ((stdout, out_cut), (stderr, err_cut)) = (self.out.finish(), self.err.finish());
+        Ok(Followed { end, stdout, stderr, cut: out_cut || err_cut, left_behind })
+    }
+}

@@ -1,0 +1,190 @@
+//! Walls around an agent, and around whatever runs what an agent has written.
+//!
+//! Bubblewrap builds them: the world is read-only, one tree is writable, its git directory is not, what warp keeps is
+//! not there at all, and of the person's home only what is named. Processes within are counted anew and end together.
+//! What is shown, hidden and kept is in one table, `table.rs`; the network stays as it is.
+
+mod home;
+mod mounts;
+mod table;
+
+pub(crate) use home::elsewhere;
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::process;
+
+/// How long the trial may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The program that builds the walls.
+const PROGRAM: &str = "bwrap";
+
+/// A sandbox that was tried and works.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    program: PathBuf,
+}
+
+/// Why there is no sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSandbox {
+    #[error("bubblewrap is not installed")]
+    Missing,
+    #[error("bubblewrap is there but fails: {words}")]
+    Fails { words: String },
+}
+
+/// Who is put behind the walls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A coding agent: its login and its configuration are there.
+    Agent,
+    /// What a repository holds: tests, gates, hooks. No login at all.
+    Content,
+}
+
+/// How a command line came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Somebody has typed it.
+    Typed,
+    /// A file says so, perhaps a project's: what is no program may be anything.
+    Configured,
+}
+
+/// What is within the walls.
+#[derive(Clone, Debug)]
+pub struct Walls {
+    program: PathBuf,
+    /// The directory that is worked in.
+    pub tree: PathBuf,
+    /// The tree's git directory, if it is not in the tree: it can be read, not written.
+    pub git_dir: Option<PathBuf>,
+    /// Directories that are not there: warp's own state.
+    pub hidden: Vec<PathBuf>,
+    /// The person's home.
+    pub home: PathBuf,
+    /// What of the home is shown besides what the table names, relative to it.
+    pub shown: Vec<PathBuf>,
+    /// Where caches and conversations are kept that last from one agent to the next.
+    pub kept: PathBuf,
+    /// Files and directories that have to be seen although they are in a place that is hidden.
+    pub visible: Vec<PathBuf>,
+    /// Files and directories that may be written besides the tree.
+    pub writable: Vec<PathBuf>,
+    /// Files that stand in the place of others, and may be written: each with that place.
+    pub instead: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Why walls cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum WallError {
+    #[error("`{}` cannot be put behind walls", path.display())]
+    Path {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` contains all of what is to be hidden or protected", path.display())]
+    TooWide { path: PathBuf },
+}
+
+impl Sandbox {
+    /// Finds out by a trial whether there is a sandbox. One that has worked in this process is not tried again.
+    pub fn find() -> Result<Self, NoSandbox> {
+        static TRIED: Mutex<Option<PathBuf>> = Mutex::new(None);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let mut candidates = env::split_paths(&path).map(|directory| directory.join(PROGRAM));
+        let program = candidates.find(|path| path.is_file()).ok_or(NoSandbox::Missing)?;
+        let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+        if tried.as_ref() == Some(&program) {
+            return Ok(Self { program });
+        }
+        let mut arguments: Vec<&str> = vec!["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+        arguments.extend(["--tmpfs", "/tmp"]);
+        arguments.extend(mounts::NAMESPACES);
+        arguments.push("true");
+        match process::run(&program.to_string_lossy(), arguments, Path::new("/"), &[], LIMIT) {
+            Ok(finished) if finished.is_success() => {
+                *tried = Some(program.clone());
+                Ok(Self { program })
+            }
+            Ok(finished) => Err(NoSandbox::Fails { words: finished.last_words(200) }),
+            Err(error) => Err(NoSandbox::Fails { words: error.to_string() }),
+        }
+    }
+
+    /// Returns walls around a tree, with nothing hidden but what the table names.
+    pub fn walls(&self, tree: &Path, home: &Path, kept: &Path) -> Walls {
+        Walls {
+            program: self.program.clone(),
+            tree: tree.to_owned(),
+            git_dir: None,
+            hidden: Vec::new(),
+            home: home.to_owned(),
+            shown: Vec::new(),
+            kept: kept.to_owned(),
+            visible: Vec::new(),
+            writable: Vec::new(),
+            instead: Vec::new(),
+        }
+    }
+}
+
+impl NoSandbox {
+    /// Says what mends it.
+    pub fn mend(&self) -> &'static str {
+        match self {
+            Self::Missing => "install bubblewrap, e.g. `apt-get install bubblewrap`",
+            Self::Fails { .. } => "allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1`",
+        }
+    }
+}
+
+impl Walls {
+    /// Returns where a part of a client's directory lies that is kept from one agent to the next.
+    pub(crate) fn kept_of(&self, directory: &str, part: &str) -> PathBuf {
+        self.kept.join(mounts::flat(directory)).join(part)
+    }
+
+    /// Shows the files that a command line names, wherever they are in the home.
+    pub fn show_files_of(&mut self, line: &str, how: Line) {
+        let named = |word: &str| {
+            let word = word.trim_matches(['"', '\'']);
+            let below = ["~/", "$HOME/"].into_iter().find_map(|start| word.strip_prefix(start));
+            let path = below.map_or_else(|| PathBuf::from(word), |rest| self.home.join(rest));
+            let data = path.metadata().ok().filter(|data| path.is_absolute() && data.is_file())?;
+            (how == Line::Typed || data.permissions().mode() & 0o111 != 0).then_some(path)
+        };
+        let files: Vec<PathBuf> = line.split_whitespace().filter_map(named).collect();
+        self.shown.extend(files);
+    }
+
+    /// Puts a program behind these walls: returns what is to be run in its place.
+    pub fn wrap(
+        &self,
+        who: Who,
+        program: &OsStr,
+        arguments: impl IntoIterator<Item = OsString>,
+    ) -> Result<(OsString, Vec<OsString>), WallError> {
+        let mut all = mounts::arguments(self, who)?;
+        all.push("--".into());
+        all.push(program.to_owned());
+        all.extend(arguments);
+        Ok((self.program.clone().into(), all))
+    }
+}
+
+/// Returns what of this process's environment is passed on, `more` names included.
+pub fn environment(who: Who, more: &[String]) -> Vec<(OsString, OsString)> {
+    let passes = |name: &str| table::passes(who, name) || more.iter().any(|more| more == name);
+    env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
+}

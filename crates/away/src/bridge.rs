@@ -1,0 +1,388 @@
+//! A thread that speaks to a channel for as long as a run is carried on, so that the run never waits for it.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use adapters::machine;
+use project::{Dirs, Place, spelled};
+
+use crate::{
+    Of, Reach, Wake,
+    courier::{Courier, Delivered},
+    hear::{Heard, hear},
+    memory::{AwayError, Hold, LISTEN, Memory},
+    port::{Channel, Trouble},
+    telegram::{self, Telegram},
+};
+
+/// How long one wait for messages lasts.
+const LISTENING: Duration = Duration::from_secs(25);
+/// How often the run is looked at while nobody says that it has changed.
+const LOOKING: Duration = Duration::from_secs(1);
+/// The shortest and the longest pause after something went wrong.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause that the other side may ask for.
+const LONGEST_ASKED: Duration = Duration::from_secs(60 * 60);
+
+/// How long it is tried to send what is left after the end: nobody waits longer, and there may be many runs in one process.
+const LEAVING: Duration = Duration::from_secs(5);
+
+/// How long a process that has something else to do waits until its notices are sent.
+const IN_PASSING: Duration = Duration::from_secs(3);
+
+/// What is said when the time is up before the last notices are out.
+const UNSENT: &str = "the last notices are not sent yet; they are with the next run";
+
+/// Sends and listens for one run, until it is finished or dropped.
+#[derive(Debug)]
+pub struct Bridge {
+    wake: Wake,
+    is_over: Arc<AtomicBool>,
+    notes: Arc<Mutex<Vec<String>>>,
+    ended: Receiver<()>,
+}
+
+impl Bridge {
+    /// Begins to send, and to listen while a question is open.
+    pub fn start(dirs: &Dirs, reach: &Reach, of: Of) -> Option<Self> {
+        Self::started(dirs, reach, of, Stay::Long)
+    }
+
+    fn started(dirs: &Dirs, reach: &Reach, of: Of, stay: Stay) -> Option<Self> {
+        let Reach::Telegram(bot) = reach else { return None };
+        let wake = Wake::default();
+        let (is_over, notes) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (end, ended) = channel();
+        let worker = Worker {
+            dirs: dirs.clone(),
+            of,
+            stay,
+            wake: wake.clone(),
+            is_over: Arc::clone(&is_over),
+            notes: Arc::clone(&notes),
+            _end: end,
+        };
+        let bot = bot.clone();
+        thread::spawn(move || {
+            let mut telegram = match Telegram::new(bot, worker.wake.clone()) {
+                Ok(telegram) => telegram,
+                Err(error) => return worker.note(&spelled(&error)),
+            };
+            if let Err(error) = worker.work(&mut telegram) {
+                worker.note(&spelled(&error));
+            }
+        });
+        Some(Self { wake, is_over, notes, ended })
+    }
+
+    /// Says that something was recorded.
+    pub fn nudge(&self) {
+        self.wake.signal();
+    }
+
+    /// Returns what a person at the terminal should know, each once.
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends it, after what is left was sent or the time is up; what is not sent by then is sent by whoever comes next.
+    pub fn finish(self, patience: Duration) -> Vec<String> {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.wake.signal();
+        if self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            note(&self.notes, UNSENT);
+        }
+        self.notes()
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.wake.signal();
+    }
+}
+
+/// How long a process stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    /// It listens while a question is open, and sends what others have left behind.
+    Long,
+    /// It sends what it has to say, and goes on.
+    Passing,
+}
+
+struct Worker {
+    dirs: Dirs,
+    of: Of,
+    stay: Stay,
+    wake: Wake,
+    is_over: Arc<AtomicBool>,
+    notes: Arc<Mutex<Vec<String>>>,
+    /// Its end is the thread's.
+    _end: Sender<()>,
+}
+
+/// What is to be done about a channel that did not answer.
+#[derive(Debug, Default)]
+struct Patience {
+    /// Nothing is tried before.
+    until: Option<Instant>,
+    failures: u32,
+}
+
+impl Patience {
+    fn is_over(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    fn is_failing(&self) -> bool {
+        self.until.is_some()
+    }
+
+    fn left(&self) -> Duration {
+        self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    fn failed(&mut self, asked: Option<Duration>) {
+        self.failures = self.failures.saturating_add(1);
+        self.until = Some(Instant::now() + pause(self.failures, asked));
+    }
+}
+
+/// Says how long to wait after so many failures in a row: as long as the other side asks for, else twice as long each
+/// time, and a part more or less, so that many do not come back at once.
+fn pause(failures: u32, asked: Option<Duration>) -> Duration {
+    if let Some(asked) = asked {
+        return asked.min(LONGEST_ASKED);
+    }
+    let doubled = SHORTEST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE);
+    let part = u32::try_from(machine::now().millis().unsigned_abs() % 100).unwrap_or(0);
+    doubled.mul_f64(0.75 + f64::from(part) / 200.0)
+}
+
+/// Leaves a note for the terminal, unless it is there already.
+fn note(notes: &Mutex<Vec<String>>, text: &str) {
+    let text = format!("away: {text}");
+    let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+    if !notes.contains(&text) {
+        notes.push(text);
+    }
+}
+
+impl Worker {
+    fn note(&self, text: &str) {
+        note(&self.notes, text);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    fn work(&self, channel: &mut dyn Channel) -> Result<(), AwayError> {
+        let mut memory = Memory::open(&self.dirs, channel.key())?;
+        let mut courier = Courier::new(&self.dirs, self.of.clone())?;
+        let (mut sending, mut hearing) = (Patience::default(), Patience::default());
+        let mut ear = Ear::default();
+        let mut told = (Told::default(), Told::default());
+        let worked = self.turns(
+            channel,
+            &mut memory,
+            &mut courier,
+            (&mut sending, &mut told.0),
+            (&mut hearing, &mut told.1),
+            &mut ear,
+        );
+        courier.end(&mut memory)?;
+        ear.close(&mut memory)?;
+        worked
+    }
+
+    fn turns(
+        &self,
+        channel: &mut dyn Channel,
+        memory: &mut Memory,
+        courier: &mut Courier,
+        (sending, unsent): (&mut Patience, &mut Told),
+        (hearing, unheard): (&mut Patience, &mut Told),
+        ear: &mut Ear,
+    ) -> Result<(), AwayError> {
+        if self.stay == Stay::Long {
+            left_behind(&self.dirs, memory, channel, &self.of.run)?;
+        }
+        let mut leaves_at = None;
+        loop {
+            let is_over = self.is_over();
+            if sending.is_over() {
+                let mut notes = Vec::new();
+                match courier.deliver(memory, channel, &mut notes)? {
+                    Delivered::All => {
+                        sending.succeeded();
+                        unsent.clear();
+                    }
+                    Delivered::Elsewhere => sending.succeeded(),
+                    Delivered::Later { wait, why } => {
+                        sending.failed(wait);
+                        unsent.once(self, memory, &why)?;
+                    }
+                    Delivered::Never(why) => {
+                        unsent.once(self, memory, &why)?;
+                        return Ok(());
+                    }
+                }
+                notes.iter().for_each(|note| self.note(note));
+            }
+            if is_over {
+                let leaves_at = *leaves_at.get_or_insert_with(|| Instant::now() + LEAVING);
+                let left = leaves_at.saturating_duration_since(Instant::now());
+                // What cannot be sent now is left to whoever comes next.
+                if !sending.is_failing() {
+                    return Ok(());
+                }
+                if left.is_zero() {
+                    self.note(UNSENT);
+                    return Ok(());
+                }
+                self.wake.wait(sending.left().min(left));
+                continue;
+            }
+            let is_open = courier.has_open_question(memory)?;
+            if is_open && self.stay == Stay::Long && hearing.is_over() && ear.open(memory)? {
+                match hear(&self.dirs, memory, channel, LISTENING)? {
+                    Heard::Messages(_) => {
+                        hearing.succeeded();
+                        unheard.clear();
+                    }
+                    Heard::Trouble(Trouble::Woken) => {}
+                    Heard::Trouble(Trouble::NoEntry(why)) => {
+                        unheard.once(self, memory, &why)?;
+                        return Ok(());
+                    }
+                    Heard::Trouble(Trouble::Later { wait, why }) => {
+                        hearing.failed(wait);
+                        unheard.once(self, memory, &why)?;
+                    }
+                    Heard::Trouble(Trouble::Rival(why) | Trouble::Never(why)) => {
+                        hearing.failed(None);
+                        unheard.once(self, memory, &why)?;
+                    }
+                }
+                continue;
+            }
+            if !is_open {
+                ear.close(memory)?;
+            }
+            self.wake.wait(LOOKING);
+        }
+    }
+}
+
+/// The right to listen, while it is held.
+#[derive(Debug, Default)]
+struct Ear(Option<Hold>);
+
+impl Ear {
+    fn open(&mut self, memory: &mut Memory) -> Result<bool, AwayError> {
+        if let Some(hold) = &self.0
+            && memory.renew(hold)?
+        {
+            return Ok(true);
+        }
+        self.0 = memory.hold(LISTEN)?;
+        Ok(self.0.is_some())
+    }
+
+    fn close(&mut self, memory: &mut Memory) -> Result<(), AwayError> {
+        match self.0.take() {
+            Some(hold) => memory.release(&hold),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What was said about a channel, so that it is said once.
+#[derive(Debug, Default)]
+struct Told(Option<String>);
+
+impl Told {
+    fn once(&mut self, worker: &Worker, memory: &mut Memory, why: &str) -> Result<(), AwayError> {
+        memory.failed(why)?;
+        if self.0.as_deref() != Some(why) {
+            self.0 = Some(why.to_owned());
+            worker.note(why);
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// Sends what other processes have left unsent, as far as they are gone. What cannot be sent is left for later.
+fn left_behind(
+    dirs: &Dirs,
+    memory: &mut Memory,
+    channel: &mut dyn Channel,
+    but: &str,
+) -> Result<(), AwayError> {
+    for followed in memory.runs()?.into_iter().filter(|followed| !followed.is_over && followed.run != but) {
+        let of = Of { project: followed.project.clone(), run: followed.run.clone() };
+        // A project that is gone has nothing more to tell.
+        let Ok(mut courier) = Courier::new(dirs, of) else { continue };
+        let delivered = courier.deliver(memory, channel, &mut Vec::new());
+        courier.end(memory)?;
+        match delivered? {
+            Delivered::All | Delivered::Elsewhere => {}
+            Delivered::Later { .. } | Delivered::Never(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// Sends for a run from a process that ends soon: what is not sent in a moment is left to whoever comes next.
+///
+/// Where the channel could not be reached just now, it is not tried: an agent's every step would wait for it.
+pub fn tell(place: &Place, dirs: &Dirs, run: &str) -> Vec<String> {
+    if !telegram::is_set_up(dirs) {
+        return Vec::new();
+    }
+    let reach = Reach::of(place, dirs, &[]);
+    let Reach::Telegram(bot) = &reach else { return Vec::new() };
+    let failed = Memory::open(dirs, bot.key()).and_then(|mut memory| memory.has_just_failed());
+    if failed.unwrap_or(true) {
+        return Vec::new();
+    }
+    match Bridge::started(dirs, &reach, Of::run(place, run), Stay::Passing) {
+        Some(bridge) => bridge.finish(IN_PASSING),
+        None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_the_other_side_is_heeded() {
+        for failures in 1..40 {
+            let pause = pause(failures, None);
+            assert!(pause >= SHORTEST_PAUSE.mul_f64(0.7) && pause <= LONGEST_PAUSE.mul_f64(1.3), "{pause:?}");
+        }
+        assert!(pause(20, None) > pause(1, None));
+        assert_eq!(pause(1, Some(Duration::from_secs(7))), Duration::from_secs(7));
+        assert_eq!(pause(1, Some(Duration::from_secs(1 << 30))), LONGEST_ASKED);
+    }
+}

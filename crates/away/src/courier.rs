@@ -1,0 +1,220 @@
+//! Sending: what a run's journal says is posted, in order, to every place, and written down as it goes.
+
+use std::{collections::VecDeque, path::Path, time::Duration};
+
+use adapters::boundary;
+use engine::{Fold, view};
+use project::{Current, Dirs, Place, Workspace, spelled};
+
+use crate::{
+    Of,
+    memory::{AwayError, Followed, Hold, Memory, send},
+    port::{Channel, Post, Said, Trouble},
+    post::{self, Before},
+};
+
+/// Sends for one run.
+pub struct Courier {
+    of: Of,
+    workspace: Workspace,
+    fold: Fold,
+    folded: u64,
+    before: Before,
+    /// What is to be posted, by the event that it comes from.
+    pending: VecDeque<(u64, Vec<Post>)>,
+    hold: Option<Hold>,
+}
+
+/// How far sending came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// All of it was sent.
+    All,
+    /// Another process sends for this run.
+    Elsewhere,
+    /// The rest has to wait; so long, if the other side has said so.
+    Later { wait: Option<Duration>, why: String },
+    /// Nothing will be taken.
+    Never(String),
+}
+
+impl Courier {
+    /// Prepares to send for a run.
+    pub fn new(dirs: &Dirs, of: Of) -> Result<Self, AwayError> {
+        let place = Place::at(Path::new(&of.project)).map_err(project::Error::from)?;
+        let workspace = Workspace::open(place, dirs.clone())?;
+        Ok(Self {
+            of,
+            workspace,
+            fold: Fold::default(),
+            folded: 0,
+            before: Before::default(),
+            pending: VecDeque::new(),
+            hold: None,
+        })
+    }
+
+    /// Sends what was not sent yet. What a place will never take is left out, and said in `notes`.
+    pub fn deliver(
+        &mut self,
+        memory: &mut Memory,
+        channel: &mut dyn Channel,
+        notes: &mut Vec<String>,
+    ) -> Result<Delivered, AwayError> {
+        let Some(current) = self.workspace.select(Some(&self.of.run))? else { return Ok(Delivered::All) };
+        if !self.holds(memory)? {
+            return Ok(Delivered::Elsewhere);
+        }
+        let known = memory.followed(&self.of.run)?;
+        if known.as_ref().is_some_and(|known| known.is_over || known.next >= current.events()) {
+            return Ok(Delivered::All);
+        }
+        let mut followed = match known {
+            Some(known) => known,
+            None => self.begin(memory, &current)?,
+        };
+        self.catch_up(&current, followed.next)?;
+        let open = view::asked(&current.workflow, &current.run).map(|asked| asked.id);
+        while let Some((seq, posts)) = self.pending.front().cloned() {
+            for (index, post) in posts.iter().enumerate() {
+                // A question that was answered before it could be asked is not asked any more.
+                if matches!(post, Post::Question(question) if open.as_ref() != Some(&question.id)) {
+                    continue;
+                }
+                let told = tell(memory, channel, &mut followed, index, post, notes)?;
+                if told != Delivered::All {
+                    return Ok(told);
+                }
+            }
+            self.pending.pop_front();
+            followed.next = seq + 1;
+            followed.done.clear();
+            followed.is_over = !current.run.is_open() && followed.next >= current.events();
+            if !posts.is_empty() || self.pending.is_empty() {
+                memory.keep("away_told", &followed)?;
+            }
+        }
+        Ok(Delivered::All)
+    }
+
+    /// Tells whether a question was posted that is still open.
+    pub fn has_open_question(&mut self, memory: &mut Memory) -> Result<bool, AwayError> {
+        Ok(memory.followed(&self.of.run)?.is_some_and(|followed| followed.has_open_question()))
+    }
+
+    /// Tells how many events are not told yet.
+    pub fn left(&mut self, memory: &mut Memory) -> Result<u64, AwayError> {
+        let Some(current) = self.workspace.select(Some(&self.of.run))? else { return Ok(0) };
+        let next = memory.followed(&self.of.run)?.map_or(0, |followed| followed.next);
+        Ok(current.events().saturating_sub(next))
+    }
+
+    /// Lets another process send for the run.
+    pub fn end(&mut self, memory: &mut Memory) -> Result<(), AwayError> {
+        match self.hold.take() {
+            Some(hold) => memory.release(&hold),
+            None => Ok(()),
+        }
+    }
+
+    fn holds(&mut self, memory: &mut Memory) -> Result<bool, AwayError> {
+        if let Some(hold) = &self.hold
+            && memory.renew(hold)?
+        {
+            return Ok(true);
+        }
+        self.hold = memory.hold(&send(&self.of.run))?;
+        if self.hold.is_some() {
+            // Another may have sent meanwhile.
+            (self.fold, self.folded, self.before) = (Fold::default(), 0, Before::default());
+            self.pending.clear();
+        }
+        Ok(self.hold.is_some())
+    }
+
+    /// Begins with the event that brought the run to where it is, so that the first notice says where that is.
+    fn begin(&mut self, memory: &mut Memory, current: &Current) -> Result<Followed, AwayError> {
+        let records = self.workspace.records(current)?;
+        let from = records.iter().rposition(engine::Record::moves).unwrap_or(0);
+        let followed = Followed::new(&self.of, from as u64);
+        memory.keep("away_begun", &followed)?;
+        Ok(followed)
+    }
+
+    /// Reads the records that are new, and puts down what is to be posted about them.
+    fn catch_up(&mut self, current: &Current, next: u64) -> Result<(), AwayError> {
+        let missing = usize::try_from(current.events().saturating_sub(self.folded)).unwrap_or(usize::MAX);
+        let name = self.workspace.place.name();
+        for record in self.workspace.newest_records(current, missing)? {
+            let seq = self.folded;
+            self.fold
+                .add(&record)
+                .map_err(|source| project::Error::Fold { run: self.of.run.clone(), source })?;
+            self.folded += 1;
+            let Some(run) = self.fold.run() else { continue };
+            if seq >= next {
+                let posts = post::posts(&self.before, &current.workflow, run, &record, &name);
+                self.pending.push_back((seq, posts));
+            }
+            self.before = Before::of(&current.workflow, run);
+        }
+        Ok(())
+    }
+}
+
+/// Posts to every place that has it not yet.
+fn tell(
+    memory: &mut Memory,
+    channel: &mut dyn Channel,
+    followed: &mut Followed,
+    index: usize,
+    post: &Post,
+    notes: &mut Vec<String>,
+) -> Result<Delivered, AwayError> {
+    let closed = match post {
+        Post::Closing(closing) => match followed.asked(&closing.id).cloned() {
+            Some(asked) => Some(asked),
+            None => return Ok(Delivered::All),
+        },
+        Post::Notice { .. } | Post::Question(_) => None,
+    };
+    for place in channel.places() {
+        let unit = format!("{index}:{place}");
+        if followed.done.contains(&unit) {
+            continue;
+        }
+        let said = match (post, &closed) {
+            (Post::Notice { text, is_quiet }, _) => Some(Said::Notice { text, is_quiet: *is_quiet }),
+            (Post::Question(question), _) => Some(Said::Question(question)),
+            (Post::Closing(closing), Some(asked)) => {
+                let message = asked.messages.iter().find(|(at, _)| *at == place).map(|(_, message)| message);
+                let question = asked.question.as_ref();
+                let parts = message.zip(question);
+                parts.map(|(message, question)| Said::Closing { message, question, words: &closing.words })
+            }
+            (Post::Closing(_), None) => None,
+        };
+        if let Some(said) = said {
+            match boundary::around("away-post", || channel.post(&place, &said)) {
+                Ok(message) => {
+                    if let (Post::Question(question), Some(message)) = (post, message) {
+                        followed.ask(question, &place, message);
+                    }
+                }
+                Err(Trouble::Never(why)) => notes.push(format!("{place} was not told: {why}")),
+                Err(Trouble::Later { wait, why }) => return Ok(Delivered::Later { wait, why }),
+                Err(error @ (Trouble::Rival(_) | Trouble::Woken)) => {
+                    return Ok(Delivered::Later { wait: None, why: spelled(&error) });
+                }
+                Err(Trouble::NoEntry(why)) => return Ok(Delivered::Never(why)),
+            }
+        }
+        followed.done.push(unit);
+        memory.keep("away_posted", followed)?;
+        memory.reached()?;
+    }
+    if let Post::Closing(closing) = post {
+        followed.close(&closing.id);
+    }
+    Ok(Delivered::All)
+}

@@ -1,0 +1,87 @@
+use std::path::PathBuf;
+
+use project::{
+    Dirs, Place, Shell, config, counted,
+    docs::{Docs, Finding, FixKind},
+};
+use serde::Serialize;
+
+use super::place;
+use crate::{error::CommandError, exit::Exit, output};
+
+/// Find what the docs say and the project does not bear out any more, and mend it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Mend what needs no judgement: links to files that moved, anchors, counts, tables
+    Sync {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List every finding; nothing is changed
+    Audit {
+        /// Exit with 1 if a finding is of high severity
+        #[arg(long)]
+        fail_on_drift: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What `--json` shows.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    version: u32,
+    /// Those that were mended, or those that are there.
+    findings: &'a [Finding],
+}
+
+pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let place = place(project)?;
+    let shell = Shell::default();
+    let docs = Docs::new(&place, &shell, &programs(&place)?)?;
+    match arguments.command {
+        Command::Sync { json } => {
+            let fixed = docs.sync()?;
+            show(&fixed, json)?;
+            output::say(&format!("{} mended", places(&fixed)));
+            Ok(Exit::Done)
+        }
+        Command::Audit { fail_on_drift, json } => {
+            let audit = docs.audit()?;
+            show(&audit.findings, json)?;
+            let mechanical = audit.findings.iter().filter(|finding| finding.fix_kind == FixKind::Mechanical);
+            let mends = match mechanical.count() {
+                0 => String::new(),
+                count => format!(", {count} of which `warp docs sync` mends"),
+            };
+            let pages = counted(audit.pages as u64, "page", "pages");
+            output::say(&format!("{} found on {pages}{mends}", places(&audit.findings)));
+            Ok(if fail_on_drift && audit.has_high() { Exit::OutsideSaidNo } else { Exit::Done })
+        }
+    }
+}
+
+fn programs(place: &Place) -> Result<String, CommandError> {
+    let config = config::load(place, &Dirs::from_environment()?, None, &[])?;
+    Ok(config.settings.text("docs_programs").to_owned())
+}
+
+fn places(findings: &[Finding]) -> String {
+    counted(findings.len() as u64, "drift", "drifts")
+}
+
+fn show(findings: &[Finding], json: bool) -> Result<(), CommandError> {
+    if json {
+        return output::print_json(&Shown { version: 1, findings });
+    }
+    let text: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    output::print(&text)
+}

@@ -1,0 +1,281 @@
+use std::path::{Path, PathBuf};
+
+use project::{By, Edit, FromFile, Item, NewItem, Readiness, Workspace, issue_number, read_markdown};
+
+use super::{
+    items::{self, State},
+    open,
+};
+use crate::{error::CommandError, exit::Exit, output};
+
+/// File, list, show and change the issues of this project
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// File an issue; one with `- [ ]` criteria is labelled `req`
+    New {
+        /// The title, in one line
+        #[arg(long, value_name = "TEXT")]
+        title: String,
+        /// The text, in Markdown
+        #[arg(long, value_name = "TEXT", conflicts_with = "body_file", allow_hyphen_values = true)]
+        body: Option<String>,
+        /// A file with the text; `-` is the standard input
+        #[arg(long, value_name = "FILE")]
+        body_file: Option<PathBuf>,
+        /// A label; may be given several times
+        #[arg(long, value_name = "LABEL")]
+        label: Vec<String>,
+        /// Approve it at once
+        #[arg(long)]
+        approve: bool,
+    },
+    /// List issues, oldest first
+    List {
+        /// Only those with this label; may be given several times
+        #[arg(long, value_name = "LABEL")]
+        label: Vec<String>,
+        /// Which ones
+        #[arg(long, value_name = "STATE", default_value = "open")]
+        state: State,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show an issue with its criteria and comments
+    Show {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change an issue's title or text
+    #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+    Edit {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+        /// The title, in one line
+        #[arg(long, value_name = "TEXT", group = "what")]
+        title: Option<String>,
+        /// A file with the text; `-` is the standard input
+        #[arg(long, value_name = "FILE", group = "what")]
+        body_file: Option<PathBuf>,
+    },
+    /// Add a comment
+    Comment {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+        /// What to say
+        text: String,
+    },
+    /// Add and remove labels
+    #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+    Label {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+        /// A label to add; may be given several times
+        #[arg(long, value_name = "LABEL", group = "what")]
+        add: Vec<String>,
+        /// A label to remove; may be given several times
+        #[arg(long, value_name = "LABEL", group = "what")]
+        remove: Vec<String>,
+    },
+    /// Approve an issue, so that it is worked on
+    Approve {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+    },
+    /// Close an issue
+    Close {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+        /// Why, in a few words
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Open a closed issue again
+    Reopen {
+        /// Its number, as `warp issue list` shows it
+        #[arg(value_parser = number)]
+        number: u64,
+    },
+    /// File issues from Markdown files, or bring them up to date
+    Import {
+        /// Each with a title as `# ` heading; `42.md` becomes #42 if that number is free
+        #[arg(value_name = "FILE.md", required = true)]
+        files: Vec<PathBuf>,
+        /// The number of the issue, for a single file
+        #[arg(long, value_name = "N", value_parser = number)]
+        number: Option<u64>,
+        /// Approve them at once
+        #[arg(long)]
+        approve: bool,
+    },
+}
+
+/// Reads `42` or `#42`.
+pub(super) fn number(text: &str) -> Result<u64, String> {
+    issue_number(text).ok_or_else(|| "write a number like 42".to_owned())
+}
+
+impl Arguments {
+    /// Tells whether nothing is changed: then it is an agent's as well.
+    pub(super) fn only_looks(&self) -> bool {
+        match self.action {
+            Action::List { .. } | Action::Show { .. } => true,
+            Action::New { .. }
+            | Action::Edit { .. }
+            | Action::Comment { .. }
+            | Action::Label { .. }
+            | Action::Approve { .. }
+            | Action::Close { .. }
+            | Action::Reopen { .. }
+            | Action::Import { .. } => false,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let mut workspace = open(project)?;
+    if let Action::List { label, state, json } = &arguments.action {
+        list(&mut workspace, label, *state, *json)?;
+        return Ok(Exit::Done);
+    }
+    if let Action::Show { number, json } = &arguments.action {
+        items::show(&mut workspace, *number, *json)?;
+        return Ok(Exit::Done);
+    }
+    let by = By::person_in(&workspace.place.root);
+    let root = workspace.place.root.clone();
+    let mut forge = workspace.forge().by(by);
+    match &arguments.action {
+        Action::List { .. } | Action::Show { .. } => {}
+        Action::New { title, body, body_file, label, approve } => {
+            let body = match body_file {
+                Some(file) => read(file)?,
+                None => body.clone().unwrap_or_default(),
+            };
+            let filed = forge.file(NewItem::of(title, body, label.iter().cloned().collect()), None)?;
+            if *approve {
+                forge.approve(filed.number)?;
+            }
+            if let Some(item) = forge.item(filed.number)? {
+                output::print(&items::line(&item))?;
+                hint_approval(&item, forge.readiness(item.number)?);
+            }
+        }
+        Action::Edit { number, title, body_file } => {
+            let body = body_file.as_deref().map(read).transpose()?;
+            let item = forge.edit(*number, &Edit { title: title.clone(), body })?;
+            output::print(&items::line(&item))?;
+        }
+        Action::Comment { number, text } => {
+            forge.comment(*number, text, None)?;
+            output::print(&format!("#{number} has your comment"))?;
+        }
+        Action::Label { number, add, remove } => {
+            let item = forge.label(*number, &texts(add), &texts(remove))?;
+            output::print(&format!("#{number} is labelled {}", items::labels(&item)))?;
+        }
+        Action::Approve { number } => {
+            let item = forge.approve(*number)?;
+            let readiness = forge.readiness(*number)?;
+            let who = item.approved_by.as_deref().unwrap_or_default();
+            output::print(&format!("#{number} is approved by {who}: {readiness}"))?;
+        }
+        Action::Close { number, reason } => {
+            forge.close(*number, reason.as_deref())?;
+            output::print(&format!("#{number} is closed"))?;
+        }
+        Action::Reopen { number } => {
+            forge.reopen(*number)?;
+            output::print(&format!("#{number} is open"))?;
+        }
+        Action::Import { files, number, approve } => {
+            if number.is_some() && files.len() > 1 {
+                return Err(CommandError::new(Exit::Usage, "`--number` is for a single file"));
+            }
+            for path in files {
+                let imported = forge.import(&from_file(&root, path, *number)?)?;
+                let number = imported.item.number;
+                if *approve {
+                    forge.approve(number)?;
+                }
+                let what = if imported.was_there { "is up to date with" } else { "is filed from" };
+                output::print(&format!("{} {what} {}", items::line(&imported.item), path.display()))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn texts(labels: &[String]) -> Vec<&str> {
+    labels.iter().map(String::as_str).collect()
+}
+
+/// Says what is missing before an issue is worked on.
+fn hint_approval(item: &Item, readiness: Readiness) {
+    if readiness == Readiness::NotApproved {
+        output::note(&format!("`warp issue approve {}` lets it be worked on", item.number));
+    }
+}
+
+fn list(workspace: &mut Workspace, labels: &[String], state: State, json: bool) -> Result<(), CommandError> {
+    let taken = workspace.all_taken()?;
+    let mut forge = workspace.forge();
+    let mut issues = state.items(&mut forge)?;
+    issues.retain(|item| item.pull.is_none() && labels.iter().all(|label| item.labels.contains(label)));
+    if json {
+        let mut shown = Vec::new();
+        for item in &issues {
+            shown.push(items::json(item, &forge.readiness(item.number)?, taken.get(&item.number)));
+        }
+        return output::print_json(&shown);
+    }
+    let mut rows = Vec::new();
+    for item in &issues {
+        rows.push(items::row(item, &forge.readiness(item.number)?, taken.get(&item.number)));
+    }
+    let (shown, closed) = (issues.len(), forge.closed_issues()?);
+    let mut text = items::table(&rows);
+    text.push_str(&match (state, shown) {
+        (State::Open, 0) => "No open issues".to_owned(),
+        (State::Open, _) => format!("\n{shown} open"),
+        (State::Closed | State::All, _) => format!("\n{shown} shown"),
+    });
+    if state == State::Open && closed > 0 {
+        text.push_str(&format!(", {closed} closed (`warp issue list --state closed`)"));
+    }
+    output::print(text.trim_start())?;
+    if state == State::Open && shown == 0 && labels.is_empty() {
+        output::note("`warp issue new --title TEXT --body-file FILE` files one");
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, CommandError> {
+    read_markdown(path).map_err(|error| {
+        CommandError::new(Exit::BadData, format!("`{}` cannot be read: {error}", path.display()))
+    })
+}
+
+/// Reads a file that is to be imported. It is known by its place in the project, or by its path outside of it.
+fn from_file(root: &Path, path: &Path, number: Option<u64>) -> Result<FromFile, CommandError> {
+    let text = read(path)?;
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = whole.strip_prefix(root).unwrap_or(&whole).to_string_lossy().into_owned();
+    let hoped_for = path.file_stem().and_then(|stem| stem.to_str()).and_then(issue_number);
+    Ok(FromFile { file, text, number, hoped_for })
+}

@@ -1,0 +1,200 @@
+//! How issues and pull requests are shown.
+
+use engine::read_dependencies;
+use project::{Forge, ForgeError, Item, ItemState, Readiness, Review, Taken, Workspace};
+use serde_json::{Value, json};
+
+use crate::{error::CommandError, exit::Exit, output};
+
+/// The longest title in a table, in characters.
+const LONGEST_TITLE: usize = 60;
+
+/// Which items are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum State {
+    Open,
+    Closed,
+    All,
+}
+
+impl State {
+    /// Returns the items that are wanted; closed ones are not read unless they are.
+    pub(super) fn items(self, forge: &mut Forge<'_>) -> Result<Vec<Item>, ForgeError> {
+        let mut items = match self {
+            Self::Open => forge.open_items()?,
+            Self::Closed | Self::All => forge.all_items()?,
+        };
+        items.retain(|item| self != Self::Closed || !item.is_open());
+        Ok(items)
+    }
+}
+
+/// Prints an issue or a pull request.
+pub(super) fn show(workspace: &mut Workspace, number: u64, as_json: bool) -> Result<(), CommandError> {
+    let item = workspace.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+    let readiness = workspace.forge().readiness(number)?;
+    let taken = workspace.all_taken()?.remove(&number);
+    if as_json {
+        return output::print_json(&json(&item, &readiness, taken.as_ref()));
+    }
+    output::print(&page(&item, &readiness, taken.as_ref()))
+}
+
+/// Refuses an issue where a pull request is wanted.
+pub(super) fn pull(forge: &mut Forge<'_>, number: u64) -> Result<Item, CommandError> {
+    let item = forge.item(number)?.ok_or(ForgeError::Missing { number })?;
+    if item.pull.is_some() {
+        return Ok(item);
+    }
+    let error = CommandError::new(Exit::Refused, format!("#{number} is an issue, and no pull request"));
+    Err(error.hint(format!("`warp issue show {number}` shows it")))
+}
+
+pub(super) fn line(item: &Item) -> String {
+    format!("#{} {}", item.number, item.title)
+}
+
+pub(super) fn labels(item: &Item) -> String {
+    item.labels.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// An issue in a table: number, standing, criteria, title, labels.
+pub(super) fn row(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> [String; 5] {
+    let boxes = item.boxes();
+    let criteria = match boxes.items.len() {
+        0 => "-".to_owned(),
+        all => format!("{}/{all}", boxes.checked()),
+    };
+    let standing = match (taken, readiness) {
+        (Some(taken), _) => taken.to_string(),
+        (None, Readiness::NotARequirement) => "open".to_owned(),
+        (None, Readiness::Cycle { .. }) => "in a cycle".to_owned(),
+        (
+            None,
+            Readiness::Ready
+            | Readiness::Missing
+            | Readiness::Closed
+            | Readiness::NotApproved
+            | Readiness::Blocked { .. },
+        ) => readiness.to_string(),
+    };
+    [format!("#{}", item.number), standing, criteria, title(item), labels(item)]
+}
+
+/// A pull request in a table: number, standing, branches, title, issue.
+pub(super) fn pull_row(item: &Item) -> [String; 5] {
+    let (branches, issue) = item.pull.as_ref().map_or_else(Default::default, |pull| {
+        let issue = pull.issue.map(|issue| format!("for #{issue}")).unwrap_or_default();
+        (format!("{} -> {}", pull.branch, pull.target), issue)
+    });
+    [format!("#{}", item.number), pull_standing(item).to_owned(), branches, title(item), issue]
+}
+
+fn pull_standing(item: &Item) -> &'static str {
+    match (&item.pull, item.state) {
+        (Some(pull), _) if pull.merged.is_some() => "merged",
+        (_, ItemState::Closed) => "closed",
+        (Some(pull), ItemState::Open) => match pull.review {
+            Review::Pending => "waits for review",
+            Review::Approved => "approved",
+            Review::ChangesRequested => "changes requested",
+        },
+        (None, ItemState::Open) => "open",
+    }
+}
+
+fn title(item: &Item) -> String {
+    if item.title.chars().count() <= LONGEST_TITLE {
+        return item.title.clone();
+    }
+    let cut: String = item.title.chars().take(LONGEST_TITLE - 1).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// Sets rows into columns.
+pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn page(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> String {
+    let mut text = format!("{}\n", line(item));
+    let standing = match &item.pull {
+        Some(_) => pull_standing(item).to_owned(),
+        None if item.is_open() => {
+            format!("open, {}", taken.map_or_else(|| readiness.to_string(), Taken::to_string))
+        }
+        None => "closed".to_owned(),
+    };
+    let because = item.closed_because.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+    text.push_str(&format!("{standing}{because}\n"));
+    if let Some(pull) = &item.pull {
+        text.push_str(&format!("{} -> {} at {}", pull.branch, pull.target, pull.head));
+        text.push_str(&pull.issue.map(|issue| format!(", for #{issue}")).unwrap_or_default());
+        text.push_str(
+            &pull.merged.as_ref().map(|commit| format!(", merged as {commit}")).unwrap_or_default(),
+        );
+        text.push('\n');
+    }
+    if !item.labels.is_empty() {
+        text.push_str(&format!("labels: {}\n", labels(item)));
+    }
+    text.push_str(&format!("opened by {} at {}", item.author.name, item.opened_at.to_seconds()));
+    text.push_str(&item.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default());
+    text.push_str(&item.assignee.as_ref().map(|who| format!(", assigned to {who}")).unwrap_or_default());
+    text.push('\n');
+    if !item.body.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", item.body.trim_end()));
+    }
+    for comment in &item.comments {
+        let (who, at) = (&comment.author.name, comment.at.to_seconds());
+        text.push_str(&format!("\n-- {who} at {at}\n{}\n", comment.text.trim_end()));
+    }
+    if *readiness == Readiness::NotApproved {
+        text.push_str(&format!("\n`warp issue approve {}` lets it be worked on\n", item.number));
+    }
+    text
+}
+
+/// An item as machines read it.
+pub(super) fn json(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> Value {
+    let boxes = item.boxes();
+    let criteria: Vec<Value> = boxes
+        .items
+        .iter()
+        .enumerate()
+        .map(|(index, (ticked, text))| json!({ "id": engine::criterion(index), "ticked": ticked, "text": text }))
+        .collect();
+    let comments: Vec<Value> = item
+        .comments
+        .iter()
+        .map(|comment| json!({ "author": comment.author, "at": comment.at, "text": comment.text }))
+        .collect();
+    json!({
+        "number": item.number,
+        "title": item.title,
+        "body": item.body,
+        "state": item.state,
+        "closed_because": item.closed_because,
+        "readiness": item.pull.is_none().then(|| readiness.to_string()),
+        "taken": taken.map(Taken::to_string),
+        "labels": item.labels,
+        "author": item.author,
+        "assignee": item.assignee,
+        "approved_by": item.approved_by,
+        "criteria": criteria,
+        "depends_on": read_dependencies(&item.body, item.number),
+        "comments": comments,
+        "pull": item.pull,
+        "opened_at": item.opened_at,
+        "updated_at": item.updated_at,
+    })
+}

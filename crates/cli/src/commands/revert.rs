@@ -1,0 +1,53 @@
+use std::path::PathBuf;
+
+use daemon::content_shell;
+use project::{Place, slots::RevertError, test_project};
+
+use super::{open, pool};
+use crate::{error::CommandError, exit::Exit, output};
+
+/// Undo a merged run by one commit on top of its merge target, tested before it goes there
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A run id or an issue
+    #[arg(value_name = "RUN|ISSUE")]
+    selector: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let mut workspace = open(project)?;
+    let pool = pool(&workspace)?;
+    let unknown = || {
+        CommandError::new(Exit::Usage, format!("there is no run `{}`", arguments.selector))
+            .hint("`warp log RUN` shows what a run did; `warp salvage list` what was kept")
+    };
+    let current = workspace.select(Some(&arguments.selector))?.ok_or_else(unknown)?;
+    let run = &current.run;
+    let reverted = pool.revert(run, |root| {
+        let place = Place::at(root).map_err(|error| error.to_string())?;
+        let shell = content_shell(&place, &workspace.dirs, run);
+        test_project(&shell.map_err(|error| error.to_string())?, root, run)
+    })?;
+    output::print(&format!(
+        "`{}` is at {} now, which undoes run {}; {}",
+        reverted.target, reverted.commit, current.run.id, reverted.tests
+    ))?;
+    Ok(Exit::Done)
+}
+
+impl From<RevertError> for CommandError {
+    fn from(error: RevertError) -> Self {
+        match error {
+            RevertError::Open { .. } => Self::of(Exit::Refused, &error).hint("`warp stop` ends it"),
+            RevertError::NotMerged { .. } => Self::of(Exit::Refused, &error)
+                .hint("what was never merged has nothing to undo; `warp diff RUN` shows its commits"),
+            RevertError::Undone { .. } => Self::of(Exit::Refused, &error),
+            RevertError::Conflicts { .. } => Self::of(Exit::OutsideSaidNo, &error)
+                .hint("`git revert --no-commit` lets a person sort that out"),
+            RevertError::TestsFail { .. } => Self::new(Exit::OutsideSaidNo, error.to_string())
+                .hint("nothing was changed; the commit is among `warp salvage list`"),
+            RevertError::Slot(error) => error.into(),
+            RevertError::Undo(_) | RevertError::Forward(_) => Self::of(Exit::OutsideSaidNo, &error),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
+
+use adapters::git::salvage;
+use engine::Time;
+use project::{
+    Workspace,
+    slots::{Kept, KeptIn, Pool},
+};
+use serde::Serialize;
+
+use super::{open, pool};
+use crate::{error::CommandError, exit::Exit, output};
+
+/// Look at work that was kept before something could have lost it, and get it back
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List everything that is kept, oldest first
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a kept entry holds, against what it was made on
+    Show {
+        /// Its ref, `RUN/N`, or its number in the list
+        #[arg(value_name = "REF|N")]
+        entry: String,
+    },
+    /// Put a kept entry onto a new branch; no file of yours is touched
+    Restore {
+        /// Its ref, `RUN/N`, or its number in the list
+        #[arg(value_name = "REF|N")]
+        entry: String,
+        /// The branch's name, or a new directory to check it out in (with a `/` at its beginning or end, or a `.`)
+        #[arg(long, value_name = "BRANCH|DIR")]
+        to: Option<String>,
+    },
+    /// Stop keeping an entry
+    Drop {
+        /// Its whole ref, as the list shows it
+        #[arg(value_name = "REF")]
+        entry: String,
+    },
+}
+
+/// One entry as `--json` shows it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    number: usize,
+    r#ref: &'a str,
+    commit: &'a str,
+    run: &'a str,
+    issue: Option<&'a str>,
+    at: String,
+    files: usize,
+    /// The slot that has not handed it over yet; nothing if it is in the project's own repository.
+    slot: Option<usize>,
+}
+
+impl Arguments {
+    /// Tells whether only a person may do it.
+    pub(super) fn is_persons(&self) -> bool {
+        match self.command {
+            Command::List { .. } | Command::Show { .. } => false,
+            Command::Restore { .. } | Command::Drop { .. } => true,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let base = project.clone();
+    let mut workspace = open(project)?;
+    if let (Command::List { json }, None) = (&arguments.command, workspace.store_path()?) {
+        return list(&mut workspace, &[], *json);
+    }
+    let pool = pool(&workspace)?;
+    let all = pool.kept()?;
+    match &arguments.command {
+        Command::List { json } => list(&mut workspace, &all, *json),
+        Command::Show { entry } => show(find(&all, entry)?),
+        Command::Restore { entry, to } => restore(&pool, find(&all, entry)?, to.as_deref(), base),
+        Command::Drop { entry } => drop_entry(&pool, &all, entry),
+    }
+}
+
+fn list(workspace: &mut Workspace, all: &[Kept], json: bool) -> Result<Exit, CommandError> {
+    let issues = issues(workspace, all)?;
+    let rows: Vec<Row<'_>> = all
+        .iter()
+        .enumerate()
+        .map(|(index, kept)| Row {
+            number: index + 1,
+            r#ref: &kept.entry.name,
+            commit: &kept.entry.object,
+            run: &kept.entry.run,
+            issue: issues.get(kept.entry.run.as_str()).map(String::as_str),
+            at: Time::from_millis(kept.entry.seconds.saturating_mul(1000)).to_seconds(),
+            files: kept.files,
+            slot: match kept.kept_in {
+                KeptIn::Project => None,
+                KeptIn::Slot(number) => Some(number),
+            },
+        })
+        .collect();
+    if json {
+        output::print_json(&rows)?;
+    } else if rows.is_empty() {
+        output::print("Nothing is kept.")?;
+    } else {
+        output::print(&table(&rows))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table(rows: &[Row<'_>]) -> String {
+    let wide = rows.iter().map(|row| row.r#ref.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let issue = row.issue.map(|issue| format!("  issue {issue}")).unwrap_or_default();
+        let slot = row.slot.map(|slot| format!("  in slot {slot}")).unwrap_or_default();
+        let files = format!("{} {}", row.files, if row.files == 1 { "file" } else { "files" });
+        text.push_str(&format!("{:>3}  {:wide$}  {}  {files}{issue}{slot}\n", row.number, row.r#ref, row.at));
+    }
+    text
+}
+
+/// Returns the issues of the runs whose work is kept.
+fn issues(workspace: &mut Workspace, all: &[Kept]) -> Result<BTreeMap<String, String>, CommandError> {
+    let mut issues = BTreeMap::new();
+    let mut last = "";
+    for run in all.iter().map(|kept| kept.entry.run.as_str()) {
+        if run == last || issues.contains_key(run) {
+            continue;
+        }
+        last = run;
+        let current = workspace.select(Some(run))?.filter(|current| current.run.id.as_str() == run);
+        if let Some(issue) = current.and_then(|current| current.run.issue.clone()) {
+            issues.insert(run.to_owned(), issue);
+        }
+    }
+    Ok(issues)
+}
+
+/// Finds an entry by its ref, by `RUN/N`, or by its number in the list.
+fn find<'a>(all: &'a [Kept], entry: &str) -> Result<&'a Kept, CommandError> {
+    let by_number = entry.parse::<usize>().ok().and_then(|number| all.get(number.checked_sub(1)?));
+    let is_named = |kept: &&Kept| {
+        kept.entry.name == entry || kept.entry.name.strip_prefix("refs/warp/salvage/") == Some(entry)
+    };
+    by_number.or_else(|| all.iter().find(is_named)).ok_or_else(|| not_kept(entry))
+}
+
+fn not_kept(entry: &str) -> CommandError {
+    CommandError::new(Exit::Usage, format!("nothing is kept as `{entry}`"))
+        .hint("`warp salvage list` shows everything that is kept")
+}
+
+fn show(kept: &Kept) -> Result<Exit, CommandError> {
+    let shown = salvage::show(&kept.location, &kept.entry.object, &["--stat", "--patch"])?;
+    let (name, commit) = (&kept.entry.name, &kept.entry.object);
+    output::print(&format!("{name}\n{commit} {}\n\n", kept.entry.subject))?;
+    output::print(&String::from_utf8_lossy(&shown))?;
+    Ok(Exit::Done)
+}
+
+fn restore(pool: &Pool, kept: &Kept, to: Option<&str>, base: Option<PathBuf>) -> Result<Exit, CommandError> {
+    let default = format!("salvage/{}-{}", kept.entry.run, kept.entry.number);
+    let is_path = |to: &str| to.starts_with(['/', '.']) || to.ends_with('/');
+    let (branch, tree) = match to {
+        Some(to) if is_path(to) => {
+            let here = base.unwrap_or_default();
+            let here = env::current_dir().map(|current| current.join(here)).unwrap_or_default();
+            (default.as_str(), Some(here.join(to)))
+        }
+        Some(to) => (to, None),
+        None => (default.as_str(), None),
+    };
+    pool.restore(kept, branch, tree.as_deref()).map_err(|error| {
+        CommandError::from(error).hint("`--to` takes another branch, or a directory that is not there yet")
+    })?;
+    let next = match tree.as_deref().map(Path::display) {
+        Some(tree) => format!("it is checked out in {tree}"),
+        None => {
+            format!("`git switch {branch}` goes there, `git cherry-pick --no-commit {branch}` brings it here")
+        }
+    };
+    output::print(&format!("{} is on branch `{branch}`; {next}", kept.entry.name))?;
+    Ok(Exit::Done)
+}
+
+fn drop_entry(pool: &Pool, all: &[Kept], entry: &str) -> Result<Exit, CommandError> {
+    let Some(kept) = all.iter().find(|kept| kept.entry.name == entry) else {
+        return Err(not_kept(entry).hint("to be dropped, an entry is named by its whole ref"));
+    };
+    pool.drop_kept(kept)?;
+    output::print(&format!(
+        "{entry} is not kept any more; until git cleans up, `git branch NAME {}` brings it back",
+        kept.entry.object
+    ))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,157 @@
+//! The lines that stay.
+
+use adapters::agent::Said;
+use daemon::Shown;
+use engine::{Record, Run, view::Asked};
+use serde_json::{Value, json};
+
+/// The most of an agent's words that is shown, in characters.
+const LONGEST: usize = 160;
+/// How far what is not an event is indented, with its mark.
+const INDENT: usize = 12;
+
+/// Returns the lines for an event; none for one that is not worth any.
+pub(super) fn recorded(record: &Record, run: &Run) -> Option<String> {
+    let quiet = [
+        "owner_changed",
+        "edits_counted",
+        "file_edited",
+        "turn_started",
+        "turn_ended",
+        "attempt_started",
+        // What these say has a line of its own.
+        "noted",
+        "turn_finished",
+    ];
+    if quiet.contains(&record.event.as_str()) {
+        return None;
+    }
+    let time = record.at.to_seconds();
+    let time = time.get(11..19).unwrap_or(&time);
+    let chunk = match run.chunk.acs.len() {
+        0 => String::new(),
+        chunks => format!(" {}/{chunks}", run.chunk.index),
+    };
+    let place = format!("{}{chunk}", record.phase);
+    let about = match record.trip() {
+        Some(trip) => format!("{} (redirected: {})", record.event, trip.reasons.join(", ")),
+        None => record.event.to_string(),
+    };
+    Some(format!("{time}  {place:<24} {about}\n"))
+}
+
+/// Returns the lines for anything else; none for what only moves the clock.
+pub(super) fn text(shown: Shown<'_>) -> Option<String> {
+    match shown {
+        Shown::Did(text) => Some(indented("  ", text)),
+        Shown::Warned(text) => Some(indented("! ", text)),
+        Shown::Agent(said) => agent(said).map(|line| indented("> ", &line)),
+        Shown::Asked(asked) => Some(indented(
+            "? ",
+            &format!(
+                "{}\nanswer with `warp answer {} {}`{}",
+                asked.question,
+                asked.id,
+                asked.options.join("|"),
+                asked.deadline.map(|until| format!(" until {}", until.to_seconds())).unwrap_or_default()
+            ),
+        )),
+        Shown::Recorded { .. } | Shown::Tick => None,
+    }
+}
+
+/// Says how whoever sits at the terminal answers.
+pub(super) fn how_to_reply(asked: &Asked) -> String {
+    let numbered = asked.options.iter().zip(1..).map(|(option, number)| format!("{number} {option}"));
+    indented("  ", &format!("or type here: {}", numbered.collect::<Vec<_>>().join(", ")))
+}
+
+/// Says that what was typed is no answer.
+pub(super) fn no_reply(line: &str, asked: &Asked) -> String {
+    indented("! ", &format!("`{}` is none of {}", line.trim(), asked.options.join(", ")))
+}
+
+fn agent(said: &Said) -> Option<String> {
+    let line = match said {
+        Said::Text(text) => text.clone(),
+        Said::Tool { name, about } => format!("{name}: {about}"),
+        Said::ToolDenied { name, why } => format!("{name} denied: {why}"),
+        Said::Waiting(what) => format!("waits: {what}"),
+        Said::Session(_) | Said::Usage(_) | Said::Tick => return None,
+    };
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!line.is_empty()).then(|| match line.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    })
+}
+
+fn indented(mark: &str, text: &str) -> String {
+    let mut lines = String::new();
+    for (index, line) in text.trim_end().lines().enumerate() {
+        let mark = if index == 0 { mark } else { "  " };
+        lines.push_str(&format!("          {mark}{}\n", plain(line)));
+    }
+    lines
+}
+
+/// Breaks lines that are too wide for a terminal, between words where that is possible.
+pub(super) fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if column + length > width && column > INDENT {
+                lines.truncate(lines.trim_end().len());
+                lines.push_str(&format!("\n{:INDENT$}", ""));
+                column = INDENT;
+            }
+            lines.push_str(word);
+            column += word.chars().count();
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+/// Leaves out what would move the cursor.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || *c == '\t').collect()
+}
+
+/// Returns what is not an event as JSON.
+pub(super) fn as_json(shown: Shown<'_>) -> Option<Value> {
+    Some(match shown {
+        Shown::Did(text) => json!({ "type": "did", "text": text }),
+        Shown::Warned(text) => json!({ "type": "warned", "text": text }),
+        Shown::Agent(said) => json!({ "type": "agent", "said": said }),
+        Shown::Asked(asked) => json!({ "type": "asked", "asked": asked }),
+        Shown::Recorded { .. } | Shown::Tick => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_would_move_the_cursor_do_not() {
+        let said = Said::Text("a\u{1b}[2Jb\nc".to_owned());
+        assert_eq!(text(Shown::Agent(&said)).as_deref(), Some("          > a[2Jb c\n"));
+    }
+
+    #[test]
+    fn a_wide_line_is_broken_between_words() {
+        assert_eq!(
+            wrapped("            one two three\nfour\n", 20),
+            "            one two\n            three\nfour\n"
+        );
+        assert_eq!(wrapped("          > aaaaaaaaaaaaaaa\n", 20), "          > aaaaaaaaaaaaaaa\n");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_has_one_mark() {
+        assert_eq!(text(Shown::Warned("one\ntwo")).as_deref(), Some("          ! one\n            two\n"));
+    }
+}

@@ -1,0 +1,84 @@
+//! An issue of three chunks becomes a merged branch, whoever does it.
+
+use std::fs;
+
+use testkit::model::{Api, Model};
+
+use crate::{
+    client::Client,
+    coder::{Coder, answer, write},
+    processes::are_gone,
+    project::{Project, finish, has_walls},
+};
+
+const CHUNKS: usize = 3;
+
+fn is_done_by(client: Option<Client>, api: Api) {
+    let Some(client) = client.filter(|_| has_walls()) else { return };
+    let project = Project::new(CHUNKS);
+    let model = Model::start(Coder::new().script());
+    project.client(&client, &model);
+    finish(project.run_client(&client, &model));
+    project.is_done(CHUNKS);
+    assert!(model.requests().iter().all(|request| request.api == api), "another API is spoken");
+    assert_eq!(project.records("turn_started").len(), CHUNKS, "each chunk is done in one turn");
+    // Every chunk begins on another commit, so with a fresh conversation that is told of the ones before.
+    let last = model.requests().last().unwrap().text();
+    assert!(last.contains("## Where the work stands") && last.contains("- chunk 2 (AC-02)"), "{last}");
+    assert!(are_gone(&project.sandbox), "something still runs");
+}
+
+fn is_done_by_program(project: &Project, agent: &str) {
+    if !has_walls() {
+        return;
+    }
+    finish(project.run(agent));
+    project.is_done(CHUNKS);
+    assert!(are_gone(&project.sandbox), "something still runs");
+}
+
+#[test]
+fn claude_code_does_the_issue() {
+    is_done_by(Client::claude(), Api::Anthropic);
+}
+
+#[test]
+fn codex_does_the_issue() {
+    is_done_by(Client::codex(), Api::OpenAi);
+}
+
+#[test]
+fn opencode_does_the_issue() {
+    is_done_by(Client::opencode(), Api::Chat);
+}
+
+#[test]
+fn acp_agent_does_the_issue() {
+    is_done_by(Client::acp(), Api::Anthropic);
+}
+
+#[test]
+fn a_command_does_the_issue() {
+    let project = Project::new(CHUNKS);
+    let cases: String = (1..=CHUNKS)
+        .map(|chunk| format!("{chunk}) {}; echo '{}' ;;\n", write(chunk), answer(chunk)))
+        .collect();
+    project.program("coder", &format!("case $WARP_CHUNK in\n{cases}esac"));
+    is_done_by_program(&project, "command:coder");
+}
+
+#[test]
+fn a_script_does_the_issue() {
+    let project = Project::new(CHUNKS);
+    let turn = |chunk: usize| {
+        format!(
+            "[[turn]]\nphase = \"coding\"\nchunk = {chunk}\nsteps = [{{ run = \"{}\" }}]\nanswer = {}\n",
+            write(chunk),
+            toml::Value::try_from(answer(chunk)).unwrap()
+        )
+    };
+    let script: String = (1..=CHUNKS).map(turn).collect();
+    let file = project.sandbox.home().join("script.toml");
+    fs::write(&file, script).unwrap();
+    is_done_by_program(&project, &format!("script:{}", file.display()));
+}

@@ -1,0 +1,33 @@
+use std::fs;
+
+use crate::sandbox;
+
+#[test]
+fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {
+    let sandbox = sandbox();
+    let directory = sandbox.home().join("shown");
+    let said = sandbox.warp(&["demo", directory.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    for words in [
+        "Bash denied: git_commit is only allowed during committing phase",
+        "not ok 2 - f2c converts to celsius",
+        "doom loop: `convert.sh` was edited 6 times",
+        "goes on in `coding`",
+        "closed  5/5  Convert temperatures and distances",
+        "closed  -    Chunk 3/3 of #1",
+        "feat(convert): list every conversion",
+        "ok 6 - f2c converts to celsius",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    assert_eq!(said.out.matches("Chunk 1/3 of #1").count(), 1, "each report is filed once");
+    assert!(fs::exists(directory.join("converter/test/help.test")).unwrap());
+}
+
+#[test]
+fn the_demonstration_touches_no_directory_that_is_there() {
+    let sandbox = sandbox();
+    let said = sandbox.warp(&["demo", sandbox.home().to_str().unwrap()]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("name a directory that is not there yet"), "{}", said.err);
+}

@@ -1,0 +1,185 @@
+//! What is seen of runs that warp drives from the person's own checkout: `status`, `log`, `stop`, and merging.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+};
+
+use testkit::driven::Driven;
+
+use super::{
+    explaining::{busy, plain, started, workspace},
+    json,
+};
+
+const WARP: &str = env!("CARGO_BIN_EXE_warp");
+
+/// A project with issue 42 handed over as pull request 44.
+fn handed_over() -> Driven {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    let said = driven.run(&["42", "--level", "2"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    driven
+}
+
+#[test]
+fn without_a_run_the_status_is_what_was_last_and_what_is_next() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    assert_eq!(driven.run(&["42", "--level", "3"]).code, Some(0));
+    driven.issue(50, 1, "");
+    let said = driven.sandbox.warp(&["status"]);
+    assert_eq!(said.code, Some(2));
+    insta::assert_snapshot!(plain(&driven, &["status"]), @"
+    No active session in demo.
+    The last one was run [RUN] (issue 42), over at [TIME].
+    `warp run` would take issue 50 (Words for 50).
+    ");
+    assert!(plain(&driven, &["status", "50"]).starts_with("Issue 50 (Words for 50) is approved and ready"));
+    assert_eq!(driven.sandbox.warp_ok(&["log"]), driven.sandbox.warp_ok(&["log", "42"]));
+}
+
+#[test]
+fn one_driven_run_is_the_status_and_several_are_a_table() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.issue(50, 1, "");
+    driven.script(&busy());
+    let mut first = started(&driven, &["42"], "turn_started");
+    let status = driven.sandbox.warp_ok(&["status"]);
+    assert!(status.contains("\nPhase: coding\nIssue: 42\n"), "{status}");
+    assert!(status.contains("\nRails: behind walls (bubblewrap)"), "{status}");
+    assert_eq!(status, driven.sandbox.warp_ok(&["status", "42"]));
+    assert!(driven.sandbox.warp_ok(&["log"]).contains("chunks_defined"));
+
+    let mut second = started(&driven, &["50"], "turn_started");
+    second.kill().unwrap();
+    second.wait().unwrap();
+    let table = plain(&driven, &["status"]);
+    // How wide a column is depends on the process ids.
+    let narrow: Vec<String> =
+        table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    insta::assert_snapshot!(narrow.join("\n"), @"
+    Run Issue Phase Chunk Process Waits for
+    [RUN-2] #50 coding 1/1 [PID] (gone) `warp run 50`
+    [RUN] #42 coding 1/1 [PID] an agent in the role of coder
+
+    Rails: behind walls (bubblewrap), in the agent and in git
+    ");
+    assert_eq!(json(&driven.sandbox.warp_ok(&["status", "--json"])).as_array().unwrap().len(), 2);
+    let said = driven.sandbox.warp(&["stop"]);
+    assert!(said.code == Some(64) && said.err.contains("several runs are open: "), "{said:?}");
+    driven.sandbox.warp_ok(&["stop", "50", "--hard"]);
+    driven.sandbox.warp_ok(&["stop"]);
+    assert_eq!(first.wait().unwrap().code(), Some(1), "it was stopped");
+    assert!(workspace(&driven).driven().unwrap().is_empty());
+}
+
+#[test]
+fn a_run_is_watched_until_it_is_over() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.script(&busy());
+    let mut run = started(&driven, &["42"], "turn_started");
+    let watch = |arguments: &[&str]| {
+        let all = [&["status", "42", "--watch"], arguments].concat();
+        driven.sandbox.warp_command(&all).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let (mut lines, mut events) = (watch(&[]), watch(&["--json"]));
+    let mut lines_out = BufReader::new(lines.stdout.take().unwrap()).lines();
+    let mut events_out = BufReader::new(events.stdout.take().unwrap()).lines();
+    // What stands there first is printed by now: what is recorded from here on is followed.
+    assert_eq!(lines_out.next().unwrap().unwrap(), "WARP DRIVE ACTIVE");
+    let first = json(&events_out.next().unwrap().unwrap());
+    assert_eq!((first["type"].as_str(), first["status"]["phase"].as_str()), (Some("status"), Some("coding")));
+    driven.sandbox.warp_ok(&["stop", "42"]);
+    assert_eq!(run.wait().unwrap().code(), Some(1), "it was stopped");
+    assert!(lines.wait().unwrap().success());
+    assert!(events.wait().unwrap().success());
+    let text: Vec<String> = lines_out.map(Result::unwrap).collect();
+    let text = text.join("\n");
+    assert!(text.contains("aborted 1/1              abort\n"), "{text}");
+    assert!(text.ends_with("completed 1/1            abort_resolved"), "{text}");
+    let last = json(&events_out.map(Result::unwrap).last().unwrap());
+    assert_eq!((last["type"].as_str(), last["event"].as_str()), (Some("event"), Some("abort_resolved")));
+}
+
+#[test]
+fn a_pull_request_is_merged_tested_and_its_issue_closed() {
+    let driven = handed_over();
+    let sandbox = &driven.sandbox;
+    // The target has moved on meanwhile.
+    sandbox.write("other.txt", "later\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    let output = sandbox.warp_command(&["pr", "merge", "44"]).env("AI_AGENT", "claude-code_1_agent").output();
+    assert_eq!(output.unwrap().status.code(), Some(2), "an agent does not merge");
+    insta::assert_snapshot!(plain(&driven, &["pr", "merge", "44"]), @"
+    #44 is merged: `main` is at [COMMIT] now, which was tested
+    issue 42 is closed
+    `git branch -D feature/issue-42-words-for-42` removes the branch, if you like
+    ");
+    assert_eq!(sandbox.git(&["log", "-2", "--format=%s"]), "feat: Words for 42 (AC-01)\nfeat: later");
+    assert_eq!(sandbox.read("file1.txt").unwrap(), "word1\n");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    assert!(plain(&driven, &["explain", "42"]).contains("is done: run [RUN], merged as [COMMIT]"));
+    assert!(plain(&driven, &["pr", "show", "44"]).contains("merged as [COMMIT]"));
+    let again = sandbox.warp(&["pr", "merge", "44"]);
+    assert!(again.code == Some(3) && again.err.contains("#44 is merged already"), "{again:?}");
+    sandbox.warp_ok(&["revert", "42"]);
+    assert_eq!(sandbox.read("file1.txt"), None);
+}
+
+#[test]
+fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
+    let driven = handed_over();
+    let sandbox = &driven.sandbox;
+    let refused = |code: i32, why: &str| {
+        let main = sandbox.git(&["rev-parse", "main"]);
+        let said = sandbox.warp(&["pr", "merge", "44"]);
+        assert!(said.code == Some(code) && said.err.contains(why) && said.err.contains("hint: "), "{said:?}");
+        assert_eq!(sandbox.git(&["rev-parse", "main"]), main);
+        assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("\nopen, "));
+    };
+    assert!(sandbox.warp(&["pr", "merge", "42"]).err.contains("#42 is no pull request"));
+    assert!(sandbox.warp(&["pr", "merge", "99"]).err.contains("there is no issue or pull request #99"));
+
+    sandbox.warp_ok(&["pr", "request-changes", "44", "another word"]);
+    refused(3, "wants changes in #44 before it is merged");
+    sandbox.warp_ok(&["pr", "approve", "44"]);
+
+    sandbox.write("file1.txt", "another\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: the same file"]);
+    refused(1, "have changed the same lines of file1.txt");
+    sandbox.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+
+    sandbox.write("Makefile", "test:\n\t@test ! -e file1.txt\n");
+    sandbox.git(&["commit", "--quiet", "-am", "test: no words"]);
+    refused(1, "the tests fail: `make test` ended with exit 2");
+    sandbox.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+
+    sandbox.git(&["branch", "--quiet", "-m", "feature/issue-42-words-for-42", "moved"]);
+    refused(1, "branch `feature/issue-42-words-for-42` of #44 cannot be had");
+    sandbox.git(&["branch", "--quiet", "-m", "moved", "feature/issue-42-words-for-42"]);
+
+    sandbox.warp_ok(&["pr", "close", "44"]);
+    refused(3, "#44 is closed");
+    sandbox.warp_ok(&["issue", "reopen", "44"]);
+    assert!(sandbox.warp_ok(&["pr", "merge", "44"]).contains("issue 42 is closed"));
+}
+
+#[test]
+fn a_merge_that_was_cut_short_is_finished_by_the_next() {
+    let driven = handed_over();
+    let sandbox = &driven.sandbox;
+    sandbox.write("other.txt", "later\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    // Killed after the target was moved, before that was recorded.
+    sandbox.git(&["cherry-pick", "feature/issue-42-words-for-42"]);
+    let merged = sandbox.git(&["rev-parse", "main"]);
+    let said = sandbox.warp_ok(&["pr", "merge", "44"]);
+    assert!(
+        said.contains(&format!("`main` is at {merged} now")) && said.contains("issue 42 is closed"),
+        "{said}"
+    );
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), merged);
+}

@@ -1,0 +1,271 @@
+//! Runs in workspaces of their own, as a person sees them: `diff`, `salvage`, `recover`, `revert`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use project::{
+    Dirs, Place, Request, Workspace,
+    slots::{Kind, Pool, Slot},
+};
+use testkit::{Said, Sandbox};
+
+use super::{json, sandbox};
+
+/// A project with a run in a slot of its own, which has made one commit there and waits in `reporting`.
+struct Running {
+    sandbox: Sandbox,
+    root: PathBuf,
+    run: String,
+    base: String,
+}
+
+impl Running {
+    fn new() -> Self {
+        let sandbox = sandbox();
+        sandbox.git(&["config", "user.name", "Ann"]);
+        sandbox.git(&["config", "user.email", "ann@localhost"]);
+        sandbox.git(&["switch", "--quiet", "main"]);
+        sandbox.write("Makefile", "test:\n\t@test ! -e broken\n");
+        sandbox.git(&["add", "--all"]);
+        sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+        sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads lines\n");
+        let slot = pool(&sandbox).take(Kind::Clone, "main").unwrap();
+        let base = slot.base().unwrap().to_owned();
+        slot.begin_branch("feature/issue-42-parser", &base).unwrap();
+        let mut workspace = Workspace::open(slot.place.clone(), dirs(&sandbox)).unwrap();
+        let request = Request {
+            level: Some(3),
+            issue: Some("42".to_owned()),
+            owns_workspace: true,
+            ..Request::default()
+        };
+        let run = workspace.begin(request).unwrap().current.run.id.to_string();
+        slot.note_run(&run).unwrap();
+        let running = Self { sandbox, root: slot.root().to_owned(), run, base };
+        running.next();
+        running.next();
+        running.warp_ok(&["state", "transition", ".", "plan_ready"]);
+        running.next();
+        fs::write(running.root.join("parser.rs"), "// parser reads lines\n").unwrap();
+        running.warp_ok(&["state", "transition", ".", "code_complete"]);
+        for _ in 0..3 {
+            running.next();
+        }
+        running
+    }
+
+    fn next(&self) {
+        self.warp_ok(&["next"]);
+    }
+
+    /// Runs `warp` in the slot.
+    fn warp_ok(&self, arguments: &[&str]) -> String {
+        let root = self.root.to_str().unwrap();
+        // The events of a run are reported from where it is.
+        let arguments: Vec<&str> =
+            arguments.iter().map(|argument| if *argument == "." { root } else { argument }).collect();
+        self.sandbox.warp_ok(&[&["-C", root], arguments.as_slice()].concat())
+    }
+
+    fn slot(&self) -> Slot {
+        pool(&self.sandbox).reopen(&self.root).unwrap()
+    }
+
+    fn commit(&self) -> String {
+        match adapters::git::Git::new(&self.root).head() {
+            engine::Seen::Value(head) => head,
+            engine::Seen::Absent(why) | engine::Seen::Failed(why) => panic!("{why}"),
+        }
+    }
+
+    fn merge(&self) -> String {
+        let commit = self.commit();
+        self.slot().fast_forward("main", &self.base, &commit).unwrap();
+        self.warp_ok(&["state", "reset", "."]);
+        commit
+    }
+}
+
+fn dirs(sandbox: &Sandbox) -> Dirs {
+    Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") }
+}
+
+fn pool(sandbox: &Sandbox) -> Pool {
+    Pool::of(&Place::at(&sandbox.root()).unwrap(), &dirs(sandbox)).unwrap()
+}
+
+fn as_agent(sandbox: &Sandbox, arguments: &[&str]) -> Said {
+    let output = sandbox.warp_command(arguments).env("AI_AGENT", "claude-code_1_agent").output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+#[test]
+fn diff_shows_what_a_run_has_changed_in_its_own_workspace() {
+    let running = Running::new();
+    fs::write(running.root.join("new.txt"), "not committed\n").unwrap();
+    let stat = running.sandbox.warp_ok(&["diff", "42", "--stat"]);
+    assert!(stat.contains(" parser.rs ") && stat.contains(" new.txt "), "{stat}");
+    let diff = running.sandbox.warp_ok(&["diff", &running.run]);
+    assert!(diff.contains("+not committed") && diff.contains("+// parser reads lines"), "{diff}");
+    fs::remove_file(running.root.join("new.txt")).unwrap();
+    running.merge();
+    let stat = running.sandbox.warp_ok(&["diff", "42", "--stat"]);
+    assert!(stat.contains(" parser.rs ") && !stat.contains("new.txt"), "{stat}");
+    assert_eq!(as_agent(&running.sandbox, &["diff", "42"]).code, Some(0));
+}
+
+#[test]
+fn a_project_without_runs_keeps_nothing_and_is_left_as_it_is() {
+    let sandbox = sandbox();
+    assert_eq!(sandbox.warp_ok(&["salvage", "list"]), "Nothing is kept.\n");
+    assert_eq!(sandbox.warp_ok(&["salvage", "list", "--json"]), "[]\n");
+    for arguments in [["salvage", "show", "1"].as_slice(), &["recover"], &["revert", "42"], &["diff"]] {
+        let said = sandbox.warp(arguments);
+        assert!(matches!(said.code, Some(2 | 64)) && said.err.contains("hint: "), "{arguments:?}: {said:?}");
+    }
+    assert!(sandbox.read(".git/warp/project-id").is_none());
+}
+
+#[test]
+fn kept_work_is_listed_shown_restored_and_dropped() {
+    let running = Running::new();
+    let sandbox = &running.sandbox;
+    assert_eq!(sandbox.warp_ok(&["salvage", "list"]), "Nothing is kept.\n");
+    fs::write(running.root.join("new.txt"), "not committed\n").unwrap();
+    running.warp_ok(&["state", "reset", "."]);
+    drop(pool(sandbox).take(Kind::Clone, "main").unwrap());
+
+    let list = sandbox.warp_ok(&["salvage", "list"]);
+    let (first, second) =
+        (format!("refs/warp/salvage/{}/1", running.run), format!("refs/warp/salvage/{}/2", running.run));
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 2, "{list}");
+    assert!(list.contains(&first) && list.contains(&second) && lines[0].ends_with("issue 42"), "{list}");
+    let rows = json(&sandbox.warp_ok(&["salvage", "list", "--json"]));
+    let row = rows.as_array().unwrap().iter().find(|row| row["ref"] == first.as_str()).unwrap();
+    assert_eq!((row["issue"].as_str(), row["files"].as_u64()), (Some("42"), Some(1)));
+    assert!(row["slot"].is_null());
+
+    let shown = sandbox.warp_ok(&["salvage", "show", &first]);
+    assert!(shown.contains("new.txt | 1 +") && shown.contains("+not committed"), "{shown}");
+    assert_eq!(sandbox.warp_ok(&["salvage", "show", &format!("{}/1", running.run)]), shown);
+
+    sandbox.write("new.txt", "mine\n");
+    for arguments in [["salvage", "restore", &first], ["salvage", "drop", &first]] {
+        let said = as_agent(sandbox, &arguments);
+        assert!(said.code == Some(2) && said.err.contains("a person's"), "{said:?}");
+    }
+    let branch = format!("salvage/{}-1", running.run);
+    let said = sandbox.warp_ok(&["salvage", "restore", &first]);
+    assert!(said.contains(&format!("is on branch `{branch}`")), "{said}");
+    assert_eq!(sandbox.git(&["show", &format!("{branch}:new.txt")]), "not committed");
+    assert_eq!(sandbox.read("new.txt").unwrap(), "mine\n");
+    let again = sandbox.warp(&["salvage", "restore", &first]);
+    assert!(again.code == Some(1) && again.err.contains("already exists"), "{again:?}");
+    sandbox.git(&["branch", "--quiet", "-D", &branch]);
+    sandbox.warp_ok(&["salvage", "restore", &first, "--to", "../elsewhere"]);
+    assert_eq!(fs::read_to_string(sandbox.home().join("elsewhere/new.txt")).unwrap(), "not committed\n");
+
+    let said = sandbox.warp(&["salvage", "drop", "1"]);
+    assert!(said.code == Some(64) && said.err.contains("by its whole ref"), "{said:?}");
+    let said = sandbox.warp_ok(&["salvage", "drop", &second]);
+    let commit = said.split_whitespace().find(|word| word.len() >= 40 && !word.contains('/')).unwrap();
+    sandbox.git(&["branch", "back", commit.trim_end_matches('`')]);
+    assert_eq!(sandbox.warp_ok(&["salvage", "list"]).lines().count(), 1);
+    assert_eq!(sandbox.warp(&["salvage", "show", "7"]).code, Some(64));
+}
+
+#[test]
+fn a_lost_workspace_is_made_again_and_the_run_goes_on() {
+    let running = Running::new();
+    let commit = running.commit();
+    running.slot().keep_outside(&commit, &running.run).unwrap();
+    let whole = running.sandbox.warp_ok(&["recover", "42"]);
+    assert!(whole.contains("is whole"), "{whole}");
+    let none = running.sandbox.warp(&["recover"]);
+    assert!(none.code == Some(2) && none.err.contains("no open run has lost its workspace"), "{none:?}");
+
+    fs::remove_dir_all(running.root.parent().unwrap()).unwrap();
+    assert_eq!(as_agent(&running.sandbox, &["recover"]).code, Some(2));
+    let said = running.sandbox.warp_ok(&["recover"]);
+    assert!(said.contains("is there again") && said.contains(&format!("{commit} is part of it")), "{said}");
+    assert_eq!(running.commit(), commit);
+    running.next();
+    let status = json(&running.warp_ok(&["state", "status", "."]));
+    assert_eq!(status["phase"], "chunk_complete");
+}
+
+#[test]
+fn a_commit_that_nobody_has_is_named() {
+    let running = Running::new();
+    let commit = running.commit();
+    fs::remove_dir_all(running.root.parent().unwrap()).unwrap();
+    let said = running.sandbox.warp(&["recover", &running.run]);
+    assert!(said.code == Some(1) && said.out.contains(&format!("{commit} was found nowhere")), "{said:?}");
+    assert_eq!(running.commit(), running.base);
+}
+
+#[test]
+fn a_merged_run_is_undone_by_one_commit() {
+    let running = Running::new();
+    let sandbox = &running.sandbox;
+    let open = sandbox.warp(&["revert", "42"]);
+    assert!(open.code == Some(3) && open.err.contains("is not over yet"), "{open:?}");
+    let merged = running.merge();
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), merged);
+    assert!(sandbox.read("parser.rs").is_some(), "the checkout of main has moved along");
+    sandbox.write("other.txt", "later\n");
+    sandbox.git(&["add", "other.txt"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+
+    // With the run undone the tests fail: nothing moves.
+    sandbox.write("Makefile", "test:\n\t@test -e parser.rs\n");
+    sandbox.git(&["commit", "--quiet", "-am", "test: needs the parser"]);
+    let failing = sandbox.git(&["rev-parse", "main"]);
+    let said = sandbox.warp(&["revert", "42"]);
+    assert!(said.code == Some(1) && said.err.contains("the tests fail"), "{said:?}");
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), failing);
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+
+    let said = sandbox.warp_ok(&["revert", "42"]);
+    assert!(said.contains("`make test` ended with exit 0"), "{said}");
+    assert!(sandbox.read("parser.rs").is_none() && sandbox.read("other.txt").is_some());
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    assert!(sandbox.git(&["log", "-1", "--format=%s by %an"]).starts_with("revert: undo run"));
+    let again = sandbox.warp(&["revert", "42"]);
+    assert!(again.code == Some(3) && again.err.contains("was undone before"), "{again:?}");
+    assert_eq!(as_agent(sandbox, &["revert", "42"]).code, Some(2));
+}
+
+#[test]
+fn a_run_that_cannot_be_undone_is_left() {
+    let running = Running::new();
+    let sandbox = &running.sandbox;
+    assert_eq!(sandbox.warp(&["revert", "7"]).code, Some(64));
+    running.merge();
+    sandbox.write("parser.rs", "// rewritten\n");
+    sandbox.git(&["commit", "--quiet", "-am", "feat: rewritten"]);
+    let said = sandbox.warp(&["revert", "42"]);
+    assert!(said.code == Some(1) && said.err.contains("stand in the way, in parser.rs"), "{said:?}");
+    sandbox.git(&["reset", "--quiet", "--hard", &running.base]);
+    let said = sandbox.warp(&["revert", "42"]);
+    assert!(said.code == Some(3) && said.err.contains("is part of `main`"), "{said:?}");
+    assert!(Path::new(&running.root).exists());
+}
+
+#[test]
+fn nothing_of_the_callers_environment_leads_git_elsewhere() {
+    let running = Running::new();
+    let mut command = running.sandbox.warp_command(&["-C", running.root.to_str().unwrap(), "diff", "--stat"]);
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"] {
+        command.env(name, running.sandbox.home().join("elsewhere"));
+    }
+    let output = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains(" parser.rs "), "{out}{err}");
+}

@@ -1,0 +1,224 @@
+//! `warp dev`, as a person types it.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    process::Stdio,
+    thread,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use testkit::Sandbox;
+
+use crate::support::{Demo, rows, wait_for};
+
+const LONG: std::time::Duration = std::time::Duration::from_secs(60);
+
+fn json_of(demo: &Demo, arguments: &[&str]) -> (Value, Option<i32>) {
+    let said = demo.warp(arguments);
+    (serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}")), said.code)
+}
+
+/// Returns the process that keeps the person's server.
+fn keeper(demo: &Demo) -> Pid {
+    let record: Value =
+        serde_json::from_str(&demo.sandbox.read(".git/warp/dev/server.json").unwrap()).unwrap();
+    Pid::from_raw(i32::try_from(record["owner"]["pid"].as_i64().unwrap()).unwrap()).unwrap()
+}
+
+#[test]
+fn an_environment_is_brought_up_once_and_goes_on_until_it_is_taken_down() {
+    let demo = Demo::with(|dev| dev["access"] = json!({"localhost": "http://localhost:1"}));
+    let said = demo.sandbox.warp_ok(&["dev", "up"]);
+    let url = format!("http://localhost:{}", demo.port);
+    let expected = format!(
+        "migrations are run\nthe dev server is up at {url}\nseed data is applied: 2-sencha.sql, 10-assam.sql\n\
+         users are put in\nlocalhost: http://localhost:1\n"
+    );
+    assert_eq!(said, expected);
+    assert_eq!(Demo::ask(demo.port, "/teas"), "sencha,assam");
+    let (shown, code) = json_of(&demo, &["dev", "up", "--json"]);
+    assert_eq!((&shown["server"]["started"], &shown["seeds"], code), (&json!(false), &json!([]), Some(0)));
+    assert_eq!((&shown["seeds_before"], &shown["users"]), (&json!(2), &json!(false)));
+    let (shown, code) = json_of(&demo, &["dev", "up", "--check", "--json"]);
+    assert_eq!((&shown["healthy"], &shown["port"], code), (&json!(true), &json!(demo.port), Some(0)));
+
+    // What has changed is applied, and what was added.
+    demo.sandbox.write("seed/3-oolong.sql", "INSERT INTO teas VALUES (3, 'oolong');\n");
+    let said = demo.sandbox.warp_ok(&["dev", "up"]);
+    assert!(said.contains("seed data is applied: 3-oolong.sql\n"), "{said}");
+    assert_eq!(rows(demo.sandbox.root(), "SELECT name FROM teas ORDER BY id"), ["sencha", "assam", "oolong"]);
+
+    let said = demo.sandbox.warp_ok(&["dev", "down"]);
+    assert_eq!(said, format!("the dev server on port {} is ended\n", demo.port));
+    demo.is_quiet();
+    assert_eq!(demo.sandbox.warp_ok(&["dev", "down"]), "no dev server was running here\n");
+    let said = demo.warp(&["dev", "check"]);
+    assert_eq!(
+        (said.code, said.out),
+        (Some(1), format!("not healthy: nothing listens on port {}\n", demo.port))
+    );
+}
+
+#[test]
+fn a_server_whose_keeper_was_killed_is_found_by_its_mark() {
+    for command in ["up", "down"] {
+        let demo = Demo::new();
+        demo.sandbox.warp_ok(&["dev", "up"]);
+        let servers = demo.servers();
+        assert_eq!(servers.len(), 1);
+        let keeper = keeper(&demo);
+        kill_process(keeper, Signal::KILL).unwrap();
+        wait_for(keeper, LONG);
+        let said = demo.sandbox.warp_ok(&["dev", command]);
+        wait_for(servers[0], LONG);
+        if command == "up" {
+            assert!(said.contains("the dev server is up"), "{said}");
+            demo.sandbox.warp_ok(&["dev", "down"]);
+        }
+        demo.is_quiet();
+    }
+}
+
+#[test]
+fn a_server_that_nobody_waits_for_before_it_is_up_is_ended() {
+    let demo = Demo::with(|dev| dev["server"]["command"] = json!("sleep 600"));
+    let mut up = demo.sandbox.warp_command(&["dev", "up"]).stderr(Stdio::null()).spawn().unwrap();
+    while demo.sandbox.read(".git/warp/dev/server.json").is_none() {
+        assert!(up.try_wait().unwrap().is_none());
+        thread::yield_now();
+    }
+    up.kill().unwrap();
+    up.wait().unwrap();
+    demo.is_quiet();
+}
+
+#[test]
+fn a_server_that_fails_is_started_again_by_its_policy() {
+    let demo = Demo::with(|dev| dev["server"]["restart"] = json!("on-failure"));
+    demo.sandbox.warp_ok(&["dev", "up"]);
+    let servers = demo.servers();
+    kill_process(servers[0], Signal::KILL).unwrap();
+    wait_for(servers[0], LONG);
+    demo.sandbox.warp_ok(&["dev", "check"]);
+    assert_ne!(demo.servers(), servers);
+    demo.sandbox.warp_ok(&["dev", "down"]);
+    demo.is_quiet();
+}
+
+#[test]
+fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
+    let demo = Demo::new();
+    demo.sandbox.write("broken", "");
+    let said = demo.warp(&["dev", "up"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.err.contains("the server did not come up") && said.err.contains("the demo is broken"),
+        "{said:?}"
+    );
+    demo.is_quiet();
+    let slow = Demo::with(|dev| {
+        dev["server"]["command"] = json!("sleep 600");
+        dev["server"]["start_seconds"] = json!(1);
+    });
+    let said = slow.warp(&["dev", "up"]);
+    assert!(said.err.contains("after 1 s nothing listens on port"), "{said:?}");
+    slow.is_quiet();
+}
+
+#[test]
+fn a_port_that_somebody_has_is_not_freed_by_force() {
+    let demo = Demo::new();
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, demo.port)).unwrap();
+    let said = demo.warp(&["dev", "up"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let words = format!("port {} is taken by process {}", demo.port, std::process::id());
+    assert!(said.err.contains(&words), "{said:?}");
+    drop(taken);
+    demo.is_quiet();
+}
+
+#[test]
+fn what_leads_out_of_the_project_is_not_read() {
+    let demo = Demo::new();
+    let outside = demo.sandbox.home().join("elsewhere");
+    fs::rename(demo.sandbox.root().join("seed"), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, demo.sandbox.root().join("seed")).unwrap();
+    let said = demo.warp(&["dev", "up"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    assert!(said.err.contains("`seed` leads out of the project"), "{said:?}");
+    demo.sandbox.warp_ok(&["dev", "down"]);
+}
+
+#[test]
+fn a_seed_file_that_fails_is_named_and_tried_again() {
+    let demo = Demo::with(|dev| dev["server"] = json!(null));
+    demo.sandbox.write("seed/5-bad.sql", "INSERT INTO nowhere VALUES (1);\n");
+    let said = demo.warp(&["dev", "up"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.err.contains("seed file `5-bad.sql` failed") && said.err.contains("no such table"),
+        "{said:?}"
+    );
+    demo.sandbox.write("seed/5-bad.sql", "INSERT INTO teas VALUES (5, 'mended');\n");
+    let said = demo.sandbox.warp_ok(&["dev", "up"]);
+    assert!(said.contains("seed data is applied: 5-bad.sql, 10-assam.sql\n"), "{said}");
+    assert_eq!(demo.sandbox.warp_ok(&["dev", "check"]), "dev.json has no server to ask\n");
+}
+
+#[test]
+fn bad_files_are_configuration_errors() {
+    let demo = Demo::new();
+    for (text, code, words) in [
+        ("{", 78, "dev.json cannot be read"),
+        ("{\"server\": []}", 78, "`server` must be an object"),
+        ("{\"seed\": {}}", 78, "`seed.directory` is missing"),
+        ("{\"sever\": {}}", 0, "did you mean `server`?"),
+    ] {
+        demo.sandbox.write("dev.json", text);
+        for command in ["up", "check"] {
+            let said = demo.warp(&["dev", command]);
+            assert_eq!(said.code, Some(code), "{text}: {said:?}");
+            assert!(said.err.contains(words), "{text}: {said:?}");
+        }
+    }
+    fs::remove_file(demo.sandbox.root().join("dev.json")).unwrap();
+    let said = demo.warp(&["dev", "up"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    assert!(said.err.contains("`warp dev init` writes one"), "{said:?}");
+}
+
+#[test]
+fn a_first_file_is_written_for_what_is_found_and_never_over_another() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    sandbox.write("package.json", r#"{"scripts": {"dev": "vite"}}"#);
+    let said = sandbox.warp(&["dev", "init", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let shown: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(shown["written"][0], "dev.json");
+    assert_eq!(shown["found"][0], "server: `npm run dev` on port 5173, as package.json has a script `dev`");
+    let written = sandbox.read("dev.json").unwrap();
+    assert!(sandbox.read("seed/001-base-data.sql").is_some());
+    let said = sandbox.warp(&["dev", "init"]);
+    assert_eq!((said.code, sandbox.read("dev.json")), (Some(3), Some(written)), "{said:?}");
+}
+
+#[test]
+fn in_a_checkout_the_next_command_brings_the_environment_up() {
+    let demo = Demo::new();
+    demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
+    demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+    let said = demo.sandbox.warp_ok(&["next"]);
+    assert!(said.contains(&format!("the dev server is up at http://localhost:{}", demo.port)), "{said}");
+    demo.sandbox.transitions(&["work_selected", "plan_ready", "chunks_defined"]);
+    demo.sandbox.write("word.txt", "word\n");
+    demo.sandbox.transitions(&["code_complete", "docs_updated", "tests_passed", "committed", "report_filed"]);
+    let servers = demo.servers();
+    kill_process(servers[0], Signal::KILL).unwrap();
+    wait_for(servers[0], LONG);
+    let said = demo.sandbox.warp_ok(&["next"]);
+    assert!(said.contains("the dev server is not healthy") && said.contains("is up at"), "{said}");
+    demo.sandbox.warp_ok(&["dev", "down"]);
+    demo.is_quiet();
+}

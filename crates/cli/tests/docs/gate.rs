@@ -1,0 +1,141 @@
+//! The gate in a run that warp drives.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use testkit::{Said, driven::Driven};
+
+use crate::support::{WARP, commit};
+
+/// A step that moves what the README links to.
+const MOVE: &str = "  { run = \"mkdir -p docs && mv guide.md docs/guide.md\" },\n";
+/// A step that removes it.
+const REMOVE: &str = "  { run = \"rm guide.md\" },\n";
+
+fn project(steps: &str) -> Driven {
+    let driven = Driven::new(WARP);
+    driven.sandbox.write("guide.md", "# Guide\n\nHow it is done, at some length.\n");
+    driven.sandbox.write("README.md", "# Tea\n\n[How](guide.md#guide)\n");
+    commit(&driven.sandbox, "docs: guide");
+    driven.issue(42, 1, "");
+    driven.script(&Driven::coding_turn(1, 1..=1, steps));
+    driven
+}
+
+fn run(driven: &Driven, settings: &[&str]) -> Said {
+    let set: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    driven.run(&[&["42", "--level", "3", "--set", "doc_drift_gate=true"], set.as_slice()].concat())
+}
+
+fn subjects(driven: &Driven) -> Vec<String> {
+    let log = driven.sandbox.git(&["log", "--format=%s", "--grep=^Refs #42$", "main"]);
+    log.lines().map(str::to_owned).collect()
+}
+
+fn readme(driven: &Driven) -> String {
+    driven.sandbox.git(&["show", "main:README.md"])
+}
+
+#[test]
+fn docs_without_drift_are_let_through() {
+    let driven = project("");
+    let said = run(&driven, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("the docs were looked at: 2 pages"), "{}", said.out);
+    assert_eq!(subjects(&driven).len(), 1);
+}
+
+#[test]
+fn mended_docs_are_a_commit_of_their_own() {
+    let driven = project(MOVE);
+    let said = run(&driven, &["doc_drift_fix=commit"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let subjects = subjects(&driven);
+    assert_eq!(subjects.len(), 2, "{subjects:?}");
+    assert_eq!(subjects[0], "docs: mend what has drifted");
+    assert_eq!(readme(&driven), "# Tea\n\n[How](docs/guide.md#guide)");
+}
+
+#[test]
+fn mended_docs_are_put_into_the_commit_of_the_chunk() {
+    let driven = project(MOVE);
+    let said = run(&driven, &["doc_drift_fix=amend"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let subjects = subjects(&driven);
+    assert_eq!(subjects.len(), 1, "{subjects:?}");
+    assert!(subjects[0].starts_with("feat: Words for 42"), "{subjects:?}");
+    assert_eq!(readme(&driven), "# Tea\n\n[How](docs/guide.md#guide)");
+    let author = driven.sandbox.git(&["log", "-1", "--format=%an %cn", "main"]);
+    assert_eq!(author, "Test Test");
+}
+
+#[test]
+fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
+    let driven = project("");
+    let first = Driven::coding_turn(1, 1..=1, REMOVE).replace("chunk = 1\n", "chunk = 1\ncycle = 0\n");
+    let mend = "  { write = \"README.md\", text = \"# Tea\\n\\nNo guide.\\n\" },\n";
+    let second = Driven::coding_turn(1, 1..=1, mend);
+    driven.script(&format!("{first}{second}"));
+    let said = run(&driven, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("README.md:3: `guide.md#guide` should be a file or directory"), "{}", said.out);
+    let log: serde_json::Value =
+        serde_json::from_str(&driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
+    let blocked = log.as_array().unwrap().iter().find(|row| row["event"] == "drift_blocked").unwrap();
+    assert_eq!(blocked["phase"], "coding");
+    assert!(blocked["data"]["failure"].as_str().unwrap().contains("README.md:3"), "{blocked:#}");
+    assert_eq!(readme(&driven), "# Tea\n\nNo guide.");
+}
+
+#[test]
+fn the_programs_that_are_set_are_asked_in_a_run() {
+    for (programs, code) in [("none", 0), ("tea=./tea", 5)] {
+        let driven = project("  { write = \"README.md\", text = \"`tea boil`\\n\" },\n");
+        driven
+            .sandbox
+            .write("tea", "#!/bin/sh\ntest \"$*\" = --help && printf 'Commands:\\n  brew  Brew it\\n'\n");
+        let program = driven.sandbox.root().join("tea");
+        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+        commit(&driven.sandbox, "feat: tea");
+        let said = run(&driven, &[&format!("docs_programs={programs}"), "max_coding_cycles=0"]);
+        assert_eq!(said.code, Some(code), "{programs}: {said:?}");
+        assert_eq!(said.out.contains("README.md:1: `tea boil` should be known to `tea --help`"), code == 5);
+    }
+}
+
+#[test]
+fn pages_that_were_mended_before_a_crash_are_committed_and_nothing_else_is() {
+    for (fix, count) in [("commit", "3"), ("amend", "2")] {
+        let driven = Driven::new(WARP);
+        let sandbox = &driven.sandbox;
+        sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
+        let (gate, fix) = ("doc_drift_gate=true", format!("doc_drift_fix={fix}"));
+        sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--set", gate, "--set", &fix]);
+        sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready", "chunks_defined"]);
+        sandbox.write("README.md", "# Words\n");
+        sandbox.write("word.txt", "word\n");
+        sandbox.transitions(&["code_complete", "docs_updated", "tests_passed"]);
+        commit(sandbox, "feat: words");
+        sandbox.transitions(&["commit_with_doc_gate"]);
+        // As a crash leaves it, between the mending and the commit; a person has begun something else beside it.
+        sandbox.write("README.md", "# Words, mended\n");
+        sandbox.write("draft.txt", "not yet\n");
+        let said = sandbox.warp_ok(&["next"]);
+        assert!(said.contains("drift_clean"), "{said}");
+        assert_eq!(sandbox.git(&["rev-list", "--count", "main~1..HEAD"]), count, "{fix}");
+        assert_eq!(sandbox.git(&["show", "HEAD:README.md"]), "# Words, mended");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? draft.txt");
+        let state: serde_json::Value =
+            serde_json::from_str(&sandbox.warp_ok(&["state", "status", "."])).unwrap();
+        let made = sandbox.git(&["rev-list", "--reverse", "main..HEAD"]);
+        assert_eq!(state["commit_hashes"], made.lines().collect::<serde_json::Value>(), "{fix}");
+        assert_eq!(state["metrics"]["commits"], made.lines().count());
+    }
+}
+
+#[test]
+fn drift_that_stays_ends_at_the_limit_of_cycles() {
+    let driven = project(REMOVE);
+    let said = run(&driven, &["max_coding_cycles=0"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(said.out.contains("(redirected: coding_cycles_exceeded)"), "{}", said.out);
+}

@@ -1,0 +1,101 @@
+//! What the loop may use up: turns of a phase, turns in all, cycles of fixing. What is left by force is told as such.
+
+use project::{Dirs, Place, Workspace};
+
+use crate::support::{FEATURE, Project};
+
+/// Returns the phases that were left by force, as the state file of the open run has it.
+fn forced(project: &Project) -> Vec<String> {
+    let state = project.state();
+    let receipts = state["receipts"].as_array().unwrap();
+    let forced = receipts.iter().filter(|receipt| receipt["forced"] == true);
+    forced.map(|receipt| receipt["phase"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_phase_whose_turns_are_used_up_is_left_by_force_and_a_person_accepts_that() {
+    let project = Project::new();
+    project.otherwise(
+        r#"if test "$WARP_PHASE" = brainstorm; then answer '{"artifact":"docs/none.md","summary":"nothing"}'; fi"#,
+    );
+    let said = project.run(&["--skip-test-review", "--max-phase-iterations", "3"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(project.prompt("brainstorm", 3).contains("`docs/none.md` does not exist"));
+    assert!(!project.tree().join(".agent/prompt-brainstorm-4").exists());
+    assert_eq!(project.state()["errors"].as_array().unwrap().len(), 4, "three refusals, and the force");
+    let (_, question) = project.question();
+    assert_eq!(question, "`brainstorm` was left by force. Is the work done all the same?");
+    assert_eq!(forced(&project), ["brainstorm"]);
+    let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
+    assert!(pull.contains("Left by force, with nothing shown: brainstorm"), "{pull}");
+    project.answer("accept", &[]);
+    project.is_offered();
+    assert_eq!(project.sandbox.warp(&["status"]).code, Some(2), "the run is over");
+}
+
+#[test]
+fn fixing_has_an_end() {
+    let project = Project::new();
+    project.otherwise(
+        r#"case $WARP_PHASE in review|re_review)
+        answer '{"summary":"never good enough","findings":[{"severity":"p1","text":"bad"}]}' ;; esac"#,
+    );
+    let said = project.run_alone(&["--max-fix-cycles", "2"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let phases = project.phases();
+    assert_eq!(phases.iter().filter(|phase| *phase == "fix").count(), 2, "{phases:?}");
+    assert_eq!(forced(&project), ["re_review"]);
+    assert_eq!(project.question().1, "`re_review` was left by force. Is the work done all the same?");
+    project.answer("accept", &[]);
+    project.is_offered();
+    assert_eq!(project.sandbox.warp(&["status"]).code, Some(2), "the run is over");
+}
+
+#[test]
+fn the_whole_loop_has_an_end_and_a_person_lets_it_go_on() {
+    let project = Project::new();
+    project.otherwise(r#"case $WARP_PHASE$n in plan[1-4]) echo 'I am thinking.'; exit 0 ;; esac"#);
+    let said = project.run_alone(&["--max-iterations", "3"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert_eq!(project.question().1, "max_iterations reached its limit of 3 in `plan`. Go on?");
+    project.answer("continue", &[]);
+    assert_eq!(project.run(&[]).code, Some(0));
+    project.is_shipped();
+}
+
+#[test]
+fn nobody_is_forced_past_a_persons_look_at_the_tests() {
+    let project = Project::new();
+    project.otherwise(r#"if test "$WARP_PHASE" = spec_test; then put $tests true; fi; failing=true"#);
+    let said = project.run(&["--skip-brainstorm", "--max-phase-iterations", "2"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert_eq!(project.question().1, "max_phase_iterations reached its limit of 2 in `spec_test`. Go on?");
+    assert!(forced(&project).is_empty());
+}
+
+#[test]
+fn work_that_is_left_by_force_is_kept_on_the_branch() {
+    let project = Project::new();
+    // It does what is wanted, and bends the tests each time.
+    project.otherwise(r#"if test "$WARP_PHASE" = work; then greet; echo true > $tests; answer '{"summary":"it greets"}'; fi"#);
+    let said = project.run_alone(&["--max-phase-iterations", "2"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert_eq!(forced(&project), ["work"]);
+    assert!(said.out.contains("the acceptance tests are frozen"), "{said:?}");
+    assert!(!said.out.contains("greet was taken out again"), "{said:?}");
+    assert!(project.tree().join("greet").exists());
+}
+
+#[test]
+fn a_feature_is_built_by_one_process() {
+    let project = Project::new();
+    let home = project.sandbox.home();
+    let dirs = Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let mut other = Workspace::open(Place::at(&project.sandbox.root()).unwrap(), dirs).unwrap();
+    let claim = other.claim_feature(&format!(" {FEATURE} ")).unwrap();
+    let said = project.run(&[]);
+    assert_eq!(said.code, Some(6), "{said:?}");
+    assert!(said.err.contains(&format!("`{FEATURE}` is being worked on by process ")), "{said:?}");
+    other.release(&claim).unwrap();
+    assert_eq!(project.run_alone(&[]).code, Some(0));
+}

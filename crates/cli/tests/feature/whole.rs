@@ -1,0 +1,188 @@
+//! From a feature in words to a pull request.
+
+use serde_json::Value;
+
+use crate::support::{FEATURE, PLAN, Project, TESTS, said};
+
+#[test]
+fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {
+    let project = Project::new();
+    let remote = project.sandbox.home().join("remote.git");
+    project.sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+    project.sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    project.sandbox.git(&["push", "--quiet", "origin", "main"]);
+    project.otherwise(
+        r#"case $WARP_PHASE$n in
+        review1) answer '{"summary":"one P1","findings":[{"severity":"p1","file":"greet","line":2,"text":"no name"}]}' ;;
+        re_review1) answer '{"summary":"still","findings":[{"severity":"bug","text":"still no name"}]}' ;;
+        esac"#,
+    );
+    let said = project.run(&["--skip-test-review"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    project.is_shipped();
+    assert_eq!(
+        project.phases(),
+        [
+            "brainstorm",
+            "plan",
+            "spec_test",
+            "deepen",
+            "work",
+            "review",
+            "fix",
+            "re_review",
+            "fix",
+            "re_review",
+            "compound",
+            "test",
+            "ship"
+        ]
+    );
+    let findings = project.log().into_iter().filter(|row| row["event"] == "finding_reported");
+    assert_eq!(findings.count(), 2, "what was found is on record");
+    // Each phase that writes has commits of its own, made by warp.
+    let branch = "feature/add-a-greeting";
+    assert_eq!(
+        project.sandbox.git(&["log", "--reverse", "--format=%s", &format!("main..{branch}")]),
+        "docs: brainstorm of Add a greeting\n\
+         docs: plan of Add a greeting\n\
+         test: acceptance tests of Add a greeting\n\
+         docs: deepen of Add a greeting\n\
+         feat(greet): say hello\n\
+         fix: findings about Add a greeting\n\
+         fix: findings about Add a greeting\n\
+         docs: compound of Add a greeting"
+    );
+    let files = project.sandbox.git(&["ls-tree", "-r", "--name-only", branch]);
+    assert!(!files.contains("docs/progress.md"), "it would be in the way of every other loop's: {files}");
+    let pushed = project.sandbox.git(&["ls-remote", "origin", &format!("refs/heads/{branch}")]);
+    assert!(pushed.starts_with(&project.sandbox.git(&["rev-parse", branch])), "{pushed}");
+    let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
+    assert!(pull.contains("- work: it greets") && pull.contains("- fix: mended"), "{pull}");
+    assert!(!pull.contains("Left by force"), "{pull}");
+    project.sandbox.warp_ok(&["pr", "merge", "1"]);
+    assert_eq!(project.sandbox.read("greet").unwrap(), "#!/bin/sh\necho hello\n# mended 1\n# mended 2\n");
+    let asked = project.log().into_iter().filter(|row| row["event"] == "decision_answered");
+    assert_eq!(asked.count(), 0, "every receipt held when the promise was given, so nobody was asked");
+}
+
+#[test]
+fn each_phase_is_told_what_it_has_to_know_and_nothing_moves_by_its_own_word() {
+    let project = Project::new();
+    let said = project.run_alone(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let plan = project.prompt("plan", 1);
+    for words in [
+        FEATURE,
+        "You work in the phase `plan`",
+        "Write documents and nothing else",
+        "Git may be read, not written",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    assert!(!plan.contains("warp state transition"), "{plan}");
+    let tests = project.prompt("spec_test", 1);
+    assert!(
+        tests.contains(&format!("the plan: {PLAN}")) && tests.contains("Every one of them must fail"),
+        "{tests}"
+    );
+    let work = project.prompt("work", 1);
+    assert!(work.contains(&format!("the acceptance tests: {TESTS}")) && work.contains("frozen"), "{work}");
+    let review = project.prompt("review", 1);
+    assert!(
+        review.contains("- work: it greets") && review.contains("did not work: a file that cannot be run"),
+        "{review}"
+    );
+    assert!(project.prompt("ship", 1).contains("the pull request: #1"));
+}
+
+#[test]
+fn a_projects_own_text_replaces_the_built_in_one_as_the_merge_target_has_it() {
+    let project = Project::new();
+    project.sandbox.write(".warp/prompts/autonomous-loop/plan.md", "Run /compound-engineering:plan first.\n");
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    let said = project.run_alone(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let plan = project.prompt("plan", 1);
+    assert!(plan.contains("/compound-engineering:plan") && !plan.contains("Given/When/Then"), "{plan}");
+}
+
+#[test]
+fn the_short_forms_of_settings_set_them() {
+    let project = Project::new();
+    let said = project.run(&[
+        "--budget",
+        "7",
+        "--max-iterations",
+        "9",
+        "--max-phase-iterations",
+        "4",
+        "--max-fix-cycles",
+        "2",
+        "--completion-promise",
+        "DONE",
+        "--skip-brainstorm",
+    ]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let state = project.state();
+    for (field, value) in
+        [("budget_limit_usd", 7), ("max_iterations", 9), ("max_phase_iterations", 4), ("max_fix_cycles", 2)]
+    {
+        assert_eq!(state[field], value, "{field}: {state:#}");
+    }
+    assert_eq!(state["completion_promise"], "DONE");
+    assert_eq!(
+        (&state["skip_brainstorm"], &state["skip_test_review"]),
+        (&Value::from(true), &Value::from(false))
+    );
+    assert!(!project.phases().contains(&"brainstorm".to_owned()), "the loop starts at plan");
+}
+
+#[test]
+fn what_is_no_issue_is_said_to_be_a_feature() {
+    let project = Project::new();
+    let said = project.sandbox.warp(&["run", FEATURE, "--agent", "script:none"]);
+    assert_eq!(said.code, Some(64), "{said:?}");
+    assert!(said.err.contains("warp run --workflow autonomous-loop"), "{said:?}");
+    let said = project.run(&["--until-empty"]);
+    assert_eq!(said.code, Some(64), "{said:?}");
+    assert!(said.err.contains("`autonomous-loop` is about a feature"), "{said:?}");
+}
+
+#[test]
+fn where_warp_runs_no_tests_it_has_the_agents_word_for_them() {
+    let project = Project::new();
+    project.otherwise(
+        r#"case $WARP_PHASE$n in spec_test2) put $tests "$failing"
+        answer "{\"artifact\":\"$tests\",\"summary\":\"one test\",\"run\":{\"failed\":1,\"errored\":0}}" ;; esac"#,
+    );
+    let said = project.run_alone(&["--set", "test_before_commit=false"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    project.is_shipped();
+    assert!(project.prompt("spec_test", 2).contains("`run` is missing"));
+}
+
+#[test]
+fn acceptance_command_is_how_the_acceptance_tests_are_run() {
+    let project = Project::new();
+    project.otherwise(r#"failing='test "$1" = loud && ./greet | grep -q hello'"#);
+    let said = project.run_alone(&["--set", "acceptance_command=sh {file} loud"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    project.is_shipped();
+    let project = Project::new();
+    let said = project.run_alone(&["--set", "acceptance_command=true", "--max-phase-iterations", "1"]);
+    assert!(said.out.contains("the tests pass before anything is written"), "{said:?}");
+}
+
+#[test]
+fn a_feature_of_many_words_has_a_pull_request_with_a_title() {
+    let project = Project::new();
+    let words = format!("Add a greeting {}", "that is kind ".repeat(30));
+    let arguments = ["--workflow", "autonomous-loop", &words, "--skip-brainstorm", "--skip-test-review"];
+    let said = said(project.command_of(&arguments));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
+    assert!(pull.starts_with("#1 Add a greeting that is kind") && pull.contains("kind that…\n"), "{pull}");
+    assert!(pull.contains(words.trim()), "all of it is said: {pull}");
+}

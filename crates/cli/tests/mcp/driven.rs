@@ -1,0 +1,186 @@
+//! An agent that `warp run` drives, behind walls: its calls go through the driver's socket, and are its answer.
+
+use std::process::Command;
+
+use serde_json::Value;
+use testkit::{Said, driven::Driven};
+
+/// A program that calls tools from the commands of an agent: `call TOOL INPUT` prints what it answers.
+const CALL: &str = r#"
+call() {
+  {
+    echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"sh","version":"1"}}}'
+    echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    printf '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"%s","arguments":%s}}\n' "$1" "$2"
+  } | "$WARP" mcp | tail -n 1
+}
+"#;
+
+/// A project with an issue of so many criteria, and an agent that is this script.
+fn driven(criteria: u64, script: &str) -> (Driven, String) {
+    let driven = Driven::new(env!("CARGO_BIN_EXE_warp"));
+    driven.issue(42, criteria, "");
+    let agent = format!("WARP={}\n{CALL}\n{script}", env!("CARGO_BIN_EXE_warp"));
+    driven.sandbox.write("agent.sh", agent);
+    driven.sandbox.git(&["add", "--all"]);
+    driven.sandbox.git(&["commit", "--quiet", "-m", "chore: agent"]);
+    (driven, "command:sh ./agent.sh".to_owned())
+}
+
+fn run(driven: &Driven, agent: &str, arguments: &[&str]) -> Said {
+    let sandbox = &driven.sandbox;
+    let mut command: Command = sandbox.command("timeout");
+    command.args([
+        "--foreground",
+        "--kill-after=5",
+        "120",
+        env!("CARGO_BIN_EXE_warp"),
+        "run",
+        "--agent",
+        agent,
+    ]);
+    command.args(["42", "--once", "--set", "decision_timeout_minutes=0"]).args(arguments);
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+fn log(driven: &Driven) -> Vec<Value> {
+    serde_json::from_str(&driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap()
+}
+
+fn named<'a>(log: &'a [Value], event: &str) -> Vec<&'a Value> {
+    log.iter().filter(|record| record["event"] == event).collect()
+}
+
+#[test]
+fn calls_are_the_answer_whatever_is_said_at_the_end() {
+    let (driven, agent) = driven(
+        4,
+        r#"
+if [ "$WARP_PHASE" = planning ]; then
+  call submit_plan '{"plan":"word by word","chunks":[["AC-01","AC-02"],["AC-03","AC-04"]]}'
+  echo '{"approach":"another one"}'
+  exit 0
+fi
+case $WARP_CHUNK in 1) set -- 1 2 ;; *) set -- 3 4 ;; esac
+evidence=
+for k in "$@"; do
+  echo "word$k" > "file$k.txt"
+  evidence="$evidence{\"ac\":\"AC-0$k\",\"file\":\"file$k.txt\",\"line\":1},"
+done
+call report_finding '{"severity":"p2","text":"words are few","file":"file1.txt","line":1}'
+call done "{\"summary\":\"by tool\",\"evidence\":[${evidence%,}]}"
+echo 'There is no answer here.'
+"#,
+    );
+    let said = run(&driven, &agent, &["--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let log = log(&driven);
+    let plans = named(&log, "plan_ready");
+    assert_eq!(plans.len(), 1);
+    assert_eq!(
+        (&plans[0]["actor"], &plans[0]["data"]["approach"]),
+        (&"agent".into(), &"word by word".into())
+    );
+    let done = named(&log, "code_complete");
+    assert_eq!(done.iter().filter(|record| record["data"]["summary"] == "by tool").count(), 2, "{done:?}");
+    // One turn for each phase, and none of them was asked again.
+    assert_eq!(named(&log, "turn_started").len(), 3);
+    assert_eq!(named(&log, "turn_ended").len(), 3);
+    assert_eq!(named(&log, "finding_reported").len(), 2);
+    assert_eq!(driven.sandbox.git(&["show", "main:file4.txt"]), "word4");
+}
+
+#[test]
+fn what_a_call_makes_run_is_behind_the_walls_too() {
+    let (driven, agent) = driven(
+        1,
+        r#"
+echo word1 > file1.txt
+echo 'echo out > "$HOME/escaped"' > check.sh
+call done '{"summary":"by tool","evidence":[{"ac":"AC-01","file":"file1.txt","line":1}]}'
+"#,
+    );
+    let gates = r#"verification_gates={"code_complete":["sh ./check.sh"]}"#;
+    let said = run(&driven, &agent, &["--level", "3", "--set", gates]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let log = log(&driven);
+    let done = named(&log, "code_complete");
+    assert_eq!(done[0]["actor"], "agent");
+    assert!(!driven.sandbox.home().join("escaped").exists(), "a gate was run outside");
+}
+
+#[test]
+fn a_turn_that_has_said_its_word_has_no_other() {
+    let (driven, agent) = driven(
+        1,
+        r#"
+echo word1 > file1.txt
+input='{"summary":"by tool","evidence":[{"ac":"AC-01","file":"file1.txt","line":1}]}'
+call done "$input" > first.log
+call done "$input" > second.log
+call status '{}' > third.log
+echo '{"summary":"again"}'
+"#,
+    );
+    let said = run(&driven, &agent, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let branch = driven.sandbox.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/feature"]);
+    let show = |file: &str| driven.sandbox.git(&["show", &format!("{branch}:{file}")]);
+    assert!(show("first.log").contains("Your turn is over"), "{}", show("first.log"));
+    assert!(show("second.log").contains("is refused: your turn is over"), "{}", show("second.log"));
+    assert!(show("third.log").contains("possible now: status"), "{}", show("third.log"));
+    assert_eq!(named(&log(&driven), "code_complete").len(), 1);
+}
+
+#[test]
+fn a_question_by_tool_ends_the_turn_and_its_answer_reaches_the_next() {
+    let (driven, agent) = driven(
+        1,
+        r#"
+if grep -q '"note": "tabs"'; then
+  call done '{"summary":"seen","event":"unrecoverable_error"}' > /dev/null
+  call submit_plan '{"plan":"with tabs"}' > /dev/null
+else
+  call ask_question '{"question":"Tabs or spaces?"}' > /dev/null
+fi
+[ "$WARP_PHASE" = PLANNING ] || call done '{"summary":"enough","event":"abandon"}' > /dev/null
+echo '{}'
+"#,
+    );
+    let said = run(&driven, &agent, &["--workflow", "coder"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(said.out.contains("clarification"), "{said:?}");
+    assert!(said.err.contains("The coder asks: Tabs or spaces?"), "{said:?}");
+    let status: Value = serde_json::from_str(&driven.sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    assert_eq!(status["phase"], "QUESTION");
+    let id = status["asked"]["id"].as_str().unwrap();
+    driven.sandbox.warp_ok(&["answer", id, "answer", "--note", "tabs"]);
+    let said = run(&driven, &agent, &[]);
+    let log = log(&driven);
+    assert_eq!(named(&log, "submit_plan")[0]["data"]["approach"], "with tabs", "{said:?}");
+    assert_eq!(named(&log, "clarification").len(), 1);
+}
+
+#[test]
+fn an_agent_that_reviews_does_not_review_its_own_plan() {
+    let (driven, agent) = driven(
+        1,
+        r#"
+case $WARP_PHASE in
+  PLANNING)
+    call submit_plan '{"plan":"mine"}' > /dev/null
+    call done '{"summary":"fine","event":"approve"}' > own.log
+    ;;
+  PLAN_REVIEW) call done '{"summary":"seen","event":"abandon"}' > /dev/null ;;
+esac
+echo '{}'
+"#,
+    );
+    let said = run(&driven, &agent, &["--workflow", "coder"]);
+    let log = log(&driven);
+    assert!(named(&log, "approve").is_empty(), "{said:?}");
+    assert_eq!(named(&log, "submit_plan").len(), 1, "{said:?}");
+    assert_eq!(named(&log, "abandon")[0]["actor"], "agent");
+}

@@ -1,0 +1,181 @@
+//! Agents that reach out, and tests that they write: nothing outside the run's own tree is touched or told.
+
+use std::fs;
+
+use crate::support::{Ended, GOOD, Project, Running, has_walls};
+
+/// What an attacker would like to leave behind, in a shell script; `$HERE` is the person's checkout.
+const REACH: &str = r#"
+for place in "$HOME" /tmp /var/tmp "$HERE" "$HERE/.git" "$HERE/.git/hooks" "$XDG_STATE_HOME/warp" "$HOME/config"; do
+    echo escaped > "$place/warp-escaped" 2>/dev/null
+done
+echo 'exit 1' >> "$HERE/test.sh" 2>/dev/null
+git -C "$HERE" config core.fsmonitor "touch $HOME/warp-escaped" 2>/dev/null
+git -C "$HERE" update-ref refs/heads/escaped HEAD 2>/dev/null
+cat "$HOME/.ssh/id_test" "$HOME"/state/warp/projects/*/journal.db > $FOUND 2>/dev/null
+env >> $FOUND
+rm -rf .git
+mkdir -p .git/hooks && echo '[core]' > .git/config
+printf '#!/bin/sh\ntouch "$HOME/warp-escaped"\n' > .git/hooks/pre-commit
+true
+"#;
+
+/// Sees that none of it is there.
+fn is_untouched(project: &Project) {
+    let home = project.sandbox.home();
+    let here = project.sandbox.root();
+    let state = home.join("state/warp");
+    for place in [home, "/tmp".as_ref(), "/var/tmp".as_ref(), &here, &here.join(".git"), &state] {
+        assert!(!place.join("warp-escaped").exists(), "{}", place.display());
+    }
+    assert!(!here.join(".git/hooks/warp-escaped").exists() && !home.join("config/warp-escaped").exists());
+    assert_eq!(project.sandbox.read("test.sh").as_deref(), Some("test ! -e broken\n"));
+    assert!(!project.sandbox.git(&["config", "--list"]).contains("fsmonitor"));
+    assert_eq!(project.sandbox.git(&["branch", "--list", "escaped"]), "");
+}
+
+fn project(script: &str) -> Project {
+    let project = Project::new(script);
+    let home = project.sandbox.home();
+    fs::create_dir_all(home.join(".ssh")).unwrap();
+    fs::create_dir_all(home.join("config")).unwrap();
+    fs::write(home.join(".ssh/id_test"), "a private key").unwrap();
+    project
+}
+
+/// Returns the script, which puts what it finds into a file.
+fn reach(project: &Project, found: &str) -> String {
+    REACH.replace("$HERE", project.sandbox.root().to_str().unwrap()).replace("$FOUND", found)
+}
+
+fn run(project: &Project, more: &[&str]) -> Ended {
+    let mut command = project.command(more);
+    command.env("GH_TOKEN", "open-sesame").env("SSH_AUTH_SOCK", "/run/open-sesame");
+    Running::start(command).end()
+}
+
+#[test]
+fn an_agent_that_reaches_out_touches_nothing_and_finds_nothing() {
+    if !has_walls() {
+        return;
+    }
+    let project = project("");
+    // A command has no hooks that would stop it before the walls do.
+    let answer = r#"{"summary":"done","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}"#;
+    let script = format!(
+        "{}\nprintf 'hello\\nworld\\n' > greeting.txt\necho '{answer}'\n",
+        reach(&project, "found.txt")
+    );
+    let file = project.sandbox.home().join("evil.sh");
+    fs::write(&file, script).unwrap();
+    let ended = run(&project, &["--agent", &format!("command:sh {}", file.display())]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    is_untouched(&project);
+    let found = project.sandbox.git(&["show", "main:found.txt"]);
+    assert!(!found.contains("a private key") && !found.contains("open-sesame"), "{found}");
+    assert!(!found.contains("SQLite format"), "the journal was read");
+    assert_eq!(
+        project.sandbox.git(&["ls-tree", "--name-only", "main"]),
+        "Makefile\nfound.txt\ngreeting.txt\ntest.sh"
+    );
+}
+
+#[test]
+fn a_test_that_an_agent_wrote_reaches_no_more_than_the_agent() {
+    if !has_walls() {
+        return;
+    }
+    let project = project("");
+    // No socket of anybody's is within reach, the one for hooks included.
+    let sockets = "find /tmp /run /var/tmp -type s 2>/dev/null | grep -q .";
+    let found = "grep -q -e 'private key' -e open-sesame -e SQLite -e WARP_HOOK /tmp/found.txt";
+    let test = format!("{}\n! {found} && ! {{ {sockets}; }}\n", reach(&project, "/tmp/found.txt"));
+    let quoted = serde_json::to_string(&test).unwrap();
+    project
+        .script(&GOOD.replace("steps = [", &format!("steps = [{{ write = \"test.sh\", text = {quoted} }},")));
+    let ended = run(&project, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.sandbox.git(&["checkout", "--quiet", "HEAD~1"]);
+    is_untouched(&project);
+}
+
+/// Answers as if the issue was done.
+const DONE: &str = r#"echo '{"summary":"done","evidence":[
+    {"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}'"#;
+
+#[test]
+fn what_is_planted_in_a_tree_without_walls_is_never_run() {
+    let project = project("");
+    let evil = format!("touch {}", project.sandbox.home().join("warp-escaped").display());
+    let plant = format!(
+        "rm -rf .git && git init --quiet . && git config core.fsmonitor '{evil}' && git config filter.evil.clean '{evil}; cat'
+        git config core.hooksPath .git/hooks; git config core.pager '{evil}'; git config diff.external '{evil}'
+        for hook in pre-commit commit-msg post-commit reference-transaction post-checkout pre-push; do
+            printf '#!/bin/sh\\n{evil}\\n' > .git/hooks/$hook; chmod +x .git/hooks/$hook
+        done
+        echo '*.txt filter=evil diff=evil' > .gitattributes; printf 'hello\\nworld\\n' > greeting.txt; {DONE}"
+    );
+    let ended = run(&project, &["--no-sandbox", "--agent", &format!("command:{plant}")]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    is_untouched(&project);
+    let files = project.sandbox.git(&["ls-tree", "--name-only", "main"]);
+    assert_eq!(files, ".gitattributes\nMakefile\ngreeting.txt\ntest.sh");
+}
+
+#[test]
+fn a_tree_that_is_deleted_is_told_and_comes_back() {
+    for walls in [&["--no-sandbox"][..], &[]] {
+        if walls.is_empty() && !has_walls() {
+            return;
+        }
+        let project = project("");
+        let delete = format!("command:find . -mindepth 1 -delete 2>/dev/null; {DONE}");
+        let ended =
+            run(&project, &[walls, &["--agent", &delete, "--set", "decision_timeout_minutes=0"]].concat());
+        assert_eq!(ended.code, Some(5), "{}", ended.said);
+        assert!(
+            ended.said.contains("`code_complete` is refused in `coding` by diff_relevance_check"),
+            "{}",
+            ended.said
+        );
+        is_untouched(&project);
+        project.goes_on();
+        assert_eq!(
+            project.sandbox.git(&["ls-tree", "--name-only", "main"]),
+            "Makefile\ngreeting.txt\ntest.sh"
+        );
+    }
+}
+
+#[test]
+fn a_repository_within_the_tree_is_not_committed_in_place_of_its_files() {
+    let project = project("");
+    let nested = "mkdir -p sub; cd sub; git init --quiet; echo x > f; git add .; git commit --quiet -m 'chore: x'; cd ..";
+    let agent = format!(
+        "command:if test $WARP_CYCLE = 0; then {nested}; else mv sub/f f; rm -rf sub; fi
+        printf 'hello\\nworld\\n' > greeting.txt; {DONE}"
+    );
+    let ended = run(&project, &["--agent", &agent]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(
+        ended.said.contains("sub is a git repository of its own, whose files would not be committed"),
+        "{}",
+        ended.said
+    );
+    let files = project.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert_eq!(files, "Makefile\nf\ngreeting.txt\ntest.sh");
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_holds_nobody_up() {
+    let project = project("");
+    project.sandbox.git(&["rm", "--quiet", "Makefile"]);
+    project.sandbox.write("Cargo.toml", "");
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "chore: no Makefile"]);
+    // Nobody would ever write into it; the tests fail, because there is no package.
+    let agent = format!("command:mkfifo Makefile; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
+    let ended = run(&project, &["--agent", &agent]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(ended.said.contains("no_progress in `testing`"), "{}", ended.said);
+}

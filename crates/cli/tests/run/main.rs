@@ -1,0 +1,17 @@
+//! `warp run` as people start it: the real program, a scripted agent in a process of its own, walls where there are any.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod away;
+mod budgets;
+mod escapes;
+mod faults;
+mod killed;
+mod questions;
+mod running;
+mod secrets;
+mod session;
+mod spend;
+mod steering;
+mod support;
+mod together;
+mod view;

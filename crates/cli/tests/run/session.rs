@@ -1,0 +1,121 @@
+//! One issue after the other, and runs that nobody carries on any more.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    ops::RangeInclusive,
+    path::Path,
+    process::Stdio,
+};
+
+use serde_json::Value;
+use testkit::driven::Driven;
+
+const WARP: &str = env!("CARGO_BIN_EXE_warp");
+
+/// A script that writes a file of its own for each of these issues.
+fn apart(issues: &[u64]) -> String {
+    let turn = |issue: &u64| {
+        format!(
+            "[[turn]]\nphase = \"coding\"\nissue = {issue}\nsteps = [{{ write = \"word1-{issue}.txt\", text = \"word1 is in file1.txt\\n\" }}]\n\
+             answer = {{ summary = \"done\", evidence = [{{ ac = \"AC-01\", file = \"word1-{issue}.txt\", line = 1 }}] }}\n"
+        )
+    };
+    issues.iter().map(turn).collect()
+}
+
+/// Starts a run of issue 42 and kills it while its agent is at work; returns the root of its workspace.
+fn killed(driven: &Driven) -> String {
+    let agent = format!("script:{}", driven.sandbox.home().join("script.toml").display());
+    let mut command = driven.sandbox.warp_command(&["run", "42", "--level", "3", "--agent", &agent]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("at work")), "the agent never began");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let status = driven.sandbox.warp_command(&["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    status["root"].as_str().unwrap().to_owned()
+}
+
+fn slow() -> String {
+    slow_at(1, 1..=1)
+}
+
+/// The turn of an agent that takes its time for a chunk.
+fn slow_at(chunk: u64, criteria: RangeInclusive<u64>) -> String {
+    Driven::coding_turn(chunk, criteria, "{ say = \"at work\" }, { wait_ms = 60000 },")
+}
+
+#[test]
+fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
+    let driven = Driven::new(WARP);
+    for issue in [1, 2, 3] {
+        driven.issue(issue, 1, if issue == 2 { "\nDepends on #3\n" } else { "" });
+    }
+    driven.script(&apart(&[1, 2, 3]));
+    let said = driven.run(&["--until-empty", "--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let sandbox = &driven.sandbox;
+    let log = sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
+    let subjects: Vec<&str> = log.lines().skip(2).collect();
+    assert_eq!(
+        subjects,
+        ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)", "feat: Words for 2 (AC-01)"]
+    );
+    for issue in ["1", "2", "3"] {
+        assert!(sandbox.warp_ok(&["log", issue]).contains("session_ended"), "{issue}");
+    }
+    sandbox.warp_ok(&["revert", "1"]);
+    let exists = |name: &str| sandbox.root().join(name).exists();
+    assert!(!exists("word1-1.txt") && exists("word1-2.txt") && exists("word1-3.txt"));
+}
+
+#[test]
+fn an_issue_that_is_handed_over_is_not_worked_on_again() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    assert_eq!(driven.run(&["42", "--level", "2"]).code, Some(0));
+    let said = driven.run(&["42", "--level", "2"]);
+    assert!(said.code == Some(3) && said.err.contains("it is handed over as pull request #"), "{said:?}");
+}
+
+#[test]
+fn a_run_that_nobody_carries_on_is_cleaned_up_by_the_stop_itself() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.script(&slow());
+    killed(&driven);
+    let said = driven.sandbox.warp_ok(&["stop", "42"]);
+    assert!(said.contains("the abort report is #") && said.contains("abort_resolved"), "{said}");
+    assert_eq!(driven.sandbox.warp(&["status"]).code, Some(2), "nothing is left to go on with");
+}
+
+#[test]
+fn what_a_stopped_run_did_not_merge_is_open_again() {
+    let driven = Driven::with_issue(WARP, 4, 3);
+    let plan = "[[turn]]\nphase = \"planning\"\nanswer = { approach = \"word by word\" }\n";
+    driven.script(&format!("{plan}{}{}", Driven::coding_turn(1, 1..=3, ""), slow_at(2, 4..=4)));
+    killed(&driven);
+    let said = driven.sandbox.warp_ok(&["stop", "42"]);
+    assert!(said.contains("open again in the issue: AC-01, AC-02, AC-03\n"), "{said}");
+    assert!(driven.sandbox.git(&["log", "--all", "--format=%s"]).contains("(AC-01, AC-02, AC-03)"));
+    // The next run begins at the target, so it does all of it.
+    driven.script(&Driven::plain_script(4, 3));
+    let said = driven.run(&["42", "--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let files = driven.sandbox.git(&["ls-tree", "--name-only", "main"]);
+    assert!(files.contains("file1.txt") && files.contains("file4.txt"), "{files}");
+}
+
+#[test]
+fn a_workspace_that_was_lost_and_made_again_commits_nothing_of_warps_own() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.script(&slow());
+    let root = killed(&driven);
+    fs::rename(Path::new(&root).parent().unwrap(), driven.sandbox.home().join("gone")).unwrap();
+    driven.sandbox.warp_ok(&["recover", "42"]);
+    driven.script(&Driven::plain_script(1, 1));
+    let said = driven.run(&["42"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let files = driven.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert!(files.contains("file1.txt") && !files.contains(".claude"), "{files}");
+}

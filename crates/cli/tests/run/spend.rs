@@ -1,0 +1,203 @@
+//! Spend: an agent's requests go through warp, are booked, and stop at a cap; limits, outages and full machines are
+//! waited out.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::Value;
+use testkit::{
+    driven::Driven,
+    model::{Model, Script, Turn},
+};
+
+use crate::support::Running;
+
+/// An agent that asks the model once for each chunk, and does the chunk if it gets an answer.
+const AGENT: &str = r#"
+url=${ANTHROPIC_BASE_URL#http://}
+host=${url%%/*}
+body='{"model":"claude-sonnet-4-5","max_tokens":9,"tools":[{"name":"t"}],"messages":[{"role":"user","content":"do it"}]}'
+exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+printf 'POST /%s/v1/messages HTTP/1.1\r\nHost: %s\r\nX-Api-Key: k\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s' \
+    "${url#*/}" "$host" "${#body}" "$body" >&3
+answer=$(tr -d '\r' <&3)
+case $answer in
+*' 200 '*) ;;
+*) printf '%s\n' "$answer" >&2; exit 1 ;;
+esac
+echo "word$WARP_CHUNK" > "file$WARP_CHUNK.txt"
+printf '{"summary":"done","evidence":[{"ac":"AC-0%d","file":"file%d.txt","line":1}]}\n' "$WARP_CHUNK" "$WARP_CHUNK"
+"#;
+
+/// A project with an issue of three chunks, an agent, and the model that it asks.
+struct Spending {
+    driven: Driven,
+    model: Model,
+}
+
+impl Spending {
+    fn new(script: impl Into<Script>) -> Self {
+        let driven = Driven::new(env!("CARGO_BIN_EXE_warp"));
+        driven.issue(42, 3, "");
+        let agent = driven.sandbox.home().join("agent.sh");
+        fs::write(&agent, AGENT).unwrap();
+        fs::set_permissions(agent, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { driven, model: Model::start(script) }
+    }
+
+    fn agent(&self) -> String {
+        format!("command:bash {}", self.driven.sandbox.home().join("agent.sh").display())
+    }
+
+    fn run(&self, more: &[&str]) -> Command {
+        let mut command = self.driven.sandbox.warp_command(&["run", "42", "--level", "3", "--once"]);
+        let agent = format!("agent={}", self.agent());
+        command.args(["--set", "max_acs_per_commit=1", "--set", &agent]).args(more);
+        command.env("ANTHROPIC_BASE_URL", self.model.url());
+        command
+    }
+
+    fn finish(&self, more: &[&str]) -> (Option<i32>, String) {
+        let ended = Running::start(self.run(more)).end();
+        (ended.code, ended.said)
+    }
+
+    fn records(&self, event: &str) -> Vec<Value> {
+        let log: Vec<Value> =
+            serde_json::from_str(&self.driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
+        log.into_iter().filter(|record| record["event"] == event).collect()
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(&self.driven.sandbox.warp_ok(&["status", "42", "--json"])).unwrap()
+    }
+
+    fn decision(&self) -> String {
+        self.status()["standing"]["decision"]["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Seconds since 1970, so many from now.
+fn in_seconds(seconds: u64) -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + seconds
+}
+
+#[test]
+fn a_run_stops_at_its_cap_and_goes_on_with_more() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 100_000, 0, 0)));
+    // A hundred thousand tokens of output cost 1.50 dollars.
+    let (code, said) = spending.finish(&["--set", "budget_limit_usd=2"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert_eq!(spending.model.requests().len(), 2, "the third is not let out");
+    assert!(said.contains("$3.00 of $2.00"), "{said}");
+    let decision = spending.decision();
+    let too_little = spending.driven.sandbox.warp(&["answer", &decision, "more", "--usd", "0.5"]);
+    assert_eq!(too_little.code, Some(64), "{}", too_little.err);
+    spending.driven.sandbox.warp_ok(&["answer", &decision, "more", "--usd", "5"]);
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    let cost = spending.driven.sandbox.warp_ok(&["cost", "42"]);
+    assert!(cost.contains("$4.50"), "{cost}");
+}
+
+#[test]
+fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(10, 990, 0, 0)));
+    let (code, said) = spending.finish(&["--set", "daily_tokens=1500"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("this day is reached: 2000 tokens of 1500 tokens"), "{said}");
+    let sandbox = &spending.driven.sandbox;
+    let refused = sandbox.warp(&["answer", &spending.decision(), "more", "--usd", "5"]);
+    assert_eq!(refused.code, Some(64));
+    assert!(refused.err.contains("--tokens N"), "{}", refused.err);
+    sandbox.warp_ok(&["answer", &spending.decision(), "tomorrow"]);
+    let explained = sandbox.warp_ok(&["explain", "42"]);
+    assert!(explained.contains("a person lets it go on tomorrow, until"), "{explained}");
+}
+
+#[test]
+fn a_usage_limit_is_waited_out_and_costs_no_retry() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let spending = Spending::new(Script::function(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        1 => Turn::Limit { resets_at: in_seconds(2), retry_after: 2 },
+        _ => Turn::say("well"),
+    }));
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    let waits = spending.records("suspended");
+    assert_eq!(waits.len(), 1, "{said}");
+    assert_eq!(waits[0]["data"]["kind"], "limit");
+    assert_eq!(spending.records("wait_over").len(), 1);
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+    assert!(spending.records("tests_failed").is_empty() && spending.records("question_asked").is_empty());
+}
+
+#[test]
+fn a_usage_limit_asks_a_person_where_waiting_is_off() {
+    let spending =
+        Spending::new(Script::function(|_| Turn::Limit { resets_at: in_seconds(2), retry_after: 2 }));
+    let (_, said) =
+        spending.finish(&["--set", "pause_at_limit=false", "--set", "decision_timeout_minutes=0"]);
+    assert!(spending.records("suspended").is_empty(), "{said}");
+    assert!(!spending.records("question_asked").is_empty(), "{said}");
+}
+
+#[test]
+fn a_full_machine_is_waited_for_and_explained() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let sandbox = &spending.driven.sandbox;
+    let mut running = Running::start(spending.run(&["--set", "min_free_mb=4000000000"]));
+    running.until("waits:");
+    let explained = sandbox.warp_ok(&["explain", "42"]);
+    assert!(explained.contains("min_free_mb"), "{explained}");
+    assert_eq!(spending.model.requests().len(), 0);
+    sandbox.warp_ok(&["stop", "42"]);
+    running.end();
+}
+
+#[test]
+fn an_outage_is_waited_out_and_then_put_to_a_person() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let spending = Spending::new(Script::function(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Turn::Fail { status: 529, message: "overloaded".to_owned() },
+        _ => Turn::say("well"),
+    }));
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    let waits = spending.records("suspended");
+    assert_eq!((waits.len(), &waits[0]["data"]["kind"]), (1, &Value::from("outage")), "{said}");
+    assert!(spending.records("question_asked").is_empty());
+
+    let fail = Turn::Fail { status: 500, message: "no".to_owned() };
+    let spending = Spending::new(Script::function(move |_| fail.clone()));
+    let (_, said) = spending.finish(&["--set", "outage_minutes=0", "--set", "decision_timeout_minutes=0"]);
+    let asked = spending.records("question_asked");
+    assert!(asked[0]["data"]["question"].as_str().unwrap().contains("longer than 0 minutes"), "{said}");
+}
+
+#[test]
+fn a_role_names_its_agent_and_who_takes_over() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
+    let nobody = Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end();
+    assert_eq!(nobody.code, Some(64), "{}", nobody.said);
+    let roles = serde_json::json!({ "coder": { "agent": "codex", "fallbacks": [spending.agent()] } });
+    let mut command = spending.run(&["--set", &format!("roles={roles}")]);
+    // Where only the system's own programs are, there is no such client.
+    command.env("PATH", "/usr/bin:/bin");
+    let ended = Running::start(command).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let started = spending.records("turn_started");
+    assert!(started.iter().all(|record| record["data"]["agent"] == "command"), "{started:?}");
+    let by_role = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
+    assert!(by_role.contains("coder"), "{by_role}");
+}

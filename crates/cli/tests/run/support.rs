@@ -1,0 +1,254 @@
+//! A project with an issue, and `warp run` in it: to its end, or watched line by line.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
+};
+use serde_json::Value;
+use testkit::{Sandbox, agents::skip};
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// An agent that does all that is wanted of the issue, at once.
+pub(crate) const GOOD: &str = r#"
+[[turn]]
+phase = "coding"
+steps = [{ write = "greeting.txt", text = "hello\nworld\n" }]
+answer = { summary = "It greets.", evidence = [
+    { ac = "AC-01", file = "greeting.txt", line = 1 },
+    { ac = "AC-02", file = "greeting.txt", line = 2 },
+] }
+"#;
+
+/// A project whose issue 1 has two criteria, and an agent that does what the script says.
+pub(crate) struct Project {
+    pub(crate) sandbox: Sandbox,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    /// All that it said, on both outputs.
+    pub(crate) said: String,
+}
+
+impl Project {
+    pub(crate) fn new(script: &str) -> Self {
+        let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+        sandbox.git(&["switch", "--quiet", "main"]);
+        sandbox.write("Makefile", "test:\n\t@sh ./test.sh\n");
+        sandbox.write("test.sh", "test ! -e broken\n");
+        sandbox.git(&["add", "--all"]);
+        sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+        sandbox.issue(1, "# A greeting\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
+        let project = Self { sandbox };
+        project.script(script);
+        project
+    }
+
+    /// Gives the agent another script.
+    pub(crate) fn script(&self, script: &str) {
+        fs::write(self.file(), script).unwrap();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.sandbox.home().join("script.toml")
+    }
+
+    /// Returns where the run works.
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.sandbox.journal().with_file_name("slots/1/tree")
+    }
+
+    /// Makes the command that runs issue 1 to its merge.
+    pub(crate) fn command(&self, more: &[&str]) -> Command {
+        let agent = format!("script:{}", self.file().display());
+        let mut arguments = vec!["run", "1", "--level", "3", "--once"];
+        if !more.contains(&"--agent") {
+            arguments.extend(["--agent", &agent]);
+        }
+        arguments.extend(more);
+        self.sandbox.warp_command(&arguments)
+    }
+
+    /// Runs the issue until `warp run` ends.
+    pub(crate) fn run(&self, more: &[&str]) -> Ended {
+        self.start(more).end()
+    }
+
+    /// Runs the issue, and looks on.
+    pub(crate) fn start(&self, more: &[&str]) -> Running {
+        Running::start(self.command(more))
+    }
+
+    /// Returns the events of the run, oldest first, each with what came along.
+    pub(crate) fn log(&self) -> Vec<(String, Value)> {
+        let log: Value = serde_json::from_str(&self.sandbox.warp_ok(&["log", "1", "--json"])).unwrap();
+        let rows = log.as_array().unwrap();
+        rows.iter().map(|row| (row["event"].as_str().unwrap().to_owned(), row["data"].clone())).collect()
+    }
+
+    /// Tells how often an event was recorded.
+    pub(crate) fn count(&self, event: &str) -> usize {
+        self.log().iter().filter(|(name, _)| name == event).count()
+    }
+
+    /// Returns how each turn of the agent ended.
+    pub(crate) fn turns(&self) -> Vec<String> {
+        let log = self.log();
+        let ended = log.iter().filter(|(name, _)| name == "turn_ended");
+        ended.map(|(_, data)| data["how"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Returns the id of the question that is open, and the question.
+    pub(crate) fn question(&self) -> (String, String) {
+        let status: Value = serde_json::from_str(&self.sandbox.warp_ok(&["status", "1", "--json"])).unwrap();
+        let asked = [&status["asked"], &status["decision"]].into_iter().find(|asked| asked.is_object());
+        let asked = asked.unwrap_or_else(|| panic!("no question is open: {status:#}"));
+        (asked["id"].as_str().unwrap().to_owned(), asked["question"].as_str().unwrap().to_owned())
+    }
+
+    /// Runs the issue with an agent that does it, and sees that it is merged.
+    pub(crate) fn goes_on(&self) {
+        self.script(GOOD);
+        let ended = self.run(&[]);
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        assert_eq!(self.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
+        let issue = self.sandbox.warp_ok(&["issue", "show", "1"]);
+        assert!(issue.contains("[x] AC-01") && issue.contains("[x] AC-02"), "{issue}");
+    }
+}
+
+/// Tells whether agents can be put behind walls here; says that the test is skipped if not.
+pub(crate) fn has_walls() -> bool {
+    match adapters::sandbox::Sandbox::find() {
+        Ok(_) => true,
+        Err(why) => {
+            skip(&why.to_string());
+            false
+        }
+    }
+}
+
+/// A program that is under way.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    said: String,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (send, lines) = channel();
+        listen(child.stdout.take().unwrap(), send.clone());
+        listen(child.stderr.take().unwrap(), send);
+        Self { child, lines, said: String::new() }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has said this.
+    pub(crate) fn until(&mut self, text: &str) {
+        let begun = Instant::now();
+        loop {
+            match self.lines.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+                Ok(line) => {
+                    self.said.push_str(&line);
+                    self.said.push('\n');
+                    if line.contains(text) {
+                        return;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("`{text}` was never said:\n{}", self.said)
+                }
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        let begun = Instant::now();
+        loop {
+            match self.lines.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+                Ok(line) => {
+                    self.said.push_str(&line);
+                    self.said.push('\n');
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.said),
+            }
+        }
+        let code = self.child.wait().unwrap().code();
+        Ended { code, said: std::mem::take(&mut self.said) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, unless the test has failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn listen(output: impl Read + Send + 'static, send: Sender<String>) {
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Finds a process that has this among its arguments.
+fn process_with(argument: &str) -> Option<Pid> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut found = processes.filter(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    });
+    found.find_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// Tells whether some process has this among its arguments.
+pub(crate) fn is_running(argument: &str) -> bool {
+    process_with(argument).is_some()
+}
+
+/// Waits until no process has this among its arguments; tells whether it came to that.
+pub(crate) fn is_gone(argument: &str) -> bool {
+    let until = Instant::now() + PATIENCE;
+    while let Some(pid) = process_with(argument) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        // One that cannot be opened any more is gone.
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        let timeout = Timespec { tv_sec: left.as_secs().try_into().unwrap(), tv_nsec: 0 };
+        poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout)).unwrap();
+    }
+    true
+}

@@ -1,0 +1,156 @@
+//! Two `warp run` at once: on one issue, on two, and on two that are at odds.
+
+use std::{fs, path::Path, process::Command};
+
+use testkit::Sandbox;
+
+use crate::running::{Running, json, open_gate, project, run, tree};
+
+const FIRST: &str = "# Write a\n\n- [ ] there is an a\n";
+const SECOND: &str = "# Write b\n\n- [ ] there is a b\n";
+
+/// Each agent waits at a gate, which the test opens.
+const APART: &str = r#"
+[[turn]]
+phase = "coding"
+issue = 1
+steps = [
+    { run = "test -e .gate || mkfifo .gate" }, { say = "at the gate" }, { run = "cat .gate; rm .gate" },
+    { write = "a.txt", text = "an a\n" },
+]
+answer = { summary = "a", evidence = [{ ac = "AC-01", file = "a.txt", line = 1 }] }
+
+[[turn]]
+phase = "coding"
+issue = 2
+steps = [
+    { run = "test -e .gate || mkfifo .gate" }, { say = "at the gate" }, { run = "cat .gate; rm .gate" },
+    { write = "b.txt", text = "a b\n" },
+]
+answer = { summary = "b", evidence = [{ ac = "AC-01", file = "b.txt", line = 1 }] }
+"#;
+
+fn at_odds() -> String {
+    APART
+        .replace("write = \"a.txt\", text = \"an a", "write = \"shared.txt\", text = \"an a")
+        .replace("write = \"b.txt\", text = \"a b", "write = \"shared.txt\", text = \"a b")
+        .replace("a.txt", "shared.txt")
+        .replace("b.txt", "shared.txt")
+}
+
+fn log(sandbox: &Sandbox, branch: &str) -> String {
+    sandbox.git(&["log", "--format=%s", branch])
+}
+
+#[test]
+fn of_two_runs_on_one_issue_one_wins_and_the_other_says_which() {
+    let sandbox = project(&[(1, FIRST)], APART);
+    let mut both = [Running::start(&sandbox, &["1"]), Running::start(&sandbox, &["1"])];
+    let waits = both.each_mut().map(|running| running.says("at the gate"));
+    assert!(waits[0] != waits[1], "{waits:?}");
+    let [first, second] = both;
+    let (winner, loser) = if waits[0] { (first, second) } else { (second, first) };
+    let pid = winner.pid();
+    let (code, said) = loser.end();
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains(&format!("worked on by process {pid}")) && !said.contains("``"), "{said}");
+
+    // Whoever comes later is told the same, also without a number: there is nothing else to do.
+    let (code, said) = run(&sandbox, &["1"], &[]);
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains(&format!("process {pid}")), "{said}");
+
+    open_gate(&sandbox, "1");
+    let (code, said) = winner.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(log(&sandbox, "main"), "feat: Write a (AC-01)\nchore: tests\nchore: begin");
+    let items = json(&sandbox.warp_ok(&["issue", "list", "--state", "all", "--json"]));
+    let titles: Vec<&str> =
+        items.as_array().unwrap().iter().map(|item| item["title"].as_str().unwrap()).collect();
+    assert_eq!(titles.len(), 3, "{titles:?}");
+}
+
+#[test]
+fn of_two_issues_the_second_is_rebased_and_tested_again_before_it_merges() {
+    let sandbox = project(&[(1, FIRST), (2, SECOND)], APART);
+    let mut first = Running::start(&sandbox, &["1"]);
+    let mut second = Running::start(&sandbox, &["2"]);
+    assert!(first.says("at the gate") && second.says("at the gate"));
+    let tree = tree(&sandbox, "2");
+    open_gate(&sandbox, "1");
+    let (code, said) = first.end();
+    assert_eq!(code, Some(0), "{said}");
+    open_gate(&sandbox, "2");
+    let (code, said) = second.end();
+    assert_eq!(code, Some(0), "{said}");
+
+    let commits = "feat: Write b (AC-01)\nfeat: Write a (AC-01)\nchore: tests\nchore: begin";
+    assert_eq!(log(&sandbox, "main"), commits);
+    assert_eq!(sandbox.git(&["log", "--merges", "--format=%s", "main"]), "");
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("an a\n"));
+    assert_eq!(sandbox.read("b.txt").as_deref(), Some("a b\n"));
+    // The tests saw the chunk, the branch, and then the branch on top of what the first one had merged.
+    let seen = fs::read_to_string(tree.join(".seen")).unwrap();
+    assert_eq!(seen.lines().collect::<Vec<_>>(), ["a b one ", "a b one ", "an a a b one "]);
+}
+
+/// Lets two runs change the same line; the second one then waits for a person. Returns the question's id.
+fn collide(sandbox: &Sandbox) -> String {
+    let mut first = Running::start(sandbox, &["1"]);
+    let mut second = Running::start(sandbox, &["2"]);
+    assert!(first.says("at the gate") && second.says("at the gate"));
+    open_gate(sandbox, "1");
+    assert_eq!(first.end().0, Some(0));
+    open_gate(sandbox, "2");
+    let (code, said) = second.end();
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("`main` have changed the same lines of shared.txt"), "{said}");
+    assert_eq!(log(sandbox, "main"), "feat: Write a (AC-01)\nchore: tests\nchore: begin");
+    let status = json(&sandbox.warp_ok(&["status", "2", "--json"]));
+    let run = status["run"].as_str().unwrap();
+    // The work is in the person's repository, whatever becomes of the slot.
+    assert_eq!(
+        log(sandbox, &format!("refs/warp/runs/{run}")),
+        "feat: Write b (AC-01)\nchore: tests\nchore: begin"
+    );
+    let asked = said.lines().find_map(|line| line.split("warp answer ").nth(1)).unwrap();
+    asked.split_whitespace().next().unwrap().to_owned()
+}
+
+fn git_in(tree: &Path, sandbox: &Sandbox, arguments: &[&str]) -> bool {
+    let mut command: Command = sandbox.command("git");
+    command.current_dir(tree).env("GIT_EDITOR", "true").args(arguments);
+    command.output().unwrap().status.success()
+}
+
+#[test]
+fn of_two_issues_at_odds_the_second_waits_and_goes_on_when_a_person_has_brought_them_together() {
+    let sandbox = project(&[(1, FIRST), (2, SECOND)], &at_odds());
+    let question = collide(&sandbox);
+    let tree = tree(&sandbox, "2");
+    assert!(!git_in(&tree, &sandbox, &["rebase", "origin/main"]));
+    fs::write(tree.join("shared.txt"), "an a and a b\n").unwrap();
+    assert!(git_in(&tree, &sandbox, &["add", "shared.txt"]));
+    assert!(git_in(&tree, &sandbox, &["rebase", "--continue"]));
+    sandbox.warp_ok(&["answer", &question, "continue"]);
+    let (code, said) = run(&sandbox, &[], &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let commits = "feat: Write b (AC-01)\nfeat: Write a (AC-01)\nchore: tests\nchore: begin";
+    assert_eq!(log(&sandbox, "main"), commits);
+    assert_eq!(sandbox.read("shared.txt").as_deref(), Some("an a and a b\n"));
+    let seen = fs::read_to_string(tree.join(".seen")).unwrap();
+    assert_eq!(seen.lines().last(), Some("an a and a b "));
+}
+
+#[test]
+fn of_two_issues_at_odds_the_second_can_be_given_up_and_its_branch_stays() {
+    let sandbox = project(&[(1, FIRST), (2, SECOND)], &at_odds());
+    let question = collide(&sandbox);
+    sandbox.warp_ok(&["answer", &question, "abort"]);
+    let (code, said) = run(&sandbox, &[], &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(log(&sandbox, "main"), "feat: Write a (AC-01)\nchore: tests\nchore: begin");
+    assert_eq!(log(&sandbox, "feature/issue-2-write-b"), "feat: Write b (AC-01)\nchore: tests\nchore: begin");
+    let issue = json(&sandbox.warp_ok(&["issue", "show", "2", "--json"]));
+    assert_eq!(issue["state"], "open", "{issue}");
+}

@@ -1,0 +1,455 @@
+//! What is an agent's: a turn is started, watched and ended, and its answer is offered in the agent's name.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use adapters::{
+    agent::{Ended, NoAnswer, Said},
+    boundary, machine,
+    process::Go,
+    refs, secrets,
+};
+use engine::{Actor, Conversation, Event, EventName, Usage, Worker, workflow::SemanticGate};
+use project::{AskError, Current, ships};
+use serde_json::{Map, Value};
+
+use crate::{
+    answer,
+    brief::{self, Brief, Work},
+    briefing,
+    crew::Hand,
+    driver::{DriveError, Driver, Finish, Flow},
+    feature,
+    show::Shown,
+    spend::Spend,
+    work::Given,
+};
+
+/// How often it is looked whether the run still stands where the agent works.
+const LOOK_EVERY: Duration = Duration::from_millis(1000);
+
+/// How long an agent that is refused more money has to end by itself.
+const REFUSED: Duration = Duration::from_secs(5);
+
+/// How long an agent may take for its last words after a tool call of its own has moved the run.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+
+/// The event by which workflows count turns.
+pub(crate) const TURN_FINISHED: &str = "turn_finished";
+
+/// How often an agent is asked before a person is.
+pub(crate) const TRIES: usize = 2;
+
+/// How many records are looked through for the last word.
+const LAST_RECORDS: usize = 10;
+
+/// Whether an agent's turn may go on.
+enum Wanted {
+    Yes,
+    /// It has said what came of the phase, and may finish its sentence.
+    Over,
+    No,
+}
+
+/// Why an answer is not taken, and whether it may help to ask again.
+pub(crate) struct Complaint {
+    pub(crate) why: String,
+    pub(crate) may_pass: bool,
+}
+
+impl Complaint {
+    pub(crate) fn no_answer(no_answer: &NoAnswer) -> Self {
+        let why = secrets::redacted(project::spelled(no_answer));
+        Self { why: format!("the agent gave no answer: {why}"), may_pass: no_answer.may_pass() }
+    }
+}
+
+impl From<String> for Complaint {
+    fn from(why: String) -> Self {
+        Self { why, may_pass: true }
+    }
+}
+
+impl Driver<'_> {
+    /// Puts the phase's work to an agent. An answer that cannot be used is asked for again once; then a person decides.
+    pub(crate) fn agent_phase(&mut self, current: &Current) -> Result<Flow, DriveError> {
+        if ships(current) {
+            return self.mechanical(current);
+        }
+        if let Some(flow) = self.ask_about_isolation(current)? {
+            return Ok(flow);
+        }
+        self.put_away_leftovers(current)?;
+        self.ready_dev(current)?;
+        let mut complaint: Option<String> = None;
+        for attempt in 1..=TRIES {
+            let Some(now) = self.still(current)? else { return Ok(Flow::On) };
+            let work = match brief::of(&mut self.workspace, &now)? {
+                Brief::Nothing { event, data, why } => return self.pass(current, event, data, &why),
+                Brief::Work(work) => work,
+            };
+            if let Some(why) = &complaint {
+                self.show.show(Shown::Warned(&format!("{why}; it is asked again")));
+            }
+            let ready = match self.ready(&now)? {
+                Ok(ready) => ready,
+                Err(flow) => return Ok(flow),
+            };
+            let turn = self.turn(&now, work, complaint.as_deref(), &ready.hand)?;
+            let Some(ended) = turn else { return Ok(Flow::On) };
+            if self.interrupts.is_asked() {
+                return Ok(Flow::End(Finish::Interrupted));
+            }
+            if !self.stands(current)? {
+                return Ok(Flow::On);
+            }
+            if let Some(flow) = self.past_hurdles(current, &ready.hand, &ended)? {
+                return Ok(flow);
+            }
+            match self.take(current, ended)? {
+                Ok(()) => return Ok(Flow::On),
+                // What was looked at may have been cut short; it is looked at again later.
+                Err(_) if self.interrupts.is_asked() => return Ok(Flow::End(Finish::Interrupted)),
+                Err(Complaint { why, may_pass: true }) if feature::is_loop(current) => {
+                    self.miss(current, &why, attempt)?;
+                }
+                Err(Complaint { why, may_pass: true }) => {
+                    self.count_turn(current)?;
+                    complaint = Some(why);
+                }
+                Err(Complaint { why, may_pass: false }) => {
+                    return self.escalate(current, &why, &["continue"]);
+                }
+            }
+        }
+        // A loop goes on until its turns are used up.
+        if feature::is_loop(current) || !self.stands(current)? {
+            return Ok(Flow::On);
+        }
+        self.escalate(current, &complaint.unwrap_or_default(), &["continue"])
+    }
+
+    /// Leaves a phase in which there is nothing for an agent to do.
+    fn pass(
+        &mut self,
+        current: &Current,
+        event: &str,
+        data: Map<String, Value>,
+        why: &str,
+    ) -> Result<Flow, DriveError> {
+        self.show.show(Shown::Did(why));
+        match self.offer(Actor::Engine, Event::Named(EventName::new(event)), data)? {
+            Some(_) => Ok(Flow::On),
+            None => self.escalate(current, "the phase could not be left", &["continue"]),
+        }
+    }
+
+    /// Runs one turn, from its record to its record. Nothing if the run has gone elsewhere before it began.
+    fn turn(
+        &mut self,
+        current: &Current,
+        mut work: Work,
+        complaint: Option<&str>,
+        hand: &Hand,
+    ) -> Result<Option<Ended>, DriveError> {
+        let worker = self.worker(current, hand);
+        let started = Event::TurnStarted { worker: worker.clone() };
+        let Some(answer) = self.offer(Actor::Engine, started, Map::new())? else { return Ok(None) };
+        let run = &answer.current.run;
+        // Whatever was said before this record counts as heard, so it has to be in the prompt.
+        if run.told != current.run.told
+            && let Brief::Work(newer) = brief::of(&mut self.workspace, &answer.current)?
+        {
+            work = newer;
+        }
+        let prompt = complaint.map_or_else(|| work.prompt.clone(), |why| work.again(why));
+        let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
+        let before = run.conversation.clone().filter(|conversation| {
+            conversation.worker == worker
+                && conversation.issue == run.issue
+                && conversation.role.as_deref() == role
+        });
+        let resume = before.as_ref().map(|conversation| conversation.session.as_str());
+        let prompt = if resume.is_some() { prompt } else { self.briefed(current, &prompt)? };
+        let tree = self.tree_to_change(current);
+        let mut ended = self.run_agent(current, &prompt, &work.schema, resume, hand)?;
+        if resume.is_some() && matches!(ended.answer, Err(NoAnswer::NoConversation)) {
+            self.show.show(Shown::Did("the agent's conversation is gone; another is begun"));
+            let prompt = self.briefed(current, &prompt)?;
+            ended = self.run_agent(current, &prompt, &work.schema, None, hand)?;
+        }
+        self.show_calls(&answer.current)?;
+        let how = match &ended.answer {
+            Ok(_) => "answered".to_owned(),
+            Err(no_answer) => secrets::redacted(project::spelled(no_answer)),
+        };
+        let reported = used(&ended, before.as_ref());
+        let usage = match self.spend.as_mut() {
+            Some(spend) => {
+                let effect = run.effect.as_ref();
+                let attempt =
+                    effect.map(|effect| format!("{}.{}", effect.id, effect.attempt)).unwrap_or_default();
+                spend.end(&format!("{}.{attempt}", run.id), reported, worker.model.as_deref())?
+            }
+            None => reported,
+        };
+        let is_idle = ended.answer.is_ok() && tree.is_some() && tree == self.tree_to_change(current);
+        let over = Event::TurnEnded { how, session: ended.session.clone(), usage, is_idle };
+        self.offer(Actor::Engine, over, Map::new())?;
+        Ok(Some(ended))
+    }
+
+    /// Says who works, and on what. Where that cannot be read it is like nothing before, and a conversation begins anew.
+    fn worker(&self, current: &Current, hand: &Hand) -> Worker {
+        let between = self.workspace.slot.as_ref().map(|slot| slot.between());
+        let target = format!("refs/heads/{}", current.run.branches.merge_target);
+        Worker {
+            agent: hand.agent.name().to_owned(),
+            model: hand.model.clone(),
+            head: self.workspace.place.git().head().found(),
+            base: between.and_then(|between| refs::one(&between.slot, &target).ok().flatten()),
+        }
+    }
+
+    /// Returns the working tree that a turn has to change, where an earlier turn has left one that was not enough.
+    fn tree_to_change(&self, current: &Current) -> Option<String> {
+        let rows = current.workflow.rows(&current.run.phase);
+        let writes = rows.iter().any(|row| row.gate == Some(SemanticGate::DiffRelevanceCheck));
+        if !writes || current.run.counter("coding_cycles") == 0 {
+            return None;
+        }
+        self.workspace.place.git().tree().found()
+    }
+
+    /// Shows what an agent has said by its tools since its turn began.
+    fn show_calls(&mut self, began: &Current) -> Result<(), DriveError> {
+        let Some(now) = self.workspace.select(None)?.filter(|now| now.run.id == began.run.id) else {
+            return Ok(());
+        };
+        let since = usize::try_from(now.events().saturating_sub(began.events())).unwrap_or(usize::MAX);
+        let records = self.workspace.newest_records(&now, since)?;
+        for record in records.iter().filter(|record| record.actor == Actor::Agent) {
+            self.show.show(Shown::Recorded { record, run: &now.run, workflow: &now.workflow });
+        }
+        Ok(())
+    }
+
+    fn run_agent(
+        &mut self,
+        current: &Current,
+        prompt: &str,
+        schema: &Value,
+        resume: Option<&str>,
+        hand: &Hand,
+    ) -> Result<Ended, DriveError> {
+        self.workspace.sync()?;
+        let route = match self.spend.as_mut() {
+            Some(spend) => spend.route(&current.run, &hand.spender())?,
+            None => None,
+        };
+        if route.is_none() && hand.agent.name() != "script" && !self.told_unmetered {
+            self.told_unmetered = true;
+            let agent = hand.agent.name();
+            let text = format!("{agent} is not metered: caps hold by what it says itself");
+            self.show.show(Shown::Warned(&text));
+        }
+        let confined = self.confined.clone();
+        let tree = format!("{}/", confined.tree.display());
+        let mut facts = confined.facts(&current.run);
+        facts.extend(self.dev_facts());
+        let given =
+            Given { model: hand.model.as_deref(), effort: hand.effort.as_deref(), route: route.as_ref() };
+        let turn = confined.turn(&current.run, prompt, schema, resume, &facts, &given);
+        let mut lines = secrets::Lines::default();
+        let mut failure = None;
+        let mut looked = Instant::now();
+        let agent = Arc::clone(&hand.agent);
+        let mut refused_at = None;
+        let mut said_so: Option<Instant> = None;
+        let mut watch = |said| {
+            let said = shown(said, &tree, &mut lines);
+            self.show.show(if let Said::Tick = said { Shown::Tick } else { Shown::Agent(&said) });
+            let go = self.interrupts.go();
+            if go != Go::On || failure.is_some() {
+                return go.max(Go::Stop);
+            }
+            if self.is_hopeless(current, &mut refused_at) {
+                return Go::Stop;
+            }
+            if let Said::Usage(usage) = &said
+                && route.is_none()
+                && self.spend.as_mut().is_some_and(|spend| spend.hear(tokens(usage), hand.model.as_deref()))
+            {
+                return Go::Stop;
+            }
+            if looked.elapsed() < LOOK_EVERY {
+                return Go::On;
+            }
+            looked = Instant::now();
+            match self.is_still_wanted(current) {
+                Ok(Wanted::Yes) => Go::On,
+                Ok(Wanted::No) => Go::Stop,
+                // Its answer is taken already. What it has used is told with its end, so that is waited for.
+                Ok(Wanted::Over) if said_so.get_or_insert_with(Instant::now).elapsed() < LAST_WORDS => Go::On,
+                Ok(Wanted::Over) => Go::Stop,
+                Err(error) => {
+                    failure = Some(error);
+                    Go::Stop
+                }
+            }
+        };
+        let mut ended = boundary::around("turn", || agent.run(&turn, &mut watch));
+        // From here on it is recorded, shown and put into reports.
+        if let Ok(answer) = &mut ended.answer {
+            secrets::redact_value(answer);
+        }
+        ended.last_words = secrets::redacted(ended.last_words);
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(ended),
+        }
+    }
+
+    /// Puts before a prompt what a fresh conversation has to know.
+    fn briefed(&mut self, current: &Current, prompt: &str) -> Result<String, DriveError> {
+        Ok(match briefing::of(&mut self.workspace, current)? {
+            Some(briefing) => format!("{prompt}\n## Where the work stands\n\n{briefing}"),
+            None => prompt.to_owned(),
+        })
+    }
+
+    /// Tells whether the agent has nothing more to hope for: its provider lets nobody in for longer than a client waits by itself, or
+    /// it was refused more money a while ago and has not ended by itself.
+    fn is_hopeless(&self, current: &Current, refused_at: &mut Option<Instant>) -> bool {
+        let Some(seen) = self.spend.as_ref().map(Spend::seen) else { return false };
+        let waits = current.run.settings.is_on("pause_at_limit");
+        let patience = machine::now().plus_minutes(1);
+        if waits && seen.limit.and_then(|limit| limit.resets_at).is_some_and(|resets_at| resets_at > patience)
+        {
+            return true;
+        }
+        seen.refused.is_some() && refused_at.get_or_insert_with(Instant::now).elapsed() > REFUSED
+    }
+
+    /// Looks whether the turn may go on: the claim is ours, the run stands where it stood, the phase has time left.
+    fn is_still_wanted(&mut self, current: &Current) -> Result<Wanted, DriveError> {
+        self.keep_claim()?;
+        if !self.stands(current)? {
+            return Ok(if self.is_agents_word()? { Wanted::Over } else { Wanted::No });
+        }
+        let due = current.run.deadline(&current.workflow).is_some_and(|due| machine::now() > due);
+        let is_enforced = current.run.settings.text("phase_timeout_enforcement") != "warn";
+        if !due || !is_enforced {
+            return Ok(Wanted::Yes);
+        }
+        self.offer(Actor::Engine, Event::DeadlinePassed, Map::new())?;
+        Ok(if self.stands(current)? { Wanted::Yes } else { Wanted::No })
+    }
+
+    /// Tells whether an agent's own word was the last that anybody but warp has said.
+    fn is_agents_word(&mut self) -> Result<bool, DriveError> {
+        let Some(now) = self.workspace.select(None)? else { return Ok(false) };
+        let newest = self.workspace.newest_records(&now, LAST_RECORDS)?;
+        let last = newest.iter().rev().find(|record| record.actor != Actor::Engine);
+        Ok(last.is_some_and(|record| record.actor == Actor::Agent))
+    }
+
+    /// Makes an event of an agent's answer.
+    fn take(&mut self, current: &Current, ended: Ended) -> Result<Result<(), Complaint>, DriveError> {
+        if feature::is_loop(current) {
+            return self.take_of_loop(current, ended);
+        }
+        let value = match ended.answer {
+            Ok(value) => value,
+            Err(NoAnswer::Stopped) => return Ok(Ok(())),
+            Err(no_answer) => return Ok(Err(Complaint::no_answer(&no_answer))),
+        };
+        if let Some(question) = answer::question(&value) {
+            let event = Event::QuestionAsked {
+                kind: question.kind,
+                question: question.text,
+                options: question.options,
+            };
+            self.offer(Actor::Agent, event, Map::new())?;
+            return Ok(Ok(()));
+        }
+        let Some((event, data)) = brief::event_of(current, &value) else {
+            return Ok(Err("the answer names no event of this phase".to_owned().into()));
+        };
+        match self.workspace.ask_as(Actor::Agent, event, data) {
+            Ok(answer) => {
+                self.took(&answer);
+                Ok(Ok(()))
+            }
+            Err(AskError::Refused(refused)) => Ok(Err(refused.to_string().into())),
+            Err(AskError::NoRun) => Ok(Ok(())),
+            Err(AskError::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    /// Counts a turn that came to nothing, where the workflow counts turns.
+    pub(crate) fn count_turn(&mut self, current: &Current) -> Result<(), DriveError> {
+        if current.workflow.ticks(&current.run.phase, TURN_FINISHED).is_some() {
+            let event = Event::Named(EventName::new(TURN_FINISHED));
+            self.offer(Actor::Engine, event, Map::new())?;
+        }
+        Ok(())
+    }
+
+    /// Before a chunk's first turn, keeps what an earlier chunk that was put off left in the tree, and clears it away.
+    fn put_away_leftovers(&mut self, current: &Current) -> Result<(), DriveError> {
+        let run = &current.run;
+        let has_begun = run
+            .turn
+            .as_ref()
+            .is_some_and(|turn| Some(&turn.effect) == run.effect.as_ref().map(|effect| &effect.id));
+        if has_begun {
+            return Ok(());
+        }
+        if let Some(kept) = self.workspace.put_away(run)? {
+            self.show.show(Shown::Did(&format!("what the chunk before left is kept as {kept}")));
+        }
+        Ok(())
+    }
+}
+
+/// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
+/// is what a person knows.
+fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
+    let clean = |text: String| secrets::redacted(text.replace(tree, ""));
+    match said {
+        Said::Tool { name, about } => Said::Tool { name, about: clean(about) },
+        Said::ToolDenied { name, why } => Said::ToolDenied { name, why: clean(why) },
+        Said::Text(text) => Said::Text(lines.redacted(text.replace(tree, ""))),
+        Said::Waiting(what) => Said::Waiting(clean(what)),
+        Said::Session(session) => Said::Session(secrets::redacted(session)),
+        other @ (Said::Usage(_) | Said::Tick) => other,
+    }
+}
+
+/// Reckons what a turn has used: the agent tells what the conversation has cost, not the turn.
+fn used(ended: &Ended, before: Option<&Conversation>) -> Usage {
+    let same = before.filter(|before| Some(&before.session) == ended.session.as_ref());
+    let spent = same.map_or(0, |before| before.micro_usd);
+    let micro_usd = ended.cost_usd.map_or(0, micro_usd).saturating_sub(spent);
+    Usage { micro_usd, ..tokens(&ended.usage) }
+}
+
+/// Returns tokens without a price.
+fn tokens(usage: &adapters::agent::Usage) -> Usage {
+    Usage {
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        cache_read_tokens: usage.cache_read,
+        cache_write_tokens: usage.cache_write,
+        micro_usd: 0,
+    }
+}
+
+/// Dollars as whole millionths; what is no amount counts as nothing.
+fn micro_usd(usd: f64) -> u64 {
+    let micro = (usd * 1e6).round();
+    if micro.is_finite() && micro >= 0.0 { format!("{micro:.0}").parse().unwrap_or(u64::MAX) } else { 0 }
+}

@@ -1,0 +1,270 @@
+//! The agent's terminal: it is started, typed to, and looked at.
+
+use std::time::Instant;
+
+use adapters::{
+    agent::{Route, interactive::Interactive},
+    boundary, machine,
+    tmux::{Session, TmuxError},
+};
+use engine::{Actor, Event, EventName, Run, Usage, WaitKind};
+use meter::Refusal;
+use project::{Current, spelled};
+use serde_json::{Map, Value, json};
+
+use super::{Attached, CRASHED, FAILED, GO_ON, LAST_WORDS, MOST_NUDGES, NUDGE, READY, READY_EVERY};
+use crate::{
+    crew::Hand,
+    driver::{DriveError, Flow},
+    ready::waits_at_limits,
+    show::Shown,
+    spend::{Spend, Spender},
+    work::Given,
+};
+
+impl Attached<'_, '_> {
+    /// Looks whether the agent can begin: its pool has no pause, and there is money and a place for it. If it cannot, the
+    /// run waits or asks.
+    pub(super) fn may_begin(&mut self, current: &Current) -> Result<bool, DriveError> {
+        let run = &current.run;
+        let by = spender(&self.agent, run);
+        let paused = self.spend(run)?.paused(by.pool)?;
+        if let Some((until, why)) = paused.filter(|_| waits_at_limits(current)) {
+            self.driver.suspend(current, WaitKind::Limit, why, Some(until))?;
+            return Ok(false);
+        }
+        let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
+        if let Some(capped) = self.spend(run)?.begin(run, role, &by)? {
+            self.driver.ask_for_more(current, capped)?;
+            return Ok(false);
+        }
+        self.sit_down(current, by.pool)
+    }
+
+    /// Takes a place for the agent; where there is none, the run waits.
+    fn sit_down(&mut self, current: &Current, pool: &str) -> Result<bool, DriveError> {
+        let settings = &current.run.settings;
+        let mut hands = self.driver.crew.hands(settings, None)?;
+        let hand = Hand { pool: pool.to_owned(), ..hands.swap_remove(0) };
+        let asked = self.driver.asked_seat.take();
+        match self.driver.seat(current, &hand, asked)? {
+            Ok(seat) => {
+                self.seat = Some(seat);
+                Ok(true)
+            }
+            Err(full) => {
+                let until = machine::now().plus_minutes(settings.count("max_session_minutes"));
+                self.driver.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?;
+                Ok(false)
+            }
+        }
+    }
+
+    pub(super) fn start(&mut self, current: &Current) -> Result<(), DriveError> {
+        let mut confined = self.driver.confined.clone();
+        if let Some(walls) = &mut confined.walls {
+            walls.writable.push(self.files.shared.clone());
+            walls.writable.extend(self.files.elsewhere.clone());
+        }
+        let run = &current.run;
+        let fact = |name: &str, value: String| (name.to_owned(), value);
+        let mut facts = confined.facts(run);
+        facts.push(fact("PHASE_FILE", self.files.path().display().to_string()));
+        facts.push(fact("PROJECT_NAME", self.place.name()));
+        facts.push(fact("ISSUE", run.issue.clone().unwrap_or_default()));
+        let route = self.route(run)?;
+        let schema = Value::Null;
+        let given = Given { route: route.as_ref(), ..Given::default() };
+        let turn = confined.turn(run, "", &schema, None, &facts, &given);
+        let inside = self
+            .agent
+            .inside(&turn, &self.files.directory)
+            .map_err(|error| DriveError::World(spelled(&error)))?;
+        self.driver.workspace.sync()?;
+        let session = boundary::around("terminal", || {
+            Session::start(&self.name, &confined.tree, &self.files.directory, &inside)
+        })
+        .map_err(world)?;
+        let attach = Session::attach(&self.name);
+        self.driver.show.show(Shown::Did(&format!("the agent works in a terminal: `{attach}` looks on")));
+        self.session = Some(session);
+        if self.agent.name != "command" {
+            self.wait_until_ready(current)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the way for the agent's model traffic.
+    fn route(&mut self, run: &Run) -> Result<Option<Route>, DriveError> {
+        let by = spender(&self.agent, run);
+        let route = self.spend(run)?.route(run, &by)?;
+        if route.is_none() && self.agent.provider() != "other" && !self.driver.told_unmetered {
+            self.driver.told_unmetered = true;
+            let text = format!(
+                "{} is not metered: what it spends in a terminal is not known, and caps hold only before it starts",
+                by.agent
+            );
+            self.driver.show.show(Shown::Warned(&text));
+        }
+        Ok(route)
+    }
+
+    fn spend(&mut self, run: &Run) -> Result<&mut Spend, DriveError> {
+        let spend = match self.driver.spend.take() {
+            Some(spend) => spend,
+            None => Spend::open(&self.driver.workspace, run)?,
+        };
+        Ok(self.driver.spend.insert(spend))
+    }
+
+    /// Parks the run if its agent was refused more money. At a limit that lasts for longer than a client waits by itself the
+    /// agent is ended, and the run waits.
+    pub(super) fn look_at_spend(&mut self, current: &Current) -> Result<(), DriveError> {
+        let Some(spend) = self.driver.spend.as_ref() else { return Ok(()) };
+        let seen = spend.seen();
+        if let Some(capped) = spend.refused_at() {
+            spend.forget();
+            self.driver.ask_for_more(current, capped)?;
+        } else if let Some(Refusal::Failed(words)) = seen.refused {
+            spend.forget();
+            self.driver.escalate(current, &words, &["continue"])?;
+        } else if let Some(limit) = seen.limit.filter(|_| waits_at_limits(current))
+            && let Some(until) = limit.resets_at.filter(|until| *until > machine::now().plus_minutes(1))
+        {
+            let why = format!("the provider's usage limit ({})", limit.words);
+            spend.pause(spender(&self.agent, &current.run).pool, until, &why)?;
+            self.end_session("usage limit")?;
+            self.driver.suspend(current, WaitKind::Limit, why, Some(until))?;
+        }
+        Ok(())
+    }
+
+    /// Tells whether the agent's provider keeps it from its work, as far as the proxy sees.
+    fn is_kept_waiting(&self, current: &Current) -> bool {
+        let seen = self.driver.spend.as_ref().map(Spend::seen).unwrap_or_default();
+        seen.outage.is_some() || (seen.limit.is_some() && waits_at_limits(current))
+    }
+
+    /// Waits until the agent can be typed to. One that shows no prompt is typed to all the same; one that asks a person
+    /// something waits for them.
+    pub(super) fn wait_until_ready(&mut self, current: &Current) -> Result<(), DriveError> {
+        let begun = Instant::now();
+        let mut said = false;
+        while let Some(session) = &self.session {
+            let seen = session.seen().map_err(world)?;
+            let asks = self.agent.asks(&seen);
+            if self.agent.is_ready(&seen) || (!asks && begun.elapsed() > READY) {
+                return Ok(());
+            }
+            let Some(process) = session.process() else { return Ok(()) };
+            let woken = self.files.watch.wait(Some(process), READY_EVERY);
+            if woken.map_err(|error| DriveError::World(error.to_string()))?.ended {
+                return Ok(());
+            }
+            if asks && !said {
+                said = true;
+                let attach = Session::attach(&self.name);
+                let text = format!("the agent asks something before it begins: `{attach}` lets you answer");
+                self.driver.show.show(Shown::Warned(&text));
+            }
+            if !self.is_still(current)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Types into the terminal. An agent that has just ended is noticed by the next wait.
+    pub(super) fn type_in(&mut self, text: &str) -> Result<(), DriveError> {
+        match self.session.as_ref().map(|session| session.inject(text)) {
+            None | Some(Ok(())) => Ok(()),
+            Some(Err(TmuxError::Failed(why))) => {
+                self.driver.show.show(Shown::Warned(&format!("the terminal did not take it: {why}")));
+                Ok(())
+            }
+            Some(Err(error)) => Err(world(error)),
+        }
+    }
+
+    /// The agent has ended by itself: a crash, unless it was kept from its work.
+    pub(super) fn ended(&mut self, current: &Current) -> Result<Flow, DriveError> {
+        self.look_at_spend(current)?;
+        if self.driver.stands(current)? {
+            return self.crashed(current);
+        }
+        self.end_session("ended by itself")?;
+        Ok(Flow::On)
+    }
+
+    /// Counts a crash. As long as the budget lasts, the agent is started again with what there is to know.
+    fn crashed(&mut self, current: &Current) -> Result<Flow, DriveError> {
+        let words = match self.session.as_ref().map(|session| session.last_words(LAST_WORDS)) {
+            Some(Ok(words)) => words,
+            Some(Err(error)) => format!("its last words cannot be read: {}", spelled(&error)),
+            None => String::new(),
+        };
+        self.driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
+        self.end_session("crashed")?;
+        if current.workflow.ticks(&current.run.phase, CRASHED).is_some() {
+            let data = Map::from_iter([("failure".to_owned(), json!(words))]);
+            self.driver.offer(Actor::Engine, Event::Named(EventName::new(CRASHED)), data)?;
+        }
+        Ok(Flow::On)
+    }
+
+    /// An agent that stands at its prompt and says nothing is reminded, and at last given up.
+    pub(super) fn look_at_idle(&mut self, current: &Current) -> Result<(), DriveError> {
+        let (Some(session), Some(prompt)) = (&self.session, self.agent.prompt) else { return Ok(()) };
+        if !self.idle.is_due() {
+            return Ok(());
+        }
+        // A terminal that cannot be seen is one whose program has just ended.
+        let Ok(seen) = session.seen() else { return Ok(()) };
+        if !self.idle.look(&seen, prompt) {
+            return Ok(());
+        }
+        if self.is_kept_waiting(current) {
+            // No fault of the agent's: its client has given up, and tries again when it is typed to.
+            self.idle.begin();
+            self.driver.show.show(Shown::Warned("the agent's provider fails; it is asked to go on"));
+            return self.type_in(GO_ON);
+        }
+        if self.idle.nudges < MOST_NUDGES {
+            self.idle.nudged();
+            self.driver.show.show(Shown::Warned("the agent stands at its prompt; it is reminded"));
+            return self.type_in(NUDGE);
+        }
+        let data = Map::from_iter([("reason".to_owned(), json!("idle_prompt"))]);
+        if current.workflow.row(&current.run.phase, FAILED).is_some() {
+            self.driver.offer(Actor::Engine, Event::Named(EventName::new(FAILED)), data)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end_session(&mut self, how: &str) -> Result<(), DriveError> {
+        if self.session.take().is_none() {
+            return Ok(());
+        }
+        (self.told, self.seat) = (None, None);
+        let usage = match self.driver.spend.as_mut() {
+            Some(spend) => spend.end(&self.name, Usage::default(), None)?,
+            None => Usage::default(),
+        };
+        let over = Event::TurnEnded { how: how.to_owned(), session: None, usage, is_idle: false };
+        self.driver.offer(Actor::Engine, over, Map::new())?;
+        Ok(())
+    }
+}
+
+/// Says who spends when the agent works.
+fn spender<'r>(agent: &Interactive, run: &'r Run) -> Spender<'r> {
+    let pool = match run.settings.text("pool") {
+        "auto" => agent.provider(),
+        pool => pool,
+    };
+    Spender { agent: agent.name, pool, is_metered: agent.is_metered() }
+}
+
+fn world(error: TmuxError) -> DriveError {
+    DriveError::World(spelled(&error))
+}

@@ -1,0 +1,398 @@
+//! What an agent is told, and what it is to answer.
+//!
+//! The text is made anew for every turn, from the run, its newest records and its issue: an agent that remembers
+//! nothing can go on with it. Words of people who wrote the issue are data, and stand between lines that nobody can
+//! guess.
+
+use adapters::machine;
+use engine::{Event, EventName, Record, Run, Standing, visible_text};
+use project::{
+    Current, Workspace, counted, issue_number, prompts,
+    tools::{self, APPROVE, PLAN},
+};
+use serde_json::{Map, Value};
+
+use crate::{answer, driver::DriveError, feature};
+
+const RULES: &str = include_str!("../../../prompts/run/rules.md");
+const PLANNING: &str = include_str!("../../../prompts/run/planning.md");
+const CODING: &str = include_str!("../../../prompts/run/coding.md");
+
+/// How an agent answers in a phase of any workflow.
+const EVENTS: &str = "Where the text above ends with `warp state transition . EVENT --data DATA`, answer with \
+    `event` and `data` instead: warp offers the event itself.";
+
+/// The most that is shown of what came with the event that led to a phase, in characters.
+const LONGEST_LED: usize = 8_000;
+
+/// How many of the newest records are looked through for what matters to an agent.
+const LOOKED_THROUGH: usize = 300;
+/// The most of an issue that an agent is shown, in characters.
+const LONGEST_ISSUE: usize = 40_000;
+/// An issue with more criteria than this gets an approach first.
+const SIMPLE: usize = 3;
+
+/// What is to be done about a phase.
+pub(crate) enum Brief {
+    /// No agent is needed: this event follows.
+    Nothing {
+        event: &'static str,
+        data: Map<String, Value>,
+        why: String,
+    },
+    Work(Work),
+}
+
+/// What is put to an agent.
+pub(crate) struct Work {
+    pub(crate) prompt: String,
+    pub(crate) schema: Value,
+}
+
+impl Work {
+    /// Returns what an agent is told whose answer could not be used.
+    pub(crate) fn again(&self, why: &str) -> String {
+        format!("Your answer could not be used: {why}\n\nMend that and answer again.\n\n{}", self.prompt)
+    }
+}
+
+/// Says what is to be done in the phase that the run is in.
+pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, DriveError> {
+    let history = History::of_issue(workspace.newest_records(current, LOOKED_THROUGH)?);
+    if feature::is_loop(current) {
+        return feature::brief(workspace, current, &history);
+    }
+    let issue = Issue::read(workspace, &current.run)?;
+    if current.run.workflow == "warp-drive" {
+        match current.run.phase.as_str() {
+            "planning" => return plan(workspace, current, &history, &issue),
+            "coding" => return code(workspace, current, &history, &issue),
+            _ => {}
+        }
+    }
+    let possible = current.workflow.events_of_agent(&current.run);
+    let purpose = current.workflow.phase(&current.run.phase).map(|phase| phase.purpose.clone());
+    let guide = workspace.described(current);
+    let mut text = Text::new(&current.run, &purpose.unwrap_or_default());
+    text.part("The phase", &guide);
+    text.part("Your answer", EVENTS);
+    text.part("The issue", &issue.fenced()?);
+    if let Some(led) = history.led_here() {
+        text.part("What led here", &led);
+    }
+    text.history(&current.run, &history);
+    let names: Vec<&str> = possible.iter().map(EventName::as_str).collect();
+    let schema = answer::event_schema(&names);
+    Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+}
+
+fn plan(
+    workspace: &mut Workspace,
+    current: &Current,
+    history: &History,
+    issue: &Issue,
+) -> Result<Brief, DriveError> {
+    let decided = history.answered(PLAN);
+    if let Some((asked, APPROVE, _)) = &decided
+        && let Some(Value::Object(plan)) = asked.data.get("plan")
+    {
+        let why = "the plan is approved".to_owned();
+        return Ok(Brief::Nothing { event: "plan_ready", data: plan.clone(), why });
+    }
+    let criteria = issue.criteria();
+    if criteria <= SIMPLE && !issue.is_about_architecture() && !current.run.settings.is_on("approve_plan") {
+        let criteria = counted(criteria as u64, "criterion", "criteria");
+        let why = format!("{criteria} and no choice of architecture: no approach is drafted");
+        return Ok(Brief::Nothing { event: "plan_ready", data: Map::new(), why });
+    }
+    let run = &current.run;
+    let mut text = Text::new(run, "draft an approach");
+    text.part("What to do", &guide(workspace, run, PLANNING));
+    let most = run.settings.count("max_acs_per_commit");
+    let criteria = fenced(&issue.named_criteria().join("\n"))?;
+    text.part(&format!("Acceptance criteria, at most {most} in a chunk"), &criteria);
+    text.part("The issue", &issue.fenced()?);
+    if let Some((asked, option, note)) = &decided {
+        let plan = asked.data.get("plan").map(ToString::to_string).unwrap_or_default();
+        let note = note.unwrap_or("no reason was given");
+        text.part("Your plan before", &format!("{plan}\n\nA person said {option}: {note}"));
+    }
+    text.history(run, history);
+    let schema = answer::plan_schema();
+    Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+}
+
+fn code(
+    workspace: &mut Workspace,
+    current: &Current,
+    history: &History,
+    issue: &Issue,
+) -> Result<Brief, DriveError> {
+    let run = &current.run;
+    let mut text = Text::new(run, "implement the chunk");
+    text.part("What to do", &guide(workspace, run, CODING));
+    let tests = project::test_command(&workspace.place.root, run);
+    let cycle = run.counter("coding_cycles");
+    if let Some(failure) = history.failure().filter(|_| cycle > 0) {
+        let most = run.settings.count("max_coding_cycles");
+        text.part("What failed", &failed(failure, tests.as_deref(), cycle, most)?);
+    }
+    let criteria: Vec<String> = run
+        .current_criteria()
+        .iter()
+        .map(|criterion| format!("- {criterion}: {}", run.criterion_text(criterion)))
+        .collect();
+    text.part("Acceptance criteria of this chunk", &fenced(&criteria.join("\n"))?);
+    let ticks = "Its boxes are warp's: they are ticked before the tests run.";
+    text.part("The issue", &format!("{ticks}\n\n{}", issue.fenced()?));
+    if let Some(approach) = history.text("plan_ready", "approach") {
+        text.part("The approach", approach);
+    }
+    if let Some(command) = &tests {
+        text.part("The tests", &format!("Warp runs them with `{command}`. You may do so yourself."));
+    }
+    text.part("The dev environment", &crate::dev::told(workspace, &history.0));
+    text.history(run, history);
+    let schema = answer::code_schema();
+    Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+}
+
+/// Says what became of the last attempt.
+fn failed(failure: &str, tests: Option<&str>, cycle: u64, most: u64) -> Result<String, DriveError> {
+    let what = tests.map_or_else(|| "The check".to_owned(), |command| format!("`{command}`"));
+    let failure = fenced(failure)?;
+    Ok(format!(
+        "{what} failed after your last answer. Nothing was committed; your changes are still there. This is \
+         alternative {cycle} of {most}: mend it, or take another way.\n\n{failure}"
+    ))
+}
+
+/// Returns what a person answered, if the newest question of the run was of this kind.
+pub(crate) fn answered(
+    workspace: &mut Workspace,
+    current: &Current,
+    kind: &str,
+) -> Result<Option<String>, DriveError> {
+    let history = History::of_issue(workspace.newest_records(current, LOOKED_THROUGH)?);
+    Ok(history.answered(kind).map(|(_, option, _)| option.to_owned()))
+}
+
+/// Makes an event of an answer; nothing if it names none.
+pub(crate) fn event_of(current: &Current, value: &Value) -> Option<(Event, Map<String, Value>)> {
+    let data = answer::data(value);
+    let named = |name: &str| Event::Named(EventName::new(name));
+    match (current.run.workflow.as_str(), current.run.phase.as_str()) {
+        ("warp-drive", "planning") => Some(tools::planned(current, EventName::new("plan_ready"), data)),
+        ("warp-drive", "coding") => Some((named("code_complete"), data)),
+        _ => {
+            let event = value.get("event").and_then(Value::as_str)?;
+            let known = current
+                .workflow
+                .events_of_agent(&current.run)
+                .into_iter()
+                .find(|known| known.as_str() == event)?;
+            let data = value.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
+            Some((Event::Named(known), data))
+        }
+    }
+}
+
+/// Returns the text for a phase: the project's own as the merge target has it, else the built-in one.
+pub(crate) fn guide(workspace: &Workspace, run: &Run, built_in: &str) -> String {
+    let git = workspace.place.git();
+    let own = prompts::pinned(&git, &run.branches.merge_target, &run.workflow, run.phase.as_str());
+    own.unwrap_or_else(|| built_in.to_owned())
+}
+
+/// The newest records of a run.
+pub(crate) struct History(Vec<Record>);
+
+impl History {
+    /// Keeps what belongs to the present issue: what was planned, decided and tried for another says nothing about it.
+    fn of_issue(mut records: Vec<Record>) -> Self {
+        let selected = records.iter().rposition(|record| record.event == *"work_selected");
+        Self(records.split_off(selected.unwrap_or(0)))
+    }
+
+    /// Returns a text that came with the newest event of that name.
+    fn text(&self, event: &str, field: &str) -> Option<&str> {
+        let record = self.0.iter().rev().find(|record| record.event == *event)?;
+        record.data.get(field).and_then(Value::as_str)
+    }
+
+    /// Returns the event that led to the present phase, and what came with it.
+    pub(crate) fn led_here(&self) -> Option<String> {
+        let record = self.0.iter().rev().find(|record| record.moves())?;
+        let data = serde_json::to_string_pretty(&record.data).ok().filter(|_| !record.data.is_empty())?;
+        let data: String = data.chars().take(LONGEST_LED).collect();
+        Some(format!("`{}`:\n\n```json\n{data}\n```", record.event))
+    }
+
+    /// Returns why the last attempt at this chunk failed.
+    fn failure(&self) -> Option<&str> {
+        let failed = |record: &&Record| ["tests_failed", "drift_blocked"].contains(&record.event.as_str());
+        self.0.iter().rev().find(failed)?.data.get("failure").and_then(Value::as_str)
+    }
+
+    /// Returns the newest answered question of a kind: the question, the option and the note.
+    fn answered(&self, kind: &str) -> Option<(&Record, &str, Option<&str>)> {
+        let newest = self.questions().pop()?;
+        (newest.0.data.get("kind").and_then(Value::as_str) == Some(kind)).then_some(newest)
+    }
+
+    /// Returns every question that was answered, oldest first.
+    fn questions(&self) -> Vec<(&Record, &str, Option<&str>)> {
+        let mut found = Vec::new();
+        let mut open = None;
+        for record in &self.0 {
+            match record.event.as_str() {
+                "question_asked" => open = Some(record),
+                "decision_answered" => {
+                    let word = |field: &str| record.data.get(field).and_then(Value::as_str);
+                    if let (Some(asked), Some(option)) = (open.take(), word("option")) {
+                        found.push((asked, option, word("note")));
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// An issue, as far as an agent is shown it.
+pub(crate) struct Issue {
+    title: String,
+    body: String,
+    labels: Vec<String>,
+}
+
+impl Issue {
+    pub(crate) fn read(workspace: &mut Workspace, run: &Run) -> Result<Self, DriveError> {
+        let item = match run.issue.as_deref().and_then(issue_number) {
+            Some(number) => workspace.forge().item(number)?,
+            None => None,
+        };
+        Ok(match item {
+            Some(item) => Self {
+                title: item.title,
+                body: visible_text(&item.body).chars().take(LONGEST_ISSUE).collect(),
+                labels: item.labels.into_iter().collect(),
+            },
+            None => Self {
+                title: run.feature.clone().unwrap_or_default(),
+                body: String::new(),
+                labels: Vec::new(),
+            },
+        })
+    }
+
+    fn criteria(&self) -> usize {
+        engine::read_boxes(&self.body).items.len()
+    }
+
+    fn named_criteria(&self) -> Vec<String> {
+        let boxes = engine::read_boxes(&self.body).items;
+        let named = boxes.iter().enumerate();
+        named.map(|(index, (_, text))| format!("- {}: {text}", engine::criterion(index))).collect()
+    }
+
+    fn is_about_architecture(&self) -> bool {
+        self.labels.iter().any(|label| label == "architecture")
+            || self.body.to_lowercase().contains("architecture")
+    }
+
+    pub(crate) fn fenced(&self) -> Result<String, DriveError> {
+        fenced(&format!("# {}\n\n{}", self.title, self.body))
+    }
+}
+
+/// Returns a text as data, between lines that whoever wrote it cannot have known.
+pub(crate) fn fenced(text: &str) -> Result<String, DriveError> {
+    let mark = machine::random_text(12).map_err(|error| DriveError::World(error.to_string()))?;
+    Ok(format!("<<<data {mark}\n{}\ndata {mark}>>>", text.trim_end()))
+}
+
+/// A prompt in the making.
+pub(crate) struct Text(String);
+
+impl Text {
+    pub(crate) fn new(run: &Run, task: &str) -> Self {
+        let about = match (&run.issue, run.chunk.acs.len()) {
+            (Some(issue), 0) => format!(" for issue #{issue}"),
+            (Some(issue), chunks) => format!(" for issue #{issue}, chunk {} of {chunks}", run.chunk.index),
+            (None, _) => String::new(),
+        };
+        Self(format!("You work in the phase `{}` of `{}`: {task}{about}.\n", run.phase, run.workflow))
+    }
+
+    pub(crate) fn part(&mut self, title: &str, text: &str) {
+        if !text.trim().is_empty() {
+            self.0.push_str(&format!("\n## {title}\n\n{}\n", text.trim_end()));
+        }
+    }
+
+    /// Adds what people decided and said.
+    pub(crate) fn history(&mut self, run: &Run, history: &History) {
+        let decided: Vec<String> = history
+            .questions()
+            .iter()
+            .filter_map(|(asked, option, note)| {
+                let question = asked.data.get("question").and_then(Value::as_str)?;
+                let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+                Some(format!("- {question}\n  Decided: {option}{note}"))
+            })
+            .collect();
+        self.part("What was decided", &decided.join("\n"));
+        let told: Vec<String> = run.told.iter().map(|text| format!("- {text}")).collect();
+        self.part("A person says", &told.join("\n"));
+        let found: Vec<String> = run.findings.iter().map(|finding| format!("- {finding}")).collect();
+        self.part("What was found in the work", &found.join("\n"));
+        if !run.doom_loop_events.is_empty() && run.standing == Standing::Active {
+            let files: Vec<&str> = run.doom_loop_events.iter().map(|event| event.file.as_str()).collect();
+            let words = format!("These were edited again and again without progress: {}", files.join(", "));
+            self.part("Another way", &words);
+        }
+    }
+
+    fn finish(self) -> String {
+        self.finish_with(RULES)
+    }
+
+    pub(crate) fn finish_with(mut self, rules: &str) -> String {
+        self.part("Rules", rules);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(event: &str, data: Value) -> Record {
+        let record = json!({
+            "version": 1, "event": event, "at": "2026-05-08T15:56:59.401Z", "from": "planning", "phase": "planning",
+            "data": data, "changes": [],
+        });
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn a_plan_that_was_approved_for_another_issue_is_not_taken() {
+        let approved = [
+            record("work_selected", json!({ "requirement": "1" })),
+            record(
+                "question_asked",
+                json!({ "kind": PLAN, "question": "Right?", "plan": { "approach": "one" } }),
+            ),
+            record("decision_answered", json!({ "option": APPROVE })),
+        ];
+        let next = record("work_selected", json!({ "requirement": "2" }));
+        let history = History::of_issue(approved.to_vec());
+        assert_eq!(history.answered(PLAN).map(|(_, option, _)| option), Some(APPROVE));
+        let history = History::of_issue([&approved[..], &[next]].concat());
+        assert!(history.answered(PLAN).is_none());
+    }
+}

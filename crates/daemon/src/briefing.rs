@@ -1,0 +1,83 @@
+//! What an agent has to know who takes up work that another conversation began: what happened, from the journal, and
+//! what lies in the tree, from git.
+
+use engine::{Record, Run};
+use project::{Current, Workspace};
+use serde_json::Value;
+
+use crate::driver::DriveError;
+
+/// How many of the newest records are looked through.
+const LOOKED_THROUGH: usize = 300;
+/// How many lines of history are told, and how long each may be.
+const MOST_LINES: usize = 30;
+const LONGEST_LINE: usize = 200;
+/// The most that is shown of the change, in characters.
+const LONGEST_CHANGE: usize = 20_000;
+
+/// Returns the briefing; nothing if no agent has worked on the issue before.
+pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<String>, DriveError> {
+    let records = workspace.newest_records(current, LOOKED_THROUGH)?;
+    let begun = records.iter().rposition(|record| record.event == *"work_selected").unwrap_or(0);
+    let records = &records[begun..];
+    if !records.iter().any(|record| record.event == *"turn_ended") {
+        return Ok(None);
+    }
+    let mut text = "Others have worked on this before you; you begin with a fresh mind.\n".to_owned();
+    part(&mut text, "Done so far", &done(&current.run));
+    part(&mut text, "What happened", &history(records));
+    let (change, cut) = workspace.place.git().change("HEAD", &["--patch"]).map_err(DriveError::World)?;
+    let shown: String = change.chars().take(LONGEST_CHANGE).collect();
+    if !shown.is_empty() {
+        let more = if cut || shown.len() < change.len() {
+            "\n(the rest is left out: `git diff` shows it)"
+        } else {
+            ""
+        };
+        part(
+            &mut text,
+            "What lies in the tree, not committed yet",
+            &format!("```diff\n{}\n```{more}", shown.trim_end()),
+        );
+    }
+    Ok(Some(text))
+}
+
+fn part(text: &mut String, title: &str, body: &str) {
+    if !body.is_empty() {
+        text.push_str(&format!("\n### {title}\n\n{body}\n"));
+    }
+}
+
+fn done(run: &Run) -> String {
+    let chunk = |chunk: &engine::CompletedChunk| {
+        let commit = chunk.commit.as_deref().map(|commit| format!(" as {commit}")).unwrap_or_default();
+        format!("- chunk {} ({}){commit}", chunk.index, chunk.acs.join(", "))
+    };
+    run.completed_chunks.iter().map(chunk).collect::<Vec<_>>().join("\n")
+}
+
+fn history(records: &[Record]) -> String {
+    let lines: Vec<String> = records.iter().filter_map(line).collect();
+    let skip = lines.len().saturating_sub(MOST_LINES);
+    lines[skip..].join("\n")
+}
+
+/// Tells one record in a line, if it says something to whoever goes on.
+fn line(record: &Record) -> Option<String> {
+    let said = |field: &str| record.data.get(field).and_then(Value::as_str);
+    let about = match record.event.as_str() {
+        "turn_ended" => said("how"),
+        "question_asked" => said("question"),
+        "decision_answered" => said("option"),
+        "chunk_deferred" | "suspended" => said("why"),
+        _ if record.moves() => said("failure").or_else(|| said("summary")),
+        _ => return None,
+    };
+    let about = about.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
+    let line = match about {
+        Some(about) => format!("- {} in `{}`: {about}", record.event, record.phase),
+        None => format!("- {}, then `{}`", record.event, record.phase),
+    };
+    Some(line.chars().take(LONGEST_LINE).collect())
+}

@@ -1,0 +1,101 @@
+//! Who works: an agent for each role, and others that take over where that one cannot.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use adapters::agent::{self, Agent, NamedError};
+use engine::Settings;
+use serde_json::Value;
+
+use crate::spend::Spender;
+
+/// The agents of a run, each made when it is first needed.
+pub(crate) struct Crew {
+    /// The one agent that does everything.
+    only: Option<Arc<dyn Agent>>,
+    /// The agent that a person has named for this time, whatever is set.
+    wanted: Option<String>,
+    directory: PathBuf,
+    warp: PathBuf,
+    made: BTreeMap<String, Arc<dyn Agent>>,
+}
+
+/// One that can work in a role.
+#[derive(Clone)]
+pub(crate) struct Hand {
+    pub(crate) agent: Arc<dyn Agent>,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
+    /// The pool of credentials that it uses.
+    pub(crate) pool: String,
+}
+
+impl Hand {
+    /// Says who spends when it works.
+    pub(crate) fn spender(&self) -> Spender<'_> {
+        Spender { agent: self.agent.name(), pool: &self.pool, is_metered: self.agent.capabilities().metered }
+    }
+}
+
+impl Crew {
+    /// Makes a crew for whoever works in `directory`; a person's own word is in `wanted`.
+    pub(crate) fn new(directory: &Path, warp: PathBuf, wanted: Option<String>) -> Self {
+        Self { only: None, wanted, directory: directory.to_owned(), warp, made: BTreeMap::new() }
+    }
+
+    /// Makes a crew of one agent in this process.
+    pub(crate) fn of_one(agent: Arc<dyn Agent>) -> Self {
+        Self { only: Some(agent), ..Self::new(Path::new(""), PathBuf::new(), None) }
+    }
+
+    /// Sees to it that somebody can work in every role that is named.
+    pub(crate) fn check(&mut self, settings: &Settings) -> Result<(), NamedError> {
+        let roles = settings.value("roles").and_then(Value::as_object).filter(|roles| !roles.is_empty());
+        let Some(roles) = roles else { return self.hands(settings, None).map(|_| ()) };
+        roles.keys().try_for_each(|role| self.hands(settings, Some(role)).map(|_| ()))
+    }
+
+    /// Returns those that can work in a role, best first: at least one.
+    pub(crate) fn hands(&mut self, settings: &Settings, role: Option<&str>) -> Result<Vec<Hand>, NamedError> {
+        let role = settings.role(role);
+        let usual = || settings.text("agent").to_owned();
+        let first = self.wanted.clone().or_else(|| role.agent.clone()).unwrap_or_else(usual);
+        // A model is named for the role's own agent, and says nothing to another.
+        let is_meant = role.agent.as_ref().is_none_or(|agent| *agent == first);
+        let model = role.model.clone().filter(|_| is_meant);
+        let named =
+            [(first, model)].into_iter().chain(role.fallbacks.iter().cloned().map(|name| (name, None)));
+        let (mut hands, mut missing) = (Vec::new(), None);
+        for (name, model) in named {
+            match self.agent(&name) {
+                Ok(agent) => {
+                    let pool = match settings.text("pool") {
+                        // Nobody knows whose credentials such an agent uses, so it shares them with none.
+                        "auto" if agent.provider() == "other" => name.clone(),
+                        "auto" => agent.provider().to_owned(),
+                        pool => pool.to_owned(),
+                    };
+                    hands.push(Hand { pool, agent, model, effort: role.effort.clone() });
+                }
+                Err(error @ NamedError::NotInstalled(_)) => missing = missing.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        match missing {
+            Some(error) if hands.is_empty() => Err(error),
+            Some(_) | None => Ok(hands),
+        }
+    }
+
+    fn agent(&mut self, name: &str) -> Result<Arc<dyn Agent>, NamedError> {
+        if let Some(agent) = self.only.as_ref().or_else(|| self.made.get(name)) {
+            return Ok(Arc::clone(agent));
+        }
+        let agent = agent::named(name, &self.directory, &self.warp)?;
+        self.made.insert(name.to_owned(), Arc::clone(&agent));
+        Ok(agent)
+    }
+}

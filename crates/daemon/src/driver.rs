@@ -1,0 +1,317 @@
+//! The loop itself.
+
+use std::time::{Duration, Instant};
+
+use adapters::agent::NamedError;
+use engine::{
+    Actor, Event, Run, Standing, Workflow, view,
+    view::Asked,
+    workflow::{Activity, Job},
+};
+use project::{
+    Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
+    admission::AdmissionError, slots::SlotError, spend::MoreError,
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    away::Away,
+    crew::Crew,
+    interrupts::Interrupts,
+    ready,
+    show::{Show, Shown},
+    spend::{Spend, SpendError},
+    start::Options,
+    work::Confined,
+};
+
+/// How often the claim is kept up.
+const CLAIM_EVERY: Duration = Duration::from_secs(20);
+
+/// A run, a place to work in, and all that is needed to take it to its end.
+pub struct Driver<'a> {
+    pub(crate) workspace: Workspace,
+    pub(crate) crew: Crew,
+    /// What the run spends; opened before its first agent.
+    pub(crate) spend: Option<Spend>,
+    /// Whether it was said that an agent's requests do not go through warp.
+    pub(crate) told_unmetered: bool,
+    /// The place for an agent that is waited for.
+    pub(crate) asked_seat: Option<ready::Asked>,
+    pub(crate) confined: Confined,
+    pub(crate) claim: Option<Claim>,
+    pub(crate) claimed_at: Instant,
+    pub(crate) away: Away,
+    pub(crate) options: Options,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) show: &'a mut dyn Show,
+}
+
+/// How the loop ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// All of it is done.
+    Done,
+    /// It is over, but so many chunks were put off.
+    PutOff(usize),
+    /// It was stopped for good; what was done is kept.
+    Aborted,
+    /// It is over in another way.
+    Ended(String),
+    /// It waits for a person.
+    Parked(Asked),
+    /// A person stopped it where it stands.
+    Stopped,
+    /// A signal ended the loop; the run can go on.
+    Interrupted,
+    /// It could not begin, and was taken off its workspace again.
+    Refused(String),
+}
+
+/// Why the loop cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    #[error(transparent)]
+    Failed(#[from] Error),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error(transparent)]
+    Next(#[from] NextError),
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    #[error(transparent)]
+    Slot(#[from] SlotError),
+    #[error(transparent)]
+    Agent(#[from] NamedError),
+    #[error(transparent)]
+    Spend(#[from] SpendError),
+    #[error(transparent)]
+    More(#[from] MoreError),
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+    #[error("another process has taken {about} over; nothing more was done here")]
+    TakenOver { about: String },
+    #[error("{0}")]
+    World(String),
+}
+
+/// Whether the loop goes on.
+pub(crate) enum Flow {
+    On,
+    End(Finish),
+}
+
+impl Driver<'_> {
+    /// Takes the run to its end, or to where a person is needed.
+    pub fn drive(&mut self) -> Result<Finish, DriveError> {
+        loop {
+            if self.interrupts.is_asked() {
+                return Ok(Finish::Interrupted);
+            }
+            self.keep_claim()?;
+            let Some(current) = self.workspace.current()? else { return Ok(self.over()?) };
+            let flow = match &current.run.standing {
+                Standing::Ended { how } => Flow::End(ending(&current.workflow, &current.run, how)),
+                Standing::Stopped => Flow::End(Finish::Stopped),
+                Standing::Parked { .. } => self.person(&current)?,
+                Standing::Suspended { wait } => self.wait(wait)?,
+                Standing::Active => {
+                    match current.workflow.phase(&current.run.phase).map(|phase| phase.activity) {
+                        Some(Activity::Engine) => {
+                            self.ready_dev_for_tests(&current)?;
+                            self.mechanical(&current)?
+                        }
+                        Some(Activity::Agent) => self.agent_phase(&current)?,
+                        Some(Activity::Person) | None => self.person(&current)?,
+                    }
+                }
+            };
+            if let Flow::End(finish) = flow {
+                return Ok(finish);
+            }
+        }
+    }
+
+    /// Tells how a run has ended that is no longer in its workspace.
+    fn over(&mut self) -> Result<Finish, Error> {
+        let last = self.workspace.select(None)?;
+        let Some(last) = last else { return Ok(Finish::Stopped) };
+        Ok(match &last.run.standing {
+            Standing::Ended { how } => ending(&last.workflow, &last.run, how),
+            Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
+                Finish::Stopped
+            }
+        })
+    }
+
+    /// Does what is the engine's own.
+    pub(crate) fn mechanical(&mut self, current: &Current) -> Result<Flow, DriveError> {
+        match self.workspace.advance(&Wanted::default()) {
+            Ok((done, taken)) => {
+                for said in &done {
+                    self.show.show(Shown::Did(said));
+                }
+                match taken {
+                    Some(answer) => {
+                        self.took(&answer);
+                        self.follow_issue(&answer.current)?;
+                    }
+                    None => {
+                        let problem = format!("warp has no program for the phase `{}`", current.run.phase);
+                        return self.escalate(current, &problem, &["continue"]);
+                    }
+                }
+                Ok(Flow::On)
+            }
+            // What was done may have been cut short; the phase is done again later.
+            Err(NextError::World(_) | NextError::Dev(_) | NextError::Ask(AskError::Refused(_)))
+                if self.interrupts.is_asked() =>
+            {
+                Ok(Flow::End(Finish::Interrupted))
+            }
+            Err(NextError::World(problem) | NextError::Dev(problem)) if current.run.history.len() <= 1 => {
+                // Nothing was done yet, so there is nothing to go on with.
+                self.workspace.reset()?;
+                Ok(Flow::End(Finish::Refused(problem)))
+            }
+            Err(NextError::World(problem)) => self.escalate(current, &problem, &["continue"]),
+            Err(NextError::Dev(problem)) => self.escalate(current, &problem, &["continue", "skip"]),
+            Err(NextError::Ask(AskError::Refused(refused))) => {
+                self.escalate(current, &refused.to_string(), &["continue"])
+            }
+            // Somebody ended the run meanwhile; the loop looks again.
+            Err(NextError::Ask(AskError::NoRun)) => Ok(Flow::On),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts a problem that nobody here can solve to a person. It is none if somebody has stopped the run meanwhile.
+    pub(crate) fn escalate(
+        &mut self,
+        current: &Current,
+        problem: &str,
+        options: &[&str],
+    ) -> Result<Flow, DriveError> {
+        if !self.stands(current)? {
+            return Ok(Flow::On);
+        }
+        let event = Event::QuestionAsked {
+            kind: "escalation".to_owned(),
+            question: format!("`{}` cannot go on: {problem}", current.run.phase),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+        };
+        self.offer(Actor::Engine, event, Map::new())?;
+        Ok(Flow::On)
+    }
+
+    /// Offers an event and shows what came of it. One that came too late is no error: the loop looks again.
+    pub(crate) fn offer(
+        &mut self,
+        actor: Actor,
+        event: Event,
+        data: Map<String, Value>,
+    ) -> Result<Option<Answer>, DriveError> {
+        match self.workspace.ask_as(actor, event, data) {
+            Ok(answer) => {
+                self.took(&answer);
+                Ok(Some(answer))
+            }
+            Err(AskError::NoRun) => Ok(None),
+            Err(AskError::Refused(refused)) => {
+                self.show.show(Shown::Warned(&refused.to_string()));
+                Ok(None)
+            }
+            Err(AskError::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn took(&mut self, answer: &Answer) {
+        let (run, workflow) = (&answer.current.run, &*answer.current.workflow);
+        for record in &answer.records {
+            self.show.show(Shown::Recorded { record, run, workflow });
+        }
+        for advice in &answer.advice {
+            self.show.show(Shown::Warned(&advice.0));
+        }
+        // What the loop is about to answer by itself is not asked.
+        if run.phase != *"awaiting_continue" || self.asks_to_continue() {
+            self.tell_away(run.id.as_str());
+        }
+    }
+
+    /// Keeps the claim up, and stops at once if somebody else has taken it.
+    pub(crate) fn keep_claim(&mut self) -> Result<(), DriveError> {
+        let Some(claim) = self.claim.as_ref().filter(|_| self.claimed_at.elapsed() > CLAIM_EVERY) else {
+            return Ok(());
+        };
+        self.claimed_at = Instant::now();
+        if self.workspace.keep(claim)? {
+            return Ok(());
+        }
+        Err(DriveError::TakenOver { about: claim.about().to_owned() })
+    }
+
+    /// Claims the issue that the run has turned to, if it is another one.
+    fn follow_issue(&mut self, current: &Current) -> Result<(), DriveError> {
+        let Some(issue) = &current.run.issue else { return Ok(()) };
+        if self.claim.as_ref().is_some_and(|claim| claim.is_of(issue)) {
+            return Ok(());
+        }
+        let claim = self.workspace.claim(issue)?;
+        if let Some(before) = self.claim.replace(claim) {
+            self.workspace.release(&before)?;
+        }
+        self.claimed_at = Instant::now();
+        Ok(())
+    }
+
+    /// Tells whether the run still stands where `current` saw it.
+    pub(crate) fn stands(&mut self, current: &Current) -> Result<bool, Error> {
+        Ok(self.still(current)?.is_some())
+    }
+
+    /// Returns the run as it is by now, if it still stands where `current` saw it.
+    pub(crate) fn still(&mut self, current: &Current) -> Result<Option<Current>, Error> {
+        let stands =
+            |now: &Current| now.run.standing == Standing::Active && now.run.stay() == current.run.stay();
+        Ok(self.workspace.current()?.filter(stands))
+    }
+
+    /// Returns what the run asks a person.
+    pub(crate) fn asked(current: &Current) -> Option<Asked> {
+        view::asked(&current.workflow, &current.run)
+    }
+
+    /// Returns how many chunks the run has done.
+    pub(crate) fn chunks(&mut self) -> Result<u64, DriveError> {
+        let run = self.workspace.select(None)?;
+        Ok(run.map_or(0, |current| current.run.metrics.chunks_completed))
+    }
+
+    /// Gives back what was taken for the run, as far as it is over.
+    pub fn finish(mut self) -> Result<(), DriveError> {
+        self.workspace.sync()?;
+        self.end_away();
+        if let Some(claim) = self.claim.take() {
+            self.workspace.release(&claim)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells how a run has ended.
+pub(crate) fn ending(workflow: &Workflow, run: &Run, how: &str) -> Finish {
+    let before = run.history.last().and_then(|row| row.from.as_ref());
+    let cleaned_up =
+        before.and_then(|phase| workflow.phase(phase)).is_some_and(|phase| phase.job == Some(Job::CleanUp));
+    match how {
+        _ if run.aborted || cleaned_up => Finish::Aborted,
+        _ if !run.deferred.is_empty() => Finish::PutOff(run.deferred.len()),
+        how if run.phase == *how || workflow.close_event.as_ref().is_some_and(|close| *close == *how) => {
+            Finish::Done
+        }
+        how => Finish::Ended(how.to_owned()),
+    }
+}

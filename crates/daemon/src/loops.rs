@@ -1,0 +1,160 @@
+//! A loop that builds a feature: what an agent's turn left is committed, and its answer is offered.
+
+use adapters::agent::{Ended, NoAnswer};
+use engine::{Actor, Event, EventName, turn::Promised, workflow::ReceiptKind};
+use project::{AskError, Current, NextError};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    agents::{Complaint, TRIES},
+    answer, brief,
+    driver::{DriveError, Driver, Flow},
+    feature,
+    show::Shown,
+};
+
+/// The kind of the question about work that was written before the tests, and the answer that lets it be.
+const ISOLATION: &str = "isolation";
+const ACCEPT: &str = "accept";
+
+/// The most that is kept of why an answer was not taken, in bytes.
+const LONGEST_WHY: usize = 1900;
+
+impl Driver<'_> {
+    /// Makes an event of an agent's answer, after what it wrote was committed.
+    pub(crate) fn take_of_loop(
+        &mut self,
+        current: &Current,
+        ended: Ended,
+    ) -> Result<Result<(), Complaint>, DriveError> {
+        let value = match ended.answer {
+            Ok(value) => self.with_plain_path(value),
+            Err(NoAnswer::Stopped) => return Ok(Ok(())),
+            Err(no_answer) => {
+                let complaint = Complaint::no_answer(&no_answer);
+                return Ok(Err(match feature::promised(current, &ended.last_words) {
+                    Promised::Not(words) => {
+                        Complaint { why: format!("{words} {}", complaint.why), ..complaint }
+                    }
+                    Promised::Kept | Promised::Nothing => complaint,
+                }));
+            }
+        };
+        if let Some(question) = answer::question(&value) {
+            let (kind, question, options) = (question.kind, question.text, question.options);
+            self.offer(Actor::Agent, Event::QuestionAsked { kind, question, options }, Map::new())?;
+            return Ok(Ok(()));
+        }
+        if let Err(why) = is_promised(current, &value) {
+            return Ok(Err(why.into()));
+        }
+        let handed = match self.workspace.hand_in(current, value.get("commit")) {
+            Ok(Ok(handed)) => handed,
+            Ok(Err(why)) | Err(NextError::World(why)) => return Ok(Err(why.into())),
+            Err(error) => return Err(error.into()),
+        };
+        for said in handed.said.iter().chain(&handed.taken_out) {
+            self.show.show(Shown::Did(said));
+        }
+        self.report_findings(current, &value)?;
+        let Some((event, data)) = feature::event_of(current, &value, &handed.head) else {
+            return Ok(Err("the answer names no event of this phase".to_owned().into()));
+        };
+        match self.workspace.ask_as(Actor::Agent, Event::Named(event), data) {
+            Ok(answer) => {
+                self.took(&answer);
+                Ok(Ok(()))
+            }
+            Err(AskError::Refused(refused)) => {
+                // What was taken out may be what is missing.
+                let words = handed
+                    .taken_out
+                    .iter()
+                    .fold(refused.to_string(), |words, more| format!("{more}\n{words}"));
+                Ok(Err(words.into()))
+            }
+            Err(AskError::NoRun) => Ok(Ok(())),
+            Err(AskError::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    /// Names the file of an answer by where it is in the project, as an agent that thinks in whole paths does not.
+    fn with_plain_path(&self, mut value: Value) -> Value {
+        let tree = format!("{}/", self.workspace.place.root.display());
+        if let Some(Value::String(file)) = value.get_mut("artifact") {
+            let plain = file.strip_prefix(&tree).unwrap_or(file);
+            *file = plain.strip_prefix("./").unwrap_or(plain).to_owned();
+        }
+        value
+    }
+
+    /// Asks a person where acceptance tests are to be written and something but documents was written before; nothing if
+    /// there is nothing to ask, or the person has accepted it.
+    pub(crate) fn ask_about_isolation(&mut self, current: &Current) -> Result<Option<Flow>, DriveError> {
+        let Some(why) = self.workspace.why_not_isolated(current)? else { return Ok(None) };
+        let accepted = brief::answered(&mut self.workspace, current, ISOLATION)?;
+        if accepted.as_deref() == Some(ACCEPT) {
+            return Ok(None);
+        }
+        let event = Event::QuestionAsked {
+            kind: ISOLATION.to_owned(),
+            question: why,
+            options: vec![ACCEPT.to_owned(), "continue".to_owned()],
+        };
+        self.offer(Actor::Engine, event, Map::new())?;
+        Ok(Some(Flow::On))
+    }
+
+    /// Records what a review has found, each finding once.
+    fn report_findings(&mut self, current: &Current, value: &Value) -> Result<(), DriveError> {
+        for found in feature::findings(value) {
+            let Event::FindingReported { file, line, text, .. } = &found else { continue };
+            let is_known = current
+                .run
+                .findings_here()
+                .any(|known| known.file == *file && known.line == *line && known.text == *text);
+            if !is_known {
+                self.offer(Actor::Agent, found, Map::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes down why an answer was not taken, which the next prompt says, and counts the turn.
+    ///
+    /// A phase of one pass is left with its first turn that counts, so the agent may mend its answer first.
+    pub(crate) fn miss(&mut self, current: &Current, why: &str, attempt: usize) -> Result<(), DriveError> {
+        self.show.show(Shown::Warned(why));
+        if !self.stands(current)? {
+            return Ok(());
+        }
+        let data = Map::from_iter([("error".to_owned(), json!(cut(why)))]);
+        self.offer(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
+        let receipt = current.workflow.phase(&current.run.phase).and_then(|phase| phase.receipt);
+        if receipt == Some(ReceiptKind::Revision) && attempt < TRIES {
+            return Ok(());
+        }
+        self.count_turn(current)
+    }
+}
+
+/// Sees that an answer promises where it is asked to, and nowhere else.
+fn is_promised(current: &Current, value: &Value) -> Result<(), String> {
+    let summary = value.get("summary").and_then(Value::as_str).unwrap_or_default();
+    let words = feature::promise(value).unwrap_or_else(|| summary.to_owned());
+    match feature::promised(current, &words) {
+        Promised::Not(words) => Err(words),
+        Promised::Nothing if feature::wants_promise(current) => {
+            Err(format!("the promise is not given, so the loop does not end: {summary}"))
+        }
+        Promised::Kept | Promised::Nothing => Ok(()),
+    }
+}
+
+fn cut(why: &str) -> &str {
+    let mut end = why.len().min(LONGEST_WHY);
+    while !why.is_char_boundary(end) {
+        end -= 1;
+    }
+    &why[..end]
+}

@@ -1,0 +1,132 @@
+//! What is a person's: a decision is asked, waited for, and acted on when nobody answers.
+
+use std::{thread, time::Duration};
+
+use adapters::machine;
+use engine::{Actor, Event, Record, Time};
+use project::{AskError, Current, DecideError, Given, spend::More};
+use serde_json::{Map, Value};
+
+use crate::{
+    driver::{DriveError, Driver, Finish, Flow},
+    show::{Reply, Shown},
+    start::After,
+};
+
+/// How often it is looked whether somebody has answered.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The event by which a decision is answered.
+const ANSWERED: &str = "decision_answered";
+/// How many events are looked through for an answer that came from elsewhere.
+const FRESH: usize = 20;
+
+impl Driver<'_> {
+    /// Asks a person, and waits as long as that makes sense.
+    ///
+    /// With nobody at the terminal only a question with a deadline is waited for: somebody may answer it from
+    /// elsewhere, and if nobody does, the work goes on without that chunk. In away mode any other is waited for as long,
+    /// and then the loop ends as it would have at once.
+    pub(crate) fn person(&mut self, current: &Current) -> Result<Flow, DriveError> {
+        let Some(asked) = Self::asked(current) else {
+            let problem =
+                format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
+            return Ok(Flow::End(Finish::Refused(problem)));
+        };
+        if current.run.phase == "awaiting_continue" && !self.asks_to_continue() {
+            return self.answer(&asked.id, Reply { option: "no".to_owned(), note: None });
+        }
+        let until = current.run.question_deadline();
+        self.workspace.sync()?;
+        let is_away = self.ask_away(current.run.id.as_str());
+        let patience = match (until, self.show.is_attended(), is_away) {
+            (Some(_), _, _) | (None, true, _) => None,
+            (None, false, false) => return Ok(Flow::End(Finish::Parked(asked))),
+            (None, false, true) => {
+                let minutes = current.run.settings.count("decision_timeout_minutes");
+                Some(machine::now().plus_minutes(minutes))
+            }
+        };
+        self.show.show(Shown::Asked(&asked));
+        if is_away {
+            self.show.show(Shown::Did("it is asked in Telegram too"));
+        }
+        loop {
+            if let Some(reply) = self.show.reply(&asked) {
+                return self.answer(&asked.id, reply);
+            }
+            if self.interrupts.is_asked() {
+                return Ok(Flow::End(Finish::Interrupted));
+            }
+            let Some(now) = self.workspace.current()? else { return Ok(Flow::On) };
+            if Self::asked(&now).is_none_or(|open| open.id != asked.id) {
+                self.show_answer(&now, &asked.id)?;
+                return Ok(Flow::On);
+            }
+            if until.is_some_and(|until| machine::now() >= until) {
+                return self.put_off(current);
+            }
+            if patience.is_some_and(|patience| machine::now() >= patience) {
+                return Ok(Flow::End(Finish::Parked(asked)));
+            }
+            self.keep_claim()?;
+            self.hear_away();
+            self.show.show(Shown::Tick);
+            thread::sleep(wait(until.or(patience)));
+        }
+    }
+
+    /// Shows what somebody has answered from elsewhere, and what came of it.
+    fn show_answer(&mut self, current: &Current, decision: &str) -> Result<(), DriveError> {
+        let records = self.workspace.newest_records(current, FRESH)?;
+        let is_answer = |record: &Record| {
+            record.event == *ANSWERED && record.data.get("decision").and_then(Value::as_str) == Some(decision)
+        };
+        let Some(answered) = records.iter().position(is_answer) else { return Ok(()) };
+        let of = |name: &str| records[answered].data.get(name).and_then(Value::as_str).unwrap_or_default();
+        self.show.show(Shown::Did(&format!("{} has answered: {}", of("by"), of("option"))));
+        for record in &records[answered + 1..] {
+            self.show.show(Shown::Recorded { record, run: &current.run, workflow: &current.workflow });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn asks_to_continue(&self) -> bool {
+        self.options.after == After::Ask && self.show.is_attended()
+    }
+
+    pub(crate) fn answer(&mut self, decision: &str, reply: Reply) -> Result<Flow, DriveError> {
+        let given = Given {
+            decision: decision.to_owned(),
+            option: reply.option,
+            note: reply.note,
+            by: self.workspace.person(),
+            via: "terminal".to_owned(),
+            more: More::default(),
+        };
+        match self.workspace.decide(&given) {
+            Ok(answer) => self.took(&answer),
+            // Another answer was faster, or it is no option: the question is asked again if it is still open.
+            Err(DecideError::Ask(AskError::Refused(refused))) => {
+                self.show.show(Shown::Warned(&refused.to_string()));
+            }
+            Err(DecideError::Ask(AskError::NoRun)) => {}
+            Err(DecideError::Ask(AskError::Failed(error))) => return Err(error.into()),
+            Err(DecideError::More(error)) => return Err(error.into()),
+        }
+        Ok(Flow::On)
+    }
+
+    /// Nobody answered in time: the question becomes an issue of its own, and the work goes on without the chunk.
+    fn put_off(&mut self, current: &Current) -> Result<Flow, DriveError> {
+        let Some(why) = self.workspace.file_todo(current)? else { return Ok(Flow::On) };
+        self.show.show(Shown::Did(&why));
+        self.offer(Actor::Engine, Event::ChunkDeferred { why }, Map::new())?;
+        Ok(Flow::On)
+    }
+}
+
+fn wait(until: Option<Time>) -> Duration {
+    let left = until.map(|until| until.millis_since(machine::now()).max(0).unsigned_abs());
+    left.map_or(PAUSE, |left| Duration::from_millis(left).min(PAUSE))
+}

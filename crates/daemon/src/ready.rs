@@ -1,0 +1,242 @@
+//! Before a turn: who works, whether there is money for it, and whether there is a place. After it: what kept the agent
+//! from its answer without being its fault.
+
+use adapters::{agent::Ended, machine};
+use engine::{Actor, Capped, Event, Record, Time, WaitKind};
+use project::{
+    Current,
+    admission::{self, Limits, Seat},
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    crew::Hand,
+    driver::{DriveError, Driver, Flow},
+    spend::{Hurdle, Spend},
+};
+
+/// How many of the newest records are looked through for outages in a row.
+const LOOKED_THROUGH: usize = 200;
+/// How a provider says that no time mends it: somebody has to pay.
+const UNPAID: [&str; 3] = ["insufficient_quota", "billing", "credit balance"];
+/// How long to wait after the first sign of trouble, and at most, in seconds.
+const FIRST_PAUSE: u64 = 2;
+const LONGEST_PAUSE: u64 = 300;
+
+/// An agent that can begin.
+pub(crate) struct Ready {
+    pub(crate) hand: Hand,
+    /// None if a person wants it to go on without one.
+    _seat: Option<Seat>,
+}
+
+/// A place that was asked for, and is waited for.
+pub(crate) struct Asked {
+    limits: Limits,
+    project: String,
+    pool: String,
+    seat: Option<Seat>,
+}
+
+/// Waits for a provider since an agent last gave an answer.
+struct Setbacks {
+    count: u32,
+    since: Option<Time>,
+}
+
+impl Setbacks {
+    /// Returns when it makes sense to try again: later each time.
+    fn next_try(&self) -> Time {
+        let doubled = 1_u64.checked_shl(self.count).unwrap_or(u64::MAX);
+        let seconds = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
+        let millis = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+        Time::from_millis(machine::now().millis().saturating_add(millis))
+    }
+
+    fn is_too_long(&self, current: &Current) -> bool {
+        let longest = current.run.settings.count("outage_minutes");
+        self.since.is_some_and(|since| machine::now() >= since.plus_minutes(longest))
+    }
+}
+
+impl Driver<'_> {
+    /// Finds an agent that can begin; where none can, the run waits or asks, and the loop looks again.
+    pub(crate) fn ready(&mut self, current: &Current) -> Result<Result<Ready, Flow>, DriveError> {
+        // A place that was waited for is taken or given back: nobody holds one who does not begin.
+        let asked = self.asked_seat.take();
+        let run = &current.run;
+        let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.clone());
+        let hands = self.crew.hands(&run.settings, role.as_deref())?;
+        if self.spend.is_none() {
+            self.spend = Some(Spend::open(&self.workspace, run)?);
+        }
+        let hand = match self.choose(current, hands)? {
+            Ok(hand) => hand,
+            Err((until, why)) => return Ok(Err(self.suspend(current, WaitKind::Limit, why, Some(until))?)),
+        };
+        let spend = self.spend.as_mut().expect("it was opened above");
+        if let Some(capped) = spend.begin(run, role.as_deref(), &hand.spender())? {
+            return Ok(Err(self.ask_for_more(current, capped)?));
+        }
+        Ok(match self.seat(current, &hand, asked)? {
+            Ok(seat) => Ok(Ready { hand, _seat: Some(seat) }),
+            Err(_) if self.is_to_go_on(current)? => Ok(Ready { hand, _seat: None }),
+            Err(full) => {
+                let until = machine::now().plus_minutes(run.settings.count("max_session_minutes"));
+                Err(self.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?)
+            }
+        })
+    }
+
+    /// Returns the best that may work now, or when the first of them may and why not before.
+    fn choose(
+        &mut self,
+        current: &Current,
+        mut hands: Vec<Hand>,
+    ) -> Result<Result<Hand, (Time, String)>, DriveError> {
+        if hands.len() > 1 {
+            // Whoever's provider has just failed steps back.
+            let failed = self.setbacks(current, "outage")?.count as usize % hands.len();
+            hands.rotate_left(failed);
+        }
+        let waits = waits_at_limits(current) && !self.is_to_go_on(current)?;
+        let spend = self.spend.as_ref().expect("it is opened before anybody is chosen");
+        let mut first: Option<(Time, String)> = None;
+        for hand in hands {
+            let Some((until, why)) = spend.paused(&hand.pool)?.filter(|_| waits) else {
+                return Ok(Ok(hand));
+            };
+            if first.as_ref().is_none_or(|(earliest, _)| until < *earliest) {
+                first = Some((until, why));
+            }
+        }
+        Ok(Err(first.expect("a crew has at least one")))
+    }
+
+    pub(crate) fn seat(
+        &mut self,
+        current: &Current,
+        hand: &Hand,
+        asked: Option<Asked>,
+    ) -> Result<Result<Seat, admission::Full>, DriveError> {
+        let asked = asked.filter(|asked| asked.pool == hand.pool);
+        if let Some(seat) = asked.and_then(|asked| asked.seat) {
+            return Ok(Ok(seat));
+        }
+        let limits = Limits::of(&current.run.settings);
+        let project = self.workspace.place.ensure_project_id().map_err(project::Error::from)?;
+        let entered = admission::enter(&self.workspace.dirs, &limits, &project, &hand.pool)?;
+        if entered.is_err() {
+            self.asked_seat = Some(Asked { limits, project, pool: hand.pool.clone(), seat: None });
+        }
+        Ok(entered)
+    }
+
+    /// Tells whether the place that is waited for is there. Where nothing is known of it, the loop asks again.
+    pub(crate) fn has_seat(&mut self) -> Result<bool, DriveError> {
+        let Some(asked) = self.asked_seat.as_mut() else { return Ok(true) };
+        if asked.seat.is_none() {
+            let entered = admission::enter(&self.workspace.dirs, &asked.limits, &asked.project, &asked.pool)?;
+            asked.seat = entered.ok();
+        }
+        Ok(asked.seat.is_some())
+    }
+
+    /// Asks a person whether more may be spent.
+    pub(crate) fn ask_for_more(&mut self, current: &Current, capped: Capped) -> Result<Flow, DriveError> {
+        if self.stands(current)? {
+            self.offer(Actor::Engine, Event::CapReached { capped }, Map::new())?;
+        }
+        Ok(Flow::On)
+    }
+
+    /// Acts on what kept an agent from its answer, if it was none of its own doing.
+    pub(crate) fn past_hurdles(
+        &mut self,
+        current: &Current,
+        hand: &Hand,
+        ended: &Ended,
+    ) -> Result<Option<Flow>, DriveError> {
+        let Some(hurdle) = self.spend.as_ref().and_then(|spend| spend.hurdle(ended)) else { return Ok(None) };
+        Ok(match hurdle {
+            Hurdle::Cap(capped) => Some(self.ask_for_more(current, capped)?),
+            Hurdle::Ledger(words) => Some(self.escalate(current, &words, &["continue"])?),
+            Hurdle::Limit { resets_at, words } if waits_at_limits(current) => {
+                Some(self.wait_for_reset(current, hand, resets_at, &words)?)
+            }
+            Hurdle::Limit { words, .. } => {
+                let problem = format!("the provider's usage limit ({words})");
+                Some(self.escalate(current, &problem, &["continue"])?)
+            }
+            Hurdle::Outage(words) => Some(self.sit_out(current, &words)?),
+        })
+    }
+
+    /// Lets every run of a pool wait until its provider lets it in again. What is no matter of time, and what has no end
+    /// that is told and takes too long, is put to a person.
+    fn wait_for_reset(
+        &mut self,
+        current: &Current,
+        hand: &Hand,
+        resets_at: Option<Time>,
+        words: &str,
+    ) -> Result<Flow, DriveError> {
+        let why = format!("the provider's usage limit ({words})");
+        let limits = self.setbacks(current, "limit")?;
+        let is_unpaid = UNPAID.iter().any(|sign| words.to_lowercase().contains(sign));
+        if is_unpaid || (resets_at.is_none() && limits.is_too_long(current)) {
+            return self.escalate(current, &why, &["continue"]);
+        }
+        // A time that is past, or a moment away, must not make the agents start again and again.
+        let until = resets_at.map_or(limits.next_try(), |resets_at| resets_at.max(limits.next_try()));
+        if let Some(spend) = &self.spend {
+            spend.pause(&hand.pool, until, &why)?;
+        }
+        self.suspend(current, WaitKind::Limit, why, Some(until))
+    }
+
+    /// Waits for a provider that fails, longer each time; in the end a person is asked.
+    fn sit_out(&mut self, current: &Current, words: &str) -> Result<Flow, DriveError> {
+        let outages = self.setbacks(current, "outage")?;
+        if outages.is_too_long(current) {
+            let longest = current.run.settings.count("outage_minutes");
+            let problem = format!("the provider has failed for longer than {longest} minutes: {words}");
+            return self.escalate(current, &problem, &["continue"]);
+        }
+        let why = format!("the provider fails ({words})");
+        self.suspend(current, WaitKind::Outage, why, Some(outages.next_try()))
+    }
+
+    /// Tells whether a person has ended the run's wait, and wants it to go on whatever its pool waits for.
+    fn is_to_go_on(&mut self, current: &Current) -> Result<bool, DriveError> {
+        let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
+        let last = records.iter().rev().map(|record| record.event.as_str());
+        let last = last.into_iter().find(|event| ["resumed", "suspended", "turn_ended"].contains(event));
+        Ok(last == Some("resumed"))
+    }
+
+    /// Counts the waits of a kind since an agent last gave an answer, or a person one.
+    fn setbacks(&mut self, current: &Current, kind: &str) -> Result<Setbacks, DriveError> {
+        let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
+        let word = |record: &Record, field: &str| {
+            record.data.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let mut setbacks = Setbacks { count: 0, since: None };
+        for record in records.iter().rev() {
+            match record.event.as_str() {
+                "turn_ended" if word(record, "how") == "answered" => break,
+                "decision_answered" => break,
+                "suspended" if word(record, "kind") == kind => {
+                    setbacks.count += 1;
+                    setbacks.since = Some(record.at);
+                }
+                _ => {}
+            }
+        }
+        Ok(setbacks)
+    }
+}
+
+pub(crate) fn waits_at_limits(current: &Current) -> bool {
+    current.run.settings.is_on("pause_at_limit")
+}

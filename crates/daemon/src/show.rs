@@ -1,0 +1,40 @@
+//! What whoever looks on is shown while the loop runs.
+
+use adapters::agent::Said;
+use engine::{Record, Run, Workflow, view::Asked};
+
+/// Something to be shown.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown<'a> {
+    /// An event was recorded; this is the run after it.
+    Recorded { record: &'a Record, run: &'a Run, workflow: &'a Workflow },
+    /// What the engine did, in a line or more.
+    Did(&'a str),
+    /// Something that a person should know.
+    Warned(&'a str),
+    /// What an agent says or does.
+    Agent(&'a Said),
+    /// A person is asked.
+    Asked(&'a Asked),
+    /// Time has passed.
+    Tick,
+}
+
+/// A person's answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub option: String,
+    pub note: Option<String>,
+}
+
+/// Whoever looks on.
+pub trait Show {
+    /// Shows something.
+    fn show(&mut self, shown: Shown<'_>);
+
+    /// Returns the answer to an open question, if the person at the terminal has given one by now.
+    fn reply(&mut self, asked: &Asked) -> Option<Reply>;
+
+    /// Tells whether there is a person at a terminal.
+    fn is_attended(&self) -> bool;
+}

@@ -1,0 +1,225 @@
+//! What a run spends. The model traffic of its agents goes through a proxy that books it and refuses more at a cap; what
+//! cannot be sent that way is booked by the agent's own word.
+
+use std::{env, sync::Arc};
+
+use adapters::{
+    agent::{Ended, NoAnswer, Route},
+    machine,
+};
+use engine::{
+    Capped, Run, Time, Usage,
+    ledger::{CapReached, Scope, Tags},
+};
+use meter::{Book, Proxy, ProxyError, Refusal, Seen, Upstreams};
+use project::{
+    Error, Workspace,
+    spend::{Ledger, LedgerError, Meter, caps},
+};
+
+/// Why the spend of a run cannot be watched. Nothing is spent then.
+#[derive(Debug, thiserror::Error)]
+pub enum SpendError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("the way to the models cannot be opened")]
+    Proxy(#[from] ProxyError),
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+/// The spend of one run.
+pub(crate) struct Spend {
+    meter: Arc<Meter>,
+    project: String,
+    name: String,
+    /// The way through the proxy; opened for the first agent that can take it.
+    way: Option<(Proxy, Route)>,
+    /// What the run had spent when the present turn began.
+    before: Usage,
+    /// The cap that an agent has come to by its own word.
+    told: Option<Capped>,
+}
+
+/// Whoever spends.
+#[derive(Clone, Copy)]
+pub(crate) struct Spender<'a> {
+    pub(crate) agent: &'a str,
+    pub(crate) pool: &'a str,
+    /// Whether its traffic can be sent through the proxy.
+    pub(crate) is_metered: bool,
+}
+
+/// What kept an agent from its answer, and is not its fault.
+pub(crate) enum Hurdle {
+    Cap(Capped),
+    /// The ledger cannot be written.
+    Ledger(String),
+    Limit {
+        resets_at: Option<Time>,
+        words: String,
+    },
+    Outage(String),
+}
+
+impl Spend {
+    /// Opens the ledger for a run.
+    pub(crate) fn open(workspace: &Workspace, run: &Run) -> Result<Self, SpendError> {
+        let project = workspace.place.ensure_project_id().map_err(Error::from)?;
+        let root = workspace.place.origin().unwrap_or(&workspace.place.root);
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let ledger = Ledger::open(&workspace.dirs)?;
+        let meter = Meter::new(ledger, Tags::default(), caps(&run.settings), run.started_at)?;
+        Ok(Self { meter: Arc::new(meter), project, name, way: None, before: Usage::default(), told: None })
+    }
+
+    /// Says whose the spend is from here on; returns the cap that is reached already, if one is.
+    pub(crate) fn begin(
+        &mut self,
+        run: &Run,
+        role: Option<&str>,
+        by: &Spender<'_>,
+    ) -> Result<Option<Capped>, SpendError> {
+        self.meter.set_tags(Tags {
+            project: self.project.clone(),
+            project_name: self.name.clone(),
+            run: run.id.to_string(),
+            issue: run.issue.clone(),
+            phase: run.phase.to_string(),
+            chunk: run.chunk.index,
+            role: role.map(str::to_owned),
+            agent: by.agent.to_owned(),
+            pool: by.pool.to_owned(),
+        });
+        let refusal = self.meter.refusal()?;
+        self.before = self.spent();
+        self.forget();
+        self.told = None;
+        Ok(refusal.map(|cap| self.capped(cap)))
+    }
+
+    /// Returns the way that an agent's model traffic takes; none where it cannot be sent anywhere.
+    pub(crate) fn route(&mut self, run: &Run, by: &Spender<'_>) -> Result<Option<Route>, SpendError> {
+        if !run.settings.is_on("metering") || !by.is_metered {
+            return Ok(None);
+        }
+        if self.way.is_none() {
+            let proxy = Proxy::start(Arc::clone(&self.meter) as Arc<dyn Book>, upstreams())?;
+            let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
+            self.way = Some((proxy, route));
+        }
+        Ok(self.way.as_ref().map(|(_, route)| route.clone()))
+    }
+
+    /// Returns what the proxy has seen in the present turn so far.
+    pub(crate) fn seen(&self) -> Seen {
+        self.way.as_ref().map(|(proxy, _)| proxy.seen()).unwrap_or_default()
+    }
+
+    /// Takes what an agent says that it has used in the present turn; tells whether a cap is reached with it.
+    pub(crate) fn hear(&mut self, usage: Usage, model: Option<&str>) -> bool {
+        let cap = self.meter.refusal_after(usage, model.unwrap_or_default());
+        self.told = cap.map(|cap| self.capped(cap));
+        self.told.is_some()
+    }
+
+    /// Books what a turn has used, and returns it: as the proxy saw it, or else as the agent says.
+    pub(crate) fn end(
+        &mut self,
+        turn: &str,
+        reported: Usage,
+        model: Option<&str>,
+    ) -> Result<Usage, SpendError> {
+        if self.seen().requests > 0 {
+            self.meter.refusal()?;
+            return Ok(minus(self.spent(), self.before));
+        }
+        if !reported.is_zero() {
+            self.meter.book_report(turn, reported, model.unwrap_or_default())?;
+        }
+        Ok(reported)
+    }
+
+    /// Forgets what the proxy has seen.
+    pub(crate) fn forget(&self) {
+        if let Some((proxy, _)) = &self.way {
+            proxy.take_seen();
+        }
+    }
+
+    /// Returns the cap that a request was refused at in the present turn.
+    pub(crate) fn refused_at(&self) -> Option<Capped> {
+        match self.seen().refused {
+            Some(Refusal::Cap(cap)) => Some(self.capped(cap)),
+            Some(Refusal::Failed(_)) | None => None,
+        }
+    }
+
+    /// Says what kept an agent from its answer, if it was none of its own doing.
+    pub(crate) fn hurdle(&self, ended: &Ended) -> Option<Hurdle> {
+        let Err(no_answer) = &ended.answer else { return None };
+        if let Some(capped) = &self.told {
+            return Some(Hurdle::Cap(capped.clone()));
+        }
+        let seen = self.seen();
+        match seen.refused {
+            Some(Refusal::Cap(cap)) => return Some(Hurdle::Cap(self.capped(cap))),
+            Some(Refusal::Failed(words)) => return Some(Hurdle::Ledger(words)),
+            None => {}
+        }
+        if let Some(limit) = seen.limit {
+            return Some(Hurdle::Limit { resets_at: limit.resets_at, words: limit.words });
+        }
+        if let NoAnswer::Limit { resets_at, words } = no_answer {
+            return Some(Hurdle::Limit { resets_at: *resets_at, words: words.clone() });
+        }
+        seen.outage.map(|outage| Hurdle::Outage(outage.words))
+    }
+
+    /// Lets all runs of a pool wait.
+    pub(crate) fn pause(&self, pool: &str, until: Time, why: &str) -> Result<(), SpendError> {
+        Ok(self.meter.with(|ledger| ledger.pause(machine::now(), pool, until, why))?)
+    }
+
+    /// Returns until when a pool waits, and why.
+    pub(crate) fn paused(&self, pool: &str) -> Result<Option<(Time, String)>, SpendError> {
+        let pause = self.meter.with(|ledger| ledger.paused(machine::now(), pool))?;
+        Ok(pause.map(|pause| (pause.until, pause.why)))
+    }
+
+    fn capped(&self, cap: CapReached) -> Capped {
+        let tags = self.meter.tags();
+        let name = match cap.cap {
+            Scope::Run => tags.run,
+            Scope::Project => tags.project,
+            Scope::Pool => tags.pool,
+            Scope::Day => String::new(),
+        };
+        Capped { cap, name }
+    }
+
+    fn spent(&self) -> Usage {
+        let tags = self.meter.tags();
+        self.meter.with(|ledger| ledger.books().spent(Scope::Run, "", &tags))
+    }
+}
+
+/// Returns where models are asked: where the person's own environment says, or at their providers.
+fn upstreams() -> Upstreams {
+    let own = |name: &str| env::var(name).ok().filter(|url| !url.trim().is_empty());
+    let usual = Upstreams::default();
+    Upstreams {
+        anthropic: own("ANTHROPIC_BASE_URL").unwrap_or(usual.anthropic),
+        openai: own("OPENAI_BASE_URL").unwrap_or(usual.openai),
+    }
+}
+
+fn minus(all: Usage, before: Usage) -> Usage {
+    Usage {
+        input_tokens: all.input_tokens.saturating_sub(before.input_tokens),
+        output_tokens: all.output_tokens.saturating_sub(before.output_tokens),
+        cache_read_tokens: all.cache_read_tokens.saturating_sub(before.cache_read_tokens),
+        cache_write_tokens: all.cache_write_tokens.saturating_sub(before.cache_write_tokens),
+        micro_usd: all.micro_usd.saturating_sub(before.micro_usd),
+    }
+}

@@ -1,0 +1,537 @@
+//! Finding or beginning a run, and making ready what it needs.
+
+use std::{env, path::PathBuf, sync::Arc, time::Instant};
+
+use adapters::{
+    agent::{Agent, NamedError},
+    machine,
+    process::{self, Go},
+    sandbox::{Line, NoSandbox, Sandbox, Walls},
+    secrets::redacted,
+};
+use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
+use hooks::{Server, ServerError};
+use project::{
+    AskError, BeginError, By, Claim, ClaimError, Current, Dirs, Error, ForgeError, NextError, Place,
+    Readiness, Request, Shell, Workspace,
+    config::Origin,
+    dev::DevError,
+    find_workflow, issue_number,
+    slots::{Kind, Pool, SlotError},
+};
+use serde_json::Map;
+
+use crate::{
+    away::Away,
+    crew::Crew,
+    driver::Driver,
+    interrupts::Interrupts,
+    show::{Show, Shown},
+    work::{self, Confined},
+};
+
+/// The setting that holds the automation level.
+const LEVEL: &str = "automation.active_level";
+/// The automation levels that there are.
+const LEVELS: [u64; 3] = [1, 2, 3];
+
+/// What a person wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The issue, or the feature where the workflow is about one; without either, an unfinished run or the next issue that
+    /// is ready.
+    pub issue: Option<String>,
+    pub workflow: Option<String>,
+    pub level: Option<u64>,
+    /// Who works; without one, as it is set.
+    pub agent: Option<String>,
+    pub set: Vec<(String, String)>,
+    pub after: After,
+    pub walled: Walled,
+}
+
+/// What happens after an issue is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum After {
+    /// The person at the terminal is asked; without one, that is all.
+    #[default]
+    Ask,
+    Once,
+    /// The next one, as long as there is one.
+    UntilEmpty,
+}
+
+/// Whether an agent has to be behind walls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Walled {
+    #[default]
+    Always,
+    /// A person has said that it may go without.
+    Never,
+}
+
+/// Why a run could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("`{0}` is neither the number of an issue nor an open run")]
+    NotANumber(String),
+    #[error("`{workflow}` needs a feature, described in words")]
+    NoFeature { workflow: String },
+    #[error("issue {number} cannot be worked on: {why}")]
+    NotReady { number: u64, why: String },
+    #[error("{about} is worked on in `{}`, which is a checkout of yours", root.display())]
+    InCheckout { about: String, root: PathBuf },
+    #[error("{about} is worked on by process {pid} in `{}`", root.display())]
+    Claimed { about: String, pid: u32, root: PathBuf },
+    #[error("`{}` is on `{branch}`, where the work goes in the end", root.display())]
+    OnTarget { branch: String, root: PathBuf },
+    #[error("`--until-empty` goes on with issues, and `{workflow}` is about a feature")]
+    NotAboutIssues { workflow: String },
+    #[error("there is no sandbox for the agent: {0}")]
+    NoSandbox(NoSandbox),
+    #[error("`{0}` cannot be talked to in a terminal: claude, codex or command:LINE can")]
+    NoTerminal(String),
+    #[error("tmux is not installed")]
+    NoTmux,
+    #[error("there is no place for the phase file in `{}`", path.display())]
+    PhaseFile {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Agent(#[from] NamedError),
+    #[error(transparent)]
+    Dev(#[from] DevError),
+    #[error(transparent)]
+    Hooks(#[from] ServerError),
+    #[error("warp's own program cannot be found")]
+    Program(#[source] std::io::Error),
+    #[error(transparent)]
+    Claim(ClaimError),
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+    #[error(transparent)]
+    Slot(#[from] SlotError),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    #[error(transparent)]
+    Next(#[from] NextError),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl From<ClaimError> for StartError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Held { .. } => Self::Claim(error),
+            ClaimError::Failed(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl<'a> Driver<'a> {
+    /// Takes up the run that is meant, or begins one.
+    pub fn start(
+        place: &Place,
+        dirs: &Dirs,
+        options: Options,
+        interrupts: Interrupts,
+        show: &'a mut dyn Show,
+    ) -> Result<Self, StartError> {
+        let sandbox = match (Sandbox::find(), options.walled) {
+            (_, Walled::Never) => None,
+            (Ok(sandbox), Walled::Always) => Some(sandbox),
+            (Err(none), Walled::Always) => return Err(StartError::NoSandbox(none)),
+        };
+        let mut here = Workspace::open(place.clone(), dirs.clone())?;
+        crate::dev::end_left_behind(place, dirs)?;
+        let found = find(&mut here, &options)?;
+        // Before anything is begun: without an agent there is nothing to begin.
+        let crew = crew(&mut here, found.run.as_ref(), &options)?;
+        let taken = take_up(&mut here, found, &options)?;
+        let settings = &taken.current.run.settings;
+        let mut walls =
+            sandbox.map(|sandbox| walls(&sandbox, &taken.workspace.place, dirs, settings)).transpose()?;
+        if let Some(walls) = &mut walls {
+            show_agent(walls, &options, settings);
+        }
+        let confined = confine(&taken, walls, &interrupts)?;
+        Ok(Self::of(taken, crew, confined, options, interrupts, show))
+    }
+
+    /// Does the same with an agent in this process, which needs neither walls nor a socket for its hooks.
+    pub fn start_with(
+        agent: Arc<dyn Agent>,
+        place: &Place,
+        dirs: &Dirs,
+        options: Options,
+        interrupts: Interrupts,
+        show: &'a mut dyn Show,
+    ) -> Result<Self, StartError> {
+        let mut here = Workspace::open(place.clone(), dirs.clone())?;
+        let found = find(&mut here, &options)?;
+        let taken = take_up(&mut here, found, &options)?;
+        let tree = taken.workspace.place.root.clone();
+        let confined =
+            Confined { tree, walls: None, hooks: None, mcp: None, allowed: Vec::new(), _server: None };
+        Ok(Self::of(taken, Crew::of_one(agent), confined, options, interrupts, show))
+    }
+
+    fn of(
+        taken: Taken,
+        crew: Crew,
+        confined: Confined,
+        options: Options,
+        interrupts: Interrupts,
+        show: &'a mut dyn Show,
+    ) -> Self {
+        let Taken { mut workspace, current, claim, verb } = taken;
+        let run = current.run.id.as_str();
+        show.show(Shown::Did(&format!("run {run} {verb} in `{}`", current.run.phase)));
+        workspace.shell = content(confined.walls.clone(), run, &interrupts);
+        Self {
+            workspace,
+            crew,
+            spend: None,
+            told_unmetered: false,
+            away: Away::default(),
+            asked_seat: None,
+            confined,
+            claim,
+            claimed_at: Instant::now(),
+            options,
+            interrupts,
+            show,
+        }
+    }
+}
+
+/// A run that is this process's to carry on.
+struct Taken {
+    workspace: Workspace,
+    current: Current,
+    claim: Option<Claim>,
+    /// Whether it begins or goes on.
+    verb: &'static str,
+}
+
+/// Claims the issue, and opens the workspace of its run or begins one; what an earlier process left running is ended.
+fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Taken, StartError> {
+    if found.run.is_some() && !options.set.is_empty() {
+        // They count for nothing any more; a mistake in them is one all the same.
+        here.configuration(&options.set).map_err(BeginError::Config)?;
+    }
+    // A claim waits for no disk, and the log that it goes to is this process's to keep short.
+    here.sync_later()?;
+    let known = found.run.as_ref().and_then(|current| current.run.feature.as_deref());
+    let claim = match (found.issue.as_deref(), found.feature.as_deref().or(known)) {
+        (Some(issue), _) => Some(here.claim(issue)?),
+        (None, Some(feature)) => Some(here.claim_feature(feature)?),
+        (None, None) => None,
+    };
+    let dirs = here.dirs.clone();
+    let pool = Pool::of(&here.place, &dirs)?;
+    let mut workspace = match &found.run {
+        Some(current) => resume(&pool, &dirs, current, options.walled)?,
+        None => begin(&pool, here, &dirs, options, &found)?,
+    };
+    let current = workspace.current()?.ok_or(AskError::NoRun)?;
+    workspace.begin_feature(&current)?;
+    let current = workspace.current()?.ok_or(AskError::NoRun)?;
+    if found.run.is_some() {
+        process::end_leftovers(current.run.id.as_str());
+    }
+    let verb = match &found.run {
+        Some(before)
+            if options.level.is_some_and(|level| level != before.run.level) || !options.set.is_empty() =>
+        {
+            "goes on as it began, whatever `--level` and `--set` say,"
+        }
+        Some(_) => "goes on",
+        None => "begins",
+    };
+    Ok(Taken { workspace, current, claim, verb })
+}
+
+/// What was found: a run to go on with, or an issue or a feature to begin with.
+struct Found {
+    issue: Option<String>,
+    feature: Option<String>,
+    run: Option<Current>,
+}
+
+fn find(here: &mut Workspace, options: &Options) -> Result<Found, StartError> {
+    let about_feature = about_feature(here, options)?;
+    if let Some(workflow) = &about_feature {
+        if options.after == After::UntilEmpty {
+            return Err(StartError::NotAboutIssues { workflow: workflow.clone() });
+        }
+        if let Some(feature) = &options.issue {
+            if feature.trim().is_empty() || issue_number(feature).is_some() {
+                return Err(StartError::NoFeature { workflow: workflow.clone() });
+            }
+            let run = loop_about(here, workflow, feature)?;
+            return Ok(Found { issue: None, feature: Some(feature.clone()), run });
+        }
+    }
+    let Some(issue) = &options.issue else {
+        let run = match loop_here(here, options)? {
+            Some(current) => Some(current),
+            None => here.unfinished()?.filter(|current| is_wanted(options, &current.run)),
+        };
+        if let (Some(workflow), None) = (about_feature, &run) {
+            return Err(StartError::NoFeature { workflow });
+        }
+        let issue = run.as_ref().and_then(|current| current.run.issue.clone());
+        return Ok(Found { issue, feature: None, run });
+    };
+    let Some(number) = issue_number(issue) else {
+        let open = open(here, issue, &format!("run {issue}"))?;
+        let run = open.ok_or_else(|| StartError::NotANumber(issue.clone()))?;
+        return Ok(Found { issue: run.run.issue.clone(), feature: None, run: Some(run) });
+    };
+    let issue = number.to_string();
+    let run = open(here, &issue, &format!("issue {issue}"))?;
+    if run.is_none() {
+        ready(here, number)?;
+    }
+    Ok(Found { issue: Some(issue), feature: None, run })
+}
+
+/// Returns the open run that a person has named by its id or its issue, if this process may carry it on.
+fn open(here: &mut Workspace, name: &str, about: &str) -> Result<Option<Current>, StartError> {
+    let Some(current) = here.select(Some(name))?.filter(|current| current.run.is_open()) else {
+        return Ok(None);
+    };
+    let (owner, about, root) = (&current.run.owner, about.to_owned(), PathBuf::from(&current.run.root));
+    if !current.run.owns_workspace {
+        return Err(StartError::InCheckout { about, root });
+    }
+    if owner.pid != std::process::id() && machine::is_live(owner) {
+        return Err(StartError::Claimed { about, pid: owner.pid, root });
+    }
+    Ok(Some(current))
+}
+
+/// Returns the workflow that is wanted, if it is about a feature.
+fn about_feature(here: &Workspace, options: &Options) -> Result<Option<String>, StartError> {
+    let Some(name) = &options.workflow else { return Ok(None) };
+    let workflow = find_workflow(&here.place, name)?;
+    Ok((workflow.subject == Subject::Feature).then(|| workflow.name.into_owned()))
+}
+
+/// Finds the open run that builds a feature, whether it was begun here by warp or in an agent.
+fn loop_about(here: &mut Workspace, workflow: &str, feature: &str) -> Result<Option<Current>, StartError> {
+    // A run knows its feature without secrets.
+    let feature = redacted(feature.trim().to_owned());
+    let mut open = here.driven()?;
+    open.extend(here.current()?.filter(|current| !current.run.owns_workspace));
+    let is_meant = |current: &Current| {
+        let run = &current.run;
+        run.workflow == workflow && run.feature.as_deref().is_some_and(|known| known.trim() == feature)
+    };
+    let Some(current) = open.into_iter().find(is_meant) else { return Ok(None) };
+    let owner = &current.run.owner;
+    if owner.pid != std::process::id() && machine::is_live(owner) {
+        let (pid, root) = (owner.pid, PathBuf::from(&current.run.root));
+        return Err(StartError::Claimed { about: format!("`{feature}`"), pid, root });
+    }
+    Ok(Some(current))
+}
+
+/// Tells whether a run is of the workflow that a person has named, if they have.
+fn is_wanted(options: &Options, run: &Run) -> bool {
+    options.workflow.as_ref().is_none_or(|workflow| *workflow == run.workflow)
+}
+
+/// Returns the loop that an agent has begun in this checkout, and that nobody carries on.
+fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>, StartError> {
+    let is_left = |current: &Current| {
+        let run = &current.run;
+        let is_own = run.owner.pid == std::process::id();
+        current.workflow.close_event.is_some()
+            && run.standing != Standing::Stopped
+            && is_wanted(options, run)
+            && (is_own || !machine::is_live(&run.owner))
+    };
+    Ok(here.current()?.filter(is_left))
+}
+
+/// Sees to it that a named issue can be worked on. To name it is to approve it.
+fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
+    let root = here.place.root.clone();
+    let mut readiness = here.forge().readiness(number)?;
+    if matches!(readiness, Readiness::NotApproved | Readiness::NotARequirement) {
+        let mut forge = here.forge().by(By::person_in(&root));
+        forge.label(number, &["req"], &[])?;
+        forge.approve(number)?;
+        readiness = here.forge().readiness(number)?;
+    }
+    let pulls = here.forge().open_pulls()?;
+    let pull = pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
+    if let Some(pull) = pull {
+        let pull = pull.number;
+        let why = format!(
+            "it is handed over as pull request #{pull}: `warp pr merge {pull}` or `warp pr close {pull}`"
+        );
+        return Err(StartError::NotReady { number, why });
+    }
+    match readiness {
+        Readiness::Ready => Ok(()),
+        Readiness::Missing
+        | Readiness::Closed
+        | Readiness::NotARequirement
+        | Readiness::NotApproved
+        | Readiness::Blocked { .. }
+        | Readiness::Cycle { .. } => Err(StartError::NotReady { number, why: readiness.to_string() }),
+    }
+}
+
+fn begin(
+    pool: &Pool,
+    here: &mut Workspace,
+    dirs: &Dirs,
+    options: &Options,
+    found: &Found,
+) -> Result<Workspace, StartError> {
+    if let Some(level) = options.level.filter(|level| found.feature.is_some() && !LEVELS.contains(level)) {
+        return Err(BeginError::Level { level, allowed: LEVELS.to_vec(), configured: false }.into());
+    }
+    let mut set = options.set.clone();
+    set.extend(options.agent.clone().map(|agent| ("agent".to_owned(), agent)));
+    let config = here.configuration(&set).map_err(BeginError::Config)?;
+    if config.settings.is_on("dev_health_check") {
+        here.check_dev()?;
+    }
+    let kind = match config.settings.text("workspace") {
+        "worktree" => Kind::Worktree,
+        _ => Kind::Clone,
+    };
+    // Whoever has never chosen a level gets one at which nothing is merged without them.
+    let unset = config.origins.get(LEVEL) == Some(&Origin::Default);
+    let level = options.level.or_else(|| unset.then_some(2));
+    let slot = pool.take(kind, &here.place.git().branches().merge_target)?;
+    let mut workspace = Workspace::open_slot(slot, dirs.clone())?;
+    workspace.sync_later()?;
+    let answer = workspace.begin(Request {
+        workflow: options.workflow.clone(),
+        level,
+        issue: found.issue.clone(),
+        feature: found.feature.clone(),
+        pid: Some(std::process::id()),
+        session: Some(driver(options.walled).to_owned()),
+        owns_workspace: true,
+        set,
+    })?;
+    if let Some(slot) = &workspace.slot {
+        slot.note_run(answer.current.run.id.as_str())?;
+    }
+    Ok(workspace)
+}
+
+fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result<Workspace, StartError> {
+    let mut workspace = if current.run.owns_workspace {
+        let slot = pool.reopen(current.run.root.as_ref())?;
+        slot.note_run(current.run.id.as_str())?;
+        Workspace::open_slot(slot, dirs.clone())?
+    } else {
+        Workspace::open(checkout(current)?, dirs.clone())?
+    };
+    // A workspace that was lost and made again does not know yet what is kept out of commits.
+    workspace.exclude(&current.workflow)?;
+    let session = Some(driver(walled).to_owned());
+    let owner = Owner { session, ..machine::owner(std::process::id()) };
+    workspace.ask_as(engine::Actor::Engine, Event::OwnerChanged { owner }, Map::new())?;
+    if current.run.standing == Standing::Stopped {
+        workspace.ask(Event::Resumed, Map::new())?;
+    }
+    workspace.sync_later()?;
+    Ok(workspace)
+}
+
+/// Returns the checkout in which a loop was begun, if work may be committed there.
+fn checkout(current: &Current) -> Result<Place, StartError> {
+    let place = Place::at(current.run.root.as_ref()).map_err(Error::from)?;
+    let (branch, branches) = (place.git().branch(), &current.run.branches);
+    let is_target = [&branches.merge_target, &branches.main_branch].contains(&&branch);
+    if branch.is_empty() || is_target {
+        let branch = if branch.is_empty() { "no branch".to_owned() } else { branch };
+        return Err(StartError::OnTarget { branch, root: place.root });
+    }
+    Ok(place)
+}
+
+/// Returns the name under which warp carries a run on, which tells whether there are walls.
+fn driver(walled: Walled) -> &'static str {
+    match walled {
+        Walled::Always => Owner::DRIVER,
+        Walled::Never => Owner::DRIVER_WITHOUT_WALLS,
+    }
+}
+
+/// Builds walls around a workspace of a run's own.
+fn walls(sandbox: &Sandbox, place: &Place, dirs: &Dirs, settings: &Settings) -> Result<Walls, Error> {
+    let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let kept = dirs.project(&place.ensure_project_id()?).join("kept");
+    let mut walls = sandbox.walls(&place.root, &home, &kept);
+    walls.git_dir = place.git_dir().map(PathBuf::from);
+    walls.hidden.push(dirs.state.clone());
+    let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
+    walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
+    Ok(walls)
+}
+
+/// Shows an agent that is a command line the files of its own.
+fn show_agent(walls: &mut Walls, options: &Options, settings: &Settings) {
+    let typed = options.agent.iter().map(|agent| (agent.clone(), Line::Typed));
+    let configured = settings.agents().into_iter().map(|agent| (agent, Line::Configured));
+    for (agent, how) in typed.chain(configured) {
+        // A script is shown by who plays it.
+        if let Some((_, line)) = agent.split_once(':').filter(|(kind, _)| *kind != "script") {
+            walls.show_files_of(line, how);
+        }
+    }
+}
+
+/// Returns how what an agent has written is run in a workspace of a run's own, outside of the loop: behind walls where
+/// there can be any.
+pub fn content_shell(place: &Place, dirs: &Dirs, run: &Run) -> Result<Shell, Error> {
+    let walls =
+        Sandbox::find().ok().map(|sandbox| walls(&sandbox, place, dirs, &run.settings)).transpose()?;
+    Ok(Shell::within(walls, run.id.as_str(), || Go::On))
+}
+
+fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Result<Confined, StartError> {
+    let workspace = &taken.workspace;
+    let program = env::current_exe().map_err(StartError::Program)?;
+    let shell = content(walls.clone(), taken.current.run.id.as_str(), interrupts);
+    let server = Server::start(&workspace.place.root, shell)?;
+    let hooks = server.hooks(&program);
+    let tree = workspace.place.root.clone();
+    let mcp = Some(work::tools(&hooks));
+    let (hooks, server) = (Some(hooks), Some(Arc::new(server)));
+    Ok(Confined { tree, walls, hooks, mcp, allowed: Vec::new(), _server: server })
+}
+
+/// Returns how what an agent has written is run for a run.
+fn content(walls: Option<Walls>, run: &str, interrupts: &Interrupts) -> Shell {
+    let watch = interrupts.clone();
+    Shell::within(walls, run, move || watch.go())
+}
+
+/// Sees that there is an agent for everything: without one there is nothing to begin.
+fn crew(here: &mut Workspace, found: Option<&Current>, options: &Options) -> Result<Crew, StartError> {
+    let warp = env::current_exe().map_err(StartError::Program)?;
+    let mut crew = Crew::new(&here.place.root, warp, options.agent.clone());
+    match found {
+        Some(current) => crew.check(&current.run.settings)?,
+        None => {
+            let config = here.configuration(&options.set).map_err(BeginError::Config)?;
+            crew.check(&config.settings)?;
+        }
+    }
+    Ok(crew)
+}

@@ -1,0 +1,103 @@
+//! What an agent works with: the walls around it, the hooks that watch it, its limits and what it is told of the run.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use adapters::{
+    agent::{HOOK_SOCKET, HOOK_TOKEN, Hooks, Mcp, Route, Turn},
+    process::Limits,
+    sandbox::Walls,
+};
+use engine::Run;
+use hooks::Server;
+use serde_json::Value;
+
+/// How long an agent may take for one turn where no phase limits it: a working day.
+const LONGEST: Duration = Duration::from_secs(8 * 60 * 60);
+
+/// Everything about an agent's place that stays the same from turn to turn.
+#[derive(Clone)]
+pub(crate) struct Confined {
+    pub(crate) tree: PathBuf,
+    pub(crate) walls: Option<Walls>,
+    /// None for an agent that asks for leave without a process of its own.
+    pub(crate) hooks: Option<Hooks>,
+    /// The server by whose tools an agent talks back.
+    pub(crate) mcp: Option<Mcp>,
+    /// Shell commands that an agent without walls may run unasked.
+    pub(crate) allowed: Vec<String>,
+    /// Answers the hooks for as long as the loop runs.
+    pub(crate) _server: Option<Arc<Server>>,
+}
+
+/// What a turn is given beside its question.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) model: Option<&'a str>,
+    pub(crate) effort: Option<&'a str>,
+    /// Where its model traffic goes.
+    pub(crate) route: Option<&'a Route>,
+}
+
+impl Confined {
+    /// Returns what an agent and its commands are told of the run, as variables.
+    pub(crate) fn facts(&self, run: &Run) -> Vec<(String, String)> {
+        let fact = |name: &str, value: String| (name.to_owned(), value);
+        vec![
+            fact("WARP_RUN", run.id.to_string()),
+            fact("WARP_ISSUE", run.issue.clone().unwrap_or_default()),
+            fact("WARP_WORKFLOW", run.workflow.clone()),
+            fact("WARP_PHASE", run.phase.to_string()),
+            fact("WARP_CHUNK", run.chunk.index.to_string()),
+            fact("WARP_CYCLE", (run.counter("coding_cycles") + run.counter("fix_review_cycles")).to_string()),
+        ]
+    }
+
+    /// Returns one question to an agent.
+    pub(crate) fn turn<'a>(
+        &'a self,
+        run: &'a Run,
+        prompt: &'a str,
+        schema: &'a Value,
+        resume: Option<&'a str>,
+        facts: &'a [(String, String)],
+        given: &Given<'a>,
+    ) -> Turn<'a> {
+        let efforts = run.settings.value("reasoning_budget");
+        let of_phase = || efforts.and_then(|levels| levels.get(run.phase.as_str())).and_then(Value::as_str);
+        let minutes = |key: &str| Duration::from_secs(60 * run.settings.count(key).max(1));
+        let whole = match run.settings.text("phase_timeout_enforcement") {
+            "warn" => LONGEST.min(minutes("max_session_minutes")),
+            _ => minutes("max_phase_minutes"),
+        };
+        let silence = Duration::from_secs(run.settings.count("agent_silence_seconds").max(1));
+        Turn {
+            tree: &self.tree,
+            prompt,
+            schema,
+            resume,
+            effort: given.effort.or_else(of_phase),
+            model: given.model,
+            route: given.route,
+            mcp: self.mcp.as_ref(),
+            facts,
+            walls: self.walls.as_ref(),
+            limits: Limits { whole, silence: silence.min(whole) },
+            hooks: self.hooks.as_ref(),
+            allowed: &self.allowed,
+            mark: run.id.as_str(),
+        }
+    }
+}
+
+/// Returns the server by whose tools an agent talks back. Not every client hands its environment on, so it is told how
+/// its calls are answered.
+pub(crate) fn tools(hooks: &Hooks) -> Mcp {
+    Mcp {
+        program: hooks.program.clone(),
+        arguments: vec!["mcp".to_owned()],
+        environment: vec![
+            (HOOK_SOCKET.to_owned(), hooks.socket.display().to_string()),
+            (HOOK_TOKEN.to_owned(), hooks.token.clone()),
+        ],
+    }
+}

@@ -1,0 +1,23 @@
+//! The ledger: what was spent, in tokens and millionths of a dollar, and whether more may be.
+//!
+//! A request is recorded before it goes out, with what it will use at least, and booked while its answer comes. Entries
+//! are folded by the ids in them: in any order, and however often each of them comes, the sums are the same. A request
+//! that is under way counts at its estimate or at what is booked of it, whichever is more. One that was never booked
+//! to its end stays so, and is marked: whoever sent it has died, and what it used cannot be known.
+//!
+//! Invariants:
+//! - Whole numbers only. What something cost is recorded with it; prices are never applied twice.
+//! - [`Books::refusal`] is asked before every request. What it lets out is in the sums before it is asked again, so
+//!   the sum passes a cap by no more than what the requests under way use beyond their estimates, and the last one.
+
+mod books;
+mod caps;
+mod entry;
+mod prices;
+mod report;
+
+pub use books::{Booking, Books, Line};
+pub use caps::{Cap, CapReached, Caps, Scope, Unit};
+pub use entry::{Entry, Pause, Tags};
+pub use prices::{BadPrices, Price, Prices};
+pub use report::{By, Report, Row, dollars};

@@ -1,0 +1,135 @@
+//! Acceptance tests, as warp has run them and looked at them: they fail first, stay as they are, and pass in the end.
+
+use insta::assert_snapshot;
+
+use crate::script::{play, play_to};
+
+fn last(script: &str) -> String {
+    let lines = play(script);
+    let line = lines.lines().rev().find(|line| !line.starts_with("  ")).expect("a line");
+    lines[lines.find(line).expect("it is there")..].split_once(": ").expect("an answer").1.to_owned()
+}
+
+/// What an agent says of its own run is not asked for where warp has run the tests.
+const WRITTEN: &str = "artifact=tests/a.sh git_sha=abcd summary=one";
+
+fn written(tests: &str) -> String {
+    let lines = play(&format!("autonomous-loop: @spec_test, agent tests_written {WRITTEN} ran={tests}"));
+    lines.split_once("ran=").expect("the ask").1.split_once(": ").expect("an answer").1.to_owned()
+}
+
+#[test]
+fn new_tests_must_fail_and_neither_pass_nor_error() {
+    assert_snapshot!(written("failed"), @"spec_test, parked on r1.3: The acceptance tests are written, and they fail. Do they say what is wanted? (tests/a.sh)");
+    assert_snapshot!(written("passed"), @"
+    refused: `tests_written` is refused in `spec_test` by receipt: the tests pass before anything is written, so they show nothing; every new test must fail (`sh a.sh` ended with exit 0)
+    not ok
+    ");
+    assert_snapshot!(written("some"), @"
+    refused: `tests_written` is refused in `spec_test` by receipt: 1 of the tests pass before anything is written; every new test must fail (`sh a.sh` ended with exit 1)
+    not ok
+    ");
+    assert_snapshot!(written("errored"), @"
+    refused: `tests_written` is refused in `spec_test` by receipt: the tests could not run, which is no failure; every new test must fail, and none by an error (`sh a.sh` ended with exit 1)
+    not ok
+    ");
+    assert_snapshot!(written("broken"), @"refused: `tests_written` is refused in `spec_test` by receipt: the tests could not be run: sh: gone");
+    // Where warp could not run them, the agent has to say what came of them.
+    assert!(written("absent").contains("`run` is missing"));
+    let lied = play(
+        "autonomous-loop: @spec_test, agent tests_written artifact=tests/a.sh git_sha=abcd run={\"failed\":7,\"errored\":0} ran=passed",
+    );
+    assert!(lied.contains("the tests pass before anything is written"), "{lied}");
+}
+
+#[test]
+fn a_person_is_believed_whatever_the_tests_say() {
+    let lines = play("autonomous-loop: @spec_test, tests_approved, @work, work_finished ran=failed");
+    assert!(lines.ends_with("review e5"), "{lines}");
+}
+
+#[test]
+fn the_work_is_finished_when_its_tests_pass() {
+    let finished =
+        |tests: &str| play(&format!("autonomous-loop: @work, agent work_finished summary=did ran={tests}"));
+    assert_snapshot!(finished("passed;failed"), @"
+    agent work_finished summary=did ran=passed;failed: refused: `work_finished` is refused in `work` by tests: the tests do not pass (`sh a.sh` ended with exit 1)
+    not ok
+    ");
+    assert_snapshot!(finished("passed;passed"), @"agent work_finished summary=did ran=passed;passed: review e5");
+    assert_snapshot!(finished("absent"), @"agent work_finished summary=did ran=absent: review e5");
+    assert!(play("autonomous-loop: @fix, agent fixes_made ran=failed").contains("refused in `fix` by tests"));
+    let lied = play("autonomous-loop: @test, agent tests_passed summary=fine ran=errored");
+    assert!(lied.contains("refused in `test` by tests"), "{lied}");
+    let told = play("autonomous-loop: @test, agent tests_failed summary=no ran=failed");
+    assert!(!told.contains("refused"), "{told}");
+}
+
+#[test]
+fn tests_that_warp_has_run_once_are_not_believed_unrun() {
+    let loop_of = |ran: &str, told: &str| {
+        format!(
+            "autonomous-loop skip_test_review=true: @plan, plan_written artifact=docs/p.md file=p1,
+            agent tests_approved artifact=tests/a.sh git_sha=abcd summary=one file=t1 {told}ran={ran},
+            agent plan_deepened file=p2, agent work_finished summary=did frozen=same ran=absent"
+        )
+    };
+    let gone = last(&loop_of("failed", ""));
+    assert!(
+        gone.contains("the acceptance tests could be run when they were written, and cannot any more"),
+        "{gone}"
+    );
+    let never = last(&loop_of("absent", "run={\"failed\":7,\"errored\":0} "));
+    assert!(never.starts_with("review"), "{never}");
+}
+
+/// A loop whose plan has content `p1`, and whose tests were approved and frozen.
+fn frozen(skip: bool) -> String {
+    format!(
+        "autonomous-loop skip_test_review={skip}: @plan, plan_written artifact=docs/p.md file=p1,
+        tests_approved artifact=tests/a.sh git_sha=abcd file=t1, agent plan_deepened file=p2"
+    )
+}
+
+#[test]
+fn frozen_tests_stay_as_they_are() {
+    let work = |seen: &str| {
+        let lines = play(&format!("{}, agent work_finished summary=did {seen}", frozen(true)));
+        lines.lines().skip(3).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(work("file=p2 frozen=tests/a.sh;tests/b.sh"), @"agent work_finished summary=did file=p2 frozen=tests/a.sh;tests/b.sh: refused: `work_finished` is refused in `work` by frozen_tests: the acceptance tests are frozen, and these have changed since abcd: `tests/a.sh`, `tests/b.sh`; put them back, or change the plan first if that is what is wrong");
+    assert_snapshot!(work("file=p2 frozen=same"), @"agent work_finished summary=did file=p2 frozen=same: review e5");
+    assert_snapshot!(work("file=p2 frozen=broken"), @"agent work_finished summary=did file=p2 frozen=broken: refused: `work_finished` is refused in `work` by frozen_tests: the acceptance tests could not be looked at: git: exit 128");
+}
+
+#[test]
+fn tests_may_change_with_the_plan_and_a_person_looks_again() {
+    let changed = "agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01";
+    let (run, lines) = play_to(&format!("{}, {changed}", frozen(false)));
+    assert_snapshot!(lines.lines().last().expect("it is there"), @"agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01: review, parked on r1.5: The plan and the acceptance tests were changed in `work`. Do they still say what is wanted? e5");
+    let receipt =
+        run.receipts.iter().rev().find(|receipt| receipt.phase == "spec_test").expect("it is there");
+    assert_eq!(receipt.note.as_deref(), Some("changed in `work`, with the plan"));
+    assert_eq!((receipt.git_sha.as_deref(), receipt.plan.as_deref()), (Some("ef01"), Some("p3")));
+    let on = last(&format!("{}, {changed}, answer continue", frozen(false)));
+    assert!(on.starts_with("review"), "{on}");
+    // Nobody looks at tests where nobody wants to; and another change needs another plan.
+    let (run, lines) = play_to(&format!("{}, {changed}", frozen(true)));
+    assert!(lines.ends_with("review e5"), "{lines}");
+    assert_eq!(run.frozen_plan(crate::support::workflow("autonomous-loop")), Some("p3"));
+    let again =
+        last(&format!("{}, {changed}, agent p1_found summary=no file=p3 frozen=tests/a.sh", frozen(true)));
+    assert!(again.contains("by frozen_tests"), "{again}");
+}
+
+#[test]
+fn a_promise_stands_on_frozen_tests_too() {
+    let lines = play(&format!(
+        "{}, @ship, engine noted pr_url=#7, agent shipped file=p2 frozen=tests/a.sh",
+        frozen(true)
+    ));
+    assert!(
+        lines.contains("the acceptance tests are frozen, and these have changed since abcd: `tests/a.sh`"),
+        "{lines}"
+    );
+}

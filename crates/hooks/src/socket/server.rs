@@ -1,0 +1,218 @@
+//! The driver's side of the socket: each call is answered as the agent's, in the workspace of one run.
+
+use std::{
+    env, fs,
+    io::{self, BufReader, Read as _},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use adapters::{agent, machine};
+use project::{Shell, tools::Called};
+use tempfile::TempDir;
+
+use super::{Call, Reply, Wants, receive, send};
+use crate::{
+    Answer, Event, Here, Input, LARGEST, answer_here,
+    tool::{self, LARGEST_TOOL},
+};
+
+/// How many calls are answered at once. A client runs a few tools side by side, never so many.
+const MOST_CALLS: usize = 16;
+/// How long a caller may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long calls may take to end when the server does.
+const LAST_CALLS: Duration = Duration::from_secs(5);
+/// The exit code for "no answer", which no hook has.
+const NO_ANSWER: u8 = 1;
+/// The longest path that a socket may have, in bytes.
+const LONGEST_PATH: usize = 107;
+
+/// Answers hooks of one run, until it is dropped.
+///
+/// The workspace's lock is taken for some answers, so whoever drives the run must not hold it while an agent works.
+#[derive(Debug)]
+pub struct Server {
+    /// A private directory, gone with the server.
+    directory: TempDir,
+    token: String,
+    is_over: Arc<AtomicBool>,
+    active: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why hooks cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("failed to make a socket in `{}`", directory.display())]
+    Socket {
+        directory: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the path of `{}` is too long for a socket: set XDG_RUNTIME_DIR to a shorter one", path.display())]
+    TooLong { path: PathBuf },
+}
+
+impl Server {
+    /// Begins to answer hooks in the workspace at `root`.
+    ///
+    /// The socket lies in a directory of its own below `XDG_RUNTIME_DIR` if there is one, else below the directory for
+    /// temporary files: the path of a socket has to be short.
+    /// What a call makes run of the repository's content runs in `shell`, as whatever the driver runs of it.
+    pub fn start(root: &Path, shell: Shell) -> Result<Self, ServerError> {
+        let base = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let base = base.filter(|base| base.is_absolute() && base.is_dir()).unwrap_or_else(env::temp_dir);
+        let failed = |source| ServerError::Socket { directory: base.clone(), source };
+        let private = fs::Permissions::from_mode(0o700);
+        let directory = tempfile::Builder::new()
+            .prefix("warp-")
+            .permissions(private)
+            .tempdir_in(&base)
+            .map_err(failed)?;
+        let path = directory.path().join("hooks");
+        if path.as_os_str().len() > LONGEST_PATH {
+            return Err(ServerError::TooLong { path });
+        }
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        let token = machine::random_text(32).map_err(failed)?;
+        let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let desk = Desk { root: root.to_owned(), shell, token: token.clone(), active: Arc::clone(&active) };
+        let until = Arc::clone(&is_over);
+        let thread = thread::spawn(move || listen(&listener, &Arc::new(desk), &until));
+        Ok(Self { directory, token, is_over, active, thread: Some(thread) })
+    }
+
+    /// Returns where the socket is.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("hooks")
+    }
+
+    /// Returns what an agent needs to reach this server through `program`, which is warp.
+    pub fn hooks(&self, program: &Path) -> agent::Hooks {
+        agent::Hooks { program: program.to_owned(), socket: self.socket(), token: self.token.clone() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // The listener waits for a call; this one is not answered.
+        if UnixStream::connect(self.socket()).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            // It has nothing to tell, not even that it panicked.
+            let _ = thread.join();
+        }
+        let begun = Instant::now();
+        while self.active.load(Ordering::SeqCst) > 0 && begun.elapsed() < LAST_CALLS {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// What every call is answered by.
+struct Desk {
+    root: PathBuf,
+    shell: Shell,
+    token: String,
+    active: Arc<AtomicUsize>,
+}
+
+/// One call that is being answered.
+struct Turn(Arc<AtomicUsize>);
+
+impl Turn {
+    fn take(active: &Arc<AtomicUsize>) -> Option<Self> {
+        let turn = Self(Arc::clone(active));
+        (active.fetch_add(1, Ordering::SeqCst) < MOST_CALLS).then_some(turn)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn listen(listener: &UnixListener, desk: &Arc<Desk>, is_over: &AtomicBool) {
+    while let Ok((stream, _)) = listener.accept() {
+        if is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        // One call too many gets no answer, which is a refusal.
+        if let Some(turn) = Turn::take(&desk.active) {
+            let desk = Arc::clone(desk);
+            thread::spawn(move || {
+                // A caller that has gone away needs no answer.
+                let _ = desk.serve(stream);
+                drop(turn);
+            });
+        }
+    }
+}
+
+impl Desk {
+    fn serve(&self, mut stream: UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let reply = match self.answer(&mut reader) {
+            Ok(Answer { code, out, err }) => Reply { exit: code, stdout: out, stderr: err },
+            Err(error) => Reply { exit: NO_ANSWER, stdout: String::new(), stderr: error.to_string() },
+        };
+        send(&mut stream, &reply)
+    }
+
+    fn answer(&self, reader: &mut BufReader<UnixStream>) -> io::Result<Answer> {
+        let call: Call = receive(reader)?;
+        if !is_same(&call.token, &self.token) {
+            return Err(io::Error::other("the token is not this run's"));
+        }
+        let largest = match &call.wants {
+            Wants::Hook(_) => LARGEST,
+            Wants::Tool(_) => LARGEST_TOOL,
+        };
+        if call.length > largest {
+            return Err(io::Error::other("the input is too large"));
+        }
+        let mut input = Vec::new();
+        reader.take(call.length as u64).read_to_end(&mut input)?;
+        if input.len() < call.length {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the input is not whole"));
+        }
+        match call.wants {
+            Wants::Hook(name) => {
+                let event = Event::named(&name).filter(|event| event.is_driven());
+                let event =
+                    event.ok_or_else(|| io::Error::other(format!("`{name}` is not answered here")))?;
+                Ok(answer_here(event, &input, |input| Some(Here::at(&self.root, input))))
+            }
+            Wants::Tool(name) => {
+                let here = Here::at(&self.root, &Input::default());
+                let called = tool::call_here(&here, self.shell.clone(), &name, &input);
+                let Called { text, is_refused } = called.map_err(io::Error::other)?;
+                Ok(if is_refused {
+                    Answer { code: 2, out: String::new(), err: text }
+                } else {
+                    Answer { code: 0, out: text, err: String::new() }
+                })
+            }
+        }
+    }
+}
+
+/// Compares without telling by its time how much is right.
+fn is_same(given: &str, wanted: &str) -> bool {
+    let differences = given.bytes().zip(wanted.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == wanted.len() && differences == 0
+}

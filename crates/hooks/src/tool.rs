@@ -1,0 +1,51 @@
+//! A tool that an agent has called: answered by the run that is here, or by whoever drives it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use project::{Error, Shell, spelled, tools::Called};
+use serde_json::Value;
+
+use crate::{Here, Input, socket};
+
+/// The largest input of a tool, in bytes: more than any event takes.
+pub(crate) const LARGEST_TOOL: usize = 1024 * 1024;
+
+/// Why a call has no answer. Whether something came of it is not known: the tool `status` tells.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    #[error("the input has {0} bytes; the most is {LARGEST_TOOL}")]
+    TooLarge(usize),
+    #[error("the input is no JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("warp's driver does not answer ({0})")]
+    Driver(#[source] std::io::Error),
+    #[error("{}", spelled(.0))]
+    Failed(#[from] Error),
+    #[error("the tool itself has failed")]
+    Panicked,
+}
+
+/// Answers a tool; where the environment names a socket, by asking whoever listens there. Never panics.
+pub fn call_tool(name: &str, input: &[u8]) -> Result<Called, ToolError> {
+    if input.len() > LARGEST_TOOL {
+        return Err(ToolError::TooLarge(input.len()));
+    }
+    match socket::Address::from_environment() {
+        Some(address) => socket::forward_tool(&address, name, input).map_err(ToolError::Driver),
+        None => match Here::of(&Input::default()) {
+            Some(here) => call_here(&here, Shell::default(), name, input),
+            None => Ok(Called::refused("there is no project here: call it from inside of one")),
+        },
+    }
+}
+
+/// Answers a tool by the run that is `here`.
+pub(crate) fn call_here(here: &Here, shell: Shell, name: &str, input: &[u8]) -> Result<Called, ToolError> {
+    let answered = catch_unwind(AssertUnwindSafe(|| {
+        let input: Value = serde_json::from_slice(input)?;
+        let mut workspace = here.open()?;
+        workspace.shell = shell;
+        Ok(workspace.call_tool(name, &input)?)
+    }));
+    answered.unwrap_or(Err(ToolError::Panicked))
+}

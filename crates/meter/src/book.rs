@@ -1,0 +1,83 @@
+//! Who is asked for leave, and told what was used.
+
+use engine::ledger::CapReached;
+
+/// Gives leave for requests and records what they use: the ledger, or a test's.
+///
+/// Both calls may block for as long as a disk takes. They come from one thread, one after the other.
+pub trait Book: Send + Sync {
+    /// Gives leave for a request, and records it with what it is expected to use at least; refuses at a cap.
+    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal>;
+
+    /// Records what the request has used so far: the whole of it, not what came since. `is_over`: nothing more will come.
+    ///
+    /// A booking that fails is offered again before the next leave is asked for, and may come twice.
+    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError>;
+}
+
+/// The language that a client speaks with its model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic's Messages.
+    Messages,
+    /// OpenAI's Responses.
+    Responses,
+    /// OpenAI's Chat Completions, which many others speak as well.
+    Chat,
+}
+
+/// A request that wants to go out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    pub api: Api,
+    /// The model as the request names it; empty where it cannot be read.
+    pub model: String,
+    /// What the request takes at least: its text, four bytes to a token.
+    pub estimate: Tokens,
+}
+
+/// Tokens by what they cost. None is counted twice: `input` is what was neither read from a cache nor written to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+/// A book's name for a request that it gave leave for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket(pub String);
+
+/// Why a request does not go out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{0}")]
+    Cap(CapReached),
+    /// What cannot be recorded is not spent.
+    #[error("the ledger cannot be written, so nothing is spent: {0}")]
+    Failed(String),
+}
+
+/// Why a booking was not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BookError(pub String);
+
+impl Tokens {
+    /// Returns both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
+
+    /// Returns how many they are together.
+    pub fn total(self) -> u64 {
+        [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
+    }
+}

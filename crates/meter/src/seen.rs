@@ -1,0 +1,165 @@
+//! What the proxy has seen, for whoever drives the run.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engine::Time;
+
+use crate::{Refusal, Tokens};
+
+/// What has been seen of metered requests since it was last asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// How many requests were let through.
+    pub requests: u64,
+    /// The last refusal, or else why something that was used is not booked.
+    pub refused: Option<Refusal>,
+    /// The provider's last usage limit, unless a request that began after it has succeeded.
+    pub limit: Option<Limit>,
+    /// The provider's last failure, unless a request that began after it was answered.
+    pub outage: Option<Outage>,
+    /// What the requests that have ended used.
+    pub tokens: Tokens,
+}
+
+/// A provider lets nobody in for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub status: u16,
+    pub resets_at: Option<Time>,
+    /// What the provider says.
+    pub words: String,
+}
+
+/// A provider fails, or cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outage {
+    pub words: String,
+}
+
+/// Keeps what was seen until it is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Watch(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    seen: Seen,
+    /// Why a booking failed, until it is made.
+    unbooked: Option<String>,
+    /// How many requests there have ever been; a request's number is the count with it.
+    count: u64,
+    /// The counts at which the limit and the outage were seen.
+    limit_at: u64,
+    outage_at: u64,
+}
+
+impl Watch {
+    pub(crate) fn look(&self) -> Seen {
+        let kept = self.lock();
+        told(kept.seen.clone(), kept.unbooked.clone())
+    }
+
+    pub(crate) fn take(&self) -> Seen {
+        let mut kept = self.lock();
+        told(std::mem::take(&mut kept.seen), kept.unbooked.take())
+    }
+
+    /// Counts a request that is let through, and returns its number.
+    pub(crate) fn let_through(&self) -> u64 {
+        let mut kept = self.lock();
+        kept.seen.requests += 1;
+        kept.count += 1;
+        kept.count
+    }
+
+    pub(crate) fn refused(&self, refusal: &Refusal) {
+        self.lock().seen.refused = Some(refusal.clone());
+    }
+
+    pub(crate) fn unbooked(&self, words: String) {
+        self.lock().unbooked = Some(words);
+    }
+
+    /// Notes that nothing is left to be booked.
+    pub(crate) fn booked(&self) {
+        self.lock().unbooked = None;
+    }
+
+    pub(crate) fn limited(&self, limit: Limit) {
+        let mut kept = self.lock();
+        kept.limit_at = kept.count;
+        kept.seen.limit = Some(limit);
+    }
+
+    pub(crate) fn failed(&self, words: String) {
+        let mut kept = self.lock();
+        kept.outage_at = kept.count;
+        kept.seen.outage = Some(Outage { words });
+    }
+
+    /// Notes that the provider answers again: request `number` came through.
+    pub(crate) fn answered(&self, number: u64) {
+        let mut kept = self.lock();
+        if kept.outage_at < number {
+            kept.seen.outage = None;
+        }
+    }
+
+    /// Notes that request `number` was let in.
+    pub(crate) fn let_in(&self, number: u64) {
+        let mut kept = self.lock();
+        if kept.limit_at < number {
+            kept.seen.limit = None;
+        }
+    }
+
+    pub(crate) fn used(&self, tokens: Tokens) {
+        let mut kept = self.lock();
+        kept.seen.tokens = kept.seen.tokens.plus(tokens);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Every change is one assignment, so a panic elsewhere does not spoil it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts what is not booked where a refusal is looked for.
+fn told(seen: Seen, unbooked: Option<String>) -> Seen {
+    Seen { refused: seen.refused.or(unbooked.map(Refusal::Failed)), ..seen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit() -> Limit {
+        Limit { status: 429, resets_at: None, words: "slow down".to_owned() }
+    }
+
+    #[test]
+    fn asking_empties_it() {
+        let watch = Watch::default();
+        watch.let_through();
+        watch.used(Tokens { input: 5, ..Tokens::default() });
+        assert_eq!(watch.take().requests, 1);
+        assert_eq!(watch.take(), Seen::default());
+    }
+
+    #[test]
+    fn only_a_request_that_began_later_lifts_a_limit_or_an_outage() {
+        let watch = Watch::default();
+        let (early, late) = (watch.let_through(), watch.let_through());
+        watch.limited(limit());
+        watch.failed("down".to_owned());
+        for number in [early, late] {
+            watch.answered(number);
+            watch.let_in(number);
+        }
+        assert!(watch.lock().seen.limit.is_some() && watch.lock().seen.outage.is_some());
+        let next = watch.let_through();
+        watch.answered(next);
+        assert!(watch.lock().seen.limit.is_some() && watch.lock().seen.outage.is_none());
+        watch.let_in(next);
+        assert_eq!(watch.take().limit, None);
+    }
+}

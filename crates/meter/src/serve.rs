@@ -1,0 +1,222 @@
+//! One request: where it goes, whether it may, and what becomes of its answer.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Request, Response, StatusCode, Uri,
+    body::{Body as _, Incoming},
+    header::{
+        ACCEPT_ENCODING, CONNECTION, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+        TRANSFER_ENCODING, UPGRADE,
+    },
+    http::request::Parts,
+};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use crate::{
+    Api, Refusal,
+    desk::Desk,
+    flow::{Complaint, Flow, FlowError, Look, Metering, SILENCE},
+    refuse::{fail, refuse, refuse_unmetered},
+    route::{Provider, Route, Routes, Toll},
+    seen::Watch,
+    way::Way,
+};
+
+/// The largest request that is metered, in bytes. Providers take half of it.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// How long a client may take to send its request.
+const SENDING: Duration = Duration::from_secs(120);
+/// Headers that belong to one connection.
+const OF_ONE_CONNECTION: [HeaderName; 7] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// The body of a request on its way out: whole if it was looked at.
+pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
+pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, FlowError>>;
+
+/// Everything that a request meets.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) routes: Routes,
+    pub(crate) client: Client<HttpsConnector<Way>, Outgoing>,
+    pub(crate) desk: Desk,
+    pub(crate) watch: Arc<Watch>,
+}
+
+impl Server {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let Some(route) = self.routes.find(request.method(), request.uri()) else {
+            return own(fail(Provider::OpenAi, StatusCode::NOT_FOUND, "there is nothing at this address"));
+        };
+        if request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket")) {
+            let words = "traffic by a websocket cannot be metered: use plain HTTP";
+            return own(fail(route.provider, StatusCode::UPGRADE_REQUIRED, words));
+        }
+        match route.toll {
+            Toll::Metered(api) => self.meter(api, &route, request).await,
+            Toll::Free => self.pass(&route, request).await,
+            Toll::Unknown => own(refuse_unmetered(route.provider, route.target.path())),
+        }
+    }
+
+    /// Passes a request that costs nothing.
+    async fn pass(&self, route: &Route, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        match self.send(&route.target, parts, Either::Right(body)).await {
+            Ok(response) => flow(response, Look::Nobody),
+            Err(failure) => own(fail(route.provider, failure.status, &failure.words)),
+        }
+    }
+
+    /// Sends a request if there is leave to, and meters its answer.
+    async fn meter(&self, api: Api, route: &Route, request: Request<Incoming>) -> Answer {
+        let (mut parts, body) = request.into_parts();
+        let body = match read(body).await {
+            Ok(body) => body,
+            Err((status, words)) => return own(fail(route.provider, status, words)),
+        };
+        if api == Api::Responses && is_background(&body) {
+            let what = format!("{} with `background`", route.target.path());
+            return own(refuse_unmetered(route.provider, &what));
+        }
+        let leave = match self.desk.ask(api, body.clone()).await {
+            Ok(leave) => leave,
+            Err(refusal) => return self.refused(route.provider, &refusal),
+        };
+        let mut metering = Box::new(Metering::new(api, leave, &self.watch));
+        // Whatever the client could read, the copy is read as it is.
+        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let response = match self.send(&route.target, parts, Either::Left(Full::new(body))).await {
+            Ok(response) => response,
+            Err(failure) => {
+                if !failure.is_sent {
+                    metering.costs_nothing();
+                }
+                metering.watch().failed(failure.words.clone());
+                return own(fail(route.provider, failure.status, &failure.words));
+            }
+        };
+        metering.answered(response.status());
+        let host = host(&route.target);
+        let complaint = Complaint::of(&self.watch, host, response.status(), response.headers());
+        let look =
+            complaint.map_or(Look::Metering(metering), |complaint| Look::Complaint(Box::new(complaint)));
+        flow(response, look)
+    }
+
+    fn refused(&self, provider: Provider, refusal: &Refusal) -> Answer {
+        self.watch.refused(refusal);
+        own(refuse(provider, &refusal.to_string()))
+    }
+
+    async fn send(
+        &self,
+        target: &Uri,
+        mut parts: Parts,
+        body: Outgoing,
+    ) -> Result<Response<Incoming>, Failure> {
+        strip(&mut parts.headers);
+        // It named the proxy.
+        parts.headers.remove(HOST);
+        parts.uri = target.clone();
+        let host = host(target);
+        match timeout(SILENCE, self.client.request(Request::from_parts(parts, body))).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(Failure::of(host, &error)),
+            Err(_) => Err(Failure {
+                status: StatusCode::GATEWAY_TIMEOUT,
+                words: format!("{host} has not answered for {} s", SILENCE.as_secs()),
+                is_sent: true,
+            }),
+        }
+    }
+}
+
+/// Why there is no answer.
+struct Failure {
+    status: StatusCode,
+    words: String,
+    /// Whether the provider may have begun to work on it.
+    is_sent: bool,
+}
+
+impl Failure {
+    fn of(host: &str, error: &ClientError) -> Self {
+        let is_sent = !error.is_connect();
+        // The innermost cause says most; the others say only that something went wrong.
+        let mut cause: &dyn Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        let what = if is_sent { "broke off" } else { "cannot be reached" };
+        Self { status: StatusCode::BAD_GATEWAY, words: format!("{host} {what}: {cause}"), is_sent }
+    }
+}
+
+fn host(target: &Uri) -> &str {
+    target.host().unwrap_or_default()
+}
+
+/// Reads a whole request.
+async fn read(body: Incoming) -> Result<Bytes, (StatusCode, &'static str)> {
+    const TOO_LARGE: (StatusCode, &str) = (StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 64 MB");
+    if body.size_hint().lower() > LARGEST as u64 {
+        return Err(TOO_LARGE);
+    }
+    match timeout(SENDING, Limited::new(body, LARGEST).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(TOO_LARGE),
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request broke off")),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request was not sent in time")),
+    }
+}
+
+/// Tells whether a request's answer is to be fetched later, past the copy that is read.
+fn is_background(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Asked {
+        background: Option<bool>,
+    }
+    serde_json::from_slice::<Asked>(body).is_ok_and(|asked| asked.background == Some(true))
+}
+
+/// Passes an answer on.
+fn flow(response: Response<Incoming>, look: Look) -> Answer {
+    let mut answer = response.map(|body| Flow::new(body, look).boxed_unsync());
+    strip(answer.headers_mut());
+    answer
+}
+
+/// Gives an answer of the proxy's own.
+fn own(response: Response<Bytes>) -> Answer {
+    response.map(|body| Full::new(body).map_err(|never| match never {}).boxed_unsync())
+}
+
+/// Removes what belongs to one connection only.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        // Trailers reach both ends, so both may speak of them.
+        .filter(|name| name != "te")
+        .collect();
+    for name in named.iter().chain(&OF_ONE_CONNECTION) {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,144 @@
+//! A person's answer to a decision, by whatever channel it comes, and what is filed when none comes in time.
+//!
+//! The terminal, `warp answer` and every remote channel go through [`Workspace::decide`]. The engine takes the first
+//! answer that is one of the options and refuses any other, so it does not matter how many channels ask at once.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use engine::{Event, Standing};
+use serde_json::{Map, json};
+
+use crate::{
+    Answer, AskError, By, Current, Error, ForgeError, NewItem, Place, Workspace,
+    spend::{More, MoreError},
+};
+
+/// The longest title of the issue that a question becomes, in characters of the question.
+const LONGEST_TITLE: usize = 80;
+
+/// An answer that a person has given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The decision's id.
+    pub decision: String,
+    pub option: String,
+    pub note: Option<String>,
+    /// Who has decided.
+    pub by: String,
+    /// Where they did so.
+    pub via: String,
+    /// At a cap: how much more may be spent.
+    pub more: More,
+}
+
+/// Why an answer was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum DecideError {
+    #[error(transparent)]
+    More(#[from] MoreError),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+/// What became of a decision that is not open any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    pub option: String,
+    pub by: Option<String>,
+    pub via: Option<String>,
+    pub note: Option<String>,
+}
+
+impl Workspace {
+    /// Offers a person's answer to the run of this workspace.
+    pub fn decide(&mut self, given: &Given) -> Result<Answer, DecideError> {
+        let current = self.current().map_err(AskError::Failed)?;
+        let open = current.as_ref().and_then(|current| match &current.run.standing {
+            Standing::Parked { decision } if decision.id == given.decision => Some(decision),
+            Standing::Parked { .. }
+            | Standing::Active
+            | Standing::Suspended { .. }
+            | Standing::Stopped
+            | Standing::Ended { .. } => None,
+        });
+        given.more.raise(&self.dirs, open, &given.option)?;
+        let mut data = Map::from_iter([("by".to_owned(), json!(given.by))]);
+        data.insert("via".to_owned(), json!(given.via));
+        if let Some(note) = &given.note {
+            data.insert("note".to_owned(), json!(note));
+        }
+        let event =
+            Event::DecisionAnswered { decision: given.decision.clone(), option: given.option.clone() };
+        Ok(self.ask(event, data)?)
+    }
+
+    /// Opens the workspace in which a run works, from any workspace of its project.
+    pub fn of_run(&mut self, run: &str) -> Result<Option<(Self, Current)>, Error> {
+        let Some(current) = self.select(Some(run))? else { return Ok(None) };
+        let place = Place::at(std::path::Path::new(&current.run.root))?;
+        let mut workspace = Self::open(place, self.dirs.clone())?;
+        Ok(workspace.select(Some(run))?.map(|current| (workspace, current)))
+    }
+
+    /// Returns what was decided, if the run has recorded an answer to that decision.
+    pub fn decided(&mut self, current: &Current, decision: &str) -> Result<Option<Decided>, Error> {
+        let records = self.records(current)?;
+        let is_meant = |record: &&engine::Record| {
+            record.event == *"decision_answered" && record.data.get("decision") == Some(&json!(decision))
+        };
+        let text = |record: &engine::Record, field: &str| {
+            record.data.get(field).and_then(serde_json::Value::as_str).map(str::to_owned)
+        };
+        Ok(records.iter().rev().find(is_meant).map(|record| Decided {
+            option: text(record, "option").unwrap_or_default(),
+            by: text(record, "by"),
+            via: text(record, "via"),
+            note: text(record, "note"),
+        }))
+    }
+
+    /// Returns the name of the person whose project it is. Git is asked for it once: a process is one person's.
+    pub fn person(&self) -> String {
+        static KNOWN: Mutex<Option<(PathBuf, String)>> = Mutex::new(None);
+        let root = self.place.origin().unwrap_or(&self.place.root);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.as_ref().filter(|(of, _)| of == root) {
+            Some((_, name)) => name.clone(),
+            None => known.insert((root.to_owned(), By::person_in(root).name)).1.clone(),
+        }
+    }
+
+    /// Makes an open question an issue of its own, assigned to the person, once. Returns why its chunk is put off.
+    pub fn file_todo(&mut self, current: &Current) -> Result<Option<String>, ForgeError> {
+        let Standing::Parked { decision } = &current.run.standing else { return Ok(None) };
+        let issue = current.run.issue.as_deref().unwrap_or_default();
+        let short: String = decision.question.chars().take(LONGEST_TITLE).collect();
+        let short = short.lines().next().unwrap_or_default().to_owned();
+        let todo = NewItem {
+            title: format!("Decide for #{issue}: {short}"),
+            body: todo(current, &decision.question, &decision.options),
+            labels: ["todo", "warp-drive"].into_iter().map(str::to_owned).collect(),
+            number: None,
+        };
+        let filed = self.forge().file(todo, Some(&format!("todo:{}", decision.id)))?;
+        let person = self.person();
+        self.forge().assign(filed.number, Some(&person))?;
+        Ok(Some(format!("nobody decided in time; see #{}", filed.number)))
+    }
+}
+
+fn todo(current: &Current, question: &str, options: &[String]) -> String {
+    let run = &current.run;
+    let mut text = format!("{question}\n\nOptions: {}\n", options.join(", "));
+    if let Some(issue) = &run.issue {
+        text.push_str(&format!("\nIt came up in run {} while working on #{issue}", run.id));
+    }
+    if !run.current_criteria().is_empty() {
+        text.push_str(&format!(", chunk {} ({})", run.chunk.index, run.current_criteria().join(", ")));
+    }
+    text.push_str(".\nThe chunk was put off. Say what is wanted in the issue, then run it again.\n");
+    text
+}

@@ -1,0 +1,253 @@
+//! Items in the store: streams, numbers, snapshots.
+
+use adapters::{boundary, machine};
+use engine::Time;
+use journal::{AppendError, NewEvent, Store, StreamId, StreamView, Version, View};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Filed, Forge, ForgeError, Item, ItemState,
+    item::{FORMAT, Happened, What},
+    text,
+};
+use crate::Error;
+
+/// How the names of the streams begin. The number that follows has as many digits as the highest one, so that the
+/// last name is that of the highest number.
+const ITEMS: &str = "item:";
+const DIGITS: usize = 9;
+const HIGHEST: u64 = 999_999_999;
+/// How often something is decided again because others were faster.
+const TRIES: usize = 1000;
+/// How many events are read at a time.
+const PAGE: usize = 1000;
+
+/// Topics: what is open is found without reading what is closed, and issues without pull requests.
+pub(super) const OPEN_ISSUES: &str = "issues:open";
+const CLOSED_ISSUES: &str = "issues:closed";
+const OPEN_PULLS: &str = "pulls:open";
+const CLOSED_PULLS: &str = "pulls:closed";
+
+/// An item as it stands in the store.
+pub(super) struct Kept {
+    pub(super) item: Item,
+    version: Version,
+    /// The mark that the stream holds, which it has to present again.
+    mark: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    format: u32,
+    item: Item,
+}
+
+impl Forge<'_> {
+    /// Returns the open issues and pull requests, oldest first.
+    pub fn open_items(&mut self) -> Result<Vec<Item>, ForgeError> {
+        let mut items = self.about(OPEN_ISSUES)?;
+        items.extend(self.about(OPEN_PULLS)?);
+        items.sort_by_key(|item| item.number);
+        Ok(items)
+    }
+
+    /// Returns the open pull requests, oldest first.
+    pub fn open_pulls(&mut self) -> Result<Vec<Item>, ForgeError> {
+        self.about(OPEN_PULLS)
+    }
+
+    /// Returns every issue and pull request, oldest first.
+    pub fn all_items(&mut self) -> Result<Vec<Item>, ForgeError> {
+        let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
+        let views = store.views_named(ITEMS).map_err(Error::from)?;
+        self.sorted(views)
+    }
+
+    /// Returns how many issues are closed, without reading them.
+    pub fn closed_issues(&mut self) -> Result<u64, ForgeError> {
+        self.count(CLOSED_ISSUES)
+    }
+
+    /// Returns how many pull requests are closed, without reading them.
+    pub fn closed_pulls(&mut self) -> Result<u64, ForgeError> {
+        self.count(CLOSED_PULLS)
+    }
+
+    fn count(&mut self, topic: &str) -> Result<u64, ForgeError> {
+        let Some(store) = self.workspace.store.as_mut() else { return Ok(0) };
+        Ok(store.count_about(topic).map_err(Error::from)?)
+    }
+
+    pub(super) fn about(&mut self, topic: &str) -> Result<Vec<Item>, ForgeError> {
+        let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
+        let views = store.views_about(topic).map_err(Error::from)?;
+        self.sorted(views)
+    }
+
+    fn sorted(&mut self, views: Vec<StreamView>) -> Result<Vec<Item>, ForgeError> {
+        let mut items = Vec::with_capacity(views.len());
+        for view in views {
+            items.push(self.read(view)?.item);
+        }
+        items.sort_by_key(|item| item.number);
+        Ok(items)
+    }
+
+    pub(super) fn load(&mut self, number: u64) -> Result<Option<Kept>, ForgeError> {
+        let Some(store) = self.workspace.store.as_mut() else { return Ok(None) };
+        if !(1..=HIGHEST).contains(&number) {
+            return Ok(None);
+        }
+        let view = store.view(&stream(number)).map_err(Error::from)?;
+        view.map(|view| self.read(view)).transpose()
+    }
+
+    pub(super) fn find(&mut self, marker: &str) -> Result<Option<u64>, ForgeError> {
+        let Some(store) = self.workspace.store.as_mut() else { return Ok(None) };
+        let view = store.find(&mark(marker)).map_err(Error::from)?;
+        Ok(view.and_then(|view| number_of(&view.stream)))
+    }
+
+    /// Makes an item of what is kept beside its stream, or of its events where that is no use.
+    fn read(&mut self, view: StreamView) -> Result<Kept, ForgeError> {
+        let snapshot: Option<Snapshot> = serde_json::from_slice(&view.snapshot).ok();
+        let item = match snapshot.filter(|snapshot| snapshot.format == FORMAT) {
+            Some(snapshot) => snapshot.item,
+            None => self.fold(&view.stream)?,
+        };
+        Ok(Kept { item, version: view.version, mark: view.mark })
+    }
+
+    fn fold(&mut self, stream: &StreamId) -> Result<Item, ForgeError> {
+        let number = number_of(stream).unwrap_or_default();
+        let bad = |seq, problem: &str| ForgeError::Event { number, seq, problem: problem.to_owned() };
+        let mut item: Option<Item> = None;
+        let mut next = 0;
+        loop {
+            let page = self.workspace.store()?.read(stream, next, PAGE).map_err(Error::from)?;
+            for event in &page {
+                let happened: Happened = serde_json::from_slice(&event.body)
+                    .map_err(|error| bad(event.seq, &error.to_string()))?;
+                let at = Time::from_millis(event.at);
+                match &mut item {
+                    Some(item) => item.apply(at, &happened.by, &happened.what),
+                    None => item = Item::opened(number, at, &happened.by, &happened.what),
+                }
+            }
+            next += page.len() as u64;
+            if page.len() < PAGE {
+                return item.ok_or_else(|| bad(0, "nothing opens it"));
+            }
+        }
+    }
+
+    /// Files an item under its number or the next one.
+    pub(super) fn open(&mut self, what: What, wanted: Option<u64>) -> Result<Filed, ForgeError> {
+        if let Some(number) = wanted.filter(|number| !(1..=HIGHEST).contains(number)) {
+            return Err(ForgeError::Number { number, most: HIGHEST });
+        }
+        self.workspace.store()?;
+        let mark = what.marker().map(mark);
+        if let Some(marker) = what.marker()
+            && let Some(number) = self.find(marker)?
+        {
+            return Ok(Filed { number, was_there: true });
+        }
+        for _ in 0..TRIES {
+            let number = match wanted {
+                Some(number) => number,
+                None => self.next_number()?,
+            };
+            let at = machine::now();
+            let item = Item::opened(number, at, &self.by, &what).expect("it is an event that opens an item");
+            let kept = Kept { item, version: Version::NONE, mark: mark.clone() };
+            match self.append(&kept, at, std::slice::from_ref(&what)) {
+                Ok(_) => return Ok(Filed { number, was_there: false }),
+                Err(AppendError::Conflict { .. }) if wanted.is_some() => {
+                    return Err(ForgeError::Taken { number });
+                }
+                Err(AppendError::Conflict { .. }) => {}
+                Err(AppendError::MarkTaken { holder, .. }) => {
+                    let number = number_of(&holder).ok_or(Error::Contended)?;
+                    return Ok(Filed { number, was_there: true });
+                }
+                Err(AppendError::Store(error)) => return Err(Error::from(error).into()),
+                Err(AppendError::NoEvents) => unreachable!("one event opens an item"),
+            }
+        }
+        Err(Error::Contended.into())
+    }
+
+    fn next_number(&mut self) -> Result<u64, ForgeError> {
+        let last = self.workspace.store()?.last_named(ITEMS).map_err(Error::from)?;
+        let number = last.as_ref().and_then(number_of).unwrap_or(0).saturating_add(1);
+        if number > HIGHEST { Err(ForgeError::Number { number, most: HIGHEST }) } else { Ok(number) }
+    }
+
+    /// Records what `decide` makes of an item, and returns the item as it is then.
+    pub(super) fn change(
+        &mut self,
+        number: u64,
+        decide: impl Fn(&Item) -> Result<Vec<What>, ForgeError>,
+    ) -> Result<Item, ForgeError> {
+        for _ in 0..TRIES {
+            let mut kept = self.load(number)?.ok_or(ForgeError::Missing { number })?;
+            let whats = decide(&kept.item)?;
+            if whats.is_empty() {
+                return Ok(kept.item);
+            }
+            // A clock that went back does not make an item older.
+            let at = machine::now().max(kept.item.updated_at);
+            for what in &whats {
+                kept.item.apply(at, &self.by, what);
+            }
+            text::check_room(&kept.item)?;
+            match self.append(&kept, at, &whats) {
+                Ok(_) => return Ok(kept.item),
+                Err(AppendError::Conflict { .. }) => {}
+                Err(AppendError::Store(error)) => return Err(Error::from(error).into()),
+                Err(AppendError::MarkTaken { .. }) => unreachable!("the stream holds the mark already"),
+                Err(AppendError::NoEvents) => unreachable!("it was looked at"),
+            }
+        }
+        Err(Error::Contended.into())
+    }
+
+    fn append(&mut self, kept: &Kept, at: Time, whats: &[What]) -> Result<Version, AppendError> {
+        let json = "an item can be written as JSON";
+        let event = |what: &What| NewEvent {
+            at: at.millis(),
+            kind: what.name().to_owned(),
+            body: serde_json::to_vec(&Happened { format: FORMAT, by: self.by.clone(), what: what.clone() })
+                .expect(json),
+        };
+        let events: Vec<NewEvent> = whats.iter().map(event).collect();
+        let snapshot = serde_json::to_vec(&Snapshot { format: FORMAT, item: kept.item.clone() }).expect(json);
+        let view = View { snapshot: &snapshot, mark: kept.mark.as_deref(), topic: Some(topic(&kept.item)) };
+        let name = whats.last().map_or("nothing", What::name);
+        let stream = stream(kept.item.number);
+        let store = self.workspace.store.as_mut().expect("an item is opened or read before");
+        boundary::around(name, || store.append(&stream, &kept.version, &events, view))
+    }
+}
+
+fn stream(number: u64) -> StreamId {
+    StreamId::parse(format!("{ITEMS}{number:0DIGITS$}")).expect("a number is made of plain characters")
+}
+
+fn number_of(stream: &StreamId) -> Option<u64> {
+    stream.as_str().strip_prefix(ITEMS)?.parse().ok()
+}
+
+fn mark(marker: &str) -> String {
+    format!("file:{marker}")
+}
+
+fn topic(item: &Item) -> &'static str {
+    match (&item.pull, item.state) {
+        (None, ItemState::Open) => OPEN_ISSUES,
+        (None, ItemState::Closed) => CLOSED_ISSUES,
+        (Some(_), ItemState::Open) => OPEN_PULLS,
+        (Some(_), ItemState::Closed) => CLOSED_PULLS,
+    }
+}

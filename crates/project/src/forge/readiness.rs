@@ -1,0 +1,171 @@
+//! Which issues can be taken, in which order, and why the others cannot.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use engine::{find_cycle, read_dependencies};
+
+use super::{Forge, ForgeError, Item, kept::OPEN_ISSUES};
+
+/// The label of an issue that is to be worked on.
+pub(super) const REQUIREMENT: &str = "req";
+/// The label of an issue that gathers requirements, and is not worked on itself.
+pub(super) const CAPABILITY: &str = "cap";
+/// The label of an issue that a person has approved.
+pub(super) const APPROVED: &str = "approved";
+
+/// An open issue that is labelled as a requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub item: Item,
+    pub priority: Priority,
+    pub readiness: Readiness,
+}
+
+/// How urgent an issue is. What nobody has judged comes after what somebody has, however low.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    Critical,
+    High,
+    Medium,
+    Low,
+    None,
+}
+
+/// Whether an issue can be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    Ready,
+    /// There is no such issue.
+    Missing,
+    Closed,
+    /// It is not labelled `req`.
+    NotARequirement,
+    /// No person has approved it.
+    NotApproved,
+    /// It depends on issues that are not closed, or not there.
+    Blocked {
+        on: Vec<u64>,
+    },
+    /// Its dependencies lead back to it, by this path.
+    Cycle {
+        path: Vec<u64>,
+    },
+}
+
+impl Priority {
+    /// Reads the priority from labels; of several the highest counts.
+    pub fn of(labels: &BTreeSet<String>) -> Self {
+        let names = [
+            ("p1-critical", Self::Critical),
+            ("p2-high", Self::High),
+            ("p3-medium", Self::Medium),
+            ("p4-low", Self::Low),
+        ];
+        let found = names.iter().find(|(name, _)| labels.contains(*name));
+        found.map_or(Self::None, |(_, priority)| *priority)
+    }
+}
+
+impl fmt::Display for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[u64], between: &str| {
+            numbers.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(between)
+        };
+        match self {
+            Self::Ready => f.write_str("ready"),
+            Self::Missing => f.write_str("not there"),
+            Self::Closed => f.write_str("closed"),
+            Self::NotARequirement => write!(f, "not labelled `{REQUIREMENT}`"),
+            Self::NotApproved => f.write_str("not approved"),
+            Self::Blocked { on } => write!(f, "blocked by {}", list(on, ", ")),
+            Self::Cycle { path } => write!(f, "blocked by itself: {}", list(path, " -> ")),
+        }
+    }
+}
+
+/// Who depends on whom, as far as it was asked for.
+#[derive(Default)]
+struct Dependencies {
+    /// What each issue depends on; nothing once it is closed.
+    known: BTreeMap<u64, BTreeSet<u64>>,
+    /// Issues that hold others up: they are open, or not there.
+    holding: BTreeSet<u64>,
+}
+
+impl Forge<'_> {
+    /// Returns every open requirement in the order in which they are taken: by priority, then oldest first.
+    pub fn candidates(&mut self) -> Result<Vec<Candidate>, ForgeError> {
+        let issues = self.about(OPEN_ISSUES)?;
+        let mut dependencies = Dependencies::default();
+        for item in &issues {
+            dependencies.learn(item.number, Some(item));
+        }
+        let mut candidates = Vec::new();
+        for item in issues.into_iter().filter(|item| item.labels.contains(REQUIREMENT)) {
+            let readiness = self.judge(&item, &mut dependencies)?;
+            candidates.push(Candidate { priority: Priority::of(&item.labels), item, readiness });
+        }
+        candidates.sort_by_key(|candidate| (candidate.priority, candidate.item.number));
+        Ok(candidates)
+    }
+
+    /// Tells whether an issue can be taken, and why not.
+    pub fn readiness(&mut self, number: u64) -> Result<Readiness, ForgeError> {
+        match self.item(number)? {
+            Some(item) => self.judge(&item, &mut Dependencies::default()),
+            None => Ok(Readiness::Missing),
+        }
+    }
+
+    fn judge(&mut self, item: &Item, dependencies: &mut Dependencies) -> Result<Readiness, ForgeError> {
+        if !item.is_open() {
+            return Ok(Readiness::Closed);
+        }
+        if !item.labels.contains(REQUIREMENT) {
+            return Ok(Readiness::NotARequirement);
+        }
+        if item.approved_by.is_none() {
+            return Ok(Readiness::NotApproved);
+        }
+        let mut on = Vec::new();
+        for number in self.depends_on(item.number, dependencies)? {
+            self.depends_on(number, dependencies)?;
+            if dependencies.holding.contains(&number) {
+                on.push(number);
+            }
+        }
+        if on.is_empty() {
+            return Ok(Readiness::Ready);
+        }
+        Ok(match find_cycle(item.number, |number| self.depends_on(number, dependencies))? {
+            Some(path) => Readiness::Cycle { path },
+            None => Readiness::Blocked { on },
+        })
+    }
+
+    fn depends_on(
+        &mut self,
+        number: u64,
+        dependencies: &mut Dependencies,
+    ) -> Result<BTreeSet<u64>, ForgeError> {
+        if !dependencies.known.contains_key(&number) {
+            let item = self.item(number)?;
+            dependencies.learn(number, item.as_ref());
+        }
+        Ok(dependencies.known.get(&number).cloned().unwrap_or_default())
+    }
+}
+
+impl Dependencies {
+    fn learn(&mut self, number: u64, item: Option<&Item>) {
+        let open = item.filter(|item| item.is_open());
+        if open.is_some() || item.is_none() {
+            self.holding.insert(number);
+        }
+        let on = open.map(|item| read_dependencies(&item.body, number)).unwrap_or_default();
+        self.known.insert(number, on);
+    }
+}

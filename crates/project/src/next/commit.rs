@@ -1,0 +1,145 @@
+//! Committing: everything that is the run's, and only what was tested.
+
+use adapters::git::Prepared;
+use engine::Run;
+
+use super::{CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, short, suite};
+use crate::{
+    Current, Workspace,
+    rails::{self, guard},
+    slots::SlotError,
+};
+
+impl Workspace {
+    /// Commits everything that is the run's, if it is what was tested.
+    pub(super) fn commit(&mut self, current: &Current, wanted: &Wanted) -> Result<Report, NextError> {
+        let run = &current.run;
+        let event = if run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
+        let message = match &wanted.message {
+            Some(message) => message.clone(),
+            None => {
+                let said = self.said_with(current, "code_complete", CHUNK_BEGINS)?;
+                let proposed = said.first().and_then(|said| said.get("commit"));
+                let title = issue::title(&mut self.forge(), run)?;
+                report::commit_message(title.as_deref(), proposed, run)
+            }
+        };
+        let tested = self.laid.take();
+        let tested = tested.map(|laid| self.git().take_up(laid)).transpose().map_err(NextError::World)?;
+        let (left_out, mut prepared) = match tested.flatten() {
+            Some(prepared) => (Vec::new(), prepared),
+            None => self.prepare_commit(run)?,
+        };
+        if let Some(why) = self.left_out_by_git(&prepared) {
+            return Err(NextError::World(why));
+        }
+        if let Some(hash) = self.made_already(run, &prepared)? {
+            prepared.put_index().map_err(NextError::World)?;
+            rails::remember(&self.place)?;
+            self.keep_outside(run, &hash)?;
+            return Ok(
+                Report::new(event).say(format!("{} was made before, and is recorded now", short(&hash)))
+            );
+        }
+        if prepared.is_empty().map_err(NextError::World)? {
+            return Err(NextError::World(format!("there is nothing to commit{}", and_left_out(&left_out))));
+        }
+        if hooks::pre_commit(&self.shell, &self.place, &prepared)? {
+            // It may have changed files, as those do that format.
+            prepared.take_in().map_err(NextError::World)?;
+        }
+        let message = hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
+        if let Some(problem) = guard::message::problem(message.lines().next().unwrap_or_default()) {
+            return Err(NextError::World(format!(
+                "{problem}: `warp next -m 'feat(scope): text'` gives another"
+            )));
+        }
+        self.check_tested(run, &prepared)?;
+        let hash = prepared.commit(&message).map_err(NextError::World)?;
+        rails::remember(&self.place)?;
+        self.keep_outside(run, &hash)?;
+        let subject = message.lines().next().unwrap_or_default();
+        let report = Report::new(event).say(format!("{} {subject}", short(&hash)));
+        Ok(if left_out.is_empty() {
+            report
+        } else {
+            report.say(format!("committed{}", and_left_out(&left_out)))
+        })
+    }
+
+    /// Prepares a commit of all but what was there when the run began and has not changed since.
+    pub(super) fn prepare_commit(&self, run: &Run) -> Result<(Vec<String>, Prepared<'_>), NextError> {
+        let look = || -> Result<(Vec<String>, Prepared<'_>), String> {
+            let left_out = self.git().unchanged(&run.dirty)?;
+            let prepared = self.git().prepare(left_out.clone())?;
+            Ok((left_out, prepared))
+        };
+        look().map_err(NextError::World)
+    }
+
+    /// In a workspace of the run's own, says which files git would not commit although they are part of the work.
+    pub(super) fn left_out_by_git(&self, prepared: &Prepared<'_>) -> Option<String> {
+        let embedded = prepared.embedded();
+        if self.slot.is_none() || embedded.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{} a git repository of its own, whose files would not be committed: move them out of it, or remove it",
+            are(embedded)
+        ))
+    }
+
+    /// Returns the chunk's commit, if it was made and a crash kept it from being recorded.
+    fn made_already(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Option<String>, NextError> {
+        let Some(base) = &run.chunk.base else { return Ok(None) };
+        let look = || -> Result<Option<String>, String> {
+            let head = self.git().head_commit()?;
+            if head == *base || run.commit_hashes.contains(&head) {
+                return Ok(None);
+            }
+            let (head, tree) = self.git().head_and_tree()?;
+            if prepared.tree()? != tree || !self.git().follows(base)? {
+                return Ok(None);
+            }
+            Ok(Some(head))
+        };
+        let made = look().map_err(NextError::World)?;
+        if made.is_some() {
+            self.check_tested(run, prepared)?;
+        }
+        Ok(made)
+    }
+
+    /// Only the tree that passed its tests is committed; another one is tested first.
+    fn check_tested(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
+        if !run.settings.is_on("test_before_commit") {
+            return Ok(());
+        }
+        let tree = prepared.tree().map_err(NextError::World)?;
+        if run.tested_tree.as_ref() == Some(&tree) {
+            return Ok(());
+        }
+        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        if !outcome.passed {
+            return Err(NextError::World(format!(
+                "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",
+                outcome.output
+            )));
+        }
+        if self.prepare_commit(run)?.1.tree().map_err(NextError::World)? == tree {
+            return Ok(());
+        }
+        Err(NextError::World(
+            "the files have changed while the tests ran; let nothing else write here, then `warp next`"
+                .to_owned(),
+        ))
+    }
+
+    /// Makes a commit reachable outside a workspace of the run's own, so that it outlives that.
+    pub(super) fn keep_outside(&self, run: &Run, commit: &str) -> Result<(), NextError> {
+        match &self.slot {
+            Some(slot) => Ok(slot.keep_outside(commit, run.id.as_str()).map_err(SlotError::from)?),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The dev environment in a run: brought up before the work, looked after between chunks, and advice on seed data.
+//!
+//! A project without `dev.json` has none of it, and `dev_health_check = false` leaves the server alone.
+
+use std::mem;
+
+use engine::{Actor, DevKind, Event, Run, Seen};
+use serde_json::{Map, Value};
+
+use super::{NextError, Report};
+use crate::{
+    Answer, AskError, Current, Workspace,
+    dev::{self, Dev, DevError, Health, Keeper, Up},
+    spelled,
+};
+
+/// How often the environment is brought up again before a person is asked.
+const RECOVERIES: usize = 2;
+/// The answer by which a person goes on without the server.
+const SKIP: &str = "skip";
+/// The events before which a chunk was not done.
+const CHUNK_DONE: &[&str] = &["report_filed", "next_chunk", "chunks_defined"];
+
+impl From<DevError> for NextError {
+    fn from(error: DevError) -> Self {
+        Self::Dev(spelled(&error))
+    }
+}
+
+impl Workspace {
+    /// Sees to it before a run begins that what the project says of its environment can be used.
+    pub fn check_dev(&self) -> Result<(), DevError> {
+        let target = self.place.git().branches().merge_target;
+        dev::pinned(&self.place.root, &target).map(drop)
+    }
+
+    /// Returns where the dev server is that this process keeps for the run, and where its words are.
+    pub fn dev_server(&self) -> Option<(String, String)> {
+        Some((self.dev.url()?, dev::log_of(&self.place).display().to_string()))
+    }
+
+    /// Brings the environment up before the work begins, and adds what was done to the report.
+    pub(super) fn prepare_dev(&mut self, run: &Run, mut report: Report) -> Result<Report, NextError> {
+        if self.has_dev(run)? {
+            for line in self.bring_up(run, DevKind::CameUp)? {
+                report = report.say(line);
+            }
+        }
+        Ok(report)
+    }
+
+    /// Brings the environment up before an agent works, if this process does not keep it yet: an earlier one may have
+    /// been killed. Returns what was done.
+    pub fn ready_dev(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
+        if self.slot.is_none() || self.dev.was_tried || !self.has_dev(run)? {
+            return Ok(Vec::new());
+        }
+        self.bring_up(run, DevKind::CameUp)
+    }
+
+    /// Checks the server after a chunk. One that is not healthy is brought up again, so often; then a person decides.
+    pub(super) fn check_dev_after_chunk(&mut self, current: &Current) -> Result<Vec<String>, NextError> {
+        let run = &current.run;
+        if !self.has_dev(run)? {
+            return Ok(Vec::new());
+        }
+        let answers = self.said_with(current, "decision_answered", CHUNK_DONE)?;
+        if answers.first().and_then(|answer| answer.get("option")).and_then(Value::as_str) == Some(SKIP) {
+            return Ok(vec!["the dev server is left as it is, as a person has decided".to_owned()]);
+        }
+        self.sync()?;
+        let why = match self.dev_health(run)? {
+            Health::NoServer => return Ok(Vec::new()),
+            Health::Healthy { port } => {
+                let text = format!("the dev server is healthy at {}", dev::url(port));
+                self.note_dev(DevKind::Checked, &text)?;
+                return Ok(vec![text]);
+            }
+            Health::Unhealthy { why, .. } => why,
+        };
+        let mut said = vec![format!("the dev server is not healthy: {why}")];
+        let mut last = why;
+        for _ in 0..RECOVERIES {
+            match self.bring_up(run, DevKind::Recovered) {
+                Ok(lines) => {
+                    said.extend(lines);
+                    return Ok(said);
+                }
+                Err(NextError::Dev(why)) => last = why,
+                Err(other) => return Err(other),
+            }
+        }
+        Err(NextError::Dev(format!(
+            "the dev server is not healthy, and was brought up {RECOVERIES} times in vain: {last}"
+        )))
+    }
+
+    /// Tells whether there is an environment that the run looks after.
+    fn has_dev(&self, run: &Run) -> Result<bool, NextError> {
+        Ok(run.settings.is_on("dev_health_check") && self.dev_of(run)?.is_some())
+    }
+
+    fn dev_of<'a>(&'a self, run: &'a Run) -> Result<Option<Dev<'a>>, NextError> {
+        Ok(match &self.slot {
+            Some(_) => Dev::pinned(&self.place, &self.shell, &run.branches.merge_target, run.id.as_str())?,
+            None => Dev::of(&self.place, &self.shell)?,
+        })
+    }
+
+    fn dev_health(&mut self, run: &Run) -> Result<Health, NextError> {
+        let mut kept = mem::take(&mut self.dev);
+        let health = self.dev_of(run).map(|dev| {
+            let keeper = if self.slot.is_some() { Keeper::Here(&mut kept) } else { Keeper::Apart };
+            dev.map_or(Health::NoServer, |dev| dev.health(&keeper))
+        });
+        self.dev = kept;
+        health
+    }
+
+    /// Brings the environment up, records what came of it and returns that, a line each.
+    fn bring_up(&mut self, run: &Run, kind: DevKind) -> Result<Vec<String>, NextError> {
+        self.sync()?;
+        let mut kept = mem::take(&mut self.dev);
+        let up = self.dev_of(run).and_then(|dev| {
+            let keeper = if self.slot.is_some() { Keeper::Here(&mut kept) } else { Keeper::Apart };
+            let Some(dev) = dev else { return Ok((Vec::new(), Up::default())) };
+            let docs = dev.manifest.docs && kind == DevKind::CameUp;
+            let mut said = dev.manifest.warnings.clone();
+            said.extend(docs.then(|| dev::DOCS_NOT_SERVED.to_owned()));
+            Ok((said, dev.bring_up_for_run(keeper)?))
+        });
+        kept.was_tried = true;
+        self.dev = kept;
+        self.shell.tell(dev::URL, self.dev.url());
+        match up {
+            Ok((mut said, up)) => {
+                let text = up.server.map_or("the dev environment is up".to_owned(), |came| came.to_string());
+                self.note_dev(kind, &text)?;
+                said.extend(up.said());
+                Ok(said)
+            }
+            Err(NextError::Dev(why)) => {
+                self.note_dev(DevKind::Failed, &why)?;
+                Err(NextError::Dev(why))
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    fn note_dev(&mut self, kind: DevKind, text: &str) -> Result<Answer, NextError> {
+        let event = Event::DevSeen { kind, text: text.to_owned() };
+        Ok(self.ask_as(Actor::Engine, event, Map::new())?)
+    }
+
+    /// After code that has changed what tables there are, advises on those that no seed file fills.
+    pub(crate) fn advise_seeds(&mut self, answer: &mut Answer) -> Result<(), AskError> {
+        let seen = answer.records.first().and_then(|record| record.observations.diff.as_ref());
+        let Some(Seen::Value(diff)) = seen else { return Ok(()) };
+        let run = &answer.current.run;
+        if !run.settings.is_on("dev_seed_check") {
+            return Ok(());
+        }
+        // One that cannot be read is said where it matters.
+        let dev = self.dev_of(run).ok().flatten();
+        let tables = dev.map(|dev| dev.tables_without_seeds(&diff.files)).unwrap_or_default();
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let text = format!("no seed data for {}: add some in the same commit", tables.join(", "));
+        let event = Event::DevSeen { kind: DevKind::SeedsMissing, text: text.clone() };
+        let noted = self.ask_as(Actor::Engine, event, Map::new())?;
+        answer.current = noted.current;
+        answer.records.extend(noted.records);
+        answer.advice.push(engine::Advice(text));
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Bringing tested work to where it belongs: a pull request, or the merge target itself.
+//!
+//! In a workspace of the run's own nothing of the person's repository is touched until the work was tested on top of
+//! the newest target; then one branch moves, from the commit that was looked at to the one that was tested.
+
+use adapters::git::integrate::{ForwardError, PushError, Rebase, TargetError};
+use engine::Run;
+use serde_json::json;
+
+use super::{NextError, Report, Wanted, short, suite};
+use crate::{
+    Current, ForgeError, Item, ItemState, NewPull, Workspace, issue_number, rails,
+    slots::{Slot, SlotError},
+    spelled,
+};
+
+/// What became of a branch that was to be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// The target is at this commit now.
+    At(String),
+    /// Somebody else was faster: it is worth another try.
+    Overtaken(String),
+    /// It needs a person.
+    Stuck(String),
+}
+
+impl Workspace {
+    /// Brings what was tested to the merge target, or hands it over.
+    pub(super) fn merge(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
+        let Some(commit) = run.tested_commit.clone() else {
+            let (branch, target) = (&run.branches.branch, &run.branches.merge_target);
+            return Err(NextError::World(format!(
+                "it is not known which commit passed the final test: a person merges `{branch}` into `{target}`"
+            )));
+        };
+        if run.level < 3 || !run.settings.is_on("auto_merge") {
+            return self.hand_over(run, &commit);
+        }
+        self.bring(run, &commit)
+    }
+
+    /// Brings a commit to the merge target.
+    fn bring(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
+        if self.slot.is_none() {
+            return self.merge_here(run, commit);
+        }
+        let branch = self.git().branch();
+        match self.land(run, &branch, commit)? {
+            Landed::At(commit) => {
+                self.finish_issue(run, &commit)?;
+                let said =
+                    format!("`{}` is at {} now, which was tested", run.branches.merge_target, short(&commit));
+                Ok(Report::new("merged").with("commit", json!(commit)).say(said))
+            }
+            Landed::Overtaken(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
+            Landed::Stuck(why) => Err(NextError::World(why)),
+        }
+    }
+
+    /// Commits everything that is there, and brings it to the merge target or hands it over.
+    pub(super) fn commit_and_merge(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
+        let prepared_anything = !self.prepare_commit(run)?.1.is_empty().map_err(NextError::World)?;
+        if prepared_anything {
+            self.commit(current, &Wanted::default())?;
+        }
+        let head = self.git().head_and_tree().map_err(NextError::World)?.0;
+        if run.level < 3 || !run.settings.is_on("auto_merge") {
+            return self.hand_over(run, &head);
+        }
+        self.bring(run, &head)
+    }
+
+    /// Puts a branch on top of the newest target, tests that if it is not what was tested, and moves the target there.
+    pub fn land(&mut self, run: &Run, branch: &str, tested: &str) -> Result<Landed, NextError> {
+        let target = &run.branches.merge_target;
+        let slot =
+            self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))?;
+        let remote = slot.remote();
+        let newest = match slot.bring_target(target, remote.as_deref()) {
+            Ok(newest) => newest,
+            Err(error @ (TargetError::NoSuchBranch { .. } | TargetError::Diverged { .. })) => {
+                return Ok(Landed::Stuck(spelled(&error)));
+            }
+            Err(error) => return Err(NextError::World(spelled(&error))),
+        };
+        match slot.rebase(branch, &newest).map_err(|error| NextError::World(spelled(&error)))? {
+            Rebase::Nothing | Rebase::Done { .. } => {}
+            Rebase::Conflicts { files } => {
+                let files = super::list(&files);
+                return Ok(Landed::Stuck(format!(
+                    "`{branch}` and `{target}` have changed the same lines of {files}: a person brings them together"
+                )));
+            }
+        }
+        let head = self.git().head_commit().map_err(NextError::World)?;
+        if head != tested {
+            let outcome = suite::run(&self.shell, &self.place.root, run)?;
+            if !outcome.passed {
+                return Ok(Landed::Stuck(format!(
+                    "on top of the newest `{target}` the tests fail: {}\n{}",
+                    outcome.said, outcome.output
+                )));
+            }
+        }
+        self.keep_outside(run, &head)?;
+        let slot = self.slot.as_ref().expect("it was there before the tests");
+        if head != newest {
+            // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
+            slot.between().note_merge(run.id.as_str(), &newest, &head).map_err(SlotError::from)?;
+        }
+        if let Some(remote) = &remote {
+            match slot.push(remote, &head, target) {
+                Ok(()) => {}
+                Err(error @ PushError::MovedOn { .. }) => return Ok(Landed::Overtaken(spelled(&error))),
+                Err(error) => return Ok(Landed::Stuck(spelled(&error))),
+            }
+        }
+        Ok(match slot.fast_forward(target, &newest, &head) {
+            Ok(()) => Landed::At(head),
+            Err(error @ ForwardError::MovedOn { .. }) => Landed::Overtaken(spelled(&error)),
+            Err(error) => Landed::Stuck(spelled(&error)),
+        })
+    }
+
+    /// Merges in a person's own checkout, where that is a matter of this repository alone.
+    fn merge_here(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
+        let (branch, target) = (self.git().branch(), run.branches.merge_target.clone());
+        match self.git().fast_forward(&target, &branch, commit) {
+            Ok(()) => {
+                rails::remember(&self.place)?;
+                self.finish_issue(run, commit)?;
+                Ok(Report::new("merged")
+                    .say(format!("`{target}` is at {} now, which was tested", short(commit))))
+            }
+            Err(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
+        }
+    }
+
+    /// Hands the work over as a pull request, whose branch is in the person's repository.
+    fn hand_over(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
+        let (branch, target) = (self.git().branch(), run.branches.merge_target.clone());
+        let (branch, pushed) = match &self.slot {
+            Some(slot) => {
+                let branch = slot.deliver(run.id.as_str(), commit, &branch)?;
+                match push(slot, commit, &branch) {
+                    Ok(pushed) => (branch, pushed),
+                    Err(why) => {
+                        return Ok(Report::new("push_failed").with("failure", json!(why)).say(why));
+                    }
+                }
+            }
+            None => (branch, None),
+        };
+        let issue = run.issue.as_deref().and_then(issue_number);
+        let title = match issue {
+            Some(number) => self.forge().item(number)?.map(|item| item.title),
+            None => run.feature.clone(),
+        };
+        let pull = NewPull {
+            title: title.unwrap_or_else(|| branch.clone()),
+            body: super::report::pull(run),
+            branch: branch.clone(),
+            target: target.clone(),
+            head: commit.to_owned(),
+            issue,
+        };
+        let about = run.issue.as_deref().unwrap_or_default();
+        let filed = self.forge().open_pull(pull, Some(&format!("pull:{}:{about}", run.id)))?;
+        if let Some(number) = issue {
+            let words = format!("Handed over as pull request #{}.", filed.number);
+            self.comment(number, &words, &format!("handed-over:{}", run.id))?;
+        }
+        let report = Report::new("merged")
+            .with("handed_over", json!(branch))
+            .with("pull", json!(filed.number))
+            .say(format!("`{branch}` is handed over as pull request #{}", filed.number))
+            .say(format!(
+                "`warp pr show {0}` shows it; `warp pr merge {0}` merges it into `{target}`",
+                filed.number
+            ));
+        Ok(match pushed {
+            Some(remote) => report.say(format!("the branch is pushed to {remote}")),
+            None => report,
+        })
+    }
+
+    /// Closes an issue whose criteria are all met by what was merged, and says so in it.
+    pub(crate) fn finish_issue(&mut self, run: &Run, commit: &str) -> Result<(), NextError> {
+        let Some(number) = run.issue.as_deref().and_then(issue_number) else { return Ok(()) };
+        let Some(item) = self.forge().item(number)? else { return Ok(()) };
+        let left = unticked(&item);
+        let words = if left.is_empty() {
+            format!("Merged as {}.", short(commit))
+        } else {
+            format!("Merged as {}. Still open: {}.", short(commit), left.join("; "))
+        };
+        self.comment(number, &words, &format!("merged:{}:{commit}", run.id))?;
+        if left.is_empty() && item.state == ItemState::Open {
+            self.forge().close(number, Some("merged"))?;
+        }
+        Ok(())
+    }
+
+    /// Comments on an issue; one that is full goes without.
+    pub(super) fn comment(&mut self, number: u64, words: &str, marker: &str) -> Result<(), NextError> {
+        match self.forge().comment(number, words, Some(marker)) {
+            Ok(_) | Err(ForgeError::Full { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns the criteria of an issue that are not ticked.
+fn unticked(item: &Item) -> Vec<String> {
+    item.boxes().items.into_iter().filter(|(ticked, _)| !ticked).map(|(_, text)| text).collect()
+}
+
+/// Pushes a branch if there is a remote; returns which.
+pub(super) fn push(slot: &Slot, commit: &str, branch: &str) -> Result<Option<String>, String> {
+    let Some(remote) = slot.remote() else { return Ok(None) };
+    slot.push(&remote, commit, branch).map_err(|error| spelled(&error))?;
+    Ok(Some(remote))
+}

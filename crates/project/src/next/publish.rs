@@ -1,0 +1,147 @@
+//! The life of a pull request, where an agent hands its work in again and again: claim, publish, check.
+//!
+//! The agent neither commits nor pushes. What it hands in is committed as it is, delivered under one branch, and offered
+//! by one pull request, whose head moves on with every round. Checks are the project's own tests, on what was committed.
+
+use adapters::boundary;
+use engine::{Actor, Event, EventName, Run};
+use serde_json::{Map, json};
+
+use super::{NextError, hooks, issue, report, short, suite};
+use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, rails};
+
+/// Work that was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The pull request.
+    pub number: u64,
+    pub branch: String,
+    pub commit: String,
+    /// Where the branch was pushed to, if there is a remote.
+    pub remote: Option<String>,
+}
+
+/// What the checks of a pull request came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    pub passed: bool,
+    /// How they ended, in words.
+    pub said: String,
+    /// The last of what they printed.
+    pub output: String,
+}
+
+impl Workspace {
+    /// Begins the branch for the run's issue, and says that the issue is claimed.
+    pub fn claim_work(&mut self, current: &Current, event: &EventName) -> Result<Answer, NextError> {
+        let issue = current.run.issue.clone().unwrap_or_default();
+        let branch = self.branch_for(&current.run, &issue)?;
+        let data = Map::from_iter([("branch".to_owned(), json!(branch))]);
+        Ok(self.ask_as(Actor::Engine, Event::Named(event.clone()), data)?)
+    }
+
+    /// Commits what is there, delivers it, and opens the run's pull request or moves it on.
+    pub fn publish(&mut self, current: &Current) -> Result<Published, NextError> {
+        let run = &current.run;
+        let title = issue::title(&mut self.forge(), run)?;
+        self.commit_all(run, &report::commit_message(title.as_deref(), None, run))?;
+        let commit = self.git().head_commit().map_err(NextError::World)?;
+        let branch = self.git().branch();
+        let target = self.slot.as_ref().map(|slot| slot.bring_target(&run.branches.merge_target, None));
+        if target.and_then(Result::ok).is_some_and(|target| target == commit) {
+            return Err(NextError::World("nothing is changed, so there is nothing to hand in".to_owned()));
+        }
+        let (branch, remote) = match &self.slot {
+            Some(slot) => {
+                let branch = slot.deliver(run.id.as_str(), &commit, &branch)?;
+                let remote = super::land::push(slot, &commit, &branch).map_err(NextError::World)?;
+                (branch, remote)
+            }
+            None => (branch, None),
+        };
+        let number = self.offer_pull(run, &branch, &commit)?;
+        Ok(Published { number, branch, commit, remote })
+    }
+
+    /// Returns the pull request that a run has opened.
+    pub fn pull_of(&mut self, run: &Run) -> Result<Option<Item>, NextError> {
+        match self.forge().filed(&marker(run))? {
+            Some(number) => Ok(self.forge().item(number)?),
+            None => Ok(None),
+        }
+    }
+
+    /// Tells whether all that is there is handed in.
+    pub fn is_published(&mut self, run: &Run) -> Result<bool, NextError> {
+        let is_clean = self.prepare_commit(run)?.1.is_empty().map_err(NextError::World)?;
+        let head = self.git().head_commit().map_err(NextError::World)?;
+        let pull = self.pull_of(run)?.and_then(|item| item.pull);
+        Ok(is_clean && pull.is_some_and(|pull| pull.head == head))
+    }
+
+    /// Runs the checks of what was handed in last.
+    pub fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
+        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        Ok(Checked { passed: outcome.passed, said: outcome.said, output: outcome.output })
+    }
+
+    /// Commits all that is there, if there is anything.
+    pub(super) fn commit_all(&mut self, run: &Run, message: &str) -> Result<(), NextError> {
+        let (_, mut prepared) = self.prepare_commit(run)?;
+        if let Some(why) = self.left_out_by_git(&prepared) {
+            return Err(NextError::World(why));
+        }
+        if prepared.is_empty().map_err(NextError::World)? {
+            return Ok(());
+        }
+        if hooks::pre_commit(&self.shell, &self.place, &prepared)? {
+            prepared.take_in().map_err(NextError::World)?;
+        }
+        let message = hooks::commit_msg(&self.shell, &self.place, &mut prepared, message)?;
+        let hash = prepared.commit(&message).map_err(NextError::World)?;
+        rails::remember(&self.place)?;
+        self.keep_outside(run, &hash)
+    }
+
+    pub(super) fn offer_pull(&mut self, run: &Run, branch: &str, commit: &str) -> Result<u64, NextError> {
+        if let Some(item) = self.pull_of(run)? {
+            boundary::around("offer", || self.forge().offer_head(item.number, commit))?;
+            return Ok(item.number);
+        }
+        let number = run.issue.as_deref().and_then(issue_number);
+        let title = issue::title(&mut self.forge(), run)?;
+        let pull = NewPull {
+            title: title
+                .or_else(|| run.feature.as_deref().map(report::title_of))
+                .unwrap_or_else(|| branch.to_owned()),
+            body: report::pull(run),
+            branch: branch.to_owned(),
+            target: run.branches.merge_target.clone(),
+            head: commit.to_owned(),
+            issue: number,
+        };
+        let filed = self.forge().open_pull(pull, Some(&marker(run)))?;
+        if let Some(number) = number {
+            let words = format!("Handed over as pull request #{}.", filed.number);
+            self.comment(number, &words, &format!("handed-over:{}", run.id))?;
+        }
+        Ok(filed.number)
+    }
+}
+
+impl Published {
+    /// Says what was handed in.
+    pub fn said(&self) -> String {
+        let pushed = self.remote.as_ref().map(|remote| format!(", pushed to {remote}")).unwrap_or_default();
+        format!(
+            "`{}` is at {} and offered as pull request #{}{pushed}",
+            self.branch,
+            short(&self.commit),
+            self.number
+        )
+    }
+}
+
+fn marker(run: &Run) -> String {
+    format!("pull:{}:{}", run.id, run.issue.as_deref().unwrap_or_default())
+}

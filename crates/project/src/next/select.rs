@@ -1,0 +1,187 @@
+//! Before the work begins: what it needs, which issue is taken, and how that is split.
+
+use adapters::git::{Listed, integrate::slug};
+use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
+use serde_json::{Map, Value, json};
+
+use super::{ISSUE_BEGINS, NextError, Report, issue, suite};
+use crate::{Candidate, Current, Workspace, counted, issue_number, why_nothing};
+
+impl Workspace {
+    pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
+        let mut report = Report::new("prerequisites_ok");
+        match self.git().head() {
+            Seen::Value(_) => {}
+            Seen::Absent(why) | Seen::Failed(why) => {
+                return Err(NextError::World(format!("{why}: make a first commit")));
+            }
+        }
+        let command = suite::command(&self.place.root, &run.settings)?;
+        if self.slot.is_some() {
+            let place = if run.settings.text("workspace") == "worktree" { "a worktree" } else { "a clone" };
+            return Ok(report.say(format!("level {}, {place} of its own, tests by `{command}`", run.level)));
+        }
+        let branch = self.git().branch();
+        if branch.is_empty() {
+            return Err(NextError::World(
+                "HEAD is on no branch: `git switch -c feature/NAME` makes one".to_owned(),
+            ));
+        }
+        if branch == run.branches.main_branch {
+            return Err(NextError::World(format!(
+                "Must not be on main/master: `git switch -c feature/NAME` leaves `{branch}`"
+            )));
+        }
+        report = report.say(format!("level {}, branch {branch}, tests by `{command}`", run.level));
+        if let Seen::Value(diff) = self.git().diff(None, &[], &mut Listed::default())
+            && diff.count > 0
+        {
+            report = report.say(format!(
+                "{} files are not committed; those that stay as they were when the run began are left out of its commits",
+                diff.count
+            ));
+        }
+        Ok(report)
+    }
+
+    /// Takes the issue that was asked for, or the next one that is ready.
+    pub(super) fn discover(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
+        let named = run.issue.clone().filter(|_| !is_another_wanted(run));
+        let (issue, said) = match named {
+            Some(issue) => {
+                let said = format!("issue {issue} was asked for");
+                (issue, said)
+            }
+            None => match self.take_next(&run.id)? {
+                Some(Candidate { item, .. }) => {
+                    (item.number.to_string(), format!("issue {} is next: {}", item.number, item.title))
+                }
+                None => return Ok(Report::new("no_work").say(why_nothing(&self.queue()?))),
+            },
+        };
+        let branch = self.branch_for(run, &issue)?;
+        Ok(Report::new("work_selected")
+            .with("requirement", json!(issue))
+            .with("branch", json!(branch))
+            .say(said)
+            .say(format!("branch {branch}")))
+    }
+
+    /// Returns the branch for an issue; in a workspace of the run's own it is begun here.
+    pub(super) fn branch_for(&mut self, run: &Run, issue: &str) -> Result<String, NextError> {
+        let title = match issue_number(issue) {
+            Some(number) => self.forge().item(number)?.map(|item| item.title).unwrap_or_default(),
+            None => String::new(),
+        };
+        let Some(slot) = &self.slot else { return Ok(self.git().branch()) };
+        let base = slot.bring_target(&run.branches.merge_target, slot.remote().as_deref());
+        let base = base.map_err(|error| NextError::World(crate::spelled(&error)))?;
+        Ok(slot.begin_branch(&format!("feature/issue-{issue}-{}", slug(&title)), &base)?)
+    }
+
+    /// Begins the branch of a feature in a workspace of the run's own, if it is not there yet, and notes it.
+    pub fn begin_feature(&mut self, current: &Current) -> Result<(), NextError> {
+        let run = &current.run;
+        let (Some(feature), Some(slot)) = (&run.feature, &self.slot) else { return Ok(()) };
+        if current.workflow.subject != Subject::Feature {
+            return Ok(());
+        }
+        let mut branch = self.git().branch();
+        if branch.is_empty() {
+            let base = slot.bring_target(&run.branches.merge_target, slot.remote().as_deref());
+            let base = base.map_err(|error| NextError::World(crate::spelled(&error)))?;
+            branch = slot.begin_branch(&format!("feature/{}", slug(feature)), &base)?;
+        }
+        if run.artifacts.branch.as_ref() != Some(&branch) {
+            let data = Map::from_iter([("branch".to_owned(), json!(branch))]);
+            self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
+        }
+        Ok(())
+    }
+
+    /// Splits the open criteria into chunks: as the agent proposed, if that fits, else in their order.
+    pub(super) fn chunk(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
+        let most = usize::try_from(run.settings.count("max_acs_per_commit")).unwrap_or(usize::MAX).max(1);
+        let open = match &run.issue {
+            Some(issue) => issue::open_criteria(&mut self.forge(), issue)?,
+            None => Vec::new(),
+        };
+        let report = Report::new("chunks_defined");
+        if open.is_empty() {
+            return Ok(report.say("the issue has no open criteria, so it is one chunk"));
+        }
+        let plan = self.said_with(current, "plan_ready", ISSUE_BEGINS)?;
+        let proposal = plan.first().and_then(|plan| plan.get("chunks"));
+        let (chunks, said) = match proposal.map(|chunks| proposed(chunks, &open, most)) {
+            Some(Ok(chunks)) => (chunks, Some("as the plan groups them".to_owned())),
+            Some(Err(why)) => {
+                (in_order(&open, most), Some(format!("the plan's own grouping is left: {why}")))
+            }
+            None => (in_order(&open, most), None),
+        };
+        let criteria = counted(open.len() as u64, "criterion", "criteria");
+        let count =
+            format!("{criteria} in {} of at most {most}", counted(chunks.len() as u64, "chunk", "chunks"));
+        let report = report.with("acs", json!(chunks)).say(count);
+        Ok(match said {
+            Some(said) => report.say(said),
+            None => report,
+        })
+    }
+}
+
+/// Tells whether the run has been sent on to another issue.
+fn is_another_wanted(run: &Run) -> bool {
+    run.history.last().and_then(|row| row.event.as_ref()).is_some_and(|event| *event == *"continue_yes")
+}
+
+fn in_order(open: &[String], most: usize) -> Vec<Vec<String>> {
+    open.chunks(most).map(<[String]>::to_vec).collect()
+}
+
+/// Checks a grouping that an agent proposes: each open criterion exactly once, and no chunk too large.
+fn proposed(chunks: &Value, open: &[String], most: usize) -> Result<Vec<Vec<String>>, String> {
+    let chunks: Vec<Vec<String>> = serde_json::from_value(chunks.clone())
+        .map_err(|_| "it is no list of lists of criteria".to_owned())?;
+    if let Some(chunk) = chunks.iter().find(|chunk| chunk.is_empty() || chunk.len() > most) {
+        return Err(format!("a chunk has {} criteria; 1 to {most} are possible", chunk.len()));
+    }
+    let mut named: Vec<&String> = chunks.iter().flatten().collect();
+    let mut wanted: Vec<&String> = open.iter().collect();
+    named.sort();
+    wanted.sort();
+    if named != wanted {
+        return Err("it does not have each open criterion exactly once".to_owned());
+    }
+    Ok(chunks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> Vec<String> {
+        ["AC-01", "AC-02", "AC-03"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_grouping_is_taken_if_each_open_criterion_is_in_it_once() {
+        let chunks = proposed(&json!([["AC-03"], ["AC-02", "AC-01"]]), &open(), 2).unwrap();
+        assert_eq!(chunks, [vec!["AC-03"], vec!["AC-02", "AC-01"]]);
+    }
+
+    #[test]
+    fn a_grouping_that_leaves_out_repeats_or_overfills_is_not() {
+        for (chunks, why) in [
+            (json!([["AC-01"], ["AC-02"]]), "it does not have each open criterion exactly once"),
+            (json!([["AC-01", "AC-01"], ["AC-02"]]), "it does not have each open criterion exactly once"),
+            (json!([["AC-01", "AC-02", "AC-03"]]), "a chunk has 3 criteria; 1 to 2 are possible"),
+            (json!([[], ["AC-01"]]), "a chunk has 0 criteria; 1 to 2 are possible"),
+            (json!("all"), "it is no list of lists of criteria"),
+        ] {
+            assert_eq!(proposed(&chunks, &open(), 2), Err(why.to_owned()), "{chunks}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The pull request of the built-in loop, which warp pushes and opens.
+
+use adapters::{boundary, forge};
+use engine::{Actor, Event, EventName, Run};
+use serde_json::{Map, json};
+
+use super::{NextError, hooks, land, report};
+use crate::{Answer, Current, Error, Place, Workspace, slots::Pool};
+
+impl Workspace {
+    /// Pushes the branch and opens a pull request, which the run then knows.
+    pub(super) fn open_pull_request(
+        &mut self,
+        current: &Current,
+    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+        self.sync()?;
+        let run = &current.run;
+        let branch = self.git().branch();
+        let told = "warp state transition . noted --data '{\"pr_url\":\"URL\"}'";
+        let by_person = |problem: String| {
+            NextError::World(format!(
+                "{problem}; a person pushes `{branch}`, opens the pull request and says so: {told}"
+            ))
+        };
+        let branches = &run.branches;
+        if branch.is_empty() {
+            return Err(NextError::World(
+                "HEAD is on no branch: `git switch -c feature/NAME` makes one to push".to_owned(),
+            ));
+        }
+        let is_shared = [branches.merge_target.as_str(), branches.main_branch.as_str(), "main", "master"]
+            .contains(&branch.as_str());
+        if is_shared {
+            return Err(NextError::World(format!(
+                "`{branch}` is where the work goes in the end, and is not pushed: `git switch -c feature/NAME` makes a \
+                 branch for it"
+            )));
+        }
+        let is_own = self.place.git_dir().is_some();
+        if is_own || run.owner.is_driver() {
+            return self.offer_feature(run, &branch);
+        }
+        if !(2..=3).contains(&run.level) {
+            return Err(by_person(format!("at level {} warp does not push", run.level)));
+        }
+        let (remote, address) = self.git().remote().map_err(by_person)?;
+        let line = self.git().push_line(&remote, &branch).map_err(by_person)?;
+        hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
+        self.git().push(&remote, &branch).map_err(by_person)?;
+        let title = run.feature.as_deref().map_or_else(|| branch.clone(), report::title_of);
+        let url = forge::pull_request(&self.place.root, &run.branches.merge_target, &branch, &title)
+            .map_err(|problem| {
+                NextError::World(format!(
+                    "`{branch}` is pushed, but {problem}; a person opens the pull request: {told}"
+                ))
+            })?;
+        let said = vec![format!("`{branch}` is pushed; the pull request is {url}")];
+        let data = Map::from_iter([("pr_url".to_owned(), json!(url))]);
+        let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
+        Ok((said, Some(answer)))
+    }
+    /// Offers the branch as a pull request of the project's own, and pushes it if there is a remote.
+    fn offer_feature(&mut self, run: &Run, branch: &str) -> Result<(Vec<String>, Option<Answer>), NextError> {
+        let commit = self.git().head_commit().map_err(NextError::World)?;
+        // Whoever works in a workspace that was made for runs, but did not open it as one, opens it here.
+        let opened = match (&self.slot, self.place.origin()) {
+            (None, Some(origin)) => {
+                let origin = Place::at(origin).map_err(Error::from)?;
+                Some(Pool::of(&origin, &self.dirs)?.reopen(&self.place.root)?)
+            }
+            (Some(_), _) | (None, None) => None,
+        };
+        let (branch, pushed) = match self.slot.as_ref().or(opened.as_ref()) {
+            Some(slot) => {
+                let branch = slot.deliver(run.id.as_str(), &commit, branch)?;
+                let pushed = land::push(slot, &commit, &branch).map_err(NextError::World)?;
+                (branch, pushed)
+            }
+            None if run.level < 2 => (branch.to_owned(), None),
+            None => (branch.to_owned(), self.push_here(branch)?),
+        };
+        drop(opened);
+        let number = self.offer_pull(run, &branch, &commit)?;
+        let mut said = vec![
+            format!("`{branch}` is offered as pull request #{number}"),
+            format!("`warp pr show {number}` shows it; `warp pr merge {number}` merges it"),
+        ];
+        said.extend(pushed.map(|remote| format!("the branch is pushed to {remote}")));
+        let data = Map::from_iter([("pr_url".to_owned(), json!(format!("#{number}")))]);
+        let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
+        Ok((said, Some(answer)))
+    }
+
+    /// Pushes a branch of a person's own checkout if there is a remote; returns which.
+    fn push_here(&self, branch: &str) -> Result<Option<String>, NextError> {
+        let Ok((remote, address)) = self.git().remote() else { return Ok(None) };
+        let line = self.git().push_line(&remote, branch).map_err(NextError::World)?;
+        hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
+        boundary::around("push", || self.git().push(&remote, branch)).map_err(NextError::World)?;
+        Ok(Some(remote))
+    }
+}

@@ -1,0 +1,140 @@
+//! Ticking criteria, and testing: what is to be committed, and what is to be merged.
+
+use engine::Run;
+use serde_json::json;
+
+use super::{NextError, Report, are, issue, short, suite};
+use crate::{Workspace, counted};
+
+impl Workspace {
+    /// Ticks the criteria of the chunk in the issue.
+    pub(super) fn tick(&mut self, run: &Run) -> Result<Report, NextError> {
+        let report = Report::new("docs_updated");
+        let Some(issue) = &run.issue else {
+            return Ok(report.say("the run has no issue to tick criteria in"));
+        };
+        Ok(match issue::tick(&mut self.forge(), issue, run.current_criteria())? {
+            Some(ticked) => report
+                .say(format!("ticked in issue {issue}: {}", counted(ticked as u64, "criterion", "criteria"))),
+            None => report.say(format!("there is no issue {issue} to tick criteria in")),
+        })
+    }
+
+    /// Takes the ticks back that the chunk's criteria were given before it was tested: its work is not there.
+    pub(super) fn untick(&mut self, run: &Run) -> Result<(), NextError> {
+        let Some(issue) = run.issue.as_deref().filter(|_| run.docs_updated && !run.committed) else {
+            return Ok(());
+        };
+        issue::untick(&mut self.forge(), issue, run.current_criteria())
+    }
+
+    /// Takes the ticks back from criteria whose work is not where the next run begins, and returns those.
+    ///
+    /// In a workspace of the run's own that is everything until it is merged or handed over. A person's branch keeps what
+    /// is committed on it, and a later run begins there.
+    pub(super) fn untick_unmerged(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
+        let Some(issue) = run.issue.as_deref().filter(|_| !is_merged(run)) else { return Ok(Vec::new()) };
+        let is_own = self.slot.is_some();
+        let done = run.completed_chunks.iter().filter(|_| is_own).flat_map(|chunk| &chunk.acs);
+        let current =
+            run.current_criteria().iter().filter(|_| run.docs_updated && (is_own || !run.committed));
+        let mut criteria: Vec<String> = done.chain(current).cloned().collect();
+        criteria.sort();
+        criteria.dedup();
+        issue::untick(&mut self.forge(), issue, &criteria)?;
+        Ok(criteria)
+    }
+
+    /// Tests what is to be committed. Criteria whose tests fail are not met.
+    pub(super) fn test(&mut self, run: &Run) -> Result<Report, NextError> {
+        let report = self.test_tree(run)?;
+        if report.event == "tests_failed" {
+            self.untick(run)?;
+        }
+        Ok(report)
+    }
+
+    fn test_tree(&mut self, run: &Run) -> Result<Report, NextError> {
+        if !run.settings.is_on("test_before_commit") {
+            return Ok(Report::new("tests_passed").say("tests are switched off (test_before_commit)"));
+        }
+        let (_, prepared) = self.prepare_commit(run)?;
+        if let Some(why) = self.left_out_by_git(&prepared) {
+            return Ok(Report::new("tests_failed").with("failure", json!(why)).say(why));
+        }
+        let tree = prepared.tree().map_err(NextError::World)?;
+        let laid = prepared.lay_aside();
+        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        self.laid = laid.filter(|_| outcome.passed && self.slot.is_some());
+        Ok(if outcome.passed {
+            Report::new("tests_passed")
+                .with("tests", json!(outcome.names))
+                .with("tree", json!(tree))
+                .say(outcome.said)
+        } else {
+            Report::new("tests_failed")
+                .with("failure", json!(outcome.output))
+                .say(outcome.said)
+                .say(outcome.output)
+        })
+    }
+
+    /// Tests what is committed: nothing else may lie in the tree, but for what was there when the run began.
+    pub(super) fn test_finally(&self, run: &Run) -> Result<Report, NextError> {
+        let look = || -> Result<(Vec<String>, String), NextError> {
+            if self.slot.is_some() && self.git().is_all_committed().map_err(NextError::World)? {
+                return Ok((Vec::new(), self.git().head_commit().map_err(NextError::World)?));
+            }
+            let (left_out, prepared) = self.prepare_commit(run)?;
+            let (head, tree) = self.git().head_and_tree().map_err(NextError::World)?;
+            if prepared.tree().map_err(NextError::World)? == tree {
+                return Ok((left_out, head));
+            }
+            let files = self.git().not_committed().map_err(NextError::World)?;
+            let files: Vec<String> = files.into_keys().filter(|file| !left_out.contains(file)).collect();
+            Err(NextError::World(format!(
+                "what is merged is what is committed, and {} not: a person commits or removes them, then `warp next`",
+                are(&files)
+            )))
+        };
+        self.put_away(run)?;
+        let (left_out, head) = look()?;
+        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        if !outcome.passed {
+            return Err(NextError::World(format!(
+                "{}; a person has to look at it\n{}",
+                outcome.said, outcome.output
+            )));
+        }
+        if self.git().head_commit().map_err(NextError::World)? != head {
+            return Err(NextError::World(
+                "HEAD has moved while the tests ran; `warp next` tests again".to_owned(),
+            ));
+        }
+        let report = Report::new("merge_ready").with("commit", json!(head)).say(format!(
+            "{}: {}",
+            short(&head),
+            outcome.said
+        ));
+        Ok(if left_out.is_empty() {
+            report
+        } else {
+            report.say(format!("{} not committed, and lay there during the test", are(&left_out)))
+        })
+    }
+
+    /// In a workspace of the run's own, keeps what a chunk that was put off has left in the tree, and clears it away.
+    /// Returns the ref that keeps it.
+    pub fn put_away(&self, run: &Run) -> Result<Option<String>, NextError> {
+        match &self.slot {
+            Some(slot) if run.comes_from_deferral() => Ok(slot.clear(run.id.as_str())?),
+            Some(_) | None => Ok(None),
+        }
+    }
+}
+
+/// Tells whether the work on the run's issue has left the run's own branch.
+fn is_merged(run: &Run) -> bool {
+    let events = run.history.iter().rev().filter_map(|row| row.event.as_ref());
+    events.take_while(|event| **event != "work_selected").any(|event| *event == "merged")
+}

@@ -1,0 +1,284 @@
+//! The outlook: why an issue is worked on or not, what `warp run` would do now, and what a person can do about it.
+//!
+//! It is read where issues are taken ([`crate::Queued`]), so what is said here is what happens.
+
+mod prospect;
+mod words;
+
+use std::path::PathBuf;
+
+use adapters::{
+    git::{self, Git},
+    machine, refs,
+};
+use engine::{
+    Owner, PhaseName, Run, Standing, Time, Wait,
+    view::{self, Asked, Explanation, Used},
+};
+use serde::Serialize;
+
+pub use prospect::{Place, Prospect, Would};
+
+use crate::{Comment, Current, ForgeError, Item, Readiness, Review, Taken, Workspace};
+
+/// How many commits of an issue are named.
+const MOST_COMMITS: usize = 50;
+
+/// Why an issue is where it is.
+#[derive(Debug, Serialize)]
+pub struct Outlook {
+    pub version: u32,
+    pub issue: u64,
+    pub title: Option<String>,
+    #[serde(flatten)]
+    pub is: Is,
+    /// What a person can do, the most likely first.
+    pub next: Vec<Remedy>,
+    /// More about the run that has the issue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+}
+
+/// Where an issue is.
+#[derive(Debug, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Is {
+    Missing,
+    NotARequirement,
+    NotApproved,
+    Blocked {
+        on: Vec<Blocker>,
+    },
+    Cycle {
+        path: Vec<u64>,
+    },
+    /// It would be taken; these come before it.
+    Ready {
+        after: Vec<u64>,
+    },
+    /// A process has claimed it, and has no run for it.
+    Claimed {
+        pid: u32,
+        directory: Option<PathBuf>,
+    },
+    /// It is worked on right now.
+    Working(Worked),
+    /// Its run is in a checkout of a person's.
+    InCheckout(Worked),
+    /// Nobody carries its run on.
+    Interrupted(Worked),
+    Parked {
+        #[serde(flatten)]
+        by: Worked,
+        decision: Asked,
+    },
+    OverBudget {
+        #[serde(flatten)]
+        by: Worked,
+        budgets: Vec<Used>,
+        decision: Asked,
+    },
+    /// Its run waits for something that ends by itself.
+    Waiting {
+        #[serde(flatten)]
+        by: Worked,
+        wait: Wait,
+    },
+    /// Its run stands still where it is.
+    Halted(Worked),
+    /// Its last run was stopped, and is over.
+    Stopped {
+        run: String,
+        at: Time,
+        /// Where its work is, if there was any.
+        branch: Option<String>,
+    },
+    HandedOver(Handed),
+    /// It is no issue, but a pull request.
+    PullRequest(Handed),
+    Done {
+        at: Time,
+        run: String,
+        merged: String,
+        commits: Vec<String>,
+    },
+    Closed {
+        at: Time,
+        because: Option<String>,
+    },
+}
+
+/// An issue that another one waits for.
+#[derive(Debug, Serialize)]
+pub struct Blocker {
+    pub issue: u64,
+    /// Nothing if there is no such issue.
+    pub title: Option<String>,
+}
+
+/// A run and who carries it on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Worked {
+    pub run: String,
+    pub phase: PhaseName,
+    pub chunk: u64,
+    pub chunks: usize,
+    pub pid: u32,
+    /// Whether that process is still there.
+    pub is_live: bool,
+    pub root: String,
+    /// Whether warp itself works on it, in a workspace of its own.
+    pub is_driven: bool,
+}
+
+/// A pull request.
+#[derive(Debug, Serialize)]
+pub struct Handed {
+    pub pull: u64,
+    pub about: Option<u64>,
+    pub branch: String,
+    pub target: String,
+    pub review: Review,
+    /// Whether it waits to be merged.
+    pub is_open: bool,
+    pub merged: Option<String>,
+}
+
+/// Something that a person can do.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    pub command: String,
+    pub does: String,
+}
+
+impl Workspace {
+    /// Says why an issue is where it is.
+    pub fn outlook(&mut self, number: u64) -> Result<Outlook, ForgeError> {
+        let item = self.forge().item(number)?;
+        let run = self.select(Some(&number.to_string()))?;
+        let open = run.as_ref().filter(|current| current.run.is_open());
+        let explanation = open.map(|current| view::explain(&current.workflow, &current.run, machine::now()));
+        let is = match (open, &item) {
+            (Some(current), _) => in_run(current),
+            (None, None) => Is::Missing,
+            (None, Some(item)) => self.of_item(item, run.as_ref())?,
+        };
+        let title = item.map(|item| item.title);
+        let next = words::remedies(number, &is);
+        Ok(Outlook { version: 1, issue: number, title, is, next, explanation })
+    }
+
+    fn of_item(&mut self, item: &Item, last: Option<&Current>) -> Result<Is, ForgeError> {
+        let number = item.number;
+        if item.pull.is_some() {
+            return Ok(handed(item).map_or(Is::Missing, Is::PullRequest));
+        }
+        if !item.is_open() {
+            return Ok(self.closed(item));
+        }
+        let pulls = self.forge().open_pulls()?;
+        Ok(match self.taken(number, &pulls, None)? {
+            Some(Taken::Run(current)) => in_run(&current),
+            Some(Taken::Pull(pull)) => handed(&pull).map_or(Is::Missing, Is::HandedOver),
+            Some(Taken::Claimed(owner)) => claimed(&owner),
+            None => match self.forge().readiness(number)? {
+                Readiness::Missing => Is::Missing,
+                Readiness::Closed => self.closed(item),
+                Readiness::NotARequirement => Is::NotARequirement,
+                Readiness::NotApproved => Is::NotApproved,
+                Readiness::Blocked { on } => Is::Blocked { on: self.blockers(&on)? },
+                Readiness::Cycle { path } => Is::Cycle { path },
+                Readiness::Ready => match last.filter(|last| last.run.aborted) {
+                    Some(last) => self.stopped(&last.run),
+                    None => Is::Ready { after: self.free_before(number)? },
+                },
+            },
+        })
+    }
+
+    fn blockers(&mut self, on: &[u64]) -> Result<Vec<Blocker>, ForgeError> {
+        let mut blockers = Vec::with_capacity(on.len());
+        for issue in on {
+            let title = self.forge().item(*issue)?.map(|item| item.title);
+            blockers.push(Blocker { issue: *issue, title });
+        }
+        Ok(blockers)
+    }
+
+    fn free_before(&mut self, number: u64) -> Result<Vec<u64>, ForgeError> {
+        let queue = self.queue()?;
+        let free = queue.iter().filter(|queued| queued.is_free()).map(|queued| queued.candidate.item.number);
+        Ok(free.take_while(|free| *free != number).collect())
+    }
+
+    /// Says what a run has left that was stopped. Without work to keep it has made no branch.
+    fn stopped(&self, run: &Run) -> Is {
+        let name = run.branches.branch.as_str();
+        let location = git::locate(self.place.origin().unwrap_or(&self.place.root));
+        let is_there =
+            |location| refs::one(&location, &format!("refs/heads/{name}")).is_ok_and(|tip| tip.is_some());
+        let branch = location.is_some_and(is_there).then(|| name.to_owned());
+        Is::Stopped { run: run.id.to_string(), at: run.updated_at, branch }
+    }
+
+    /// Says how a closed issue was done: what was merged is told by the comment that warp left then.
+    fn closed(&self, item: &Item) -> Is {
+        let merged = item.comments.iter().rev().find_map(|comment| Some((comment.at, merge(comment)?)));
+        let Some((at, (run, merged))) = merged else {
+            return Is::Closed { at: item.updated_at, because: item.closed_because.clone() };
+        };
+        let root = self.place.origin().unwrap_or(&self.place.root);
+        // Without a repository, or with the commit gone from it, there is still the commit's name.
+        let commits = Git::new(root).commits_about(&merged, item.number, MOST_COMMITS).unwrap_or_default();
+        Is::Done { at, run, merged, commits }
+    }
+}
+
+/// Reads which run was merged as which commit off the comment that says so.
+fn merge(comment: &Comment) -> Option<(String, String)> {
+    let (run, commit) = comment.marker.as_deref()?.strip_prefix("merged:")?.split_once(':')?;
+    Some((run.to_owned(), commit.to_owned()))
+}
+
+/// Says how far an open run is, and who carries it on.
+fn in_run(current: &Current) -> Is {
+    let (workflow, run) = (&current.workflow, &current.run);
+    let by = Worked {
+        run: run.id.to_string(),
+        phase: run.phase.clone(),
+        chunk: run.chunk.index,
+        chunks: run.chunk.acs.len(),
+        pid: run.owner.pid,
+        is_live: machine::is_live(&run.owner),
+        root: run.root.clone(),
+        is_driven: run.owns_workspace,
+    };
+    match (view::asked(workflow, run), &run.standing) {
+        (Some(decision), _) => match view::exceeded(workflow, run) {
+            budgets if budgets.is_empty() => Is::Parked { by, decision },
+            budgets => Is::OverBudget { by, budgets, decision },
+        },
+        (None, Standing::Stopped) => Is::Halted(by),
+        (None, Standing::Suspended { wait }) => Is::Waiting { by, wait: wait.clone() },
+        (None, _) if !run.owns_workspace => Is::InCheckout(by),
+        (None, _) if by.is_live => Is::Working(by),
+        (None, _) => Is::Interrupted(by),
+    }
+}
+
+fn claimed(owner: &Owner) -> Is {
+    Is::Claimed { pid: owner.pid, directory: machine::directory(owner.pid) }
+}
+
+fn handed(item: &Item) -> Option<Handed> {
+    let pull = item.pull.as_ref()?;
+    Some(Handed {
+        pull: item.number,
+        about: pull.issue,
+        branch: pull.branch.clone(),
+        target: pull.target.clone(),
+        review: pull.review,
+        is_open: item.is_open(),
+        merged: pull.merged.clone(),
+    })
+}

@@ -1,0 +1,117 @@
+//! What `warp run` would do now.
+
+use engine::view::asked;
+use serde::Serialize;
+
+use super::{Remedy, words};
+use crate::{Current, ForgeError, Queued, Readiness, Workspace, why_nothing};
+
+/// What `warp run` would do now, and why nothing else.
+#[derive(Debug, Serialize)]
+pub struct Prospect {
+    pub version: u32,
+    pub project: String,
+    #[serde(flatten)]
+    pub would: Would,
+    /// Every open requirement in the order in which they are taken.
+    pub queue: Vec<Place>,
+}
+
+/// What `warp run` would do.
+#[derive(Debug, Serialize)]
+#[serde(tag = "would", rename_all = "snake_case")]
+pub enum Would {
+    GoOn {
+        run: String,
+        issue: Option<String>,
+        phase: String,
+        /// What it has to be told first, if it waits for that.
+        answer: Option<String>,
+    },
+    Take {
+        issue: u64,
+        title: String,
+    },
+    Nothing {
+        why: String,
+    },
+}
+
+/// An issue in the queue.
+#[derive(Debug, Serialize)]
+pub struct Place {
+    pub issue: u64,
+    pub title: String,
+    /// Why it is not taken now, or that it is next.
+    pub is: String,
+}
+
+impl Workspace {
+    /// Says what `warp run` would do now.
+    pub fn prospect(&mut self) -> Result<Prospect, ForgeError> {
+        let project = self.place.name();
+        let unfinished = self.unfinished()?;
+        let queue = self.queue()?;
+        let would = match (&unfinished, queue.iter().find(|queued| queued.is_free())) {
+            (Some(Current { run, workflow, .. }), _) => Would::GoOn {
+                run: run.id.to_string(),
+                issue: run.issue.clone(),
+                phase: run.phase.to_string(),
+                answer: asked(workflow, run)
+                    .map(|asked| format!("warp answer {} {}", asked.id, asked.options.join("|"))),
+            },
+            (None, Some(Queued { candidate, .. })) => {
+                Would::Take { issue: candidate.item.number, title: candidate.item.title.clone() }
+            }
+            (None, None) => Would::Nothing { why: why_nothing(&queue) },
+        };
+        let next = match &would {
+            Would::Take { issue, .. } => Some(*issue),
+            Would::GoOn { .. } | Would::Nothing { .. } => None,
+        };
+        let queue = queue.iter().map(|queued| place(queued, next)).collect();
+        Ok(Prospect { version: 1, project, would, queue })
+    }
+}
+
+fn place(queued: &Queued, next: Option<u64>) -> Place {
+    let item = &queued.candidate.item;
+    let is = match (&queued.candidate.readiness, &queued.taken) {
+        (Readiness::Ready, None) if next == Some(item.number) => "next".to_owned(),
+        (Readiness::Ready, Some(taken)) => taken.to_string(),
+        (readiness, _) => readiness.to_string(),
+    };
+    Place { issue: item.number, title: item.title.clone(), is }
+}
+
+impl Prospect {
+    /// Writes the prospect as people read it.
+    pub fn render(&self) -> String {
+        let mut text = match &self.would {
+            Would::GoOn { run, issue, phase, answer } => {
+                let about = issue.as_ref().map(|issue| format!(" with issue {issue}")).unwrap_or_default();
+                let why = match answer {
+                    Some(command) => format!("once it is answered: `{command}`"),
+                    None => "and nobody carries it on".to_owned(),
+                };
+                format!("`warp run` would go on{about}: run {run} stands in `{phase}`, {why}.\n")
+            }
+            Would::Take { issue, title } => format!("`warp run` would take issue {issue} ({title}).\n"),
+            Would::Nothing { why } => format!("`warp run` would do nothing: {why}.\n"),
+        };
+        if self.queue.is_empty() {
+            return text;
+        }
+        text.push_str("In this order:\n");
+        let width = |of: fn(&Place) -> usize| self.queue.iter().map(of).max().unwrap_or(0);
+        let (first, second) =
+            (width(|place| place.issue.to_string().len()), width(|place| place.is.chars().count()));
+        for Place { issue, title, is } in &self.queue {
+            let number = format!("#{issue}");
+            text.push_str(&format!("  {number:<first$}  {is:<second$}  {title}\n", first = first + 1));
+        }
+        let look = Remedy { command: "warp explain N".to_owned(), does: "says more about one".to_owned() };
+        text.push_str(&words::steps(&[look]));
+        text
+    }
+}

@@ -1,0 +1,252 @@
+//! How an outlook is said.
+
+use engine::view::{Asked, Used};
+
+use super::{Blocker, Handed, Is, Outlook, Remedy, Worked};
+use crate::Review;
+
+impl Outlook {
+    /// Writes the outlook as people read it.
+    pub fn render(&self) -> String {
+        let title = self.title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
+        let kind = if matches!(self.is, Is::PullRequest(_)) { "Pull request" } else { "Issue" };
+        let mut text = format!("{kind} {}{title} {}\n", self.issue, said(&self.is));
+        text.push_str(&steps(&self.next));
+        if let Some(explanation) = &self.explanation {
+            text.push_str(&format!("\n{}", explanation.render()));
+        }
+        text
+    }
+}
+
+/// Sets commands and what they do into columns.
+pub(super) fn steps(next: &[Remedy]) -> String {
+    let width = next.iter().map(|remedy| remedy.command.chars().count()).max().unwrap_or(0);
+    let mut text = if next.is_empty() { String::new() } else { "What to do:\n".to_owned() };
+    for Remedy { command, does } in next {
+        text.push_str(&format!("  {command:<width$}  {does}\n"));
+    }
+    text
+}
+
+/// Says where an issue is; the sentence begins with the issue.
+fn said(is: &Is) -> String {
+    match is {
+        Is::Missing => "is not there.".to_owned(),
+        Is::NotARequirement => "is not labelled `req`, so it is not taken.".to_owned(),
+        Is::NotApproved => "is not approved, so it is not taken.".to_owned(),
+        Is::Blocked { on } => {
+            format!("is blocked by {}.", on.iter().map(blocker).collect::<Vec<_>>().join(", "))
+        }
+        Is::Cycle { path } => format!("is blocked by itself: {}.", numbers(path, " -> ")),
+        Is::Ready { after } if after.is_empty() => "is approved and ready, and the next one.".to_owned(),
+        Is::Ready { after } => {
+            format!("is approved and ready; before it come {}.", numbers(after, ", "))
+        }
+        Is::Claimed { pid, directory } => {
+            let place = directory.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();
+            format!("is claimed by process {pid}{place}, which has no run for it yet.")
+        }
+        Is::Working(by) => {
+            format!("is being worked on, {}, by process {} in {}.", place(by), by.pid, by.root)
+        }
+        Is::InCheckout(by) => {
+            let gone = if by.is_live { "" } else { ", which is gone" };
+            format!("is worked on in {}, {}, by process {}{gone}.", by.root, place(by), by.pid)
+        }
+        Is::Interrupted(by) => {
+            format!("was interrupted, {}: process {} is gone, and nobody carries it on.", place(by), by.pid)
+        }
+        Is::Parked { by, decision } => {
+            format!("waits for a decision, {}.\nQuestion: {}", place(by), question(decision))
+        }
+        Is::OverBudget { by, budgets, decision } => format!(
+            "is stopped by a budget, {}.\nUsed up: {}\nQuestion: {}",
+            place(by),
+            budgets.iter().map(used).collect::<Vec<_>>().join(", "),
+            question(decision)
+        ),
+        Is::Waiting { by, wait } => format!("waits, {}: {wait}.", place(by)),
+        Is::Halted(by) => format!("is stopped, {}; its work lies in {}.", place(by), by.root),
+        Is::Stopped { run, at, branch } => {
+            let left = match branch {
+                Some(branch) => format!("its work is on branch `{branch}`"),
+                None => "nothing was done by then".to_owned(),
+            };
+            format!("was stopped: run {run} ended at {}; {left}.", at.to_seconds())
+        }
+        Is::HandedOver(handed) => {
+            format!("is handed over as pull request #{} {}.", handed.pull, pull(handed))
+        }
+        Is::PullRequest(handed) => match handed.about {
+            Some(issue) => format!("is about issue {issue} {}.", pull(handed)),
+            None => format!("is {}.", pull(handed)),
+        },
+        Is::Done { at, run, merged, commits } => {
+            let mut text = format!("is done: run {run}, merged as {merged} at {}.", at.to_seconds());
+            for commit in commits {
+                text.push_str(&format!("\n  {commit}"));
+            }
+            text
+        }
+        Is::Closed { at, because } => {
+            let because = because.as_ref().map(|because| format!(" ({because})")).unwrap_or_default();
+            format!("is closed{because} since {}; no run of warp's has merged it.", at.to_seconds())
+        }
+    }
+}
+
+/// Says what a person can do about where an issue is.
+pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
+    let run = |does: &str| remedy(format!("warp run {issue}"), does);
+    match is {
+        Is::Missing => vec![
+            remedy("warp issue list".to_owned(), "shows what there is"),
+            remedy("warp issue new --title TEXT".to_owned(), "files one"),
+        ],
+        Is::NotARequirement => vec![
+            run("labels and approves it, and begins at once"),
+            remedy(format!("warp issue label {issue} --add req --add approved"), "puts it in the queue"),
+        ],
+        Is::NotApproved => vec![
+            remedy(format!("warp issue approve {issue}"), "puts it in the queue"),
+            run("approves it and begins at once"),
+        ],
+        Is::Blocked { on } => on.iter().map(unblock).collect(),
+        Is::Cycle { .. } => {
+            vec![remedy(
+                format!("warp issue edit {issue} --body-file FILE"),
+                "gives it a text without one of these dependencies",
+            )]
+        }
+        Is::Ready { after } if after.is_empty() => {
+            vec![remedy("warp run".to_owned(), "takes it"), run("takes it, whatever comes before")]
+        }
+        Is::Ready { .. } => vec![run("takes it now"), remedy("warp explain".to_owned(), "shows the queue")],
+        Is::Claimed { pid, .. } => vec![remedy(format!("ps -fp {pid}"), "shows what that process is")],
+        Is::Working(_) => vec![
+            remedy(format!("warp status {issue} --watch"), "follows it"),
+            remedy(format!("warp tell {issue} TEXT"), "says something to its agent"),
+            remedy(format!("warp stop {issue}"), "stops it; what is done is kept"),
+        ],
+        Is::InCheckout(by) => vec![
+            remedy(format!("warp -C {} status", by.root), "shows how far it is"),
+            remedy(
+                format!("warp stop {issue} --hard"),
+                "takes it off that checkout, so that warp can take it",
+            ),
+        ],
+        Is::Interrupted(by) if by.phase == "aborted" => vec![run("ends it, as it was asked to")],
+        Is::Interrupted(_) => vec![
+            run("goes on where it was"),
+            remedy(format!("warp stop {issue} --hard"), "gives it up; its files are kept"),
+        ],
+        Is::Parked { by, decision } | Is::OverBudget { by, decision, .. } => {
+            let mut next = answers(decision);
+            if by.is_driven && !by.is_live {
+                next.push(run("goes on after that"));
+            }
+            next
+        }
+        Is::Waiting { by, .. } => {
+            let mut next =
+                vec![remedy(format!("warp state resume {}", by.root), "lets it go on at once, limit or not")];
+            if by.is_driven && !by.is_live {
+                next.push(run("goes on once that is over"));
+            }
+            next
+        }
+        Is::Halted(by) => vec![
+            if by.is_driven {
+                run("goes on where it was")
+            } else {
+                remedy(format!("warp state resume {}", by.root), "lets it go on")
+            },
+            remedy(format!("warp log {issue} --all"), "shows what stopped it"),
+            remedy(format!("warp stop {issue} --hard"), "gives it up; its files are kept"),
+        ],
+        Is::Stopped { branch, .. } => {
+            let switch =
+                |branch: &String| remedy(format!("git switch {branch}"), "lets you go on with what was left");
+            let again = run("begins it again, on a branch of its own");
+            std::iter::once(again).chain(branch.as_ref().map(switch)).collect()
+        }
+        Is::HandedOver(handed) | Is::PullRequest(handed) => pull_remedies(handed),
+        Is::Done { run, .. } => vec![
+            remedy(format!("warp diff {run}"), "shows what it changed"),
+            remedy(format!("warp revert {run}"), "undoes it"),
+        ],
+        Is::Closed { .. } => vec![remedy(format!("warp issue reopen {issue}"), "opens it again")],
+    }
+}
+
+fn remedy(command: String, does: &str) -> Remedy {
+    Remedy { command, does: does.to_owned() }
+}
+
+fn answers(decision: &Asked) -> Vec<Remedy> {
+    let command = format!("warp answer {} {}", decision.id, decision.options.join("|"));
+    vec![remedy(command, "answers it")]
+}
+
+fn unblock(blocker: &Blocker) -> Remedy {
+    let issue = blocker.issue;
+    match blocker.title {
+        Some(_) => remedy(format!("warp explain {issue}"), "says what that one waits for"),
+        None => remedy(format!("warp issue import FILE --number {issue}"), "files the one that is not there"),
+    }
+}
+
+fn pull_remedies(handed: &Handed) -> Vec<Remedy> {
+    let number = handed.pull;
+    let look = remedy(format!("warp pr show {number}"), "shows it");
+    if !handed.is_open {
+        return vec![look];
+    }
+    let close = "closes it; its issue can be taken again then";
+    let close = remedy(format!("warp pr close {number}"), close);
+    match handed.review {
+        Review::ChangesRequested => vec![look, close],
+        Review::Pending | Review::Approved => {
+            vec![look, remedy(format!("warp pr merge {number}"), "tests it and merges it"), close]
+        }
+    }
+}
+
+fn blocker(blocker: &Blocker) -> String {
+    match &blocker.title {
+        Some(title) => format!("#{} ({title})", blocker.issue),
+        None => format!("#{}, which is not there", blocker.issue),
+    }
+}
+
+fn place(by: &Worked) -> String {
+    match by.chunks {
+        0 => format!("in `{}`", by.phase),
+        chunks => format!("in `{}`, chunk {} of {chunks}", by.phase, by.chunk),
+    }
+}
+
+fn question(decision: &Asked) -> String {
+    let until = decision.deadline.map(|until| format!(" (until {})", until.to_seconds()));
+    format!("{}{}", decision.question, until.unwrap_or_default())
+}
+
+fn used(budget: &Used) -> String {
+    format!("{} ({} of {})", budget.reason, budget.used, budget.limit)
+}
+
+fn pull(handed: &Handed) -> String {
+    let is = match (&handed.merged, handed.is_open, handed.review) {
+        (Some(commit), _, _) => format!("merged as {commit}"),
+        (None, false, _) => "closed".to_owned(),
+        (None, true, Review::Pending) => "waits for a person".to_owned(),
+        (None, true, Review::Approved) => "approved".to_owned(),
+        (None, true, Review::ChangesRequested) => "changes are wanted".to_owned(),
+    };
+    format!("(`{}` -> `{}`, {is})", handed.branch, handed.target)
+}
+
+pub(super) fn numbers(numbers: &[u64], between: &str) -> String {
+    numbers.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(between)
+}

@@ -1,0 +1,134 @@
+//! Merging a pull request that was handed over, at a person's word.
+//!
+//! It goes the way of a run that merges by itself: put on top of the newest target in a workspace of its own, tested
+//! there, and then the target moved forward.
+
+use engine::Run;
+
+use crate::{
+    By, Current, Dirs, ForgeError, Item, Landed, NextError, Place, Pull, Review, Shell, Workspace,
+    slots::{Kind, Pool, Slot, SlotError},
+    spelled, test_command,
+};
+
+/// How often it is tried because the target moves on meanwhile.
+const TRIES: usize = 3;
+
+/// A pull request that was merged.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MergedPull {
+    pub target: String,
+    pub commit: String,
+    pub branch: String,
+    /// The issue that is closed by it.
+    pub closed: Option<u64>,
+}
+
+/// Why a pull request was not merged. The target is where it was.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    #[error("#{number} is merged already, as {commit}")]
+    Merged { number: u64, commit: String },
+    #[error("#{number} is closed")]
+    Closed { number: u64 },
+    #[error("{by} wants changes in #{number} before it is merged")]
+    ChangesRequested { number: u64, by: String },
+    #[error("it is not known which run has made #{number}")]
+    NoRun { number: u64 },
+    #[error("branch `{branch}` of #{number} cannot be had: {why}")]
+    NoBranch { number: u64, branch: String, why: String },
+    #[error("#{number} is not merged: {why}")]
+    Stuck { number: u64, why: String },
+    #[error(transparent)]
+    Slot(#[from] SlotError),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    #[error(transparent)]
+    Next(#[from] NextError),
+    #[error(transparent)]
+    Failed(#[from] crate::Error),
+}
+
+impl Workspace {
+    /// Merges a pull request in a person's name. `shell` says how its tests are run in the workspace that is taken.
+    pub fn merge_pull(
+        &mut self,
+        pool: &Pool,
+        number: u64,
+        by: By,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
+    ) -> Result<MergedPull, MergeError> {
+        let (item, pull) = self.mergeable(number)?;
+        let current = self.made_by(&item, &pull)?.ok_or(MergeError::NoRun { number })?;
+        let mut run = Run::clone(&current.run);
+        run.issue = pull.issue.map(|issue| issue.to_string());
+        run.branches.merge_target.clone_from(&pull.target);
+        let slot = pool.take(Kind::Clone, &pull.target)?;
+        let mut workspace = Self::open_slot(slot, self.dirs.clone())?;
+        workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
+        let landed = workspace.land_pull(&run, number, &pull);
+        let given_back = workspace.slot.take().map(Slot::give_back);
+        let commit = landed?;
+        self.forge().by(by).merged(number, &commit)?;
+        self.finish_issue(&run, &commit)?;
+        given_back.transpose()?;
+        let closed = match pull.issue {
+            Some(issue) => self.forge().item(issue)?.filter(|item| !item.is_open()).map(|item| item.number),
+            None => None,
+        };
+        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, closed })
+    }
+
+    /// Returns a pull request that may be merged.
+    fn mergeable(&mut self, number: u64) -> Result<(Item, Pull), MergeError> {
+        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+        let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
+        match (&pull.merged, item.is_open(), pull.review) {
+            (Some(commit), _, _) => Err(MergeError::Merged { number, commit: commit.clone() }),
+            (None, false, _) => Err(MergeError::Closed { number }),
+            (None, true, Review::ChangesRequested) => {
+                let by = pull.reviewed_by.unwrap_or_else(|| "somebody".to_owned());
+                Err(MergeError::ChangesRequested { number, by })
+            }
+            (None, true, Review::Pending | Review::Approved) => Ok((item, pull)),
+        }
+    }
+
+    /// Finds the run that handed a pull request over: its issue has a comment about it, or the run itself knows it.
+    fn made_by(&mut self, item: &Item, pull: &Pull) -> Result<Option<Current>, MergeError> {
+        let Some(issue) = pull.issue else {
+            let url = format!("#{}", item.number);
+            // What only an agent says is its pull request may be another run's.
+            let knows_it = |current: &Current| {
+                current.run.artifacts.pr_url.as_ref() == Some(&url) && current.run.has_proved_pr()
+            };
+            return Ok(self.runs()?.into_iter().find(knows_it));
+        };
+        let words = format!("Handed over as pull request #{}.", item.number);
+        let comments = self.forge().item(issue)?.map(|issue| issue.comments).unwrap_or_default();
+        let said = comments.iter().find(|comment| comment.text == words);
+        let run = said.and_then(|comment| comment.marker.as_deref()?.strip_prefix("handed-over:"));
+        let selector = run.map_or_else(|| issue.to_string(), str::to_owned);
+        Ok(self.select(Some(&selector))?)
+    }
+
+    fn land_pull(&mut self, run: &Run, number: u64, pull: &Pull) -> Result<String, MergeError> {
+        let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
+        slot.note_run(run.id.as_str())?;
+        let no_branch = |why: String| MergeError::NoBranch { number, branch: pull.branch.clone(), why };
+        let tip = slot.bring_target(&pull.branch, None).map_err(|error| no_branch(spelled(&error)))?;
+        let branch = slot.begin_branch(&pull.branch, &tip)?;
+        // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
+        let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
+        let tested = if is_tested { pull.head.as_str() } else { "" };
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            match self.land(run, &branch, tested)? {
+                Landed::At(commit) => return Ok(commit),
+                Landed::Stuck(why) => return Err(MergeError::Stuck { number, why }),
+                Landed::Overtaken(by) => why = by,
+            }
+        }
+        Err(MergeError::Stuck { number, why })
+    }
+}

@@ -1,0 +1,176 @@
+//! The queue: every requirement in the order in which it is taken, and what keeps one from being taken.
+//!
+//! Whoever takes an issue and whoever explains why one is not taken ask here, so that they cannot disagree.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use adapters::machine;
+use engine::{Owner, Run, RunId, Standing};
+
+use crate::{Candidate, ClaimError, Current, ForgeError, Item, NextError, Readiness, Workspace};
+
+/// What keeps an issue that is ready from being taken.
+#[derive(Debug)]
+pub enum Taken {
+    /// A run is on its way with it.
+    Run(Box<Current>),
+    /// A process has claimed it, and has no run for it.
+    Claimed(Owner),
+    /// It was handed over as this pull request.
+    Pull(Box<Item>),
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(current) => write!(f, "run {} has it, in {}", current.run.id, current.run.phase),
+            Self::Claimed(owner) => write!(f, "claimed by process {}", owner.pid),
+            Self::Pull(pull) => write!(f, "handed over as pull request #{}", pull.number),
+        }
+    }
+}
+
+/// An open requirement in its place.
+#[derive(Debug)]
+pub struct Queued {
+    pub candidate: Candidate,
+    /// Nothing if it is free; what is not ready was not looked at.
+    pub taken: Option<Taken>,
+}
+
+impl Queued {
+    /// Tells whether it would be taken, if it were the first.
+    pub fn is_free(&self) -> bool {
+        self.candidate.readiness == Readiness::Ready && self.taken.is_none()
+    }
+}
+
+impl Workspace {
+    /// Returns every open requirement in the order in which they are taken.
+    pub fn queue(&mut self) -> Result<Vec<Queued>, ForgeError> {
+        let candidates = self.forge().candidates()?;
+        let pulls = self.forge().open_pulls()?;
+        let mut queue = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let taken = match candidate.readiness {
+                Readiness::Ready => self.taken(candidate.item.number, &pulls, None)?,
+                Readiness::Missing
+                | Readiness::Closed
+                | Readiness::NotARequirement
+                | Readiness::NotApproved
+                | Readiness::Blocked { .. }
+                | Readiness::Cycle { .. } => None,
+            };
+            queue.push(Queued { candidate, taken });
+        }
+        Ok(queue)
+    }
+
+    /// Returns what keeps issues from being taken, by their numbers.
+    pub fn all_taken(&mut self) -> Result<BTreeMap<u64, Taken>, ForgeError> {
+        let queue = self.queue()?.into_iter();
+        Ok(queue.filter_map(|queued| Some((queued.candidate.item.number, queued.taken?))).collect())
+    }
+
+    /// Returns the first issue that is ready and free, and none of those that are `passed` over.
+    pub fn first_free(&mut self, passed: &BTreeSet<u64>) -> Result<Option<u64>, ForgeError> {
+        let candidates = self.forge().candidates()?;
+        let pulls = self.forge().open_pulls()?;
+        let ready = candidates.into_iter().filter(|candidate| candidate.readiness == Readiness::Ready);
+        for number in ready.map(|candidate| candidate.item.number).filter(|number| !passed.contains(number)) {
+            if self.taken(number, &pulls, None)?.is_none() {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the first issue that is ready and free, and claims it. A run does not stand in its own way.
+    pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Candidate>, NextError> {
+        let candidates = self.forge().candidates()?;
+        let pulls = self.forge().open_pulls()?;
+        let ready = candidates.into_iter().filter(|candidate| candidate.readiness == Readiness::Ready);
+        for candidate in ready {
+            let number = candidate.item.number;
+            if self.taken(number, &pulls, Some(by))?.is_some() {
+                continue;
+            }
+            match self.claim(&number.to_string()) {
+                Ok(_) => return Ok(Some(candidate)),
+                // Somebody was faster.
+                Err(ClaimError::Held { .. }) => {}
+                Err(ClaimError::Failed(error)) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns what keeps an issue from being taken: somebody works on it, or has handed it over.
+    pub(crate) fn taken(
+        &mut self,
+        number: u64,
+        pulls: &[Item],
+        by: Option<&RunId>,
+    ) -> Result<Option<Taken>, ForgeError> {
+        let issue = number.to_string();
+        let run = self.select(Some(&issue))?;
+        let is_other = |current: &Current| current.run.is_open() && Some(&current.run.id) != by;
+        if let Some(current) = run.filter(is_other) {
+            return Ok(Some(Taken::Run(Box::new(current))));
+        }
+        let is_about = |item: &&Item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
+        if let Some(item) = pulls.iter().find(is_about) {
+            return Ok(Some(Taken::Pull(Box::new(item.clone()))));
+        }
+        Ok(self.claimant(&issue)?.map(Taken::Claimed))
+    }
+
+    /// Returns the newest run of warp's own that nobody carries on.
+    pub fn unfinished(&mut self) -> Result<Option<Current>, ForgeError> {
+        let is_left = |current: &Current| {
+            let run = &current.run;
+            let waits = matches!(
+                run.standing,
+                Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. }
+            );
+            let is_own = run.owner.pid == std::process::id();
+            waits && (is_own || !machine::is_live(&run.owner))
+        };
+        let mut left: Vec<Current> = self.driven()?.into_iter().filter(is_left).collect();
+        // One that waits for a time comes after everything that can be done now.
+        left.sort_by_key(|current| is_waiting(&current.run));
+        match left.into_iter().next() {
+            Some(current) if is_waiting(&current.run) && self.first_free(&BTreeSet::new())?.is_some() => {
+                Ok(None)
+            }
+            first => Ok(first),
+        }
+    }
+}
+
+fn is_waiting(run: &Run) -> bool {
+    match &run.standing {
+        Standing::Suspended { wait } => wait.until.is_some_and(|until| machine::now() < until),
+        Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => false,
+    }
+}
+
+/// Says why nothing is taken, and what would change that.
+pub fn why_nothing(queue: &[Queued]) -> String {
+    let count = |is: fn(&Queued) -> bool| queue.iter().filter(|queued| is(queued)).count();
+    let unapproved = count(|queued| queued.candidate.readiness == Readiness::NotApproved);
+    let ready = count(|queued| queued.candidate.readiness == Readiness::Ready);
+    if queue.is_empty() {
+        return "no open issue is labelled `req`: `warp issue new` files one".to_owned();
+    }
+    if unapproved == queue.len() {
+        return "no issue is approved: `warp issue approve N` lets one be taken".to_owned();
+    }
+    if ready > 0 {
+        return "every issue that is ready is taken already".to_owned();
+    }
+    "no issue is ready: what is approved is blocked by others".to_owned()
+}

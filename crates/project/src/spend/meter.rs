@@ -1,0 +1,97 @@
+//! The ledger as the proxy sees it: one run's, with its tags and caps.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ::meter::{Book, BookError, Opening, Refusal, Ticket, Tokens};
+use adapters::machine;
+use engine::{Time, Usage, ledger};
+
+use super::{AdmitError, Caps, Ledger, LedgerError, Tags};
+use crate::spelled;
+
+/// The ledger, for the requests of one run.
+#[derive(Debug)]
+pub struct Meter {
+    ledger: Mutex<Ledger>,
+    whose: Mutex<(Tags, Caps)>,
+}
+
+impl Meter {
+    /// Takes the ledger for a run that began at `since`.
+    pub fn new(mut ledger: Ledger, tags: Tags, caps: Caps, since: Time) -> Result<Self, LedgerError> {
+        ledger.follow(since)?;
+        Ok(Self { ledger: Mutex::new(ledger), whose: Mutex::new((tags, caps)) })
+    }
+
+    /// Says whose the next requests are. Those under way keep their tags.
+    pub fn set_tags(&self, tags: Tags) {
+        lock(&self.whose).0 = tags;
+    }
+
+    /// Returns whose the next requests are.
+    pub fn tags(&self) -> Tags {
+        lock(&self.whose).0.clone()
+    }
+
+    /// Does something with the ledger itself.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
+        act(&mut lock(&self.ledger))
+    }
+
+    /// Returns why no further request may go out, if there is a cap that says so.
+    pub fn refusal(&self) -> Result<Option<ledger::CapReached>, LedgerError> {
+        let (tags, caps) = lock(&self.whose).clone();
+        self.with(|ledger| ledger.refusal(machine::now(), &tags, &caps))
+    }
+
+    /// Returns the cap that is reached with what an agent says that it has used so far, and is not booked yet.
+    pub fn refusal_after(&self, usage: Usage, model: &str) -> Option<ledger::CapReached> {
+        let (tags, caps) = lock(&self.whose).clone();
+        self.with(|ledger| {
+            let own = usage.micro_usd > 0;
+            let cost = if own { usage.micro_usd } else { ledger.prices().of(model).cost(&usage) };
+            let usage = Usage { micro_usd: cost, ..usage };
+            ledger.books().refusal_after(&machine::now().day(), &tags, &caps, &usage)
+        })
+    }
+
+    /// Records what an agent says that it has used, where its requests could not be seen.
+    pub fn book_report(&self, report: &str, usage: Usage, model: &str) -> Result<(), LedgerError> {
+        let tags = self.tags();
+        self.with(|ledger| ledger.book_report(machine::now(), report, &tags, usage, model))
+    }
+}
+
+impl Book for Meter {
+    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal> {
+        let (tags, caps) = lock(&self.whose).clone();
+        let estimate = usage(opening.estimate);
+        let admitted =
+            self.with(|ledger| ledger.admit(machine::now(), &tags, &caps, &opening.model, estimate));
+        match admitted {
+            Ok(ticket) => Ok(Ticket(ticket)),
+            Err(AdmitError::Cap(reached)) => Err(Refusal::Cap(reached)),
+            Err(AdmitError::Failed(error)) => Err(Refusal::Failed(spelled(&error))),
+        }
+    }
+
+    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError> {
+        let booked = self.with(|ledger| ledger.book(machine::now(), &ticket.0, usage(tokens), is_over));
+        booked.map_err(|error| BookError(spelled(&error)))
+    }
+}
+
+fn usage(tokens: Tokens) -> Usage {
+    Usage {
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        cache_read_tokens: tokens.cache_read,
+        cache_write_tokens: tokens.cache_write,
+        micro_usd: 0,
+    }
+}
+
+/// What a thread that panicked has left is whole: the ledger changes only by what is on disk.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

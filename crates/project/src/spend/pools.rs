@@ -1,0 +1,133 @@
+//! Pools that wait for their provider.
+//!
+//! A provider's limit may last for days, so the pauses have a stream of their own, whose snapshot is all there is to read.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use adapters::boundary;
+use engine::{Time, ledger::Entry};
+use journal::{AppendError, Store as _, StreamId, Version, View};
+use serde::{Deserialize, Serialize};
+
+use super::{FORMAT, Ledger, LedgerError, PAGE, PATIENCE, Pause, event, parse};
+
+/// The stream of all pools.
+const POOLS: &str = "pools";
+/// How many pools are kept; the one that waited longest ago is forgotten first.
+const POOLS_KEPT: usize = 200;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Pools {
+    format: u32,
+    pools: BTreeMap<String, Pause>,
+}
+
+impl Ledger {
+    /// Pauses a pool for all runs. One that waits longer already goes on waiting.
+    pub fn pause(&mut self, now: Time, pool: &str, until: Time, why: &str) -> Result<(), LedgerError> {
+        let pause = Pause { at: now, until, why: why.to_owned() };
+        self.change_pools(now, |pools| {
+            let is_longer = pools.get(pool).is_none_or(|known| known.until < until);
+            is_longer.then(|| Entry::Paused { pool: pool.to_owned(), pause: pause.clone() })
+        })
+    }
+
+    /// Lets a pool be used again before its time.
+    pub fn lift(&mut self, now: Time, pool: &str) -> Result<(), LedgerError> {
+        self.change_pools(now, |pools| {
+            pools.contains_key(pool).then(|| Entry::Lifted { pool: pool.to_owned(), at: now })
+        })
+    }
+
+    /// Returns the pause of a pool, if it waits.
+    pub fn paused(&mut self, now: Time, pool: &str) -> Result<Option<Pause>, LedgerError> {
+        Ok(self.pauses(now)?.remove(pool))
+    }
+
+    /// Returns all pools that wait.
+    pub fn pauses(&mut self, now: Time) -> Result<BTreeMap<String, Pause>, LedgerError> {
+        let (mut pools, _) = self.pools()?;
+        pools.retain(|_, pause| now < pause.until);
+        Ok(pools)
+    }
+
+    fn pools(&mut self) -> Result<(BTreeMap<String, Pause>, Version), LedgerError> {
+        let Some(view) = self.store.view(&stream())? else { return Ok((BTreeMap::new(), Version::NONE)) };
+        let snapshot: Option<Pools> = serde_json::from_slice(&view.snapshot).ok();
+        let pools = match snapshot.filter(|snapshot| snapshot.format == FORMAT) {
+            Some(snapshot) => snapshot.pools,
+            None => self.fold_pools(view.version.events())?,
+        };
+        Ok((pools, view.version))
+    }
+
+    /// Puts the pauses together from their entries, where the snapshot was lost.
+    fn fold_pools(&mut self, events: u64) -> Result<BTreeMap<String, Pause>, LedgerError> {
+        let mut pools = BTreeMap::new();
+        let mut next = 0;
+        while next < events {
+            for event in self.store.read(&stream(), next, PAGE)? {
+                apply(&mut pools, parse(POOLS, event.seq, &event.body)?);
+                next = event.seq + 1;
+            }
+        }
+        Ok(pools)
+    }
+
+    fn change_pools(
+        &mut self,
+        now: Time,
+        decide: impl Fn(&BTreeMap<String, Pause>) -> Option<Entry>,
+    ) -> Result<(), LedgerError> {
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            let (mut pools, version) = self.pools()?;
+            pools.retain(|_, pause| now < pause.until);
+            let Some(entry) = decide(&pools) else { return Ok(()) };
+            let event = event(now, &entry);
+            let kind = entry.kind();
+            apply(&mut pools, entry);
+            let snapshot =
+                serde_json::to_vec(&Pools { format: FORMAT, pools }).expect("pauses can be written as JSON");
+            let view = View { snapshot: &snapshot, ..View::default() };
+            let store = &mut self.store;
+            match boundary::around(kind, || store.append(&stream(), &version, &[event], view)) {
+                Ok(_) => return Ok(()),
+                Err(AppendError::Conflict { .. }) => std::thread::sleep(Duration::from_millis(1)),
+                Err(AppendError::Store(error)) => return Err(error.into()),
+                Err(AppendError::MarkTaken { .. }) => unreachable!("the pools have no mark"),
+                Err(AppendError::NoEvents) => unreachable!("there is one"),
+            }
+        }
+        Err(LedgerError::Contended)
+    }
+}
+
+fn apply(pools: &mut BTreeMap<String, Pause>, entry: Entry) {
+    match entry {
+        Entry::Paused { pool, pause } => {
+            pools.insert(pool, pause);
+            while pools.len() > POOLS_KEPT
+                && let Some(oldest) =
+                    pools.iter().min_by_key(|(_, pause)| pause.at).map(|(pool, _)| pool.clone())
+            {
+                pools.remove(&oldest);
+            }
+        }
+        Entry::Lifted { pool, .. } => {
+            pools.remove(&pool);
+        }
+        Entry::Opened { .. }
+        | Entry::Booked { .. }
+        | Entry::Reported { .. }
+        | Entry::Raised { .. }
+        | Entry::Unknown => {}
+    }
+}
+
+fn stream() -> StreamId {
+    StreamId::parse(POOLS).expect("it is made of plain letters")
+}
