@@ -1,7 +1,8 @@
 //! Git, by its own command line.
 //!
 //! Configuration that would run programs out of the repository (hooks, the file-system monitor) is switched
-//! off for every call, and nothing here takes a lock that a person's own git would wait for.
+//! off for every call, no call looks into a repository inside this one ([`nested`]), and nothing here takes a lock that a
+//! person's own git would wait for.
 //!
 //! In a workspace that was made for a run ([`slot`]) the git directory lies beside the tree and is named in every call, so
 //! that whatever an agent does to `.git` in its tree decides nothing.
@@ -13,6 +14,7 @@ mod index;
 pub mod integrate;
 mod listing;
 pub mod mend;
+mod nested;
 pub(crate) mod own;
 pub mod recovery;
 pub mod salvage;
@@ -128,8 +130,10 @@ impl<'a> Git<'a> {
             all.extend(["-c", "gc.auto=0", "-c", "maintenance.auto=false"].map(OsString::from));
             hidden = own::elsewhere();
         }
-        all.extend(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"].map(OsString::from));
-        all.extend(arguments.iter().map(OsString::from));
+        for setting in nested::SETTINGS {
+            all.extend(["-c", setting].map(OsString::from));
+        }
+        all.extend(nested::guarded(arguments).into_iter().map(OsString::from));
         set.extend_from_slice(environment);
         process::run_without(hidden, own::program(), all, self.root, &set, limit)
             .map_err(|error| error.to_string())

@@ -1,7 +1,10 @@
 //! Git whose repository is known without the tree, and work that is kept, with real git.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use adapters::git::{
     Git, Listed, Location,
@@ -9,6 +12,7 @@ use adapters::git::{
     locate, salvage,
     slot::{self, Kind},
 };
+use adapters::refs::GitError;
 use engine::Seen;
 use testkit::Sandbox;
 
@@ -21,7 +25,8 @@ fn slot(sandbox: &Sandbox) -> (PathBuf, Location) {
     slot::clone(&origin, "main", &git_dir).unwrap();
     slot::mark(&directory, Kind::Clone, &git_dir, &sandbox.root()).unwrap();
     let location = Location { git_dir: git_dir.clone(), common_dir: git_dir };
-    slot::check_out_only(&tree, &location, "refs/heads/main").unwrap();
+    let nothing = |_: &Path| Ok::<_, GitError>(());
+    slot::check_out_only(&tree, &location, "refs/heads/main", nothing).unwrap();
     (tree, location)
 }
 

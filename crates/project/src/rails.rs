@@ -37,7 +37,8 @@ pub struct SnapshotError(#[from] adapters::refs::GitError);
 /// Nothing if there is no repository, or nothing that is not kept already. Ignored files are not kept.
 pub fn snapshot(place: &Place, run: &str) -> Result<Option<String>, SnapshotError> {
     match place.location() {
-        Some(location) => Ok(salvage::snapshot(&place.root, &location, run)?),
+        Some(location) if place.git_dir().is_some() => Ok(salvage::snapshot(&place.root, &location, run)?),
+        Some(location) => Ok(salvage::snapshot_of_all(&place.root, &location, run)?),
         None => Ok(None),
     }
 }

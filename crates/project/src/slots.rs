@@ -22,7 +22,6 @@ use std::{
     time::Duration,
 };
 
-use adapters::boundary;
 pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
@@ -31,18 +30,21 @@ use adapters::git::{
     slot::{self, GIT, TREE},
 };
 use adapters::refs::GitError;
+use adapters::{boundary, machine};
 use journal::{OpenError, SqliteStore, Store as _, StoreError};
 
 pub use keeping::{Kept, KeptIn};
 pub use recovery::Recovered;
 pub use undoing::{RevertError, Reverted};
 
-use crate::{Dirs, Place, PlaceError, hold::Held, rails};
+use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails};
 
 /// The file that whoever works in a slot holds.
 const LOCK: &str = "lock";
 /// The file that names the run for which a slot is, or was, used.
 const RUN: &str = "run";
+/// Where in a project's directory things are put that were found in a slot and cannot be kept by git.
+const SET_ASIDE: &str = "set-aside";
 /// How the names of slots begin that are not whole yet.
 const MAKING: &str = "making-";
 /// How long to wait for a slot that the run's own former process may still hold while it ends.
@@ -285,7 +287,7 @@ impl Slot {
     /// Notes for which run it is used: work that is kept from it is kept under that name.
     pub fn note_run(&self, run: &str) -> Result<(), SlotError> {
         let path = self.directory.join(RUN);
-        crate::atomic::replace(&path, &format!("{run}\n")).map_err(|source| SlotError::File { path, source })
+        atomic::replace(&path, &format!("{run}\n")).map_err(|source| SlotError::File { path, source })
     }
 
     /// Returns the remote of the person's repository that work is pushed to, if it has one.
@@ -299,8 +301,20 @@ impl Slot {
     pub fn clear(&self, run: &str) -> Result<Option<String>, SlotError> {
         let kept = salvage::snapshot(&self.place.root, &self.between.slot, run)?;
         let head = self.between.git().head_commit().map_err(|words| SlotError::Unreadable { words })?;
-        boundary::around("clear", || slot::check_out_only(&self.place.root, &self.between.slot, &head))?;
+        boundary::around("clear", || self.check_out_only(&head))?;
         Ok(kept)
+    }
+
+    /// Makes the tree exactly a commit; what is in it must have been kept before. A repository inside it is moved to where
+    /// the project's things are set aside.
+    fn check_out_only(&self, commit: &str) -> Result<(), SlotError> {
+        let project = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
+        let set_aside = |path: &Path| {
+            let label = format!("slot-{}-{}", self.number, machine::now().millis());
+            let moved = atomic::set_aside(path, &project.join(SET_ASIDE), &label);
+            moved.map(drop).map_err(|source| SlotError::File { path: path.to_owned(), source })
+        };
+        slot::check_out_only(&self.place.root, &self.between.slot, commit, set_aside)
     }
 
     /// Brings the newest commit of `target`, also from `remote` if one is named, and returns it.

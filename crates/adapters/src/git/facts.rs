@@ -17,6 +17,7 @@ struct Fact {
     commit: String,
     parents: Option<Vec<String>>,
     tree: Option<String>,
+    links: Option<Vec<String>>,
 }
 
 static KNOWN: Mutex<VecDeque<Fact>> = Mutex::new(VecDeque::new());
@@ -34,6 +35,16 @@ pub(super) fn learn_tree(commit: &str, tree: &str) {
 /// Returns the tree of a commit, if it is known.
 pub(super) fn tree(commit: &str) -> Option<String> {
     known().iter().find(|fact| fact.commit == commit)?.tree.clone()
+}
+
+/// Remembers which paths of a commit, or of a tree, are repositories.
+pub(super) fn learn_links(object: &str, links: Vec<String>) {
+    learn(object, |fact| fact.links = Some(links));
+}
+
+/// Returns which paths of a commit, or of a tree, are repositories, if that is known.
+pub(super) fn links(object: &str) -> Option<Vec<String>> {
+    known().iter().find(|fact| fact.commit == object)?.links.clone()
 }
 
 /// Returns the commits by which `to` goes on from `from`, oldest first, along first parents; nothing if it is not known

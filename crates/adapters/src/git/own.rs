@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Location;
+use super::{Location, nested};
 use crate::process::{self, Finished, RunError};
 
 /// The program's name.
@@ -136,12 +136,10 @@ impl<'a> Own<'a> {
         if let Some(root) = self.root {
             all.push(format!("--work-tree={}", text(root)?));
         }
-        for setting in
-            ["core.fsmonitor=false", "core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false"]
-        {
+        for setting in nested::SETTINGS.into_iter().chain(["gc.auto=0", "maintenance.auto=false"]) {
             all.extend(["-c".to_owned(), setting.to_owned()]);
         }
-        all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        all.extend(nested::guarded(arguments).into_iter().map(str::to_owned));
         let index = text(&self.location.git_dir.join("index"))?;
         let mut set = vec![
             ("GIT_OPTIONAL_LOCKS", "0"),

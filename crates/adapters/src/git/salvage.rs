@@ -4,8 +4,9 @@
 //! like a stash: the tree of all files, the commit it was made on as first parent, and what was staged as second
 //! parent where that differs. Being a ref, it stays until somebody deletes it.
 //!
-//! A repository inside this one is an entry of one line in such a tree, so work in it is kept by a snapshot of its own,
-//! in that repository.
+//! A repository inside this one is an entry of one line in such a tree. In a person's own checkout, work in it is kept by a
+//! snapshot of its own, in that repository. In a run's tree it is not looked into: an agent may have made it, and git
+//! would run what its configuration names.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Location, index, integrate, locate,
+    Location, index, integrate, locate, nested,
     own::{GitError, Own},
 };
 use crate::{boundary, process::End};
@@ -25,9 +26,6 @@ const TRIES: usize = 20;
 
 /// The most repositories inside one another of which uncommitted work is kept at a time.
 const MOST_NESTED: usize = 20;
-/// The mode of an entry that is a repository.
-const GITLINK: &str = "160000";
-
 /// An earlier snapshot of a run, for comparison.
 struct Earlier {
     number: u64,
@@ -43,14 +41,25 @@ struct Taken {
     nested: Vec<PathBuf>,
 }
 
-/// Keeps all uncommitted work of a working tree: changed, staged and new files, as far as git does not ignore them.
-/// Work in repositories inside it is kept under the same name in each of them.
+/// Keeps all uncommitted work of a run's tree: changed, staged and new files, as far as git does not ignore them.
+/// Repositories inside it are left alone.
 ///
-/// Returns the ref under which it is kept; nothing if this repository has no work that is not kept already.
+/// Returns the ref under which it is kept; nothing if there is no work that is not kept already.
 pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
+    let git = Own::bare(location, LIMIT);
+    let submodules = match head(&git)? {
+        Some((commit, _)) => nested::links(&git, &commit)?,
+        None => Vec::new(),
+    };
+    Ok(take(root, location, run, LIMIT, &submodules)?.kept)
+}
+
+/// Keeps all uncommitted work of a person's own checkout, as [`snapshot`] does for a run's tree. Work in repositories inside
+/// it is kept under the same name in each of them.
+pub fn snapshot_of_all(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
     let until = Instant::now() + LIMIT;
     let left = || until.saturating_duration_since(Instant::now());
-    let taken = take(root, location, run, left())?;
+    let taken = take(root, location, run, left(), &[])?;
     let mut open = taken.nested;
     let mut changed = 0;
     while let Some(root) = open.pop() {
@@ -64,12 +73,18 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
         if changed > MOST_NESTED {
             return Err(GitError::TooManyNested { most: MOST_NESTED });
         }
-        open.extend(take(&root, &location, run, left())?.nested);
+        open.extend(take(&root, &location, run, left(), &[])?.nested);
     }
     Ok(taken.kept)
 }
 
-fn take(root: &Path, location: &Location, run: &str, limit: Duration) -> Result<Taken, GitError> {
+fn take(
+    root: &Path,
+    location: &Location,
+    run: &str,
+    limit: Duration,
+    left_out: &[String],
+) -> Result<Taken, GitError> {
     let git = Own::new(root, location, limit);
     let head = head(&git)?;
     let index = index::copy(&location.git_dir, &location.git_dir.join("index")).map_err(GitError::Index)?;
@@ -78,9 +93,9 @@ fn take(root: &Path, location: &Location, run: &str, limit: Duration) -> Result<
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
-    let mut nested = add_all(&git, root, &environment)?;
+    let mut nested = add_all(&git, root, left_out, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
-    nested.extend(links(&git, root, &tree)?);
+    nested.extend(nested::links(&git, &tree)?.iter().map(|path| root.join(path)));
     let (base, base_tree) = match head {
         Some((commit, tree)) => (Some(commit), tree),
         None => (None, git.text(&["hash-object", "-w", "-t", "tree", "/dev/null"], &[])?),
@@ -109,19 +124,18 @@ fn take(root: &Path, location: &Location, run: &str, limit: Duration) -> Result<
     Ok(Taken { kept: Some(keep_after(&git, run, &commit, last)?), nested })
 }
 
-/// Returns the repositories that are entries of a tree.
-fn links(git: &Own<'_>, root: &Path, tree: &str) -> Result<Vec<PathBuf>, GitError> {
-    // With `-d` no file is listed, so that this stays short.
-    let listed = git.text(&["ls-tree", "-r", "-d", "-z", "--format=%(objectmode) %(path)", tree], &[])?;
-    let entries = listed.split('\0').filter_map(|entry| entry.split_once(' '));
-    Ok(entries.filter(|(mode, _)| *mode == GITLINK).map(|(_, path)| root.join(path)).collect())
-}
-
 /// Adds every file that is not ignored. A repository inside this one counts as one entry, and one without a commit
 /// cannot even be that: those are returned.
-fn add_all(git: &Own<'_>, root: &Path, environment: &[(&str, &str)]) -> Result<Vec<PathBuf>, GitError> {
+fn add_all(
+    git: &Own<'_>,
+    root: &Path,
+    left_out: &[String],
+    environment: &[(&str, &str)],
+) -> Result<Vec<PathBuf>, GitError> {
     // A person may have asked git to refuse line ends that it would change; what is kept here changes none.
     let arguments = ["-c", "core.safecrlf=false", "add", "--all", "--ignore-errors", "--", "."];
+    let left_out: Vec<String> = nested::left_out(left_out).collect();
+    let arguments: Vec<&str> = arguments.into_iter().chain(left_out.iter().map(String::as_str)).collect();
     let finished = git.run(&arguments, environment)?;
     let words = String::from_utf8_lossy(&finished.stderr);
     let errors = words.lines().filter(|line| line.starts_with("error:") || line.starts_with("fatal:"));

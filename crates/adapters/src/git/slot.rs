@@ -16,6 +16,7 @@ use std::{
 use super::{
     Location, index,
     integrate::{TargetError, tracked},
+    nested,
     own::{GitError, Own},
 };
 use crate::{
@@ -264,10 +265,16 @@ pub fn worktree_of(origin: &Location, tree: &Path) -> Result<Option<PathBuf>, Gi
 
 /// Checks out `commit` over whatever is there, on no branch, and removes everything that is not part of it.
 ///
-/// What can be lost by that must have been kept before. Returns repositories inside the tree, which stay.
-pub fn check_out_only(root: &Path, location: &Location, commit: &str) -> Result<Vec<PathBuf>, GitError> {
+/// What can be lost by that must have been kept before. Repositories inside the tree, and whatever is in the directory of a
+/// submodule, are given to `set_aside`, which moves them out of it: they may hold work that nobody else has.
+pub fn check_out_only<E: From<GitError>>(
+    root: &Path,
+    location: &Location,
+    commit: &str,
+    mut set_aside: impl FnMut(&Path) -> Result<(), E>,
+) -> Result<(), E> {
     let git = Own::new(root, location, LIMIT);
-    boundary::around("check_out", || {
+    let left: Vec<PathBuf> = boundary::around("check_out", || {
         for name in ["rebase-merge", "rebase-apply", "sequencer"] {
             remove_directory(&location.git_dir.join(name))?;
         }
@@ -278,15 +285,29 @@ pub fn check_out_only(root: &Path, location: &Location, commit: &str) -> Result<
         git.text(&["clean", "-f", "-d", "-x", "--quiet"], &[])?;
         let left = git.text(&["ls-files", "--others", "--directory", "-z"], &[])?;
         let left = left.split('\0').map(|path| path.trim_end_matches('/')).filter(|path| !path.is_empty());
-        Ok(left.map(|path| root.join(path)).collect())
-    })
+        Ok::<_, GitError>(left.map(|path| root.join(path)).collect())
+    })?;
+    left.iter().try_for_each(|path| set_aside(path))?;
+    for path in nested::links(&git, commit)?.iter().map(|path| root.join(path)) {
+        if nested::is_filled(&path) {
+            set_aside(&path)?;
+            // To git, a submodule without a directory is one that was deleted.
+            fs::create_dir(&path).map_err(|source| GitError::File { path, source })?;
+        }
+    }
+    Ok(())
 }
 
 /// Tells whether a working tree is exactly its last commit: nothing is changed, new, ignored or a repository of its own.
 pub fn is_clean(root: &Path, location: &Location) -> Result<bool, GitError> {
     let arguments = ["status", "--porcelain", "-z", "--ignored=traditional", "--untracked-files=normal"];
-    let listed = Own::new(root, location, LIMIT).run(&arguments, &[])?;
-    Ok(listed.is_success() && listed.stdout.is_empty())
+    let git = Own::new(root, location, LIMIT);
+    let listed = git.run(&arguments, &[])?;
+    if !listed.is_success() || !listed.stdout.is_empty() {
+        return Ok(false);
+    }
+    let head = git.text(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?;
+    Ok(!nested::links(&git, &head)?.iter().any(|path| nested::is_filled(&root.join(path))))
 }
 
 /// Checks out `commit` in a working tree that is clean, on no branch.

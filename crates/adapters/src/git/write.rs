@@ -10,7 +10,7 @@ use std::{
 use engine::Seen;
 use tempfile::TempPath;
 
-use super::{EVERYTHING, Git, Location, facts, index};
+use super::{EVERYTHING, Git, LIMIT, Location, facts, index, nested, own::Own};
 use crate::boundary;
 
 /// The commits that are looked through for one that was made and not recorded.
@@ -22,6 +22,8 @@ pub struct Prepared<'a> {
     git: Git<'a>,
     index: TempPath,
     left_out: Vec<String>,
+    /// The submodules of a run's tree.
+    submodules: Vec<String>,
     embedded: Vec<String>,
     /// The tree that the commit would have, once it was asked for.
     tree: OnceCell<String>,
@@ -31,6 +33,7 @@ pub struct Prepared<'a> {
 #[derive(Debug)]
 pub struct LaidAside {
     index: TempPath,
+    submodules: Vec<String>,
     embedded: Vec<String>,
     tree: String,
 }
@@ -54,15 +57,34 @@ impl<'a> Prepared<'a> {
         }
         let said = String::from_utf8_lossy(&added.stderr);
         let embedded = said.lines().filter_map(|line| line.strip_prefix(EMBEDDED));
-        self.embedded = embedded.map(|path| path.trim_end_matches('/').to_owned()).collect();
+        let embedded = embedded.map(|path| path.trim_end_matches('/').to_owned()).collect();
+        self.take_in_submodules(embedded)
+    }
+
+    /// Takes in the commits at which the submodules of a run's tree stand. One that has another repository in its place than
+    /// git keeps for it counts as embedded, and stays as it is.
+    fn take_in_submodules(&mut self, mut embedded: Vec<String>) -> Result<(), String> {
+        if let Some(location) = &self.git.trusted {
+            let is_foreign = |path: &&String| nested::is_foreign(&self.git.root.join(path), location);
+            let (foreign, own): (Vec<&String>, Vec<&String>) = self.submodules.iter().partition(is_foreign);
+            if !own.is_empty() {
+                let update = ["update-index", "--add", "--remove", "--replace", "--"];
+                let own = own.into_iter().map(String::as_str);
+                self.text(&update.into_iter().chain(own).collect::<Vec<_>>())?;
+            }
+            embedded.extend(foreign.into_iter().cloned());
+            // Those from before are in the index already, and were left out.
+            embedded.extend(self.embedded.iter().filter(|path| !self.submodules.contains(path)).cloned());
+        }
+        self.embedded = embedded;
         Ok(())
     }
 
     /// Lays it aside, for [`Git::take_up`]; nothing if it is no commit of everything, or its tree was not asked for.
     pub fn lay_aside(self) -> Option<LaidAside> {
-        let Self { git, index, left_out, embedded, tree } = self;
+        let Self { git, index, left_out, submodules, embedded, tree } = self;
         let tree = tree.into_inner().filter(|_| git.trusted.is_some() && left_out.is_empty())?;
-        Some(LaidAside { index, embedded, tree })
+        Some(LaidAside { index, submodules, embedded, tree })
     }
 
     /// Returns the directories that are new repositories of their own: a commit would name them without their files.
@@ -144,8 +166,11 @@ impl<'a> Prepared<'a> {
     }
 
     fn everything(&self) -> Vec<String> {
-        let left_out = self.left_out.iter().map(|path| format!(":(exclude,top,literal){path}"));
-        EVERYTHING.iter().map(ToString::to_string).chain(left_out).collect()
+        let mut left_out = [&self.left_out[..], &self.submodules].concat();
+        if self.git.trusted.is_some() {
+            left_out.extend_from_slice(&self.embedded);
+        }
+        EVERYTHING.iter().map(ToString::to_string).chain(nested::left_out(&left_out)).collect()
     }
 
     fn environment(&self) -> [(&str, &str); 1] {
@@ -168,19 +193,32 @@ impl<'a> Git<'a> {
         let index =
             index::copy(&git_dir, &index).map_err(|error| format!("no room for an index: {error}"))?;
         index.to_str().ok_or("the repository's path is not text")?;
-        let mut prepared =
-            Prepared { git: self.clone(), index, left_out, embedded: Vec::new(), tree: OnceCell::new() };
+        let submodules = self.submodules()?;
+        let (embedded, tree) = (Vec::new(), OnceCell::new());
+        let mut prepared = Prepared { git: self.clone(), index, left_out, submodules, embedded, tree };
         prepared.take_in()?;
         Ok(prepared)
     }
 
+    /// Returns the submodules of a run's tree, which git is kept out of.
+    fn submodules(&self) -> Result<Vec<String>, String> {
+        let Some(location) = &self.trusted else { return Ok(Vec::new()) };
+        match self.head() {
+            Seen::Value(head) => {
+                nested::links(&Own::bare(location, LIMIT), &head).map_err(|error| error.to_string())
+            }
+            Seen::Absent(_) => Ok(Vec::new()),
+            Seen::Failed(error) => Err(error),
+        }
+    }
+
     /// Takes up a commit that was laid aside, if it has everything as it is now: that takes one look.
     pub fn take_up(&self, laid: LaidAside) -> Result<Option<Prepared<'a>>, String> {
-        let LaidAside { index, embedded, tree } = laid;
-        let tree = OnceCell::from(tree);
-        let prepared = Prepared { git: self.clone(), index, left_out: Vec::new(), embedded, tree };
+        let LaidAside { index, submodules, embedded, tree } = laid;
+        let (left_out, tree) = (Vec::new(), OnceCell::from(tree));
+        let prepared = Prepared { git: self.clone(), index, left_out, submodules, embedded, tree };
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
-        let how = [&status[..], &["--ignore-submodules=none"], &EVERYTHING[2..]].concat();
+        let how = [&status[..], &EVERYTHING[2..]].concat();
         let found = self.run(&how, &prepared.environment())?;
         // The first letter is how the index differs from the last commit, the second how the files differ from the index.
         let is_taken_in = |entry: &[u8]| entry.is_empty() || entry.get(1) == Some(&b' ');

@@ -81,19 +81,24 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let base = project.clone();
     let mut workspace = open(project)?;
     if let (Command::List { json }, None) = (&arguments.command, workspace.store_path()?) {
-        return list(&mut workspace, &[], *json);
+        return list(&mut workspace, &[], &[], *json);
     }
     let pool = pool(&workspace)?;
     let all = pool.kept()?;
     match &arguments.command {
-        Command::List { json } => list(&mut workspace, &all, *json),
+        Command::List { json } => list(&mut workspace, &all, &pool.set_aside()?, *json),
         Command::Show { entry } => show(find(&all, entry)?),
         Command::Restore { entry, to } => restore(&pool, find(&all, entry)?, to.as_deref(), base),
         Command::Drop { entry } => drop_entry(&pool, &all, entry),
     }
 }
 
-fn list(workspace: &mut Workspace, all: &[Kept], json: bool) -> Result<Exit, CommandError> {
+fn list(
+    workspace: &mut Workspace,
+    all: &[Kept],
+    set_aside: &[PathBuf],
+    json: bool,
+) -> Result<Exit, CommandError> {
     let issues = issues(workspace, all)?;
     let rows: Vec<Row<'_>> = all
         .iter()
@@ -114,10 +119,11 @@ fn list(workspace: &mut Workspace, all: &[Kept], json: bool) -> Result<Exit, Com
         .collect();
     if json {
         output::print_json(&rows)?;
-    } else if rows.is_empty() {
+    } else if rows.is_empty() && set_aside.is_empty() {
         output::print("Nothing is kept.")?;
     } else {
-        output::print(&table(&rows))?;
+        let set_aside = set_aside.iter().map(|path| format!("set aside: {}\n", path.display()));
+        output::print(&(table(&rows) + &set_aside.collect::<String>()))?;
     }
     Ok(Exit::Done)
 }

@@ -166,6 +166,73 @@ fn a_repository_within_the_tree_is_not_committed_in_place_of_its_files() {
     assert_eq!(files, "Makefile\nf\ngreeting.txt\ntest.sh");
 }
 
+/// Returns commands that give the repository in a directory a filter which leaves a mark outside.
+fn filter(project: &Project, directory: &str) -> String {
+    let evil = project.sandbox.home().join("warp-escaped");
+    format!(
+        "echo '* filter=evil' > {directory}/.gitattributes; touch {directory}/f
+        git -C {directory} config filter.evil.clean 'touch {}; cat'",
+        evil.display()
+    )
+}
+
+#[test]
+fn the_filters_of_a_repository_within_the_tree_are_never_run() {
+    for walls in [&["--no-sandbox"][..], &[]] {
+        if walls.is_empty() && !has_walls() {
+            return;
+        }
+        let project = project("");
+        let agent = format!(
+            "command:if test ! -e sub; then git init --quiet sub; echo x > sub/f; git -C sub add .
+            git -C sub commit --quiet -m 'chore: x'; {}; fi; exit 1",
+            filter(&project, "sub")
+        );
+        let ended =
+            run(&project, &[walls, &["--agent", &agent, "--set", "decision_timeout_minutes=0"]].concat());
+        assert_eq!(ended.code, Some(5), "{}", ended.said);
+        is_untouched(&project);
+        project.goes_on();
+        is_untouched(&project);
+        let aside = fs::read_dir(project.sandbox.journal().with_file_name("set-aside")).unwrap();
+        let aside: Vec<_> = aside.map(|entry| entry.unwrap().path()).collect();
+        let [sub] = aside.as_slice() else { panic!("{aside:?}") };
+        assert!(sub.join(".git/config").is_file() && sub.join("f").is_file());
+        let listed = project.sandbox.warp_ok(&["salvage", "list"]);
+        assert!(listed.contains(sub.file_name().unwrap().to_str().unwrap()), "{listed}");
+    }
+}
+
+#[test]
+fn the_filters_of_a_repository_in_place_of_a_submodule_are_never_run() {
+    for walls in [&["--no-sandbox"][..], &[]] {
+        if walls.is_empty() && !has_walls() {
+            return;
+        }
+        let project = project("");
+        let commit = project.sandbox.git(&["rev-parse", "HEAD"]);
+        let entry = format!("160000,{commit},vendor");
+        project.sandbox.git(&["update-index", "--add", "--cacheinfo", &entry]);
+        project.sandbox.git(&["commit", "--quiet", "-m", "chore: a submodule"]);
+        // It stands at the very commit, so that only a look into it tells whether it was changed.
+        let agent = format!(
+            "command:if test $WARP_CYCLE = 0; then
+                git clone --quiet --no-hardlinks . vendor && git -C vendor checkout --quiet {commit}
+                echo x > vendor/f; git -C vendor add f; {}
+                printf '[submodule \"v\"]\npath = vendor\nurl = x\nignore = none\n' > .gitmodules
+            else rm -rf vendor .gitmodules; mkdir vendor; fi
+            printf 'hello\\nworld\\n' > greeting.txt; {DONE}",
+            filter(&project, "vendor")
+        );
+        let ended = run(&project, &[walls, &["--agent", &agent]].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        is_untouched(&project);
+        assert!(ended.said.contains("vendor is a git repository of its own"), "{}", ended.said);
+        let files = project.sandbox.git(&["ls-tree", "-r", "main"]);
+        assert!(files.contains(&format!("160000 commit {commit}\tvendor")), "{files}");
+    }
+}
+
 #[test]
 fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let project = project("");

@@ -290,7 +290,7 @@ fn restore(
         mend::put_head_back(root, location, &known.refs.head, &aside).map_err(|error| spelled(&error))?;
     }
     // What is staged lives in the index alone, which is about to be made anew.
-    kept.extend(salvage::snapshot(root, location, run).map_err(|error| spelled(&error))?);
+    kept.extend(super::snapshot(place, run).map_err(|error| spelled(&error))?);
     // Branches first: HEAD can then go back to one that was deleted. The reverse order frees names that are in the way.
     for moved in wrong.iter().rev() {
         if let Moved::Ref { name, from, to } = moved {

@@ -1,6 +1,10 @@
 //! Keeping what is in a slot before it goes, and looking at what is kept.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use adapters::{
     boundary,
@@ -13,7 +17,7 @@ use adapters::{
     refs,
 };
 
-use super::{Pool, RUN, Slot, SlotError};
+use super::{Pool, RUN, SET_ASIDE, Slot, SlotError};
 use crate::{Place, PlaceError, rails, text};
 
 /// The longest name of a run that is read, in bytes.
@@ -149,6 +153,20 @@ impl Pool {
         }
         all.sort_by_key(|kept| kept.entry.seconds);
         Ok(all)
+    }
+
+    /// Returns what was found in slots and moved out of them because git cannot keep it, such as repositories inside a tree.
+    pub fn set_aside(&self) -> Result<Vec<PathBuf>, SlotError> {
+        let directory = self.dirs.project(&self.id).join(SET_ASIDE);
+        let failed = |source| SlotError::File { path: directory.clone(), source };
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+        let mut paths = paths.map_err(failed)?;
+        paths.sort();
+        Ok(paths)
     }
 
     /// Puts kept work onto a new branch of the person's repository, checked out in `tree` if that is named.

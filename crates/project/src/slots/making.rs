@@ -17,7 +17,7 @@ use adapters::{
     machine,
 };
 
-use super::{MAKING, MOST, Pool, RUN, Slot, SlotError, hold};
+use super::{MAKING, MOST, Pool, RUN, SET_ASIDE, Slot, SlotError, hold};
 use crate::{atomic, hold::Held};
 
 /// How long to wait for another process that begins a slot.
@@ -87,7 +87,8 @@ impl Pool {
         };
         let between = Between { root: tree.clone(), slot: location.clone(), origin: self.origin.clone() };
         let base = between.bring_target(target, None)?;
-        slot::check_out_only(&tree, &location, &base)?;
+        // Nobody has worked there yet, so there is nothing to set aside.
+        slot::check_out_only(&tree, &location, &base, |_| Ok::<_, SlotError>(()))?;
         let number = self.number(&making, number)?;
         let directory = self.directory.join(number.to_string());
         self.link(&directory, kind, &location_after(&location, kind, &directory))?;
@@ -128,27 +129,19 @@ impl Pool {
                 .map_err(|source| SlotError::File { path: slot.directory.join(MARKER), source })?;
         }
         let standing = if has_nothing { slot.between.stands_on_target(target)? } else { None };
-        let (base, left) = match standing {
+        let base = match standing {
             // Its files are right, and so is all else once its refs are.
-            Some(base) => (base, Vec::new()),
+            Some(base) => base,
             None => {
                 let base = slot.between.bring_target(target, None)?;
-                let here = &slot.between.slot;
                 if has_nothing {
-                    slot::check_out(slot.root(), here, &base)?;
-                    (base, Vec::new())
+                    slot::check_out(slot.root(), &slot.between.slot, &base)?;
                 } else {
-                    let left = slot::check_out_only(slot.root(), here, &base)?;
-                    (base, left)
+                    slot.check_out_only(&base)?;
                 }
+                base
             }
         };
-        for path in left {
-            // A repository of its own inside the tree: it may hold work that only it has.
-            let aside = self.dirs.project(&self.id).join("set-aside");
-            let label = format!("slot-{}-{}", slot.number, machine::now().millis());
-            atomic::set_aside(&path, &aside, &label).map_err(|source| SlotError::File { path, source })?;
-        }
         if slot.kind == Kind::Clone {
             slot::put_refs(&slot.between.slot, target, &base)?;
         }
@@ -184,7 +177,7 @@ impl Pool {
         if !is_right {
             if link.symlink_metadata().is_ok_and(|data| data.is_dir()) {
                 // Somebody has made a repository of their own there.
-                let aside = self.dirs.project(&self.id).join("set-aside");
+                let aside = self.dirs.project(&self.id).join(SET_ASIDE);
                 let label = format!("slot-{}", machine::now().millis());
                 atomic::set_aside(&link, &aside, &label).map_err(failed)?;
             }

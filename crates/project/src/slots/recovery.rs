@@ -11,7 +11,7 @@ use adapters::{
 };
 use engine::Run;
 
-use super::{Pool, Slot, SlotError};
+use super::{Pool, SET_ASIDE, Slot, SlotError};
 use crate::{atomic, rails};
 
 /// What was found again.
@@ -52,7 +52,7 @@ impl Pool {
         let directory = self.directory.join(number.to_string());
         let remains = match directory.symlink_metadata() {
             Ok(_) => {
-                let aside = self.dirs.project(&self.id).join("set-aside");
+                let aside = self.dirs.project(&self.id).join(SET_ASIDE);
                 let label = format!("lost-{}", machine::now().millis());
                 let moved = atomic::set_aside(&directory, &aside, &label);
                 Some(moved.map_err(|source| SlotError::File { path: directory.clone(), source })?)
