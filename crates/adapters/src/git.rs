@@ -54,8 +54,8 @@ const SEARCHED: u64 = 512 * 1024;
 /// The largest file that is read as a link to a repository, in bytes.
 const LONGEST_LINK: u64 = 64 * 1024;
 
-/// What a commit of everything takes in: all but the person's own settings for their agent in this checkout.
-const EVERYTHING: [&str; 5] = ["add", "--all", "--", ".", ":(exclude,top).claude/settings.local.json"];
+/// The person's own settings for their agent in this checkout, which no commit takes in.
+const NOT_OURS: &str = ":(exclude,top).claude/settings.local.json";
 
 /// Where a repository keeps itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +147,11 @@ impl<'a> Git<'a> {
             let name = arguments.first().copied().unwrap_or("");
             Err(format!("`git {name}` ended with {}: {}", finished.end, finished.last_words(300)))
         }
+    }
+
+    /// Names what a commit of everything takes in. What is beyond a link git refuses to leave out, and takes in nothing of.
+    fn everything(&self) -> &'static [&'static str] {
+        if self.root.join(".claude").is_symlink() { &["--", "."] } else { &["--", ".", NOT_OURS] }
     }
 
     /// Tells whether there is a repository at all; git missing is not the same as none.

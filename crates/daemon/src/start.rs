@@ -429,6 +429,7 @@ fn begin(
     if let Some(slot) = &workspace.slot {
         slot.note_run(answer.current.run.id.as_str())?;
     }
+    workspace.say_next(answer.advice);
     Ok(workspace)
 }
 

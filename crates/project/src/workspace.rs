@@ -11,7 +11,7 @@ mod workflows;
 use std::{io, mem, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
-use engine::{Fold, FoldError, Record, Refused, Run, Workflow, WorkflowError};
+use engine::{Advice, Fold, FoldError, Record, Refused, Run, Workflow, WorkflowError};
 use journal::{AppendError, OpenError, SqliteStore, Store, StoreError, StreamId, StreamView, Version};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,8 @@ pub struct Workspace {
     last: Option<Current>,
     /// The newest records of that run, as far as they were read: a driver looks through them several times for one phase.
     newest: Option<Newest>,
+    /// What a person is told with the next event that is recorded.
+    unsaid: Vec<Advice>,
 }
 
 /// Records of a run without a gap, the first of which has this number.
@@ -184,6 +186,7 @@ impl Workspace {
             workflow: None,
             last: None,
             newest: None,
+            unsaid: Vec::new(),
         })
     }
 
@@ -192,6 +195,11 @@ impl Workspace {
         let mut workspace = Self::open(slot.place.clone(), dirs)?;
         workspace.slot = Some(slot);
         Ok(workspace)
+    }
+
+    /// Has a person told this with the next event that is recorded: whoever begins a run has nobody yet who looks on.
+    pub fn say_next(&mut self, advice: Vec<Advice>) {
+        self.unsaid.extend(advice);
     }
 
     /// Ends the use of the workspace by a process that ends next.

@@ -10,7 +10,7 @@ use std::{
 use engine::Seen;
 use tempfile::TempPath;
 
-use super::{EVERYTHING, Git, LIMIT, Location, facts, index, nested, own::Own};
+use super::{Git, LIMIT, Location, facts, index, nested, own::Own};
 use crate::boundary;
 
 /// The commits that are looked through for one that was made and not recorded.
@@ -170,7 +170,8 @@ impl<'a> Prepared<'a> {
         if self.git.trusted.is_some() {
             left_out.extend_from_slice(&self.embedded);
         }
-        EVERYTHING.iter().map(ToString::to_string).chain(nested::left_out(&left_out)).collect()
+        let everything = ["add", "--all"].iter().chain(self.git.everything()).map(ToString::to_string);
+        everything.chain(nested::left_out(&left_out)).collect()
     }
 
     fn environment(&self) -> [(&str, &str); 1] {
@@ -218,7 +219,7 @@ impl<'a> Git<'a> {
         let (left_out, tree) = (Vec::new(), OnceCell::from(tree));
         let prepared = Prepared { git: self.clone(), index, left_out, submodules, embedded, tree };
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
-        let how = [&status[..], &EVERYTHING[2..]].concat();
+        let how = [&status[..], self.everything()].concat();
         let found = self.run(&how, &prepared.environment())?;
         // The first letter is how the index differs from the last commit, the second how the files differ from the index.
         let is_taken_in = |entry: &[u8]| entry.is_empty() || entry.get(1) == Some(&b' ');

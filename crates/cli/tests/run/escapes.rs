@@ -234,6 +234,35 @@ fn the_filters_of_a_repository_in_place_of_a_submodule_are_never_run() {
 }
 
 #[test]
+fn the_state_file_is_not_written_through_a_link() {
+    let project = project("");
+    let (victim, file) = (project.sandbox.home().join("victim"), ".warp-drive-state.json");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join(file), "mine").unwrap();
+    let link = format!("rm -rf .claude; ln -s {} .claude", victim.display());
+    let agent = format!("command:{link}; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
+    let ended = run(&project, &["--no-sandbox", "--agent", &agent]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(fs::read_to_string(victim.join(file)).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 1);
+}
+
+#[test]
+fn a_project_whose_agents_directory_is_a_link_is_worked_on() {
+    let project = project("");
+    project.sandbox.write("shared/settings.json", "{}\n");
+    std::os::unix::fs::symlink("shared", project.sandbox.root().join(".claude")).unwrap();
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "chore: shared settings"]);
+    project.script(GOOD);
+    let ended = run(&project, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains(".warp-drive-state.json is not written"), "{}", ended.said);
+    let files = project.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert_eq!(files, ".claude\nMakefile\ngreeting.txt\nshared/settings.json\ntest.sh");
+}
+
+#[test]
 fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let project = project("");
     project.sandbox.git(&["rm", "--quiet", "Makefile"]);

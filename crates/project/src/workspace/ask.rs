@@ -1,6 +1,6 @@
 //! The path of one event: needs, probes, step, journal, views.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use adapters::{
     boundary, machine,
@@ -70,6 +70,7 @@ impl Workspace {
                 Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
             let step = step(&current.workflow, &current.run, &ask)?;
             if let Some(mut answer) = self.record(current, step)? {
+                advice.splice(0..0, mem::take(&mut self.unsaid));
                 advice.append(&mut words);
                 advice.append(&mut answer.advice);
                 answer.advice = advice;

@@ -165,6 +165,11 @@ impl Workspace {
         if let Err(error) = known.and_then(|()| rails::ensure_begun(&self.place)) {
             advice.push(Advice(format!("moves of branches cannot be told in this run: {error}")));
         }
+        if let Some(kind) = current.workflow.state_file.filter(|kind| self.state_file_place(*kind).is_none())
+        {
+            let words = "is not written: its directory is a link";
+            advice.push(Advice(format!("the state file {} {words}", kind.path())));
+        }
         let view = view::state_file(&current.workflow, &current.run);
         advice.extend(self.show_if_possible(&current, view.as_ref()));
         Ok(Answer { current, records: step.records, outcome: step.outcome, advice })
@@ -172,8 +177,8 @@ impl Workspace {
 
     /// Removes a state file that a crash left behind when a run ended. Any other file is left, and refuses.
     fn clear_leftovers(&mut self, workflow: &Workflow) -> Result<(), BeginError> {
-        let Some(kind) = workflow.state_file else { return Ok(()) };
-        let file = self.place.root.join(kind.path());
+        let place = workflow.state_file.and_then(|kind| self.state_file_place(kind));
+        let Some(file) = place else { return Ok(()) };
         let digest = match digest_of(&file) {
             Ok(None) => return Ok(()),
             Ok(Some(digest)) => digest,

@@ -32,10 +32,17 @@ pub(super) enum Found {
 }
 
 impl Workspace {
+    /// Returns where a state file belongs; nothing if its directory is a link, which may lead anywhere.
+    pub(super) fn state_file_place(&self, kind: StateFile) -> Option<PathBuf> {
+        let path = self.place.root.join(kind.path());
+        let is_linked = path.parent().is_some_and(Path::is_symlink);
+        (!is_linked).then_some(path)
+    }
+
     /// Compares the state file with what was last shown.
     pub(super) fn find_state_file(&self, current: &Current) -> Found {
-        let Some(kind) = current.workflow.state_file else { return Found::Ours };
-        let path = self.place.root.join(kind.path());
+        let place = current.workflow.state_file.and_then(|kind| self.state_file_place(kind));
+        let Some(path) = place else { return Found::Ours };
         match digest_of(&path) {
             Ok(None) if current.run.is_open() => Found::Old,
             Ok(None) => Found::Ours,
@@ -55,8 +62,7 @@ impl Workspace {
     pub(super) fn show(&self, current: &Current, view: Option<&StateFileView>) -> Result<(), Error> {
         let head = self.place.head_file();
         let failed = |path: &Path, source| Error::Write { path: path.to_owned(), source };
-        if let Some(kind) = current.workflow.state_file {
-            let path = self.place.root.join(kind.path());
+        if let Some(path) = current.workflow.state_file.and_then(|kind| self.state_file_place(kind)) {
             match view {
                 Some(view) => {
                     let spare = self.place.own.join(SPARE);
@@ -128,9 +134,9 @@ impl Workspace {
 
     /// Returns state files that are there although no run is open.
     pub fn stray_state_files(&self) -> Vec<PathBuf> {
-        let paths =
-            [StateFile::WarpDrive, StateFile::AutonomousLoop].map(|kind| self.place.root.join(kind.path()));
-        paths.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect()
+        let kinds = [StateFile::WarpDrive, StateFile::AutonomousLoop].into_iter();
+        let paths = kinds.filter_map(|kind| self.state_file_place(kind));
+        paths.filter(|path| path.symlink_metadata().is_ok()).collect()
     }
 
     /// Keeps what is written into the workspace out of commits.
