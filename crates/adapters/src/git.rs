@@ -39,7 +39,7 @@ pub use write::{LaidAside, Prepared};
 use listing::Listing;
 
 use crate::{
-    process::{self, Finished},
+    process::{self, End, Finished},
     refs::{self, HeadAt, is_object},
 };
 
@@ -342,12 +342,34 @@ impl<'a> Git<'a> {
     }
 
     /// Returns a file as it is in a branch's newest commit; nothing if it is not there.
-    pub fn file_in(&self, branch: &str, path: &str) -> Option<String> {
+    pub fn file_in(&self, branch: &str, path: &str) -> Result<Option<String>, String> {
         if self.is_known_absent(branch, path) {
-            return None;
+            return Ok(None);
         }
-        let finished = self.run(&["show", &format!("refs/heads/{branch}:{path}")], &[]).ok()?;
-        (finished.is_success() && !finished.cut).then(|| String::from_utf8(finished.stdout).ok()).flatten()
+        let full = format!("refs/heads/{branch}");
+        let finished = self.run(&["show", &format!("{full}:{path}")], &[])?;
+        let failed = |why: &str| Err(format!("`{path}` of `{branch}` cannot be read: {why}"));
+        if finished.is_success() {
+            return match String::from_utf8(finished.stdout) {
+                _ if finished.cut => failed("it is too large"),
+                Ok(text) => Ok(Some(text)),
+                Err(_) => failed("it is not text"),
+            };
+        }
+        if self.has_no_file(&full, path)? { Ok(None) } else { failed(&finished.last_words(300)) }
+    }
+
+    /// Tells whether there plainly is no such file in a commit, or no such commit at all.
+    fn has_no_file(&self, commit: &str, path: &str) -> Result<bool, String> {
+        if !self.is_repository()? {
+            return Ok(true);
+        }
+        let is_there = ["rev-parse", "--verify", "--quiet", commit];
+        if self.run(&is_there, &[])?.end == End::Exit(1) {
+            return Ok(true);
+        }
+        let listed = self.run(&["ls-tree", "--full-tree", "-z", commit, "--", path], &[])?;
+        Ok(listed.is_success() && listed.stdout.is_empty())
     }
 
     /// Tells whether a branch's newest commit has nothing of the name with which a path begins. A commit is looked at once:
@@ -375,13 +397,6 @@ impl<'a> Git<'a> {
         seen.truncate(COMMITS_SEEN - 1);
         seen.push_front((commit, names));
         is_absent
-    }
-
-    /// Returns the names of a directory's files in a branch's newest commit.
-    pub fn files_in(&self, branch: &str, directory: &str) -> Vec<String> {
-        let tree = format!("refs/heads/{branch}:{directory}");
-        let names = self.text(&["ls-tree", "--name-only", "-z", &tree], &[]).unwrap_or_default();
-        names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
     /// Returns the name of whoever works here, as git would write it into a commit.

@@ -184,3 +184,25 @@ fn a_change_in_the_second_of_the_checkout_is_seen_whatever_its_size() {
     age("a.txt");
     assert!(!Git::new(root).prepare(Vec::new()).unwrap().is_empty().unwrap());
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there() {
+    let sandbox = sandbox();
+    fs::write(sandbox.root().join("bytes"), [0xff, 0xfe]).unwrap();
+    sandbox.git(&["add", "bytes"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: bytes"]);
+    let (root, branch) = (sandbox.root(), sandbox.git(&["branch", "--show-current"]));
+    let git = Git::new(&root);
+    assert_eq!(git.file_in(&branch, "src/a.rs").unwrap().as_deref(), Some("one\ntwo\nthree\nfour\n"));
+    for (branch, path) in [(branch.as_str(), "src/b.rs"), (&branch, "none"), ("no-such", "src/a.rs")] {
+        assert_eq!(git.file_in(branch, path), Ok(None), "{branch} {path}");
+    }
+    let plain = tempfile::tempdir().unwrap();
+    assert_eq!(Git::new(plain.path()).file_in("main", "a"), Ok(None));
+    let problem = git.file_in(&branch, "bytes").unwrap_err();
+    assert_eq!(problem, format!("`bytes` of `{branch}` cannot be read: it is not text"));
+    let blob = sandbox.git(&["rev-parse", "HEAD:src/a.rs"]);
+    fs::remove_file(root.join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    let problem = git.file_in(&branch, "src/a.rs").unwrap_err();
+    assert!(problem.starts_with(&format!("`src/a.rs` of `{branch}` cannot be read: ")), "{problem}");
+}

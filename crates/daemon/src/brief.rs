@@ -200,8 +200,10 @@ pub(crate) fn event_of(current: &Current, value: &Value) -> Option<(Event, Map<S
 /// Returns the text for a phase: the project's own as the merge target has it, else the built-in one.
 pub(crate) fn guide(workspace: &Workspace, run: &Run, built_in: &str) -> String {
     let git = workspace.place.git();
-    let own = prompts::pinned(&git, &run.branches.merge_target, &run.workflow, run.phase.as_str());
-    own.unwrap_or_else(|| built_in.to_owned())
+    match prompts::pinned(&git, &run.branches.merge_target, &run.workflow, run.phase.as_str()) {
+        Ok(own) => own.unwrap_or_else(|| built_in.to_owned()),
+        Err(error) => format!("{error}: {}; the built-in text follows.\n\n{built_in}", error.source),
+    }
 }
 
 /// The newest records of a run.

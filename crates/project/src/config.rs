@@ -66,6 +66,8 @@ pub enum ConfigError {
     },
     #[error("`{}` has {size} bytes; the most is {LARGEST}", path.display())]
     TooLarge { path: PathBuf, size: u64 },
+    #[error("the project's settings are not known: {problem}")]
+    Pinned { problem: String },
     #[error("{file} cannot be read: {problem}")]
     Syntax { file: String, problem: String },
     #[error("{place}: {error}{}", .nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
@@ -225,7 +227,7 @@ impl Config {
 /// Refuses roles that no workflow has: nobody would ever work in them.
 fn check_roles(roles: &Value, file: &str, text: &str, project: &Place) -> Result<(), ConfigError> {
     let Some(roles) = roles.as_object().filter(|roles| !roles.is_empty()) else { return Ok(()) };
-    let known = known_roles(project);
+    let known = known_roles(project)?;
     let Some(role) = roles.keys().find(|role| !known.contains(role)) else { return Ok(()) };
     let nearest = most_like(role, known.iter().map(String::as_str)).map(str::to_owned);
     let place = place_of(file, text, &format!("{ROLES}.{role}"));
@@ -233,12 +235,14 @@ fn check_roles(roles: &Value, file: &str, text: &str, project: &Place) -> Result
 }
 
 /// Returns the roles of all workflows that a run of the project can go by. One that cannot be read is told when it is used.
-fn known_roles(project: &Place) -> Vec<String> {
+fn known_roles(project: &Place) -> Result<Vec<String>, ConfigError> {
     let built_in = BUILT_IN.iter().filter_map(|built_in| Workflow::built_in(built_in.name));
-    let own = workflow_files(project).into_iter().filter_map(|(name, _)| find_workflow(project, &name).ok());
+    let path = project.root.clone();
+    let files = workflow_files(project).map_err(|source| ConfigError::Read { path, source })?;
+    let own = files.into_iter().filter_map(|(name, _)| find_workflow(project, &name).ok());
     let phases = built_in.chain(own).flat_map(|workflow| workflow.phases);
     let roles: BTreeSet<String> = phases.filter_map(|phase| phase.role.map(String::from)).collect();
-    roles.into_iter().collect()
+    Ok(roles.into_iter().collect())
 }
 
 /// Names a file and the line on which `name` is set, as far as that can be told from the text.

@@ -132,7 +132,7 @@ impl<'a> Dev<'a> {
 
 /// Reads [`FILE`] as a branch has it.
 pub fn pinned(root: &Path, target: &str) -> Result<Option<Manifest>, DevError> {
-    let text = Git::new(root).file_in(target, FILE);
+    let text = Git::new(root).file_in(target, FILE).map_err(|problem| DevError::Syntax { problem })?;
     text.map(|text| Manifest::parse(&text)).transpose()
 }
 

@@ -269,7 +269,7 @@ impl<'a> Docs<'a> {
     }
 
     fn read(&self, file: &str) -> io::Result<String> {
-        text::read(&self.place.root.join(file), LARGEST)
+        text::read_inside(&self.place.root, file, LARGEST)
     }
 
     /// Replaces a page whole, by way of the workspace's own directory: a crash leaves nothing in the tree.

@@ -205,7 +205,12 @@ impl Workspace {
             return text;
         }
         let (workflow, phase) = (run.workflow.as_str(), run.phase.as_str());
-        let prompt = prompts::prompt(&self.place.root, workflow, phase).unwrap_or_else(|error| {
+        let own = match self.place.git_dir() {
+            Some(_) => prompts::pinned(&self.git(), &run.branches.merge_target, workflow, phase)
+                .map(|own| own.or_else(|| prompts::built_in(workflow, phase).map(str::to_owned))),
+            None => prompts::prompt(&self.place.root, workflow, phase),
+        };
+        let prompt = own.unwrap_or_else(|error| {
             let built_in = prompts::built_in(workflow, phase);
             let instead = if built_in.is_some() { "the built-in text follows" } else { "there is no other" };
             let why: String = error.source.to_string().chars().take(LONGEST_WHY).collect();

@@ -43,10 +43,19 @@ pub fn prompt(root: &Path, workflow: &str, phase: &str) -> Result<Option<String>
 }
 
 /// Returns the project's own text for a phase as the merge target has it: what an agent writes into its tree says nothing
-/// to the next.
-pub fn pinned(git: &Git<'_>, target: &str, workflow: &str, phase: &str) -> Option<String> {
-    let text = git.file_in(target, &format!(".warp/prompts/{workflow}/{phase}.md"))?;
-    Some(text).filter(|text| text.len() as u64 <= LARGEST)
+/// to the next, and no link that it makes there is followed.
+pub fn pinned(
+    git: &Git<'_>,
+    target: &str,
+    workflow: &str,
+    phase: &str,
+) -> Result<Option<String>, PromptError> {
+    let path = format!(".warp/prompts/{workflow}/{phase}.md");
+    let failed = |problem: String| PromptError { path: (&path).into(), source: io::Error::other(problem) };
+    match git.file_in(target, &path).map_err(failed)? {
+        Some(text) if text.len() as u64 > LARGEST => Err(failed(format!("it has more than {LARGEST} bytes"))),
+        text => Ok(text),
+    }
 }
 
 /// Returns the built-in text for a phase.

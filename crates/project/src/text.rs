@@ -16,6 +16,15 @@ pub(crate) fn read(path: &Path, largest: u64) -> io::Result<String> {
     })
 }
 
+/// Reads a text file of a tree as [`read`] does, if no link on the way leads out of the tree.
+pub(crate) fn read_inside(root: &Path, file: &str, largest: u64) -> io::Result<String> {
+    let real = root.join(file).canonicalize()?;
+    if !real.starts_with(root.canonicalize()?) {
+        return Err(io::Error::other("it leads out of the tree"));
+    }
+    read(&real, largest)
+}
+
 /// Reads a file of at most `largest` bytes.
 ///
 /// Anything but an ordinary file is refused unread: a pipe would never answer, a device would never end.

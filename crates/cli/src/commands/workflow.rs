@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 }
 
 fn list(place: &Place, json: bool) -> Result<(), CommandError> {
-    let files = workflow_files(place);
+    let files = files(place)?;
     let replaced = |name: &str| files.iter().any(|(file, _)| file == name);
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for name in BUILT_IN.iter().map(|built_in| built_in.name).filter(|name| !replaced(name)) {
@@ -117,7 +117,7 @@ fn check(place: &Place, file: &PathBuf) -> Result<(), CommandError> {
 
 /// Finds a workflow as it is in the workspace, which is the one a person is editing.
 fn find(place: &Place, name: &str) -> Result<Workflow, CommandError> {
-    let files = workflow_files(place);
+    let files = files(place)?;
     if let Some((_, path)) = files.iter().find(|(file, _)| file == name) {
         return read(path);
     }
@@ -129,6 +129,10 @@ fn find(place: &Place, name: &str) -> Result<Workflow, CommandError> {
         let known = known.collect::<Vec<_>>().join(", ");
         CommandError::new(Exit::Usage, format!("there is no workflow `{name}`; there are {known}"))
     })
+}
+
+fn files(place: &Place) -> Result<Vec<(String, PathBuf)>, CommandError> {
+    workflow_files(place).map_err(|error| CommandError::new(Exit::BadData, error.to_string()))
 }
 
 fn read(path: &PathBuf) -> Result<Workflow, CommandError> {

@@ -263,6 +263,28 @@ fn a_project_whose_agents_directory_is_a_link_is_worked_on() {
 }
 
 #[test]
+fn a_secret_that_a_prompt_leads_to_is_told_to_no_agent() {
+    let project = project("");
+    let secret = project.sandbox.home().join(".ssh/id_test");
+    let phases = "PLANNING PLAN_REVIEW CODING FIXING CODE_REVIEW BUDGET_REVIEW";
+    let agent = format!(
+        "command:cat > told.$$; mkdir -p .warp/prompts/coder
+        for phase in {phases}; do ln -sf {} .warp/prompts/coder/$phase.md; done; exit 1",
+        secret.display()
+    );
+    let more = ["--no-sandbox", "--workflow", "coder", "--agent", &agent];
+    let ended = run(&project, &[&more[..], &["--set", "decision_timeout_minutes=0"]].concat());
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let told = fs::read_dir(project.tree()).unwrap().map(|entry| entry.unwrap().path());
+    let told: Vec<String> = told
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("told."))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    assert!(told.len() > 1, "{}", ended.said);
+    assert!(told.iter().all(|text| text.contains("PLANNING") && !text.contains("a private key")), "{told:?}");
+}
+
+#[test]
 fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let project = project("");
     project.sandbox.git(&["rm", "--quiet", "Makefile"]);

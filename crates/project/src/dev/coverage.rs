@@ -16,7 +16,7 @@ const OWN: [&str; 4] = ["schema_migrations", "_prisma_migrations", "d1_migration
 
 /// Returns the tables that the changed files make and no seed file mentions, by name.
 pub(super) fn missing(root: &Path, seed: &Seed, changed: &[String]) -> Vec<String> {
-    let read = |path: &str| text::read(&root.join(path), LARGEST).unwrap_or_default();
+    let read = |path: &str| text::read_inside(root, path, LARGEST).unwrap_or_default();
     let in_seeds = |path: &str| path.starts_with(&format!("{}/", seed.directory));
     let schema = changed.iter().filter(|path| is_schema(path) && !in_seeds(path));
     let made: BTreeSet<String> = schema.flat_map(|path| tables(&read(path))).collect();

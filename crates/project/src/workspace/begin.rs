@@ -117,7 +117,7 @@ impl Workspace {
     /// Returns the settings that a run which begins now would have, and where each came from.
     pub fn configuration(&mut self, set: &[(String, String)]) -> Result<Config, ConfigError> {
         let git = self.place.git();
-        let pinned = self.pinned_configuration(&git, &git.branches().merge_target, &mut Vec::new());
+        let pinned = self.pinned_configuration(&git, &git.branches().merge_target, &mut Vec::new())?;
         config::load(&self.place, &self.dirs, pinned, set)
     }
 
@@ -197,7 +197,7 @@ impl Workspace {
         let git = self.place.git();
         let branches = git.branches();
         let mut advice = Vec::new();
-        let pinned = self.pinned_configuration(&git, &branches.merge_target, &mut advice);
+        let pinned = self.pinned_configuration(&git, &branches.merge_target, &mut advice)?;
         let config = config::load(&self.place, &self.dirs, pinned, &request.set)?;
         advice.extend(config.warnings.iter().cloned().map(Advice));
         let level = request.level.unwrap_or_else(|| config.settings.count("automation.active_level"));
@@ -235,15 +235,16 @@ impl Workspace {
         git: &Git<'_>,
         target: &str,
         advice: &mut Vec<Advice>,
-    ) -> Option<(String, String)> {
-        let committed = git.file_in(target, "warp.toml")?;
+    ) -> Result<Option<(String, String)>, ConfigError> {
+        let read = git.file_in(target, "warp.toml").map_err(|problem| ConfigError::Pinned { problem })?;
+        let Some(committed) = read else { return Ok(None) };
         let here = text::read(&self.place.root.join("warp.toml"), LARGEST).ok();
         if here.as_ref() != Some(&committed) {
             advice.push(Advice(format!(
                 "warp.toml differs from the one in `{target}`; the run goes by `{target}`"
             )));
         }
-        Some((format!("{target}:warp.toml"), committed))
+        Ok(Some((format!("{target}:warp.toml"), committed)))
     }
 }
 

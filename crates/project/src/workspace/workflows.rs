@@ -13,16 +13,20 @@ use crate::{Place, text};
 const DIRECTORY: &str = ".warp/workflows";
 
 /// Returns the project's workflow files as they are in the workspace: name and path.
-pub fn workflow_files(place: &Place) -> Vec<(String, PathBuf)> {
-    let Ok(entries) = fs::read_dir(place.root.join(DIRECTORY)) else { return Vec::new() };
-    let mut files: Vec<(String, PathBuf)> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
-        .collect();
+pub fn workflow_files(place: &Place) -> io::Result<Vec<(String, PathBuf)>> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{DIRECTORY}: {error}"));
+    let entries = match fs::read_dir(place.root.join(DIRECTORY)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(named)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(named)?.path();
+        let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
+        files.extend(name.filter(|_| path.extension().is_some_and(|end| end == "toml")).zip(Some(path)));
+    }
     files.sort();
-    files
+    Ok(files)
 }
 
 /// Finds the workflow that a new run of this project goes by.
@@ -39,12 +43,14 @@ pub fn find_workflow(place: &Place, name: &str) -> Result<Workflow, BeginError> 
         }
         return Ok(workflow);
     }
-    Workflow::built_in(name).ok_or_else(|| {
-        let mut known: Vec<String> = BUILT_IN.iter().map(|built_in| built_in.name.to_owned()).collect();
-        known.extend(workflow_files(place).into_iter().map(|(name, _)| name));
-        known.dedup();
-        BeginError::NoWorkflow { name: name.to_owned(), known }
-    })
+    if let Some(workflow) = Workflow::built_in(name) {
+        return Ok(workflow);
+    }
+    let failed = |source| BeginError::ReadState { file: place.root.join(DIRECTORY), source };
+    let mut known: Vec<String> = BUILT_IN.iter().map(|built_in| built_in.name.to_owned()).collect();
+    known.extend(workflow_files(place).map_err(failed)?.into_iter().map(|(name, _)| name));
+    known.dedup();
+    Err(BeginError::NoWorkflow { name: name.to_owned(), known })
 }
 
 type Text = Result<String, BeginError>;
@@ -57,8 +63,11 @@ fn project_workflow(place: &Place, name: &str) -> Option<(String, Text)> {
     if place.git_dir().is_some() || place.root.join(".git").exists() {
         let git = place.git();
         let target = git.branches().merge_target;
-        if let Some(text) = git.file_in(&target, &path) {
-            return Some((format!("{target}:{path}"), Ok(text)));
+        let origin = format!("{target}:{path}");
+        let failed =
+            |problem| BeginError::ReadState { file: (&origin).into(), source: io::Error::other(problem) };
+        if let Some(text) = git.file_in(&target, &path).map_err(failed).transpose() {
+            return Some((origin, text));
         }
     }
     let file = place.root.join(&path);
