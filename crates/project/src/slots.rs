@@ -26,9 +26,10 @@ use adapters::boundary;
 pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
-    integrate::{Between, BranchError, ForwardError, PushError, Rebase, RebaseError, TargetError},
+    integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
     salvage,
     slot::{self, GIT, TREE},
+    target::ForwardError,
 };
 use adapters::refs::GitError;
 use journal::{OpenError, SqliteStore, Store as _, StoreError};

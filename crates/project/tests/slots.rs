@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use adapters::git::{Git, integrate::ForwardError, integrate::Rebase};
+use adapters::git::{Git, integrate::Rebase, target::ForwardError};
 use engine::Seen;
 use project::{
     Dirs, Place, Request, Workspace,

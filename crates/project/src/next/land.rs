@@ -3,7 +3,10 @@
 //! In a workspace of the run's own nothing of the person's repository is touched until the work was tested on top of
 //! the newest target; then one branch moves, from the commit that was looked at to the one that was tested.
 
-use adapters::git::integrate::{ForwardError, PushError, Rebase, TargetError};
+use adapters::git::{
+    integrate::{PushError, Rebase, TargetError},
+    target::ForwardError,
+};
 use engine::Run;
 use serde_json::json;
 

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use adapters::git::integrate::{ForwardError, RebaseError, Undo};
+use adapters::git::{
+    integrate::{RebaseError, Undo},
+    target::ForwardError,
+};
 use engine::Run;
 
 use super::{Kind, Pool, Slot, SlotError};
