@@ -11,9 +11,6 @@ use crate::{
     spelled, test_command,
 };
 
-/// How often it is tried because the target moves on meanwhile.
-const TRIES: usize = 3;
-
 /// A pull request that was merged.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MergedPull {
@@ -121,14 +118,9 @@ impl Workspace {
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
-        let mut why = String::new();
-        for _ in 0..TRIES {
-            match self.land(run, &branch, tested)? {
-                Landed::At(commit) => return Ok(commit),
-                Landed::Stuck(why) => return Err(MergeError::Stuck { number, why }),
-                Landed::Overtaken(by) => why = by,
-            }
+        match self.land(run, &branch, tested)? {
+            Landed::At(commit) => Ok(commit),
+            Landed::Stuck(why) | Landed::Overtaken(why) => Err(MergeError::Stuck { number, why }),
         }
-        Err(MergeError::Stuck { number, why })
     }
 }

@@ -369,6 +369,37 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
 }
 
 #[test]
+fn a_target_that_another_git_holds_is_moved_with_its_checkout_or_not_at_all() {
+    let sandbox = sandbox();
+    let slot = take(&sandbox);
+    let base = slot.base().unwrap().to_owned();
+    slot.begin_branch("feature/x", &base).unwrap();
+    let made = commit_in(&slot, "a.txt", "two\n");
+    sandbox.write("b.txt", "mine\n");
+    sandbox.git(&["add", "b.txt"]);
+    let status = sandbox.git(&["status", "--porcelain"]);
+    for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
+        sandbox.write(lock, "");
+        let error = slot.fast_forward("main", &base, &made).unwrap_err();
+        assert!(matches!(error, ForwardError::Locked { .. }) && error.is_overtaken(), "{error}");
+        fs::remove_file(sandbox.root().join(lock)).unwrap();
+        assert_eq!(sandbox.git(&["rev-parse", "main"]), base, "{lock}");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), status, "{lock}");
+        assert_eq!(sandbox.read("a.txt").unwrap(), "one\n", "{lock}");
+    }
+    slot.fast_forward("main", &base, &made).unwrap();
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), status);
+    assert_eq!(sandbox.read("a.txt").unwrap(), "two\n");
+
+    // On another branch there is only the ref.
+    sandbox.git(&["switch", "--quiet", "-c", "other"]);
+    let next = commit_in(&slot, "c.txt", "three\n");
+    sandbox.write(".git/refs/heads/main.lock", "");
+    let error = slot.fast_forward("main", &made, &next).unwrap_err();
+    assert!(error.is_overtaken(), "{error}");
+}
+
+#[test]
 fn a_slot_whose_work_was_merged_is_handed_on_as_it_is() {
     let sandbox = sandbox();
     let slot = take(&sandbox);

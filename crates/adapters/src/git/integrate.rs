@@ -204,10 +204,18 @@ impl Between {
         let (name, tracked) = (branch(target), format!("refs/remotes/{remote}/{target}"));
         let listed = git.text(&["ls-remote", "--", remote, &name], &[])?;
         let Some(commit) = listed.split_whitespace().next() else { return Ok(None) };
-        if refs::one(&self.origin, &tracked)?.as_deref() != Some(commit) {
-            boundary::around("ask_remote", || fetch(&git, remote, &[&format!("+{name}:{tracked}")]))?;
+        let before = refs::one(&self.origin, &tracked)?;
+        if before.as_deref() == Some(commit) {
+            return Ok(before);
         }
-        Ok(refs::one(&self.origin, &tracked)?)
+        let fetched =
+            boundary::around("ask_remote", || fetch(&git, remote, &[&format!("+{name}:{tracked}")]));
+        let after = refs::one(&self.origin, &tracked)?;
+        // Of two runs that ask at once, one may find that the other has moved the ref meanwhile.
+        if after == before {
+            fetched?;
+        }
+        Ok(after)
     }
 
     /// Begins a branch on `base` in the workspace and stands on it; returns its name.

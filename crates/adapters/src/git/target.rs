@@ -1,13 +1,31 @@
 //! Moving the person's merge target forward, and a working tree that stands on it.
+//!
+//! One process of warp's at a time does that in a repository. Git moves the files and the index first and the branch then, each
+//! under a lock of its own, so that of two at once one would have its files moved and not its branch. A person's own git
+//! may come between all the same: it is waited for, and what was moved without the branch is put back.
 
-use std::{fs, path::Path, path::PathBuf};
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
 
 use super::{
     Location,
     integrate::{Between, LIMIT, branch, is_ancestor},
     own::{GitError, Own},
 };
-use crate::{boundary, refs};
+use crate::{boundary, hold::Held, refs};
+
+/// The file that whoever moves a target holds, below the common git directory.
+const TURN: &str = "warp/target.lock";
+/// How long to wait for another process that moves a target.
+const TURN_PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for a git that has locked the index or the branch; most hold them for a moment.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a branch of the person's was not moved.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +44,33 @@ pub enum ForwardError {
     InTheWay { target: String, at: PathBuf, files: Vec<String> },
     #[error("`{target}` is in the middle of a rebase or a merge in {}", at.display())]
     Busy { target: String, at: PathBuf },
+    #[error("`{target}` is held in {}: {words}", at.display())]
+    Locked { target: String, at: PathBuf, words: String },
     #[error("git refuses to move `{target}` in {}: {words}", at.display())]
     Refused { target: String, at: PathBuf, words: String },
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Refs(#[from] refs::ReadError),
+}
+
+/// How a branch gets from where it is to where it should be.
+struct Way {
+    now: String,
+    /// The working tree that stands on it.
+    tree: Option<Tree>,
+}
+
+struct Tree {
+    root: PathBuf,
+    location: Location,
+}
+
+impl ForwardError {
+    /// Tells whether somebody else was faster, or is at it: then it is worth another try.
+    pub fn is_overtaken(&self) -> bool {
+        matches!(self, Self::MovedOn { .. } | Self::Locked { .. })
+    }
 }
 
 impl Between {
@@ -46,34 +85,86 @@ impl Between {
         old: &str,
         new: &str,
     ) -> Result<(), ForwardError> {
+        if !run.is_some_and(|run| self.is_kept(new, run)) {
+            self.bring(&[new])?;
+        }
+        let _turn = self.turn(target)?;
+        match self.way(target, old, new)? {
+            Some(way) => self.go(target, &way, new),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until no other process moves a target in this repository.
+    fn turn(&self, target: &str) -> Result<Held, ForwardError> {
+        let path = self.origin.common_dir.join(TURN);
+        let open = || {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            File::options().create(true).truncate(false).write(true).open(&path)
+        };
+        let held = open().and_then(|file| Held::take(file, TURN_PATIENCE));
+        let held = held.map_err(|source| GitError::File { path: path.clone(), source })?;
+        held.ok_or_else(|| {
+            let words = "another run is being merged".to_owned();
+            ForwardError::Locked { target: target.to_owned(), at: path, words }
+        })
+    }
+
+    /// Looks for the way of a branch to `new`; nothing if it is there already.
+    fn way(&self, target: &str, old: &str, new: &str) -> Result<Option<Way>, ForwardError> {
         let (git, full) = (self.theirs(), branch(target));
         let target = target.to_owned();
-        let now = match refs::one(&self.origin, &full)? {
-            None => return Err(ForwardError::NoSuchBranch { target }),
-            Some(now) if now == new => return Ok(()),
-            Some(now) => {
-                if !run.is_some_and(|run| self.is_kept(new, run)) {
-                    self.bring(&[new])?;
-                }
-                if now != old && !is_ancestor(&git, &now, old)? {
-                    return Err(ForwardError::MovedOn { target, now });
-                }
-                if !is_ancestor(&git, old, new)? {
-                    return Err(ForwardError::NotAhead { target, new: new.to_owned() });
-                }
-                now
-            }
+        let Some(now) = refs::one(&self.origin, &full)? else {
+            return Err(ForwardError::NoSuchBranch { target });
         };
+        if now == new {
+            return Ok(None);
+        }
+        if now != old && !is_ancestor(&git, &now, old)? {
+            return Err(ForwardError::MovedOn { target, now });
+        }
+        if !is_ancestor(&git, old, new)? {
+            return Err(ForwardError::NotAhead { target, new: new.to_owned() });
+        }
         if let Some(at) = being_rebased(&self.origin, &full) {
             return Err(ForwardError::Busy { target, at });
         }
-        let Some(at) = self.checked_out_at(&full)? else {
-            boundary::around("fast_forward", || {
-                git.text(&["update-ref", "-m", "warp: merged", &full, new, &now], &[])
-            })?;
-            return Ok(());
+        let Some(root) = self.checked_out_at(&full)? else { return Ok(Some(Way { now, tree: None })) };
+        let Some(location) = super::locate(&root) else {
+            let words = "there is no repository any more".to_owned();
+            return Err(ForwardError::Refused { target, at: root, words });
         };
-        self.move_along(&target, &at, new)
+        if ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"]
+            .iter()
+            .any(|name| location.git_dir.join(name).exists())
+        {
+            return Err(ForwardError::Busy { target, at: root });
+        }
+        Ok(Some(Way { now, tree: Some(Tree { root, location }) }))
+    }
+
+    /// Moves a branch, and the working tree that stands on it.
+    fn go(&self, target: &str, way: &Way, new: &str) -> Result<(), ForwardError> {
+        let moved = match &way.tree {
+            Some(tree) => self.move_along(target, tree, way, new),
+            None => {
+                let update = ["update-ref", "-m", "warp: merged", &branch(target), new, &way.now];
+                match boundary::around("fast_forward", || self.theirs().text(&update, &[])) {
+                    Ok(_) => Ok(()),
+                    Err(GitError::Said { words, .. }) if is_locked(&words) => {
+                        let (target, at) = (target.to_owned(), self.origin.common_dir.clone());
+                        Err(ForwardError::Locked { target, at, words })
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
+        };
+        match refs::one(&self.origin, &branch(target))? {
+            Some(now) if now == new => moved,
+            Some(now) if now != way.now => Err(ForwardError::MovedOn { target: target.to_owned(), now }),
+            Some(now) => moved.and(Err(ForwardError::MovedOn { target: target.to_owned(), now })),
+            None => Err(ForwardError::NoSuchBranch { target: target.to_owned() }),
+        }
     }
 
     /// Returns the working tree of the person's repository in which a branch is checked out.
@@ -103,39 +194,58 @@ impl Between {
         Ok(None)
     }
 
-    /// Moves a working tree that stands on `target`, and the branch with it.
-    fn move_along(&self, target: &str, at: &Path, new: &str) -> Result<(), ForwardError> {
-        let (target, at) = (target.to_owned(), at.to_owned());
-        let Some(location) = super::locate(&at) else {
-            let words = "there is no repository any more".to_owned();
-            return Err(ForwardError::Refused { target, at, words });
-        };
-        if ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"]
-            .iter()
-            .any(|name| location.git_dir.join(name).exists())
-        {
-            return Err(ForwardError::Busy { target, at });
-        }
-        let git = Own::new(&at, &location, LIMIT);
+    /// Moves a working tree that stands on `target`, and the branch with it: both, or neither.
+    fn move_along(&self, target: &str, tree: &Tree, way: &Way, new: &str) -> Result<(), ForwardError> {
+        let git = Own::new(&tree.root, &tree.location, LIMIT);
         let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", "--no-verify-signatures", new];
-        let finished =
-            boundary::around("fast_forward", || git.run(&merge, &[("GIT_REFLOG_ACTION", "warp: merged")]))?;
-        if finished.is_success() {
-            return match refs::one(&self.origin, &branch(&target))? {
-                Some(now) if now == new => Ok(()),
-                Some(now) => Err(ForwardError::MovedOn { target, now }),
-                None => Err(ForwardError::NoSuchBranch { target }),
-            };
-        }
-        let words = String::from_utf8_lossy(&finished.stderr).into_owned();
+        let until = Instant::now() + LOCK_PATIENCE;
+        let mut is_ahead = false;
+        let (finished, words) = loop {
+            let finished = boundary::around("fast_forward", || {
+                git.run(&merge, &[("GIT_REFLOG_ACTION", "warp: merged")])
+            })?;
+            if finished.is_success() {
+                return Ok(());
+            }
+            let words = String::from_utf8_lossy(&finished.stderr).into_owned();
+            // That comes last: the files and the index are moved by then.
+            is_ahead |= words.contains("update_ref failed");
+            let is_there = refs::one(&self.origin, &branch(target))?.as_ref() == Some(&way.now);
+            if !is_there || !is_locked(&words) || Instant::now() > until {
+                break (finished, words);
+            }
+            thread::sleep(PAUSE);
+        };
         // Git lists them one to a line, after a tab.
         let files: Vec<String> =
             words.lines().filter_map(|line| line.strip_prefix('\t')).map(str::to_owned).collect();
-        if files.is_empty() {
-            return Err(ForwardError::Refused { target, at, words: finished.last_words(300) });
+        let is_locked = is_locked(&words);
+        let words = finished.last_words(300);
+        let (target, at) = (target.to_owned(), tree.root.clone());
+        if is_ahead {
+            // From what git has moved to, to where the branch is: what a person has changed stays, as it did on the way there.
+            let back = git.run(&["read-tree", "-m", "-u", new, "HEAD"], &[])?;
+            if !back.is_success() {
+                let words = format!(
+                    "{words}; its files are those of {new}, and `git read-tree -m -u {new} HEAD` puts them back: {}",
+                    back.last_words(300)
+                );
+                return Err(ForwardError::Refused { target, at, words });
+            }
         }
-        Err(ForwardError::InTheWay { target, at, files })
+        Err(if !files.is_empty() {
+            ForwardError::InTheWay { target, at, files }
+        } else if is_locked {
+            ForwardError::Locked { target, at, words }
+        } else {
+            ForwardError::Refused { target, at, words }
+        })
     }
+}
+
+/// Tells whether git could not have a lock that somebody else holds.
+fn is_locked(words: &str) -> bool {
+    words.contains(".lock': File exists") || words.contains("cannot lock ref")
 }
 
 /// Returns the working tree of a repository that plainly has one and no other; nothing where git has to be asked.

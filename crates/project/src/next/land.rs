@@ -3,10 +3,7 @@
 //! In a workspace of the run's own nothing of the person's repository is touched until the work was tested on top of
 //! the newest target; then one branch moves, from the commit that was looked at to the one that was tested.
 
-use adapters::git::{
-    integrate::{PushError, Rebase, TargetError},
-    target::ForwardError,
-};
+use adapters::git::integrate::{PushError, Rebase, TargetError};
 use engine::Run;
 use serde_json::json;
 
@@ -16,6 +13,9 @@ use crate::{
     slots::{Slot, SlotError},
     spelled,
 };
+
+/// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.
+const TRIES: usize = 3;
 
 /// What became of a branch that was to be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,17 @@ impl Workspace {
 
     /// Puts a branch on top of the newest target, tests that if it is not what was tested, and moves the target there.
     pub fn land(&mut self, run: &Run, branch: &str, tested: &str) -> Result<Landed, NextError> {
+        let mut tested = tested.to_owned();
+        for _ in 1..TRIES {
+            match self.land_once(run, branch, &mut tested)? {
+                Landed::Overtaken(_) => {}
+                landed @ (Landed::At(_) | Landed::Stuck(_)) => return Ok(landed),
+            }
+        }
+        self.land_once(run, branch, &mut tested)
+    }
+
+    fn land_once(&mut self, run: &Run, branch: &str, tested: &mut String) -> Result<Landed, NextError> {
         let target = &run.branches.merge_target;
         let slot =
             self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))?;
@@ -99,7 +110,7 @@ impl Workspace {
             }
         }
         let head = self.git().head_commit().map_err(NextError::World)?;
-        if head != tested {
+        if head != *tested {
             let outcome = suite::run(&self.shell, &self.place.root, run)?;
             if !outcome.passed {
                 return Ok(Landed::Stuck(format!(
@@ -107,6 +118,7 @@ impl Workspace {
                     outcome.said, outcome.output
                 )));
             }
+            tested.clone_from(&head);
         }
         self.keep_outside(run, &head)?;
         let slot = self.slot.as_ref().expect("it was there before the tests");
@@ -123,7 +135,7 @@ impl Workspace {
         }
         Ok(match slot.fast_forward(target, &newest, &head) {
             Ok(()) => Landed::At(head),
-            Err(error @ ForwardError::MovedOn { .. }) => Landed::Overtaken(spelled(&error)),
+            Err(error) if error.is_overtaken() => Landed::Overtaken(spelled(&error)),
             Err(error) => Landed::Stuck(spelled(&error)),
         })
     }
