@@ -17,6 +17,8 @@ pub struct MergedPull {
     pub target: String,
     pub commit: String,
     pub branch: String,
+    /// Why the person's own target is not there yet, and what brings it there: a remote's is.
+    pub behind: Option<String>,
     /// The issue that is closed by it.
     pub closed: Option<u64>,
 }
@@ -65,7 +67,7 @@ impl Workspace {
         workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
         let landed = workspace.land_pull(&run, number, &pull);
         let given_back = workspace.slot.take().map(Slot::give_back);
-        let commit = landed?;
+        let (commit, behind) = landed?;
         self.forge().by(by).merged(number, &commit)?;
         self.finish_issue(&run, &commit)?;
         given_back.transpose()?;
@@ -73,7 +75,7 @@ impl Workspace {
             Some(issue) => self.forge().item(issue)?.filter(|item| !item.is_open()).map(|item| item.number),
             None => None,
         };
-        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, closed })
+        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, closed })
     }
 
     /// Returns a pull request that may be merged.
@@ -109,7 +111,13 @@ impl Workspace {
         Ok(self.select(Some(&selector))?)
     }
 
-    fn land_pull(&mut self, run: &Run, number: u64, pull: &Pull) -> Result<String, MergeError> {
+    /// Returns as which commit it is merged, and why the person's own target is not there yet, if it is not.
+    fn land_pull(
+        &mut self,
+        run: &Run,
+        number: u64,
+        pull: &Pull,
+    ) -> Result<(String, Option<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
         slot.note_run(run.id.as_str())?;
         let no_branch = |why: String| MergeError::NoBranch { number, branch: pull.branch.clone(), why };
@@ -119,7 +127,7 @@ impl Workspace {
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
         match self.land(run, &branch, tested)? {
-            Landed::At(commit) => Ok(commit),
+            Landed::At { commit, behind } => Ok((commit, behind)),
             Landed::Stuck(why) | Landed::Overtaken(why) => Err(MergeError::Stuck { number, why }),
         }
     }

@@ -1,4 +1,7 @@
-//! Moving the person's merge target forward, and a working tree that stands on it.
+//! Moving the merge target forward: the remote's, the person's own, and a working tree that stands on it.
+//!
+//! What would keep the person's own from moving is looked for before anything is pushed: what a remote has got cannot be
+//! taken back.
 //!
 //! One process of warp's at a time does that in a repository. Git moves the files and the index first and the branch then, each
 //! under a lock of its own, so that of two at once one would have its files moved and not its branch. A person's own git
@@ -12,8 +15,8 @@ use std::{
 };
 
 use super::{
-    Location,
-    integrate::{Between, LIMIT, branch, is_ancestor},
+    Location, index,
+    integrate::{Between, LIMIT, PushError, branch, is_ancestor, text},
     own::{GitError, Own},
 };
 use crate::{boundary, hold::Held, refs};
@@ -26,6 +29,15 @@ const TURN_PATIENCE: Duration = Duration::from_secs(60);
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How far a target was moved.
+#[derive(Debug)]
+pub enum Forwarded {
+    /// It is where it should be, here and at the remote.
+    Everywhere,
+    /// The remote has it, and the person's own branch has not, for this reason.
+    AtRemote(ForwardError),
+}
 
 /// Why a branch of the person's was not moved.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +61,8 @@ pub enum ForwardError {
     #[error("git refuses to move `{target}` in {}: {words}", at.display())]
     Refused { target: String, at: PathBuf, words: String },
     #[error(transparent)]
+    Push(#[from] PushError),
+    #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Refs(#[from] refs::ReadError),
@@ -69,30 +83,70 @@ struct Tree {
 impl ForwardError {
     /// Tells whether somebody else was faster, or is at it: then it is worth another try.
     pub fn is_overtaken(&self) -> bool {
-        matches!(self, Self::MovedOn { .. } | Self::Locked { .. })
+        matches!(self, Self::MovedOn { .. } | Self::Locked { .. } | Self::Push(PushError::MovedOn { .. }))
     }
 }
 
 impl Between {
-    /// Moves the person's branch `target` forward to `new`, which follows `old`.
+    /// Moves the branch `target` forward to `new`, which follows `old`: the remote's, if one is named, and then the person's.
     ///
-    /// The branch is at `old`, or behind it: a remote may have been ahead of it, or has got `new` before a crash.
-    /// A working tree that stands on it is moved along if none of its uncommitted changes is touched by that.
+    /// The person's is at `old`, or behind it: a remote may have been ahead of it, or has got `new` before a crash.
+    /// A working tree that stands on it is moved along if none of its uncommitted changes is touched by that. After an
+    /// error nothing has moved.
     pub fn fast_forward(
         &self,
         run: Option<&str>,
+        remote: Option<&str>,
         target: &str,
         old: &str,
         new: &str,
-    ) -> Result<(), ForwardError> {
+    ) -> Result<Forwarded, ForwardError> {
         if !run.is_some_and(|run| self.is_kept(new, run)) {
             self.bring(&[new])?;
         }
         let _turn = self.turn(target)?;
+        let Some(remote) = remote else {
+            self.forward(target, old, new)?;
+            return Ok(Forwarded::Everywhere);
+        };
+        // After a crash it may have it already, and then nothing here can keep it from that.
+        if refs::one(&self.origin, &format!("refs/remotes/{remote}/{target}"))?.as_deref() != Some(new) {
+            self.check(target, old, new)?;
+        }
+        self.push(remote, new, target)?;
+        Ok(match self.forward(target, old, new) {
+            Ok(()) => Forwarded::Everywhere,
+            Err(error) => Forwarded::AtRemote(error),
+        })
+    }
+
+    fn forward(&self, target: &str, old: &str, new: &str) -> Result<(), ForwardError> {
         match self.way(target, old, new)? {
             Some(way) => self.go(target, &way, new),
             None => Ok(()),
         }
+    }
+
+    /// Looks for what would keep the person's branch from moving, and moves nothing.
+    fn check(&self, target: &str, old: &str, new: &str) -> Result<(), ForwardError> {
+        let Some(Way { now, tree: Some(tree) }) = self.way(target, old, new)? else { return Ok(()) };
+        let git_dir = &tree.location.git_dir;
+        let own = index::copy(git_dir, &git_dir.join("index")).map_err(GitError::Index)?;
+        let index = [("GIT_INDEX_FILE", text(&own)?)];
+        let git = Own::new(&tree.root, &tree.location, LIMIT);
+        // It says no where files are changed, which is not asked here.
+        git.run(&["update-index", "-q", "--refresh"], &index)?;
+        let tried = git.run(&["read-tree", "--dry-run", "-m", "-u", &now, new], &index)?;
+        if tried.is_success() {
+            return Ok(());
+        }
+        let (target, at, words) = (target.to_owned(), tree.root, tried.last_words(300));
+        // Git names one of them, in quotes.
+        let file = words.find('\'').zip(words.rfind('\'')).and_then(|(from, to)| words.get(from + 1..to));
+        Err(match file {
+            Some(file) => ForwardError::InTheWay { target, at, files: vec![file.to_owned()] },
+            None => ForwardError::Refused { target, at, words },
+        })
     }
 
     /// Waits until no other process moves a target in this repository.

@@ -126,8 +126,11 @@ fn merge(workspace: &mut Workspace, number: u64) -> Result<(), CommandError> {
     let pool = pool(workspace)?;
     let by = By::person_in(&workspace.place.root);
     let merged = workspace.merge_pull(&pool, number, by, content_shell)?;
-    let MergedPull { target, commit, branch, closed } = merged;
+    let MergedPull { target, commit, branch, behind, closed } = merged;
     output::print(&format!("#{number} is merged: `{target}` is at {commit} now, which was tested"))?;
+    if let Some(behind) = behind {
+        output::note(&behind);
+    }
     if let Some(issue) = closed {
         output::print(&format!("issue {issue} is closed"))?;
     }

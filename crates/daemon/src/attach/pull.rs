@@ -162,6 +162,9 @@ impl Attached<'_, '_> {
             Ok(merged) => {
                 let said = format!("`{}` is at {} now", merged.target, merged.commit);
                 self.driver.show.show(Shown::Did(&said));
+                if let Some(behind) = &merged.behind {
+                    self.driver.show.show(Shown::Warned(behind));
+                }
                 Ok(("merged", data("commit", &merged.commit)))
             }
             Err(MergeError::Merged { commit, .. }) => Ok(("merged", data("commit", &commit))),

@@ -77,7 +77,7 @@ impl Pool {
         };
         slot.begin_branch(&format!("revert/{id}"), &commit)?;
         let tests = test(slot.root()).map_err(|words| RevertError::TestsFail { run: id, words })?;
-        slot.fast_forward(&target, &onto, &commit)?;
+        slot.fast_forward(None, &target, &onto, &commit)?;
         Ok(Reverted { commit, target, tests })
     }
 }
