@@ -18,6 +18,7 @@ use project::{
     dev::DevError,
     find_workflow, issue_number,
     slots::{Kind, Pool, SlotError},
+    test_command,
 };
 use serde_json::Map;
 
@@ -513,7 +514,10 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     let tree = workspace.place.root.clone();
     let mcp = Some(work::tools(&hooks));
     let (hooks, server) = (Some(hooks), Some(Arc::new(server)));
-    Ok(Confined { tree, walls, hooks, mcp, allowed: Vec::new(), _server: server })
+    // What holds it without walls is a list of what it may do: edit, and run the project's tests.
+    let allowed = if walls.is_some() { None } else { test_command(&tree, &taken.current.run) };
+    let allowed = allowed.into_iter().collect();
+    Ok(Confined { tree, walls, hooks, mcp, allowed, _server: server })
 }
 
 /// Returns how what an agent has written is run for a run.
