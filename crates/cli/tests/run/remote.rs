@@ -1,4 +1,4 @@
-//! A project with a remote: what is merged goes there too.
+//! A project with a remote: what is merged goes there too, and what is undone.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -63,4 +63,42 @@ fn what_the_remote_has_is_merged_though_the_checkout_is_behind() {
     assert!(ended.said.contains("`git pull origin main` brings your own `main` along"), "{}", ended.said);
     assert!(!is_open(&project), "it is merged");
     assert_eq!(project.sandbox.read("greeting.txt").unwrap(), "mine\n");
+}
+
+#[test]
+fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
+    let (project, remote) = project();
+    let sandbox = &project.sandbox;
+    assert_eq!(project.run(&[]).code, Some(0));
+    assert!(!is_open(&project));
+    // Somebody else has gone on there.
+    sandbox.git(&["switch", "--quiet", "-c", "theirs"]);
+    sandbox.write("other.txt", "later\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: theirs"]);
+    sandbox.git(&["push", "--quiet", "origin", "theirs:main"]);
+    sandbox.git(&["switch", "--quiet", "main"]);
+
+    let said = sandbox.warp_ok(&["revert", "1"]);
+    assert!(said.contains("issue 1 is open again"), "{said}");
+    let (here, there) = newest(&project, &remote);
+    assert!(here.starts_with("revert: undo run") && here == there, "{here}, {there}");
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), sandbox.git(&["rev-parse", "origin/main"]));
+    assert_eq!(sandbox.read("greeting.txt").unwrap(), "base\n");
+    assert_eq!(sandbox.read("other.txt").unwrap(), "later\n");
+    let shown = sandbox.warp_ok(&["issue", "show", "1"]);
+    assert!(
+        shown.contains("\nopen, ") && shown.contains("is undone: `main` has nothing of it any more."),
+        "{shown}"
+    );
+    assert!(shown.contains("[ ] AC-01") && shown.contains("[ ] AC-02"), "{shown}");
+    let listed = sandbox.warp_ok(&["issue", "list"]);
+    assert!(listed.contains("not approved  0/2  A greeting"), "nothing works on it again unasked: {listed}");
+
+    // A person has closed it meanwhile: to ask again changes nothing.
+    sandbox.warp_ok(&["issue", "close", "1"]);
+    assert_eq!(sandbox.warp(&["revert", "1"]).code, Some(3));
+    assert!(!is_open(&project));
+    sandbox.warp_ok(&["issue", "reopen", "1"]);
+    project.goes_on();
 }

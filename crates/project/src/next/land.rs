@@ -226,7 +226,7 @@ impl Workspace {
     }
 
     /// Comments on an issue; one that is full goes without.
-    pub(super) fn comment(&mut self, number: u64, words: &str, marker: &str) -> Result<(), NextError> {
+    pub(crate) fn comment(&mut self, number: u64, words: &str, marker: &str) -> Result<(), NextError> {
         match self.forge().comment(number, words, Some(marker)) {
             Ok(_) | Err(ForgeError::Full { .. }) => Ok(()),
             Err(error) => Err(error.into()),
