@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use daemon::content_shell;
+use daemon::{Walled, content_shell, sandbox};
 use project::{By, MergeError, MergedPull, Readiness, Review, Workspace};
 
 use super::{
@@ -58,6 +58,9 @@ enum Action {
         /// Its number, as `warp pr list` shows it
         #[arg(value_parser = number)]
         number: u64,
+        /// Run the project's tests, which an agent may have changed, without walls around them
+        #[arg(long)]
+        no_sandbox: bool,
     },
     /// Close a pull request without merging it
     Close {
@@ -99,7 +102,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             review(&mut workspace, *number, Review::ChangesRequested, Some(text))?;
             output::print(&format!("#{number} wants changes"))?;
         }
-        Action::Merge { number } => merge(&mut workspace, *number)?,
+        Action::Merge { number, no_sandbox } => {
+            merge(&mut workspace, *number, Walled::unless(*no_sandbox))?;
+        }
         Action::Close { number, reason } => {
             let by = By::person_in(&workspace.place.root);
             let mut forge = workspace.forge().by(by);
@@ -122,10 +127,13 @@ fn review(
     Ok(())
 }
 
-fn merge(workspace: &mut Workspace, number: u64) -> Result<(), CommandError> {
+fn merge(workspace: &mut Workspace, number: u64, walled: Walled) -> Result<(), CommandError> {
+    let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let by = By::person_in(&workspace.place.root);
-    let merged = workspace.merge_pull(&pool, number, by, content_shell)?;
+    let merged = workspace.merge_pull(&pool, number, by, |place, dirs, run| {
+        content_shell(sandbox.as_ref(), place, dirs, run)
+    })?;
     let MergedPull { target, commit, branch, behind, closed } = merged;
     output::print(&format!("#{number} is merged: `{target}` is at {commit} now, which was tested"))?;
     if let Some(behind) = behind {

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use daemon::content_shell;
+use daemon::{Walled, content_shell, sandbox};
 use project::slots::{RevertError, Reverted};
 
 use super::{open, pool};
@@ -12,6 +12,9 @@ pub(crate) struct Arguments {
     /// A run id or an issue
     #[arg(value_name = "RUN|ISSUE")]
     selector: String,
+    /// Run the project's tests, which an agent may have changed, without walls around them
+    #[arg(long)]
+    no_sandbox: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
@@ -22,7 +25,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             .hint("`warp log RUN` shows what a run did; `warp salvage list` what was kept")
     };
     let current = workspace.select(Some(&arguments.selector))?.ok_or_else(unknown)?;
-    let reverted = workspace.revert(&pool, &current.run, content_shell)?;
+    let sandbox = sandbox(Walled::unless(arguments.no_sandbox))?;
+    let reverted = workspace
+        .revert(&pool, &current.run, |place, dirs, run| content_shell(sandbox.as_ref(), place, dirs, run))?;
     let Reverted { commit, target, tests, behind, reopened } = reverted;
     output::print(&format!("`{target}` is at {commit} now, which undoes run {}; {tests}", current.run.id))?;
     if let Some(behind) = behind {
