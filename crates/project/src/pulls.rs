@@ -3,7 +3,10 @@
 //! It goes the way of a run that merges by itself: put on top of the newest target in a workspace of its own, tested
 //! there, and then the target moved forward.
 
-use engine::Run;
+use engine::{
+    Run,
+    view::{self, Asked},
+};
 
 use crate::{
     By, Current, Dirs, ForgeError, Item, Landed, NextError, Place, Pull, Review, Shell, Workspace,
@@ -32,6 +35,8 @@ pub enum MergeError {
     Closed { number: u64 },
     #[error("{by} wants changes in #{number} before it is merged")]
     ChangesRequested { number: u64, by: String },
+    #[error("the run that has made #{number} waits for an answer: {}", asked.question)]
+    Undecided { number: u64, asked: Asked },
     #[error("it is not known which run has made #{number}")]
     NoRun { number: u64 },
     #[error("branch `{branch}` of #{number} cannot be had: {why}")]
@@ -59,6 +64,12 @@ impl Workspace {
     ) -> Result<MergedPull, MergeError> {
         let (item, pull) = self.mergeable(number)?;
         let current = self.made_by(&item, &pull)?.ok_or(MergeError::NoRun { number })?;
+        // A loop asks whether its work is good enough. One that is about an issue may ask what to do next.
+        if pull.issue.is_none()
+            && let Some(asked) = view::asked(&current.workflow, &current.run)
+        {
+            return Err(MergeError::Undecided { number, asked });
+        }
         let mut run = Run::clone(&current.run);
         run.issue = pull.issue.map(|issue| issue.to_string());
         run.branches.merge_target.clone_from(&pull.target);

@@ -155,6 +155,11 @@ impl From<MergeError> for CommandError {
             MergeError::ChangesRequested { number, .. } => Self::of(Exit::Refused, &error)
                 .hint(format!("`warp pr show {number}` shows what is wanted"))
                 .hint(format!("`warp pr approve {number}` takes it as it is")),
+            MergeError::Undecided { number, ref asked } => {
+                let answers = asked.options.join("|");
+                Self::of(Exit::Refused, &error)
+                    .hint(format!("`warp answer {} {answers}`, then `warp pr merge {number}`", asked.id))
+            }
             MergeError::NoRun { number } | MergeError::NoBranch { number, .. } => {
                 Self::of(Exit::OutsideSaidNo, &error)
                     .hint(format!("merge it with git, then `warp pr close {number} --reason merged`"))
