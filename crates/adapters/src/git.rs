@@ -19,6 +19,7 @@ pub(crate) mod own;
 pub mod recovery;
 pub mod salvage;
 pub mod slot;
+pub mod target;
 mod write;
 
 use std::{

@@ -8,6 +8,7 @@ pub mod boundary;
 pub mod forge;
 pub mod git;
 pub mod history;
+pub mod hold;
 pub mod loopback;
 pub mod machine;
 pub mod plain;

@@ -39,4 +39,4 @@ pub use interrupts::Interrupts;
 pub use session::{SessionError, drive};
 pub use show::{Reply, Show, Shown};
 pub use spend::SpendError;
-pub use start::{After, Options, StartError, Walled, content_shell};
+pub use start::{After, Options, StartError, Walled, content_shell, sandbox};

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, time::Instant};
 
 use journal::sqlite::Keeping;
-use project::{Dirs, Place, Workspace};
+use project::{ClaimError, Dirs, Place, Workspace, slots::SlotError};
 
 use crate::{
     driver::{DriveError, Driver, Finish},
@@ -22,6 +22,26 @@ pub enum SessionError {
     Start(#[from] StartError),
     #[error(transparent)]
     Drive(#[from] DriveError),
+}
+
+impl SessionError {
+    /// Tells whether only this issue or run cannot be worked on, because somebody else has it or it is not ready any more;
+    /// anything else would keep the next one from it too.
+    fn is_about_this_one(&self) -> bool {
+        match self {
+            Self::Start(error) => matches!(
+                error,
+                StartError::NotReady { .. }
+                    | StartError::Claimed { .. }
+                    | StartError::Claim(ClaimError::Held { .. })
+                    | StartError::InCheckout { .. }
+                    | StartError::Slot(SlotError::InUse { .. })
+            ),
+            Self::Drive(error) => {
+                matches!(error, DriveError::TakenOver { .. } | DriveError::Claim(ClaimError::Held { .. }))
+            }
+        }
+    }
 }
 
 /// Drives what is meant by `options`; returns how it ended, and of several the one that a person has to look at first.
@@ -41,22 +61,39 @@ pub fn drive(
         driver.finish()?;
         Ok((finish, chunks))
     };
-    let (mut worst, chunks) = one(options.clone(), show)?;
     if options.after != After::UntilEmpty {
-        return Ok(worst);
+        return Ok(one(options.clone(), show)?.0);
     }
+    // Somebody else may be faster. What a person has named is what they want, and nothing else instead.
+    let (mut worst, chunks) = match one(options.clone(), show) {
+        Err(error) if options.issue.is_none() && error.is_about_this_one() => {
+            pass_over(&error, show);
+            (Finish::Done, 0)
+        }
+        done => done?,
+    };
     let mut limits = Limits::read(place, dirs, options, chunks)?;
     let mut taken = BTreeSet::new();
     while worst != Finish::Interrupted {
         let Some(issue) = limits.next(&mut taken, show)? else { break };
         let next = Options { issue: Some(issue), ..options.clone() };
-        let (finish, chunks) = one(next, show)?;
+        let (finish, chunks) = match one(next, show) {
+            Err(error) if error.is_about_this_one() => {
+                pass_over(&error, show);
+                continue;
+            }
+            done => done?,
+        };
         limits.done += chunks;
         if finish.weight() > worst.weight() {
             worst = finish;
         }
     }
     Ok(worst)
+}
+
+fn pass_over(error: &SessionError, show: &mut dyn Show) {
+    show.show(Shown::Warned(&format!("{error}; the next one is taken")));
 }
 
 impl Finish {

@@ -18,6 +18,7 @@ use project::{
     dev::DevError,
     find_workflow, issue_number,
     slots::{Kind, Pool, SlotError},
+    test_command,
 };
 use serde_json::Map;
 
@@ -70,6 +71,13 @@ pub enum Walled {
     Never,
 }
 
+impl Walled {
+    /// Takes a person's word that it may go without.
+    pub fn unless(goes_without: bool) -> Self {
+        if goes_without { Self::Never } else { Self::Always }
+    }
+}
+
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -87,7 +95,7 @@ pub enum StartError {
     OnTarget { branch: String, root: PathBuf },
     #[error("`--until-empty` goes on with issues, and `{workflow}` is about a feature")]
     NotAboutIssues { workflow: String },
-    #[error("there is no sandbox for the agent: {0}")]
+    #[error("there is no sandbox for what agents write: {0}")]
     NoSandbox(NoSandbox),
     #[error("`{0}` cannot be talked to in a terminal: claude, codex or command:LINE can")]
     NoTerminal(String),
@@ -141,11 +149,7 @@ impl<'a> Driver<'a> {
         interrupts: Interrupts,
         show: &'a mut dyn Show,
     ) -> Result<Self, StartError> {
-        let sandbox = match (Sandbox::find(), options.walled) {
-            (_, Walled::Never) => None,
-            (Ok(sandbox), Walled::Always) => Some(sandbox),
-            (Err(none), Walled::Always) => return Err(StartError::NoSandbox(none)),
-        };
+        let sandbox = sandbox(options.walled)?;
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         crate::dev::end_left_behind(place, dirs)?;
         let found = find(&mut here, &options)?;
@@ -497,11 +501,22 @@ fn show_agent(walls: &mut Walls, options: &Options, settings: &Settings) {
     }
 }
 
-/// Returns how what an agent has written is run in a workspace of a run's own, outside of the loop: behind walls where
-/// there can be any.
-pub fn content_shell(place: &Place, dirs: &Dirs, run: &Run) -> Result<Shell, Error> {
-    let walls =
-        Sandbox::find().ok().map(|sandbox| walls(&sandbox, place, dirs, &run.settings)).transpose()?;
+/// Finds what walls are built with; none only where a person has said that it may go without.
+pub fn sandbox(walled: Walled) -> Result<Option<Sandbox>, StartError> {
+    match walled {
+        Walled::Never => Ok(None),
+        Walled::Always => Sandbox::find().map(Some).map_err(StartError::NoSandbox),
+    }
+}
+
+/// Returns how what an agent has written is run in a workspace of a run's own, outside of the loop.
+pub fn content_shell(
+    sandbox: Option<&Sandbox>,
+    place: &Place,
+    dirs: &Dirs,
+    run: &Run,
+) -> Result<Shell, Error> {
+    let walls = sandbox.map(|sandbox| walls(sandbox, place, dirs, &run.settings)).transpose()?;
     Ok(Shell::within(walls, run.id.as_str(), || Go::On))
 }
 
@@ -514,7 +529,10 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     let tree = workspace.place.root.clone();
     let mcp = Some(work::tools(&hooks));
     let (hooks, server) = (Some(hooks), Some(Arc::new(server)));
-    Ok(Confined { tree, walls, hooks, mcp, allowed: Vec::new(), _server: server })
+    // What holds it without walls is a list of what it may do: edit, and run the project's tests.
+    let allowed = if walls.is_some() { None } else { test_command(&tree, &taken.current.run) };
+    let allowed = allowed.into_iter().collect();
+    Ok(Confined { tree, walls, hooks, mcp, allowed, _server: server })
 }
 
 /// Returns how what an agent has written is run for a run.

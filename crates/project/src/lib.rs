@@ -19,7 +19,6 @@ mod decide;
 pub mod dev;
 pub mod docs;
 mod forge;
-mod hold;
 mod next;
 pub mod outlook;
 mod place;
@@ -37,6 +36,8 @@ pub mod spend;
 mod text;
 pub mod tools;
 mod workspace;
+
+use adapters::hold;
 
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use claim::{Claim, ClaimError};

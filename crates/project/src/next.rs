@@ -34,6 +34,7 @@ use serde_json::{Map, Value, json};
 
 pub use hand_in::HandedIn;
 pub use land::Landed;
+pub(crate) use land::behind;
 pub use publish::{Checked, Published};
 pub use suite::{test_command, test_project};
 

@@ -3,7 +3,10 @@
 //! It goes the way of a run that merges by itself: put on top of the newest target in a workspace of its own, tested
 //! there, and then the target moved forward.
 
-use engine::Run;
+use engine::{
+    Run,
+    view::{self, Asked},
+};
 
 use crate::{
     By, Current, Dirs, ForgeError, Item, Landed, NextError, Place, Pull, Review, Shell, Workspace,
@@ -11,15 +14,14 @@ use crate::{
     spelled, test_command,
 };
 
-/// How often it is tried because the target moves on meanwhile.
-const TRIES: usize = 3;
-
 /// A pull request that was merged.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MergedPull {
     pub target: String,
     pub commit: String,
     pub branch: String,
+    /// Why the person's own target is not there yet, and what brings it there: a remote's is.
+    pub behind: Option<String>,
     /// The issue that is closed by it.
     pub closed: Option<u64>,
 }
@@ -33,6 +35,8 @@ pub enum MergeError {
     Closed { number: u64 },
     #[error("{by} wants changes in #{number} before it is merged")]
     ChangesRequested { number: u64, by: String },
+    #[error("the run that has made #{number} waits for an answer: {}", asked.question)]
+    Undecided { number: u64, asked: Asked },
     #[error("it is not known which run has made #{number}")]
     NoRun { number: u64 },
     #[error("branch `{branch}` of #{number} cannot be had: {why}")]
@@ -60,6 +64,12 @@ impl Workspace {
     ) -> Result<MergedPull, MergeError> {
         let (item, pull) = self.mergeable(number)?;
         let current = self.made_by(&item, &pull)?.ok_or(MergeError::NoRun { number })?;
+        // A loop asks whether its work is good enough. One that is about an issue may ask what to do next.
+        if pull.issue.is_none()
+            && let Some(asked) = view::asked(&current.workflow, &current.run)
+        {
+            return Err(MergeError::Undecided { number, asked });
+        }
         let mut run = Run::clone(&current.run);
         run.issue = pull.issue.map(|issue| issue.to_string());
         run.branches.merge_target.clone_from(&pull.target);
@@ -68,7 +78,7 @@ impl Workspace {
         workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
         let landed = workspace.land_pull(&run, number, &pull);
         let given_back = workspace.slot.take().map(Slot::give_back);
-        let commit = landed?;
+        let (commit, behind) = landed?;
         self.forge().by(by).merged(number, &commit)?;
         self.finish_issue(&run, &commit)?;
         given_back.transpose()?;
@@ -76,7 +86,7 @@ impl Workspace {
             Some(issue) => self.forge().item(issue)?.filter(|item| !item.is_open()).map(|item| item.number),
             None => None,
         };
-        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, closed })
+        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, closed })
     }
 
     /// Returns a pull request that may be merged.
@@ -112,7 +122,13 @@ impl Workspace {
         Ok(self.select(Some(&selector))?)
     }
 
-    fn land_pull(&mut self, run: &Run, number: u64, pull: &Pull) -> Result<String, MergeError> {
+    /// Returns as which commit it is merged, and why the person's own target is not there yet, if it is not.
+    fn land_pull(
+        &mut self,
+        run: &Run,
+        number: u64,
+        pull: &Pull,
+    ) -> Result<(String, Option<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
         slot.note_run(run.id.as_str())?;
         let no_branch = |why: String| MergeError::NoBranch { number, branch: pull.branch.clone(), why };
@@ -121,14 +137,9 @@ impl Workspace {
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
-        let mut why = String::new();
-        for _ in 0..TRIES {
-            match self.land(run, &branch, tested)? {
-                Landed::At(commit) => return Ok(commit),
-                Landed::Stuck(why) => return Err(MergeError::Stuck { number, why }),
-                Landed::Overtaken(by) => why = by,
-            }
+        match self.land(run, &branch, tested)? {
+            Landed::At { commit, behind } => Ok((commit, behind)),
+            Landed::Stuck(why) | Landed::Overtaken(why) => Err(MergeError::Stuck { number, why }),
         }
-        Err(MergeError::Stuck { number, why })
     }
 }

@@ -25,9 +25,10 @@ use std::{
 pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
-    integrate::{Between, BranchError, ForwardError, PushError, Rebase, RebaseError, TargetError},
+    integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
     salvage,
     slot::{self, GIT, TREE},
+    target::{ForwardError, Forwarded},
 };
 use adapters::refs::GitError;
 use adapters::{boundary, machine};
@@ -348,14 +349,23 @@ impl Slot {
         Ok(name)
     }
 
-    /// Moves the person's branch `target` forward to `new`, and a working tree that stands on it with it.
+    /// Moves the branch `target` forward to `new`: the remote's, if one is named, the person's, and a working tree that
+    /// stands on it.
     ///
     /// It has to stand at `old`, or behind that where a remote was ahead of it.
-    pub fn fast_forward(&self, target: &str, old: &str, new: &str) -> Result<(), ForwardError> {
-        self.between.fast_forward(self.run().as_deref(), target, old, new)?;
-        // A list of refs that cannot be written makes the next look take this for somebody else's move, no worse.
-        let _ = rails::confirm(&self.person, &format!("refs/heads/{target}"), new);
-        Ok(())
+    pub fn fast_forward(
+        &self,
+        remote: Option<&str>,
+        target: &str,
+        old: &str,
+        new: &str,
+    ) -> Result<Forwarded, ForwardError> {
+        let forwarded = self.between.fast_forward(self.run().as_deref(), remote, target, old, new)?;
+        if matches!(forwarded, Forwarded::Everywhere) {
+            // A list of refs that cannot be written makes the next look take this for somebody else's move, no worse.
+            let _ = rails::confirm(&self.person, &format!("refs/heads/{target}"), new);
+        }
+        Ok(forwarded)
     }
 
     /// Pushes a commit of the person's repository to a remote's branch, without force.

@@ -8,7 +8,11 @@ use std::{
     process::Command,
 };
 
-use adapters::git::{Git, integrate::ForwardError, integrate::Rebase};
+use adapters::git::{
+    Git,
+    integrate::Rebase,
+    target::{ForwardError, Forwarded},
+};
 use engine::Seen;
 use project::{
     Dirs, Place, Request, Workspace,
@@ -337,7 +341,7 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
 
     // The person stands on main and has changed a file that the work changes too.
     sandbox.write("a.txt", "mine\n");
-    let error = slot.fast_forward("main", &base, &first).unwrap_err();
+    let error = slot.fast_forward(None, "main", &base, &first).unwrap_err();
     assert!(matches!(&error, ForwardError::InTheWay { files, .. } if files == &["a.txt"]), "{error}");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), base);
     assert_eq!(sandbox.read("a.txt").unwrap(), "mine\n");
@@ -345,8 +349,8 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
     // Another file may be changed.
     sandbox.git(&["checkout", "--", "a.txt"]);
     sandbox.write("b.txt", "mine\n");
-    slot.fast_forward("main", &base, &first).unwrap();
-    slot.fast_forward("main", &base, &first).unwrap();
+    slot.fast_forward(None, "main", &base, &first).unwrap();
+    slot.fast_forward(None, "main", &base, &first).unwrap();
     assert_eq!(
         (sandbox.read("a.txt").unwrap(), sandbox.read("b.txt").unwrap()),
         ("two\n".into(), "mine\n".into())
@@ -356,16 +360,47 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
     // On another branch, only the ref moves.
     sandbox.git(&["switch", "--quiet", "-c", "other"]);
     let second = commit_in(&slot, "c.txt", "three\n");
-    slot.fast_forward("main", &first, &second).unwrap();
+    slot.fast_forward(None, "main", &first, &second).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), second);
     assert!(sandbox.read("c.txt").is_none());
 
-    let error = slot.fast_forward("main", &first, &base).unwrap_err();
+    let error = slot.fast_forward(None, "main", &first, &base).unwrap_err();
     assert!(matches!(&error, ForwardError::MovedOn { now, .. } if *now == second), "{error}");
-    let error = slot.fast_forward("main", &second, &base).unwrap_err();
+    let error = slot.fast_forward(None, "main", &second, &base).unwrap_err();
     assert!(matches!(error, ForwardError::NotAhead { .. }), "{error}");
-    let error = slot.fast_forward("none", &first, &second).unwrap_err();
+    let error = slot.fast_forward(None, "none", &first, &second).unwrap_err();
     assert!(matches!(error, ForwardError::NoSuchBranch { .. }), "{error}");
+}
+
+#[test]
+fn a_target_that_another_git_holds_is_moved_with_its_checkout_or_not_at_all() {
+    let sandbox = sandbox();
+    let slot = take(&sandbox);
+    let base = slot.base().unwrap().to_owned();
+    slot.begin_branch("feature/x", &base).unwrap();
+    let made = commit_in(&slot, "a.txt", "two\n");
+    sandbox.write("b.txt", "mine\n");
+    sandbox.git(&["add", "b.txt"]);
+    let status = sandbox.git(&["status", "--porcelain"]);
+    for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
+        sandbox.write(lock, "");
+        let error = slot.fast_forward(None, "main", &base, &made).unwrap_err();
+        assert!(matches!(error, ForwardError::Locked { .. }) && error.is_overtaken(), "{error}");
+        fs::remove_file(sandbox.root().join(lock)).unwrap();
+        assert_eq!(sandbox.git(&["rev-parse", "main"]), base, "{lock}");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), status, "{lock}");
+        assert_eq!(sandbox.read("a.txt").unwrap(), "one\n", "{lock}");
+    }
+    slot.fast_forward(None, "main", &base, &made).unwrap();
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), status);
+    assert_eq!(sandbox.read("a.txt").unwrap(), "two\n");
+
+    // On another branch there is only the ref.
+    sandbox.git(&["switch", "--quiet", "-c", "other"]);
+    let next = commit_in(&slot, "c.txt", "three\n");
+    sandbox.write(".git/refs/heads/main.lock", "");
+    let error = slot.fast_forward(None, "main", &made, &next).unwrap_err();
+    assert!(error.is_overtaken(), "{error}");
 }
 
 #[test]
@@ -378,7 +413,7 @@ fn a_slot_whose_work_was_merged_is_handed_on_as_it_is() {
     let made = commit_in(&slot, "c.txt", "new\n");
     slot.keep_outside(&made, "r1").unwrap();
     slot.between().note_merge("r1", &base, &made).unwrap();
-    slot.fast_forward("main", &base, &made).unwrap();
+    slot.fast_forward(None, "main", &base, &made).unwrap();
     drop(slot);
     let slot = take(&sandbox);
     assert_eq!((slot.number(), slot.base()), (1, Some(made.as_str())));
@@ -406,11 +441,11 @@ fn a_checkout_is_found_wherever_the_target_is_checked_out() {
     sandbox.git(&["switch", "--quiet", "-c", "mine"]);
     sandbox.git(&["worktree", "add", "--quiet", other.to_str().unwrap(), "main"]);
     let first = commit_in(&slot, "c.txt", "new\n");
-    slot.fast_forward("main", &base, &first).unwrap();
+    slot.fast_forward(None, "main", &base, &first).unwrap();
     assert!(other.join("c.txt").exists() && sandbox.read("c.txt").is_none());
     sandbox.git(&["worktree", "remove", other.to_str().unwrap()]);
     let second = commit_in(&slot, "d.txt", "new\n");
-    slot.fast_forward("main", &first, &second).unwrap();
+    slot.fast_forward(None, "main", &first, &second).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), second);
     assert!(sandbox.read("d.txt").is_none(), "nobody stands on it");
 }
@@ -448,8 +483,53 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     slot.between().bring(&[&made]).unwrap();
     slot.push("origin", &made, "main").unwrap();
     assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), made);
-    slot.fast_forward("main", &made, &made).unwrap();
+    slot.fast_forward(None, "main", &made, &made).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), made);
+}
+
+#[test]
+fn what_keeps_the_persons_branch_back_keeps_the_remotes_back_until_it_has_it() {
+    let sandbox = sandbox();
+    let remote = sandbox.home().join("remote.git");
+    sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+    sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    sandbox.git(&["push", "--quiet", "origin", "main"]);
+    let there = || sandbox.git(&["--git-dir", remote.to_str().unwrap(), "rev-parse", "main"]);
+    let slot = take(&sandbox);
+    let base = slot.base().unwrap().to_owned();
+    slot.begin_branch("feature/x", &base).unwrap();
+    commit_in(&slot, "a.txt", "two\n");
+    let made = commit_in(&slot, "c.txt", "new\n");
+    let forward = || slot.fast_forward(Some("origin"), "main", &base, &made);
+
+    for name in ["a.txt", "c.txt"] {
+        sandbox.write(name, "mine\n");
+        let error = forward().unwrap_err();
+        assert!(matches!(&error, ForwardError::InTheWay { files, .. } if files == &[name]), "{error}");
+        assert_eq!((there(), sandbox.git(&["rev-parse", "main"])), (base.clone(), base.clone()));
+        assert_eq!(sandbox.read(name).unwrap(), "mine\n");
+        sandbox.git(&["stash", "--quiet", "--include-untracked"]);
+    }
+    sandbox.write(".git/MERGE_HEAD", "");
+    assert!(matches!(forward().unwrap_err(), ForwardError::Busy { .. }));
+    assert_eq!(there(), base);
+    fs::remove_file(sandbox.root().join(".git/MERGE_HEAD")).unwrap();
+
+    // A crash came after the push: what is in the way keeps only the checkout back.
+    slot.between().bring(&[&made]).unwrap();
+    slot.push("origin", &made, "main").unwrap();
+    sandbox.git(&["fetch", "--quiet", "origin"]);
+    sandbox.write("c.txt", "mine\n");
+    let forwarded = slot.fast_forward(Some("origin"), "main", &made, &made).unwrap();
+    assert!(matches!(forwarded, Forwarded::AtRemote(ForwardError::InTheWay { .. })), "{forwarded:?}");
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), base);
+
+    // Another file may be changed.
+    fs::remove_file(sandbox.root().join("c.txt")).unwrap();
+    sandbox.write("b.txt", "mine\n");
+    assert!(matches!(forward().unwrap(), Forwarded::Everywhere));
+    assert_eq!((there(), sandbox.git(&["rev-parse", "main"])), (made.clone(), made.clone()));
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), " M b.txt");
 }
 
 #[test]
@@ -468,7 +548,7 @@ fn a_worktree_serves_as_a_slot_too() {
     slot.keep_outside(&made, "r1").unwrap();
     fs::write(slot.root().join("new.txt"), "untracked\n").unwrap();
     slot.note_run("r1").unwrap();
-    slot.fast_forward("main", &base, &made).unwrap();
+    slot.fast_forward(None, "main", &base, &made).unwrap();
     assert!(sandbox.read("c.txt").is_some());
     drop(slot);
     let slot = pool.take(Kind::Worktree, "main").unwrap();
@@ -598,7 +678,7 @@ fn drive(sandbox: &Sandbox, remembered: &mut Remembered) {
     slot.rebase(&branch, &onto).unwrap();
     slot.keep_outside(&head(), "r1").unwrap();
     assert_eq!(slot.deliver("r1", &head(), &branch).unwrap(), "feature/x");
-    slot.fast_forward("main", &onto, &head()).unwrap();
+    slot.fast_forward(None, "main", &onto, &head()).unwrap();
     slot.give_back().unwrap();
 }
 

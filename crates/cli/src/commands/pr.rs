@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use daemon::content_shell;
+use daemon::{Walled, content_shell, sandbox};
 use project::{By, MergeError, MergedPull, Readiness, Review, Workspace};
 
 use super::{
@@ -58,6 +58,9 @@ enum Action {
         /// Its number, as `warp pr list` shows it
         #[arg(value_parser = number)]
         number: u64,
+        /// Run the project's tests, which an agent may have changed, without walls around them
+        #[arg(long)]
+        no_sandbox: bool,
     },
     /// Close a pull request without merging it
     Close {
@@ -99,7 +102,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             review(&mut workspace, *number, Review::ChangesRequested, Some(text))?;
             output::print(&format!("#{number} wants changes"))?;
         }
-        Action::Merge { number } => merge(&mut workspace, *number)?,
+        Action::Merge { number, no_sandbox } => {
+            merge(&mut workspace, *number, Walled::unless(*no_sandbox))?;
+        }
         Action::Close { number, reason } => {
             let by = By::person_in(&workspace.place.root);
             let mut forge = workspace.forge().by(by);
@@ -122,12 +127,18 @@ fn review(
     Ok(())
 }
 
-fn merge(workspace: &mut Workspace, number: u64) -> Result<(), CommandError> {
+fn merge(workspace: &mut Workspace, number: u64, walled: Walled) -> Result<(), CommandError> {
+    let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let by = By::person_in(&workspace.place.root);
-    let merged = workspace.merge_pull(&pool, number, by, content_shell)?;
-    let MergedPull { target, commit, branch, closed } = merged;
+    let merged = workspace.merge_pull(&pool, number, by, |place, dirs, run| {
+        content_shell(sandbox.as_ref(), place, dirs, run)
+    })?;
+    let MergedPull { target, commit, branch, behind, closed } = merged;
     output::print(&format!("#{number} is merged: `{target}` is at {commit} now, which was tested"))?;
+    if let Some(behind) = behind {
+        output::note(&behind);
+    }
     if let Some(issue) = closed {
         output::print(&format!("issue {issue} is closed"))?;
     }
@@ -144,6 +155,11 @@ impl From<MergeError> for CommandError {
             MergeError::ChangesRequested { number, .. } => Self::of(Exit::Refused, &error)
                 .hint(format!("`warp pr show {number}` shows what is wanted"))
                 .hint(format!("`warp pr approve {number}` takes it as it is")),
+            MergeError::Undecided { number, ref asked } => {
+                let answers = asked.options.join("|");
+                Self::of(Exit::Refused, &error)
+                    .hint(format!("`warp answer {} {answers}`, then `warp pr merge {number}`", asked.id))
+            }
             MergeError::NoRun { number } | MergeError::NoBranch { number, .. } => {
                 Self::of(Exit::OutsideSaidNo, &error)
                     .hint(format!("merge it with git, then `warp pr close {number} --reason merged`"))

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-use daemon::content_shell;
-use project::{Place, slots::RevertError, test_project};
+use daemon::{Walled, content_shell, sandbox};
+use project::slots::{RevertError, Reverted};
 
 use super::{open, pool};
 use crate::{error::CommandError, exit::Exit, output};
@@ -12,6 +12,9 @@ pub(crate) struct Arguments {
     /// A run id or an issue
     #[arg(value_name = "RUN|ISSUE")]
     selector: String,
+    /// Run the project's tests, which an agent may have changed, without walls around them
+    #[arg(long)]
+    no_sandbox: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
@@ -22,16 +25,17 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             .hint("`warp log RUN` shows what a run did; `warp salvage list` what was kept")
     };
     let current = workspace.select(Some(&arguments.selector))?.ok_or_else(unknown)?;
-    let run = &current.run;
-    let reverted = pool.revert(run, |root| {
-        let place = Place::at(root).map_err(|error| error.to_string())?;
-        let shell = content_shell(&place, &workspace.dirs, run);
-        test_project(&shell.map_err(|error| error.to_string())?, root, run)
-    })?;
-    output::print(&format!(
-        "`{}` is at {} now, which undoes run {}; {}",
-        reverted.target, reverted.commit, current.run.id, reverted.tests
-    ))?;
+    let sandbox = sandbox(Walled::unless(arguments.no_sandbox))?;
+    let reverted = workspace
+        .revert(&pool, &current.run, |place, dirs, run| content_shell(sandbox.as_ref(), place, dirs, run))?;
+    let Reverted { commit, target, tests, behind, reopened } = reverted;
+    output::print(&format!("`{target}` is at {commit} now, which undoes run {}; {tests}", current.run.id))?;
+    if let Some(behind) = behind {
+        output::note(&behind);
+    }
+    if let Some(issue) = reopened {
+        output::print(&format!("issue {issue} is open again; `warp run {issue}` tries once more"))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -48,6 +52,9 @@ impl From<RevertError> for CommandError {
                 .hint("nothing was changed; the commit is among `warp salvage list`"),
             RevertError::Slot(error) => error.into(),
             RevertError::Undo(_) | RevertError::Forward(_) => Self::of(Exit::OutsideSaidNo, &error),
+            RevertError::Forge(error) => error.into(),
+            RevertError::Next(error) => error.into(),
+            RevertError::Failed(error) => error.into(),
         }
     }
 }

@@ -130,7 +130,7 @@ impl Arguments {
             agent: self.agent.clone(),
             set,
             after,
-            walled: if self.no_sandbox { Walled::Never } else { Walled::Always },
+            walled: Walled::unless(self.no_sandbox),
         }
     }
 }
@@ -225,9 +225,9 @@ impl From<StartError> for CommandError {
                 .hint("`git switch -c feature/NAME` makes a branch for the work, then `warp run` goes on"),
             StartError::Claimed { .. } | StartError::Claim(_) => Self::of(Exit::Claimed, &error)
                 .hint("`warp status` shows how far it is; `warp stop` stops it"),
-            StartError::NoSandbox(ref none) => Self::of(Exit::Configuration, &error)
-                .hint(none.mend())
-                .hint("`--no-sandbox` lets the agent work without walls; it can then reach all that you can"),
+            StartError::NoSandbox(ref none) => Self::of(Exit::Configuration, &error).hint(none.mend()).hint(
+                "`--no-sandbox` goes without walls: what agents do and write can then reach all that you can",
+            ),
             StartError::Agent(NamedError::NotInstalled(_)) => Self::of(Exit::Configuration, &error)
                 .hint("`warp agents` lists those that are")
                 .hint("`--agent command:LINE` lets another program work; docs/agents.md says how"),

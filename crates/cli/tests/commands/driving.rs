@@ -1,7 +1,9 @@
 //! What is seen of runs that warp drives from the person's own checkout: `status`, `log`, `stop`, and merging.
 
 use std::{
+    env, fs,
     io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
     process::Stdio,
 };
 
@@ -164,6 +166,35 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
     refused(3, "#44 is closed");
     sandbox.warp_ok(&["issue", "reopen", "44"]);
     assert!(sandbox.warp_ok(&["pr", "merge", "44"]).contains("issue 42 is closed"));
+}
+
+#[test]
+fn what_an_agent_wrote_is_tested_without_walls_only_at_a_persons_word() {
+    let driven = handed_over();
+    let sandbox = &driven.sandbox;
+    // The target has moved on, so that the work has to be tested again.
+    sandbox.write("other.txt", "later\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    let bin = sandbox.home().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("bwrap"), "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(bin.join("bwrap"), fs::Permissions::from_mode(0o755)).unwrap();
+    let without_walls = |arguments: &[&str]| {
+        let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
+        let output = sandbox.warp_command(arguments).env("PATH", path).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for command in [["pr", "merge", "44"].as_slice(), &["revert", "42"]] {
+        let before = sandbox.git(&["rev-parse", "main"]);
+        let refused = without_walls(command);
+        assert_eq!(refused.0, Some(78), "{refused:?}");
+        assert!(refused.1.contains("there is no sandbox for what agents write: "), "{refused:?}");
+        assert!(refused.1.contains("hint: `--no-sandbox` goes without walls"), "{refused:?}");
+        assert_eq!(sandbox.git(&["rev-parse", "main"]), before);
+        let done = without_walls(&[command, &["--no-sandbox"]].concat());
+        assert_eq!(done.0, Some(0), "{done:?}");
+    }
 }
 
 #[test]

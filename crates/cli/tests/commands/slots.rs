@@ -84,7 +84,7 @@ impl Running {
 
     fn merge(&self) -> String {
         let commit = self.commit();
-        self.slot().fast_forward("main", &self.base, &commit).unwrap();
+        self.slot().fast_forward(None, "main", &self.base, &commit).unwrap();
         self.warp_ok(&["state", "reset", "."]);
         commit
     }

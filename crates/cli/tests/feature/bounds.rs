@@ -28,9 +28,14 @@ fn a_phase_whose_turns_are_used_up_is_left_by_force_and_a_person_accepts_that() 
     assert_eq!(forced(&project), ["brainstorm"]);
     let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
     assert!(pull.contains("Left by force, with nothing shown: brainstorm"), "{pull}");
+    let early = project.sandbox.warp(&["pr", "merge", "1"]);
+    assert_eq!(early.code, Some(3), "{early:?}");
+    assert!(early.err.contains(&format!("has made #1 waits for an answer: {question}")), "{early:?}");
+    assert!(early.err.contains("accept|continue|stop`, then `warp pr merge 1`"), "{early:?}");
     project.answer("accept", &[]);
     project.is_offered();
     assert_eq!(project.sandbox.warp(&["status"]).code, Some(2), "the run is over");
+    project.sandbox.warp_ok(&["pr", "merge", "1"]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Agents that reach out, and tests that they write: nothing outside the run's own tree is touched or told.
 
-use std::fs;
+use std::{env, fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::Value;
 
 use crate::support::{Ended, GOOD, Project, Running, has_walls};
 
@@ -296,4 +298,24 @@ fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let ended = run(&project, &["--agent", &agent]);
     assert_eq!(ended.code, Some(5), "{}", ended.said);
     assert!(ended.said.contains("no_progress in `testing`"), "{}", ended.said);
+}
+
+#[test]
+fn without_walls_a_client_may_edit_and_run_the_projects_tests() {
+    let project = Project::new(GOOD);
+    let home = project.sandbox.home();
+    let (bin, told) = (home.join("bin"), home.join("told"));
+    fs::create_dir(&bin).unwrap();
+    let client = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\nexit 1\n", told.display());
+    fs::write(bin.join("claude"), client).unwrap();
+    fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = project.command(&["--agent", "claude", "--no-sandbox"]);
+    command.env("PATH", format!("{}:{}", bin.display(), env::var("PATH").unwrap()));
+    Running::start(command).until("question_asked");
+    let told = fs::read_to_string(&told).unwrap();
+    assert!(told.lines().any(|line| line == "acceptEdits"), "{told}");
+    let settings = told.lines().skip_while(|line| *line != "--settings").nth(1).unwrap();
+    let settings: Value = serde_json::from_str(settings).unwrap();
+    let rules = settings["permissions"]["allow"].as_array().unwrap();
+    assert_eq!(rules[..2], ["Bash(make test)", "Bash(make test *)"], "{rules:?}");
 }

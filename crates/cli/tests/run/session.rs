@@ -8,6 +8,8 @@ use std::{
     process::Stdio,
 };
 
+use adapters::machine;
+use journal::{SqliteStore, Store as _};
 use serde_json::Value;
 use testkit::driven::Driven;
 
@@ -69,6 +71,33 @@ fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
     sandbox.warp_ok(&["revert", "1"]);
     let exists = |name: &str| sandbox.root().join(name).exists();
     assert!(!exists("word1-1.txt") && exists("word1-2.txt") && exists("word1-3.txt"));
+}
+
+#[test]
+fn an_issue_that_somebody_else_takes_first_is_passed_over() {
+    let driven = Driven::new(WARP);
+    for issue in [1, 2, 3] {
+        driven.issue(issue, 1, "");
+    }
+    driven.script(&apart(&[1, 2, 3]));
+    // Whoever it is, it is somebody else: only who wants to claim it finds that out.
+    let mut store = SqliteStore::open(driven.sandbox.journal()).unwrap();
+    let now = machine::now().millis();
+    store.acquire("issue:2", "somebody", now, now + 3_600_000).unwrap();
+    let said = driven.run(&["--until-empty", "--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let told = format!("{}{}", said.out, said.err);
+    assert!(
+        told.contains("issue 2 is being worked on") && told.contains("the next one is taken"),
+        "{said:?}"
+    );
+    let log = driven.sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
+    let subjects: Vec<&str> = log.lines().skip(2).collect();
+    assert_eq!(subjects, ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)"]);
+
+    // What is named is wanted, and nothing else instead.
+    let said = driven.run(&["2", "--until-empty", "--level", "3"]);
+    assert_eq!(said.code, Some(6), "{said:?}");
 }
 
 #[test]

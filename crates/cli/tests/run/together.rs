@@ -94,6 +94,45 @@ fn of_two_issues_the_second_is_rebased_and_tested_again_before_it_merges() {
     assert_eq!(seen.lines().collect::<Vec<_>>(), ["a b one ", "a b one ", "an a a b one "]);
 }
 
+#[test]
+fn of_many_runs_that_merge_at_once_all_do_and_the_checkout_is_as_the_target() {
+    const RUNS: u64 = 6;
+    let texts: Vec<(u64, String)> =
+        (1..=RUNS).map(|k| (k, format!("# Write {k}\n\n- [ ] there is a word{k}\n"))).collect();
+    let issues: Vec<(u64, &str)> = texts.iter().map(|(k, text)| (*k, text.as_str())).collect();
+    let turn = |k: u64| {
+        format!(
+            "[[turn]]\nphase = \"coding\"\nissue = {k}\nsteps = [\n\
+             {{ run = \"test -e .gate || mkfifo .gate\" }}, {{ say = \"at the gate\" }}, {{ run = \"cat .gate; rm .gate\" }},\n\
+             {{ write = \"w{k}.txt\", text = \"word{k}\\n\" }},\n]\n\
+             answer = {{ summary = \"a word\", evidence = [{{ ac = \"AC-01\", file = \"w{k}.txt\", line = 1 }}] }}\n"
+        )
+    };
+    let sandbox = project(&issues, &(1..=RUNS).map(turn).collect::<String>());
+    let places =
+        ["max_agents", "max_agents_per_project", "max_agents_per_pool"].map(|name| format!("{name}={RUNS}"));
+    let start = |k: u64| {
+        let set = places.iter().flat_map(|place| ["--set", place]);
+        Running::start(&sandbox, &[&[k.to_string().as_str()], set.collect::<Vec<_>>().as_slice()].concat())
+    };
+    let mut all: Vec<Running> = (1..=RUNS).map(start).collect();
+    for running in &mut all {
+        assert!(running.says("at the gate"));
+    }
+    for k in 1..=RUNS {
+        open_gate(&sandbox, &k.to_string());
+    }
+    for running in all {
+        let (code, said) = running.end();
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert_eq!(log(&sandbox, "main").lines().count(), 2 + 6);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    for k in 1..=RUNS {
+        assert_eq!(sandbox.read(&format!("w{k}.txt")), Some(format!("word{k}\n")));
+    }
+}
+
 /// Lets two runs change the same line; the second one then waits for a person. Returns the question's id.
 fn collide(sandbox: &Sandbox) -> String {
     let mut first = Running::start(sandbox, &["1"]);

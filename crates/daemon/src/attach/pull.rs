@@ -10,6 +10,7 @@ use super::{Attached, Happening};
 use crate::{
     content_shell,
     driver::{DriveError, Finish, Flow},
+    sandbox,
     show::Shown,
 };
 
@@ -158,10 +159,20 @@ impl Attached<'_, '_> {
         let mut here = Workspace::open(self.place.clone(), dirs.clone())?;
         let pool = Pool::of(&self.place, &dirs)?;
         let data = |field: &str, value: &str| Map::from_iter([(field.to_owned(), json!(value))]);
-        match here.merge_pull(&pool, number, By::warp(), content_shell) {
+        let sandbox = match sandbox(self.driver.options.walled) {
+            Ok(sandbox) => sandbox,
+            Err(error) => return Ok(("needs_human", data("reason", &spelled(&error)))),
+        };
+        let merged = here.merge_pull(&pool, number, By::warp(), |place, dirs, run| {
+            content_shell(sandbox.as_ref(), place, dirs, run)
+        });
+        match merged {
             Ok(merged) => {
                 let said = format!("`{}` is at {} now", merged.target, merged.commit);
                 self.driver.show.show(Shown::Did(&said));
+                if let Some(behind) = &merged.behind {
+                    self.driver.show.show(Shown::Warned(behind));
+                }
                 Ok(("merged", data("commit", &merged.commit)))
             }
             Err(MergeError::Merged { commit, .. }) => Ok(("merged", data("commit", &commit))),

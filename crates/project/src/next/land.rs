@@ -3,7 +3,10 @@
 //! In a workspace of the run's own nothing of the person's repository is touched until the work was tested on top of
 //! the newest target; then one branch moves, from the commit that was looked at to the one that was tested.
 
-use adapters::git::integrate::{ForwardError, PushError, Rebase, TargetError};
+use adapters::git::{
+    integrate::{Rebase, TargetError},
+    target::{ForwardError, Forwarded},
+};
 use engine::Run;
 use serde_json::json;
 
@@ -14,11 +17,18 @@ use crate::{
     spelled,
 };
 
+/// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.
+const TRIES: usize = 3;
+
 /// What became of a branch that was to be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
     /// The target is at this commit now.
-    At(String),
+    At {
+        commit: String,
+        /// Why the person's own branch is not there yet, and what brings it there: the remote has the commit.
+        behind: Option<String>,
+    },
     /// Somebody else was faster: it is worth another try.
     Overtaken(String),
     /// It needs a person.
@@ -48,11 +58,13 @@ impl Workspace {
         }
         let branch = self.git().branch();
         match self.land(run, &branch, commit)? {
-            Landed::At(commit) => {
+            Landed::At { commit, behind } => {
                 self.finish_issue(run, &commit)?;
                 let said =
                     format!("`{}` is at {} now, which was tested", run.branches.merge_target, short(&commit));
-                Ok(Report::new("merged").with("commit", json!(commit)).say(said))
+                let mut report = Report::new("merged").with("commit", json!(commit)).say(said);
+                report.said.extend(behind);
+                Ok(report)
             }
             Landed::Overtaken(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
             Landed::Stuck(why) => Err(NextError::World(why)),
@@ -75,6 +87,17 @@ impl Workspace {
 
     /// Puts a branch on top of the newest target, tests that if it is not what was tested, and moves the target there.
     pub fn land(&mut self, run: &Run, branch: &str, tested: &str) -> Result<Landed, NextError> {
+        let mut tested = tested.to_owned();
+        for _ in 1..TRIES {
+            match self.land_once(run, branch, &mut tested)? {
+                Landed::Overtaken(_) => {}
+                landed @ (Landed::At { .. } | Landed::Stuck(_)) => return Ok(landed),
+            }
+        }
+        self.land_once(run, branch, &mut tested)
+    }
+
+    fn land_once(&mut self, run: &Run, branch: &str, tested: &mut String) -> Result<Landed, NextError> {
         let target = &run.branches.merge_target;
         let slot =
             self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))?;
@@ -96,7 +119,7 @@ impl Workspace {
             }
         }
         let head = self.git().head_commit().map_err(NextError::World)?;
-        if head != tested {
+        if head != *tested {
             let outcome = suite::run(&self.shell, &self.place.root, run)?;
             if !outcome.passed {
                 return Ok(Landed::Stuck(format!(
@@ -104,6 +127,7 @@ impl Workspace {
                     outcome.said, outcome.output
                 )));
             }
+            tested.clone_from(&head);
         }
         self.keep_outside(run, &head)?;
         let slot = self.slot.as_ref().expect("it was there before the tests");
@@ -111,16 +135,13 @@ impl Workspace {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
             slot.between().note_merge(run.id.as_str(), &newest, &head).map_err(SlotError::from)?;
         }
-        if let Some(remote) = &remote {
-            match slot.push(remote, &head, target) {
-                Ok(()) => {}
-                Err(error @ PushError::MovedOn { .. }) => return Ok(Landed::Overtaken(spelled(&error))),
-                Err(error) => return Ok(Landed::Stuck(spelled(&error))),
+        Ok(match slot.fast_forward(remote.as_deref(), target, &newest, &head) {
+            Ok(Forwarded::Everywhere) => Landed::At { commit: head, behind: None },
+            Ok(Forwarded::AtRemote(error)) => {
+                let behind = behind(remote.as_deref().unwrap_or_default(), target, &error);
+                Landed::At { commit: head, behind: Some(behind) }
             }
-        }
-        Ok(match slot.fast_forward(target, &newest, &head) {
-            Ok(()) => Landed::At(head),
-            Err(error @ ForwardError::MovedOn { .. }) => Landed::Overtaken(spelled(&error)),
+            Err(error) if error.is_overtaken() => Landed::Overtaken(spelled(&error)),
             Err(error) => Landed::Stuck(spelled(&error)),
         })
     }
@@ -205,7 +226,7 @@ impl Workspace {
     }
 
     /// Comments on an issue; one that is full goes without.
-    pub(super) fn comment(&mut self, number: u64, words: &str, marker: &str) -> Result<(), NextError> {
+    pub(crate) fn comment(&mut self, number: u64, words: &str, marker: &str) -> Result<(), NextError> {
         match self.forge().comment(number, words, Some(marker)) {
             Ok(_) | Err(ForgeError::Full { .. }) => Ok(()),
             Err(error) => Err(error.into()),
@@ -216,6 +237,12 @@ impl Workspace {
 /// Returns the criteria of an issue that are not ticked.
 fn unticked(item: &Item) -> Vec<String> {
     item.boxes().items.into_iter().filter(|(ticked, _)| !ticked).map(|(_, text)| text).collect()
+}
+
+/// Says why the person's own branch is not where the remote's is, and what brings it there.
+pub(crate) fn behind(remote: &str, target: &str, error: &ForwardError) -> String {
+    let why = spelled(error);
+    format!("only `{remote}` has it: {why}; `git pull {remote} {target}` brings your own `{target}` along")
 }
 
 /// Pushes a branch if there is a remote; returns which.

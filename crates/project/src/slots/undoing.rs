@@ -1,11 +1,16 @@
 //! Undoing a run that was merged, by one commit on top of the target.
 
-use std::path::Path;
-
-use adapters::git::integrate::{ForwardError, RebaseError, Undo};
+use adapters::git::{
+    integrate::{Rebase, RebaseError, Undo},
+    target::{ForwardError, Forwarded},
+};
 use engine::Run;
 
 use super::{Kind, Pool, Slot, SlotError};
+use crate::{Dirs, ForgeError, NextError, Place, Shell, Workspace, issue_number, next::behind, test_project};
+
+/// How often it is tried because the target moves on meanwhile.
+const TRIES: usize = 3;
 
 /// A run that was undone.
 #[derive(Debug)]
@@ -14,9 +19,13 @@ pub struct Reverted {
     pub target: String,
     /// What was said of the tests.
     pub tests: String,
+    /// Why the person's own target is not there yet, and what brings it there: a remote's is.
+    pub behind: Option<String>,
+    /// The issue that is open again.
+    pub reopened: Option<u64>,
 }
 
-/// Why a run was not undone.
+/// Why a run was not undone. The target is where it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RevertError {
     #[error("run `{run}` is not over yet")]
@@ -35,47 +44,97 @@ pub enum RevertError {
     Undo(#[from] RebaseError),
     #[error(transparent)]
     Forward(#[from] ForwardError),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    #[error(transparent)]
+    Next(#[from] NextError),
+    #[error(transparent)]
+    Failed(#[from] crate::Error),
 }
 
-impl Pool {
-    /// Undoes a merged run: the commit is made in a slot, tested there, and the target moved forward to it.
+impl Workspace {
+    /// Undoes a merged run: the commit is made in a slot, tested there, and goes to the target as a merge does; then the
+    /// run's issue is open again. `shell` says how its tests are run in the workspace that is taken.
     pub fn revert(
-        &self,
+        &mut self,
+        pool: &Pool,
         run: &Run,
-        test: impl FnOnce(&Path) -> Result<String, String>,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
     ) -> Result<Reverted, RevertError> {
         if run.is_open() {
             return Err(RevertError::Open { run: run.id.to_string() });
         }
-        let target = run.branches.merge_target.clone();
-        let slot = self.take(Kind::Clone, &target)?;
-        let done = self.revert_in(&slot, run, test);
+        let slot = pool.take(Kind::Clone, &run.branches.merge_target)?;
+        let shell = shell(&slot.place, &self.dirs, run);
+        let done = shell.map_err(RevertError::from).and_then(|shell| revert_in(&slot, run, &shell));
         let given_back = slot.give_back();
-        let done = done?;
+        let reopened = match &done {
+            // Whoever undid it may have been cut short before the issue knew.
+            Ok(_) | Err(RevertError::Undone { .. }) => self.reopen_undone(run)?,
+            Err(_) => None,
+        };
+        let done = Reverted { reopened, ..done? };
         given_back?;
         Ok(done)
     }
 
-    fn revert_in(
-        &self,
-        slot: &Slot,
-        run: &Run,
-        test: impl FnOnce(&Path) -> Result<String, String>,
-    ) -> Result<Reverted, RevertError> {
-        let (id, target) = (run.id.to_string(), run.branches.merge_target.clone());
-        let onto = slot.base().unwrap_or_default().to_owned();
-        let Some((base, tip)) = merged(slot, run, &onto)? else {
-            return Err(RevertError::NotMerged { run: id, target });
+    /// Opens the issue of a run again whose work is not part of the target any more, once; returns it if it was closed.
+    fn reopen_undone(&mut self, run: &Run) -> Result<Option<u64>, RevertError> {
+        let Some(number) = run.issue.as_deref().and_then(issue_number) else { return Ok(None) };
+        let Some(item) = self.forge().item(number)? else { return Ok(None) };
+        let marker = format!("undone:{}", run.id);
+        if item.comments.iter().any(|comment| comment.marker.as_ref() == Some(&marker)) {
+            return Ok(None);
+        }
+        let criteria: Vec<String> =
+            run.completed_chunks.iter().flat_map(|chunk| &chunk.acs).cloned().collect();
+        self.forge().untick(number, &criteria)?;
+        // Whoever has undone it says whether it is to be tried again.
+        self.forge().label(number, &[], &["approved"])?;
+        self.forge().reopen(number)?;
+        // Last, because it says that all of it was done.
+        let words =
+            format!("Run {} is undone: `{}` has nothing of it any more.", run.id, run.branches.merge_target);
+        self.comment(number, &words, &marker)?;
+        Ok(Some(number).filter(|_| !item.is_open()))
+    }
+}
+
+fn revert_in(slot: &Slot, run: &Run, shell: &Shell) -> Result<Reverted, RevertError> {
+    let (id, target, remote) = (run.id.to_string(), run.branches.merge_target.clone(), slot.remote());
+    let newest = || slot.bring_target(&target, remote.as_deref()).map_err(SlotError::from);
+    let mut onto = newest()?;
+    let Some((base, tip)) = merged(slot, run, &onto)? else {
+        return Err(RevertError::NotMerged { run: id, target });
+    };
+    let mut commit = match slot.between.undo(&base, &tip, &onto, &message(run, &base, &tip))? {
+        Undo::Made(commit) => commit,
+        Undo::Nothing => return Err(RevertError::Undone { run: id, target }),
+        Undo::Conflicts { files } => return Err(RevertError::Conflicts { target, files }),
+    };
+    let branch = slot.begin_branch(&format!("revert/{id}"), &commit)?;
+    let mut tries = 1;
+    loop {
+        let tests = test_project(shell, slot.root(), run)
+            .map_err(|words| RevertError::TestsFail { run: id.clone(), words })?;
+        let behind = match slot.fast_forward(remote.as_deref(), &target, &onto, &commit) {
+            Ok(Forwarded::Everywhere) => None,
+            Ok(Forwarded::AtRemote(error)) => {
+                Some(behind(remote.as_deref().unwrap_or_default(), &target, &error))
+            }
+            Err(error) if error.is_overtaken() && tries < TRIES => {
+                tries += 1;
+                onto = newest()?;
+                commit = match slot.rebase(&branch, &onto)? {
+                    Rebase::Nothing => commit,
+                    Rebase::Done { to, .. } => to,
+                    Rebase::Conflicts { files } => return Err(RevertError::Conflicts { target, files }),
+                };
+                continue;
+            }
+            Err(error) => return Err(error.into()),
         };
-        let commit = match slot.between.undo(&base, &tip, &onto, &message(run, &base, &tip))? {
-            Undo::Made(commit) => commit,
-            Undo::Nothing => return Err(RevertError::Undone { run: id, target }),
-            Undo::Conflicts { files } => return Err(RevertError::Conflicts { target, files }),
-        };
-        slot.begin_branch(&format!("revert/{id}"), &commit)?;
-        let tests = test(slot.root()).map_err(|words| RevertError::TestsFail { run: id, words })?;
-        slot.fast_forward(&target, &onto, &commit)?;
-        Ok(Reverted { commit, target, tests })
+        return Ok(Reverted { commit, target, tests, behind, reopened: None });
     }
 }
 

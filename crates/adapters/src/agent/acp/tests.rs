@@ -110,7 +110,7 @@ fn an_agent_that_asks_is_answered_and_its_answer_taken() {
     let (ended, said) = ask("Do it.", None, &[]);
     assert_eq!(ended.answer.unwrap(), json!({ "summary": "no" }), "{said:?}");
     assert_eq!((ended.session.as_deref(), ended.usage.input, ended.usage.output), (Some("s-1"), 7, 2));
-    let why = "without walls an agent edits its tree and runs what is allowed in the settings";
+    let why = "without walls an agent edits its tree and runs the tests of the project";
     let expected = [
         Said::Session("s-1".to_owned()),
         Said::ToolDenied { name: "Bash".to_owned(), why: why.to_owned() },

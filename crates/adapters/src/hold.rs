@@ -13,7 +13,7 @@ use rustix::{
 
 /// Locks a file; tells whether that was possible within `patience`. The kernel gives the lock back when the file is
 /// closed, or the process dies.
-pub(crate) fn wait(file: &File, patience: Duration) -> io::Result<bool> {
+pub fn wait(file: &File, patience: Duration) -> io::Result<bool> {
     let started = Instant::now();
     let mut pause = Duration::from_micros(200);
     loop {
@@ -34,11 +34,11 @@ pub(crate) fn wait(file: &File, patience: Duration) -> io::Result<bool> {
 ///
 /// It is given back by name: a process that is just being started has the file open too for a moment, and would hold it on.
 #[derive(Debug)]
-pub(crate) struct Held(File);
+pub struct Held(File);
 
 impl Held {
     /// Locks a file, if that is possible within `patience`.
-    pub(crate) fn take(file: File, patience: Duration) -> io::Result<Option<Self>> {
+    pub fn take(file: File, patience: Duration) -> io::Result<Option<Self>> {
         Ok(if wait(&file, patience)? { Some(Self(file)) } else { None })
     }
 }

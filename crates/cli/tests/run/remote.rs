@@ -1,0 +1,104 @@
+//! A project with a remote: what is merged goes there too, and what is undone.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+use crate::support::{GOOD, Project};
+
+/// A project with a remote that has its `main`.
+fn project() -> (Project, PathBuf) {
+    let project = Project::new(GOOD);
+    let sandbox = &project.sandbox;
+    sandbox.write("greeting.txt", "base\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: base"]);
+    let remote = sandbox.home().join("remote.git");
+    sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+    sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    sandbox.git(&["push", "--quiet", "origin", "main"]);
+    (project, remote)
+}
+
+/// Returns what the newest commit of `main` is about, here and at the remote.
+fn newest(project: &Project, remote: &PathBuf) -> (String, String) {
+    let git =
+        |git_dir: &str| project.sandbox.git(&["--git-dir", git_dir, "log", "-1", "--format=%s", "main"]);
+    (git(".git"), git(remote.to_str().unwrap()))
+}
+
+fn is_open(project: &Project) -> bool {
+    project.sandbox.warp_ok(&["issue", "show", "1"]).contains("\nopen, ")
+}
+
+#[test]
+fn a_file_that_is_in_the_way_keeps_the_work_from_the_remote_too() {
+    let (project, remote) = project();
+    project.sandbox.write("greeting.txt", "mine\n");
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(ended.said.contains("greeting.txt is uncommitted and would be overwritten"), "{}", ended.said);
+    let base = "chore: base".to_owned();
+    assert_eq!(newest(&project, &remote), (base.clone(), base.clone()));
+    let (question, _) = project.question();
+    project.sandbox.warp_ok(&["answer", &question, "abort"]);
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    assert_eq!(newest(&project, &remote), (base.clone(), base));
+    assert!(is_open(&project));
+    assert_eq!(project.sandbox.read("greeting.txt").unwrap(), "mine\n");
+}
+
+#[test]
+fn what_the_remote_has_is_merged_though_the_checkout_is_behind() {
+    let (project, remote) = project();
+    // Somebody begins to change the file while the work is pushed.
+    let hook = remote.join("hooks/post-receive");
+    let file = project.sandbox.root().join("greeting.txt");
+    fs::write(&hook, format!("#!/bin/sh\necho mine > '{}'\n", file.display())).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let (here, there) = newest(&project, &remote);
+    assert_eq!((here.as_str(), there.starts_with("feat: A greeting")), ("chore: base", true), "{there}");
+    assert!(ended.said.contains("only `origin` has it: `main` is checked out in "), "{}", ended.said);
+    assert!(ended.said.contains("`git pull origin main` brings your own `main` along"), "{}", ended.said);
+    assert!(!is_open(&project), "it is merged");
+    assert_eq!(project.sandbox.read("greeting.txt").unwrap(), "mine\n");
+}
+
+#[test]
+fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
+    let (project, remote) = project();
+    let sandbox = &project.sandbox;
+    assert_eq!(project.run(&[]).code, Some(0));
+    assert!(!is_open(&project));
+    // Somebody else has gone on there.
+    sandbox.git(&["switch", "--quiet", "-c", "theirs"]);
+    sandbox.write("other.txt", "later\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: theirs"]);
+    sandbox.git(&["push", "--quiet", "origin", "theirs:main"]);
+    sandbox.git(&["switch", "--quiet", "main"]);
+
+    let said = sandbox.warp_ok(&["revert", "1"]);
+    assert!(said.contains("issue 1 is open again"), "{said}");
+    let (here, there) = newest(&project, &remote);
+    assert!(here.starts_with("revert: undo run") && here == there, "{here}, {there}");
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), sandbox.git(&["rev-parse", "origin/main"]));
+    assert_eq!(sandbox.read("greeting.txt").unwrap(), "base\n");
+    assert_eq!(sandbox.read("other.txt").unwrap(), "later\n");
+    let shown = sandbox.warp_ok(&["issue", "show", "1"]);
+    assert!(
+        shown.contains("\nopen, ") && shown.contains("is undone: `main` has nothing of it any more."),
+        "{shown}"
+    );
+    assert!(shown.contains("[ ] AC-01") && shown.contains("[ ] AC-02"), "{shown}");
+    let listed = sandbox.warp_ok(&["issue", "list"]);
+    assert!(listed.contains("not approved  0/2  A greeting"), "nothing works on it again unasked: {listed}");
+
+    // A person has closed it meanwhile: to ask again changes nothing.
+    sandbox.warp_ok(&["issue", "close", "1"]);
+    assert_eq!(sandbox.warp(&["revert", "1"]).code, Some(3));
+    assert!(!is_open(&project));
+    sandbox.warp_ok(&["issue", "reopen", "1"]);
+    project.goes_on();
+}
