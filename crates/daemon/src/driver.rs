@@ -106,6 +106,9 @@ pub(crate) enum Flow {
 impl Driver<'_> {
     /// Takes the run to its end, or to where a person is needed.
     pub fn drive(&mut self) -> Result<Finish, DriveError> {
+        if let Some(current) = self.workspace.current()? {
+            self.tell_of(&current.run);
+        }
         loop {
             if self.interrupts.is_asked() {
                 return Ok(Finish::Interrupted);
@@ -235,7 +238,11 @@ impl Driver<'_> {
         for advice in &answer.advice {
             self.show.show(Shown::Warned(&advice.0));
         }
-        // What the loop is about to answer by itself is not asked.
+        self.tell_of(run);
+    }
+
+    /// Tells whoever is away where the run stands. What the loop is about to answer by itself is not asked.
+    pub(crate) fn tell_of(&mut self, run: &Run) {
         if run.phase != *"awaiting_continue" || self.asks_to_continue() {
             self.tell_away(run.id.as_str());
         }

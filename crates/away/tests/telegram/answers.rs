@@ -194,7 +194,7 @@ fn who_cannot_be_reached_is_told_why() {
     let token = scene.dirs.config.join("telegram-token");
     let why = || match scene.reach() {
         Reach::Unreachable(why) => why,
-        other @ (Reach::Off | Reach::Telegram(_)) => panic!("{other:?}"),
+        other @ (Reach::Off(_) | Reach::Telegram(_)) => panic!("{other:?}"),
     };
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(why().contains("chmod 600"), "{}", why());
@@ -217,5 +217,54 @@ fn who_cannot_be_reached_is_told_why() {
     fs::write(scene.root.join("warp.toml"), "[rdb]\nenabled = true\nchats = \"666\"\n").unwrap();
     assert!(why().contains("yours to set"), "{}", why());
     fs::write(scene.root.join("warp.toml"), "").unwrap();
-    assert!(matches!(scene.reach(), Reach::Off));
+    assert!(matches!(scene.reach(), Reach::Off(_)));
+}
+
+#[test]
+fn what_happens_while_away_mode_is_off_is_told_by_nobody() {
+    let scene = Scene::new("501");
+    scene.process().deliver_all();
+    let reach = scene.reach();
+    scene.switch(false);
+    scene.events(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    // Another project's run tells what others have left behind.
+    let bridge = Bridge::start(&scene.dirs, &reach, scene.another()).unwrap();
+    scene.telegram.until_sent("#7");
+    bridge.finish(Duration::from_secs(60));
+    let told = ["[warp-drive] prerequisites -- for #42", "[warp-drive] prerequisites -- for #7"];
+    assert_eq!(scene.telegram.texts(501), told);
+}
+
+#[test]
+fn whoever_leaves_again_is_told_where_the_run_is_and_not_what_was_before() {
+    let scene = Scene::new("501");
+    scene.process().deliver_all();
+    scene.switch(false);
+    for event in ["prerequisites_ok", "work_selected", "plan_ready"] {
+        scene.events(&[event]);
+        away::tell(&scene.place(), &scene.dirs, &scene.run);
+    }
+    scene.switch(true);
+    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    let told = ["[warp-drive] prerequisites -- for #42", "[warp-drive] chunking -- for #42"];
+    assert_eq!(scene.telegram.texts(501), told);
+}
+
+#[test]
+fn a_question_that_is_open_when_a_person_leaves_again_is_asked_once() {
+    let scene = Scene::new("501");
+    scene.coding();
+    scene.process().deliver_all();
+    scene.switch(false);
+    scene.question("Which greeting?");
+    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    for _ in 0..2 {
+        scene.switch(true);
+        away::tell(&scene.place(), &scene.dirs, &scene.run);
+        scene.switch(false);
+        away::tell(&scene.place(), &scene.dirs, &scene.run);
+    }
+    let texts = scene.telegram.texts(501);
+    assert_eq!(texts.len(), 2, "{texts:#?}");
+    assert!(texts[1].contains("Which greeting?"), "{texts:#?}");
 }

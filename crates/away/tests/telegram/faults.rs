@@ -54,6 +54,26 @@ fn what_cannot_be_sent_at_the_end_is_left_to_whoever_comes_next() {
 }
 
 #[test]
+fn what_happens_before_anything_can_be_sent_is_told_from_the_start_on() {
+    let scene = Scene::new("501");
+    let bridge = Bridge::start(&scene.dirs, &scene.reach(), scene.of()).unwrap();
+    scene.coding();
+    bridge.nudge();
+    scene.telegram.until_sent("coding");
+    bridge.finish(Duration::from_secs(60));
+    assert_eq!(
+        scene.telegram.texts(501),
+        [
+            "[warp-drive] prerequisites -- for #42",
+            "[warp-drive] discovering -- for #42",
+            "[warp-drive] planning -- for #42",
+            "[warp-drive] chunking -- for #42",
+            "[warp-drive] coding -- chunk 1/2 for #42",
+        ]
+    );
+}
+
+#[test]
 fn a_message_whose_answer_is_lost_comes_again_rather_than_never() {
     let scene = Scene::new("501");
     scene.coding();
