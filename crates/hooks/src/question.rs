@@ -3,10 +3,7 @@
 //! The client would show it at a terminal where nobody is. Instead it becomes a decision of the run, is asked wherever
 //! the person can be reached, and the hook waits: its answer is what the client then takes for the person's own.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 use adapters::machine;
 use away::{Bridge, Of, Reach};
@@ -14,30 +11,19 @@ use engine::{Actor, Event, Standing, Time};
 use project::{AskError, Current, Decided, Quick, Workspace};
 use serde_json::{Map, Value, json};
 
-use crate::{Answer, Failure, Here, Input, session::is_owner};
+use crate::{
+    Answer, Failure, Here, Input,
+    person::{End, LAST_WORDS, open, put_off_words, wait},
+    session::is_owner,
+};
 
 /// The tool by which a client's agent asks its person.
 pub(crate) const TOOL: &str = "AskUserQuestion";
-/// The longest that a hook waits, whatever the settings say: the client would end it after an hour, and go on.
-const LONGEST: Duration = Duration::from_secs(55 * 60);
-/// How often it is looked whether somebody has answered.
-const LOOKING: Duration = Duration::from_millis(250);
-/// How long the end waits for what is left to be sent.
-const LAST_WORDS: Duration = Duration::from_secs(3);
 /// How many events are looked through for an answer to the same call.
 const RECENT: usize = 50;
 /// The kind of such questions, and the option that stands for an answer in words.
 const KIND: &str = "ambiguity";
 const OTHER: &str = "other";
-
-/// How a question ended.
-enum End {
-    Decided(Decided),
-    /// Nobody has answered in time.
-    Late,
-    /// The run went on without an answer.
-    Gone,
-}
 
 /// Asks the person who is away; nothing if the client is to ask at the terminal.
 pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failure> {
@@ -103,7 +89,7 @@ fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -
         }
         let Some(current) = park(workspace, question)? else { return Ok(Outcome::AtTheTerminal) };
         bridge.nudge();
-        let (id, until) = open(&current);
+        let Some((id, until)) = open(&current) else { return Ok(Outcome::AtTheTerminal) };
         match wait(workspace, &id, until, begun)? {
             End::Decided(decided) => match meant(&decided, question) {
                 Some(answer) => _ = answers.insert(question.text.clone(), json!(answer)),
@@ -112,7 +98,12 @@ fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -
                     return Ok(Outcome::Not(told(workspace, &why)?));
                 }
             },
-            End::Late => return late(workspace, &current),
+            End::PutOff(why) => return Ok(Outcome::Not(told(workspace, &put_off_words(&why))?)),
+            End::Late => {
+                return Ok(Outcome::Not(format!(
+                    "Nobody has answered yet. The run waits for decision {id}: end your turn, and do not ask again."
+                )));
+            }
             End::Gone => {
                 return Ok(Outcome::Not(told(workspace, "The question is not open any more.")?));
             }
@@ -160,38 +151,6 @@ fn park(workspace: &mut Workspace, question: &Question) -> Result<Option<Current
     }
 }
 
-/// Returns the decision that is open, and until when it is waited for.
-fn open(current: &Current) -> (String, Time) {
-    let minutes = current.run.settings.count("decision_timeout_minutes");
-    match &current.run.standing {
-        Standing::Parked { decision } => (
-            decision.id.clone(),
-            decision.deadline.unwrap_or_else(|| decision.asked_at.plus_minutes(minutes)),
-        ),
-        Standing::Active | Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => {
-            (String::new(), machine::now())
-        }
-    }
-}
-
-fn wait(workspace: &mut Workspace, id: &str, until: Time, begun: Instant) -> Result<End, Failure> {
-    loop {
-        let is_open = |current: &Current| open(current).0 == id;
-        match workspace.current()? {
-            Some(current) if is_open(&current) => {}
-            Some(_) | None => {
-                let run = id.rsplit_once('.').map_or(id, |(run, _)| run);
-                let Some(current) = workspace.select(Some(run))? else { return Ok(End::Gone) };
-                return Ok(workspace.decided(&current, id)?.map_or(End::Gone, End::Decided));
-            }
-        }
-        if machine::now() >= until || begun.elapsed() >= LONGEST {
-            return Ok(End::Late);
-        }
-        thread::sleep(LOOKING);
-    }
-}
-
 /// Returns the answer as the client wants it; none if it is about the run and not about the question.
 fn meant(decided: &Decided, question: &Question) -> Option<String> {
     if decided.option == OTHER {
@@ -207,30 +166,8 @@ fn meant(decided: &Decided, question: &Question) -> Option<String> {
     })
 }
 
-/// Nobody has answered: the question becomes an issue, its chunk is put off, and the agent goes on.
-fn late(workspace: &mut Workspace, current: &Current) -> Result<Outcome, Failure> {
-    let (id, _) = open(current);
-    let Some(now) = workspace.current()?.filter(|now| open(now).0 == id) else {
-        return Ok(Outcome::Not(told(workspace, "The question is not open any more.")?));
-    };
-    if now.run.question_deadline().is_none_or(|deadline| machine::now() < deadline) {
-        let text = format!(
-            "Nobody has answered yet. The run waits for decision {id}: end your turn, and do not ask again."
-        );
-        return Ok(Outcome::Not(text));
-    }
-    let why = workspace.file_todo(&now)?.unwrap_or_default();
-    match workspace.ask_as(Actor::Engine, Event::ChunkDeferred { why: why.clone() }, Map::new()) {
-        Ok(_) | Err(AskError::NoRun | AskError::Refused(_)) => {}
-        Err(AskError::Failed(error)) => return Err(error.into()),
-    }
-    let text =
-        format!("The person is away: {why}. The chunk is put off; leave it, and go on without asking again.");
-    Ok(Outcome::Not(told(workspace, &text)?))
-}
-
 /// Says something to the agent, and where the run stands.
-fn told(workspace: &mut Workspace, words: &str) -> Result<String, Failure> {
+pub(crate) fn told(workspace: &mut Workspace, words: &str) -> Result<String, Failure> {
     let standing = match workspace.current()? {
         Some(current) => workspace.described(&current),
         None => "The run is over.".to_owned(),

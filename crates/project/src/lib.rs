@@ -40,7 +40,7 @@ mod workspace;
 
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use claim::{Claim, ClaimError};
-pub use decide::{DecideError, Decided, Given};
+pub use decide::{DecideError, Decided, Given, Overdue};
 pub use forge::{
     By, Candidate, Comment, Edit, Filed, Forge, ForgeError, FromFile, Imported, Item, ItemState, NewItem,
     NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,

@@ -37,7 +37,9 @@ pub use land::Landed;
 pub use publish::{Checked, Published};
 pub use suite::{test_command, test_project};
 
-use crate::{Answer, AskError, Current, Error, ForgeError, Workspace, prompts, rails, slots::SlotError};
+use crate::{
+    Answer, AskError, Current, Error, ForgeError, Overdue, Workspace, prompts, rails, slots::SlotError,
+};
 
 /// The most that is said of why a project's own text cannot be used, in characters.
 const LONGEST_WHY: usize = 200;
@@ -119,9 +121,13 @@ impl Report {
 }
 
 impl Workspace {
-    /// Does the work of the current phase if a program can do it, and says what comes next.
+    /// Does the work of the current phase if a program can do it, and says what comes next. A question that nobody has
+    /// answered in time is put off first.
     pub fn next(&mut self, wanted: &Wanted) -> Result<Done, NextError> {
-        let (said, taken) = self.advance(wanted)?;
+        let (said, taken) = match self.put_off()? {
+            Some(Overdue::PutOff { why, answer }) => (vec![why], Some(*answer)),
+            Some(Overdue::Decided(_) | Overdue::Gone) | None => self.advance(wanted)?,
+        };
         let next = match &taken {
             Some(answer) => self.described(&answer.current),
             None => {
