@@ -9,8 +9,8 @@ use engine::{
     workflow::{Activity, Job},
 };
 use project::{
-    Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
-    admission::AdmissionError, slots::SlotError, spend::MoreError,
+    ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
+    admission::AdmissionError, escalation, slots::SlotError, spend::MoreError,
 };
 use serde_json::{Map, Value};
 
@@ -180,7 +180,7 @@ impl Driver<'_> {
                 Ok(Flow::End(Finish::Refused(problem)))
             }
             Err(NextError::World(problem)) => self.escalate(current, &problem, &["continue"]),
-            Err(NextError::Dev(problem)) => self.escalate(current, &problem, &["continue", "skip"]),
+            Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
             Err(NextError::Ask(AskError::Refused(refused))) => {
                 self.escalate(current, &refused.to_string(), &["continue"])
             }
@@ -200,12 +200,7 @@ impl Driver<'_> {
         if !self.stands(current)? {
             return Ok(Flow::On);
         }
-        let event = Event::QuestionAsked {
-            kind: "escalation".to_owned(),
-            question: format!("`{}` cannot go on: {problem}", current.run.phase),
-            options: options.iter().map(|option| (*option).to_owned()).collect(),
-        };
-        self.offer(Actor::Engine, event, Map::new())?;
+        self.offer(Actor::Engine, escalation(&current.run, problem, options), Map::new())?;
         Ok(Flow::On)
     }
 

@@ -46,7 +46,8 @@ pub use forge::{
     NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,
 };
 pub use next::{
-    Checked, Done, HandedIn, Landed, NextError, Published, Wanted, ships, test_command, test_project,
+    ABOUT_DEV, Checked, Done, HandedIn, Landed, NextError, Published, Wanted, escalation, ships,
+    test_command, test_project,
 };
 pub use place::{Dirs, Place, PlaceError};
 pub use pulls::{MergeError, MergedPull};

@@ -32,6 +32,7 @@ use engine::{
 };
 use serde_json::{Map, Value, json};
 
+pub use dev::ABOUT_DEV;
 pub use hand_in::HandedIn;
 pub use land::Landed;
 pub use publish::{Checked, Published};
@@ -126,7 +127,10 @@ impl Workspace {
     pub fn next(&mut self, wanted: &Wanted) -> Result<Done, NextError> {
         let (said, taken) = match self.put_off()? {
             Some(Overdue::PutOff { why, answer }) => (vec![why], Some(*answer)),
-            Some(Overdue::Decided(_) | Overdue::Gone) | None => self.advance(wanted)?,
+            Some(Overdue::Decided(_) | Overdue::Gone) | None => match self.advance(wanted) {
+                Err(NextError::Dev(problem)) => self.ask_about_dev(problem)?,
+                done => done?,
+            },
         };
         let next = match &taken {
             Some(answer) => self.described(&answer.current),
@@ -247,6 +251,15 @@ pub fn ships(current: &Current) -> bool {
     run.phase == "ship"
         && !run.has_proved_pr()
         && Workflow::built_in("autonomous-loop").is_some_and(|loops| loops.digest == run.workflow_digest)
+}
+
+/// Returns the question that a problem becomes which nobody here can solve.
+pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
+    Event::QuestionAsked {
+        kind: "escalation".to_owned(),
+        question: format!("`{}` cannot go on: {problem}", run.phase),
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+    }
 }
 
 /// How far a job reaches.

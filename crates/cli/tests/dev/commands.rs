@@ -204,9 +204,8 @@ fn a_first_file_is_written_for_what_is_found_and_never_over_another() {
     assert_eq!((said.code, sandbox.read("dev.json")), (Some(3), Some(written)), "{said:?}");
 }
 
-#[test]
-fn in_a_checkout_the_next_command_brings_the_environment_up() {
-    let demo = Demo::new();
+/// Takes a run in the checkout to the end of its chunk, and kills the server then.
+fn kill_after_a_chunk(demo: &Demo) {
     demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
     demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
     let said = demo.sandbox.warp_ok(&["next"]);
@@ -217,6 +216,36 @@ fn in_a_checkout_the_next_command_brings_the_environment_up() {
     let servers = demo.servers();
     kill_process(servers[0], Signal::KILL).unwrap();
     wait_for(servers[0], LONG);
+}
+
+#[test]
+fn in_a_checkout_a_server_that_does_not_come_up_again_is_a_persons_to_decide_on() {
+    let demo = Demo::new();
+    kill_after_a_chunk(&demo);
+    demo.sandbox.write("broken", "x\n");
+    let said = demo.sandbox.warp(&["next"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let question = || {
+        let status: Value = serde_json::from_str(&demo.sandbox.warp_ok(&["status", "--json"])).unwrap();
+        status["asked"].clone()
+    };
+    let asked = question();
+    assert!(asked["question"].as_str().unwrap().contains("brought up 2 times in vain"), "{asked}");
+    assert_eq!(asked["options"], json!(["continue", "skip", "abort"]));
+    demo.sandbox.warp_ok(&["answer", asked["id"].as_str().unwrap(), "continue"]);
+    let said = demo.sandbox.warp(&["next"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    demo.sandbox.warp_ok(&["answer", question()["id"].as_str().unwrap(), "skip"]);
+    let said = demo.sandbox.warp_ok(&["next"]);
+    assert!(said.contains("left as it is, as a person has decided"), "{said}");
+    demo.sandbox.warp(&["dev", "down"]);
+    demo.is_quiet();
+}
+
+#[test]
+fn in_a_checkout_the_next_command_brings_the_environment_up() {
+    let demo = Demo::new();
+    kill_after_a_chunk(&demo);
     let said = demo.sandbox.warp_ok(&["next"]);
     assert!(said.contains("the dev server is not healthy") && said.contains("is up at"), "{said}");
     demo.sandbox.warp_ok(&["dev", "down"]);

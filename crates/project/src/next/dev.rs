@@ -7,7 +7,7 @@ use std::mem;
 use engine::{Actor, DevKind, Event, Run, Seen};
 use serde_json::{Map, Value};
 
-use super::{NextError, Report};
+use super::{NextError, Report, escalation};
 use crate::{
     Answer, AskError, Current, Workspace,
     dev::{self, Dev, DevError, Health, Keeper, Up},
@@ -16,8 +16,9 @@ use crate::{
 
 /// How often the environment is brought up again before a person is asked.
 const RECOVERIES: usize = 2;
-/// The answer by which a person goes on without the server.
+/// The answer by which a person goes on without the server, and all that they can say about one that does not come up.
 const SKIP: &str = "skip";
+pub const ABOUT_DEV: &[&str] = &["continue", SKIP];
 /// The events before which a chunk was not done.
 const CHUNK_DONE: &[&str] = &["report_filed", "next_chunk", "chunks_defined"];
 
@@ -93,6 +94,20 @@ impl Workspace {
         Err(NextError::Dev(format!(
             "the dev server is not healthy, and was brought up {RECOVERIES} times in vain: {last}"
         )))
+    }
+
+    /// Asks a person about an environment that does not come up. Before anything was done there is nothing to decide.
+    pub(super) fn ask_about_dev(
+        &mut self,
+        problem: String,
+    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+        let current = self.current()?.ok_or(AskError::NoRun)?;
+        if current.run.history.len() <= 1 {
+            return Err(NextError::Dev(problem));
+        }
+        let event = escalation(&current.run, &problem, ABOUT_DEV);
+        let answer = self.ask_as(Actor::Engine, event, Map::new())?;
+        Ok((vec![problem], Some(answer)))
     }
 
     /// Tells whether there is an environment that the run looks after.
