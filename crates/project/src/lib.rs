@@ -46,7 +46,7 @@ pub use forge::{
     NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,
 };
 pub use next::{
-    ABOUT_DEV, Checked, Done, HandedIn, Landed, NextError, Published, Wanted, escalation, ships,
+    ABOUT_DEV, Checked, Done, HandedIn, Landed, NextError, Published, SEED_CHECK, Wanted, escalation, ships,
     test_command, test_project,
 };
 pub use place::{Dirs, Place, PlaceError};

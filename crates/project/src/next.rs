@@ -32,7 +32,7 @@ use engine::{
 };
 use serde_json::{Map, Value, json};
 
-pub use dev::ABOUT_DEV;
+pub use dev::{ABOUT_DEV, SEED_CHECK};
 pub use hand_in::HandedIn;
 pub use land::Landed;
 pub use publish::{Checked, Published};

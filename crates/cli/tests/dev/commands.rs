@@ -243,6 +243,33 @@ fn in_a_checkout_a_server_that_does_not_come_up_again_is_a_persons_to_decide_on(
 }
 
 #[test]
+fn in_a_checkout_an_agent_is_told_once_of_a_table_without_seed_data() {
+    let demo = Demo::new();
+    demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
+    demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+    demo.sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    let chunks = r#"{"acs":[["AC-01"]],"texts":{"AC-01":"there are cups"}}"#;
+    demo.sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", chunks]);
+    demo.sandbox.write("migrations/002.sql", "CREATE TABLE cups (id INT);\n");
+    let done = r#"{"evidence":[{"ac":"AC-01","file":"migrations/002.sql","line":1}]}"#;
+    let say = || {
+        let mut agent =
+            demo.sandbox.warp_command(&["state", "transition", ".", "code_complete", "--data", done]);
+        let said = agent.env("AI_AGENT", "claude").output().unwrap();
+        (said.status.code(), String::from_utf8(said.stderr).unwrap())
+    };
+    let (code, said) = say();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("no seed data for cups: add some in the same commit, or hand it in again"),
+        "{said}"
+    );
+    let (code, said) = say();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(demo.sandbox.warp_ok(&["status"]).contains("updating_docs"));
+}
+
+#[test]
 fn in_a_checkout_the_next_command_brings_the_environment_up() {
     let demo = Demo::new();
     kill_after_a_chunk(&demo);
