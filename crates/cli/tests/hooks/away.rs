@@ -75,6 +75,27 @@ fn a_question_is_answered_from_telegram_and_the_client_takes_it_for_the_persons(
 }
 
 #[test]
+fn what_options_mean_is_shown_and_several_can_be_chosen() {
+    let (sandbox, telegram) = away("10");
+    let questions = json!([{ "question": "Which targets?", "header": "Targets", "multiSelect": true, "options": [
+        { "label": "linux", "description": "the servers" }, { "label": "macos", "description": "laptops" },
+        { "label": "windows", "description": "" },
+    ] }]);
+    let answered = thread::scope(|scope| {
+        let input = json!({ "tool_name": "AskUserQuestion", "tool_input": { "questions": questions } });
+        let asking = scope.spawn(|| call(&sandbox, "pre-tool-use", input));
+        let asked = telegram.until_sent("Which targets?");
+        for words in ["linux: the servers\nmacos: laptops\n", "More than one may be chosen"] {
+            assert!(asked.text.contains(words), "{}", asked.text);
+        }
+        telegram.write(ANN, Some(asked.id), "linux, windows");
+        asking.join().unwrap()
+    });
+    let answers = &answered.json()["hookSpecificOutput"]["updatedInput"]["answers"];
+    assert_eq!(*answers, json!({ "Which targets?": "linux, windows" }));
+}
+
+#[test]
 fn two_hooks_of_one_call_ask_once_and_answer_alike() {
     let (sandbox, telegram) = away("10");
     let (one, two) = thread::scope(|scope| {
