@@ -2,8 +2,11 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, TcpListener},
+    io::{Read as _, Write as _},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     process::Stdio,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
@@ -136,6 +139,55 @@ fn a_port_that_somebody_has_is_not_freed_by_force() {
     let words = format!("port {} is taken by process {}", demo.port, std::process::id());
     assert!(said.err.contains(&words), "{said:?}");
     drop(taken);
+    demo.is_quiet();
+}
+
+/// Answers on a port as a healthy server does, for as long as `work` takes.
+fn while_somebody_serves(port: u16, work: impl FnOnce()) {
+    let (listener, is_over) =
+        (TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for stream in listener.incoming().take_while(|_| !is_over.load(Ordering::SeqCst)) {
+                let mut stream = stream.unwrap();
+                // Whoever only knocks has gone by now.
+                let _ = stream.read(&mut [0; 1024]);
+                let _ =
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        });
+        let done = catch_unwind(AssertUnwindSafe(work));
+        is_over.store(true, Ordering::SeqCst);
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        done.unwrap_or_else(|panicked| resume_unwind(panicked));
+    });
+}
+
+#[test]
+fn a_healthy_server_that_the_person_has_started_is_as_good_as_warps() {
+    let demo = Demo::new();
+    while_somebody_serves(demo.port, || {
+        let whose = format!("it is not warp's, but that of process {}", std::process::id());
+        let said = demo.sandbox.warp_ok(&["dev", "check"]);
+        assert!(said.starts_with(&format!("healthy on port {}; {whose}", demo.port)), "{said}");
+        let said = demo.sandbox.warp_ok(&["dev", "up"]);
+        let runs = format!("the dev server runs already at http://localhost:{}; {whose}", demo.port);
+        assert!(said.contains(&runs) && said.contains("seed data is applied"), "{said}");
+        assert_eq!(demo.servers(), []);
+        let (shown, _) = json_of(&demo, &["dev", "up", "--json"]);
+        assert_eq!(shown["server"]["started"], false, "{shown}");
+        assert!(shown["server"]["others"].as_str().unwrap().starts_with("process "), "{shown}");
+        // A run in the checkout begins with it, and nobody ends it.
+        demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
+        demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+        let said = demo.sandbox.warp_ok(&["next"]);
+        assert!(said.contains(&runs) && said.contains("discovering"), "{said}");
+        assert_eq!(demo.sandbox.warp_ok(&["dev", "down"]), "no dev server was running here\n");
+        demo.sandbox.warp_ok(&["dev", "check"]);
+    });
+    // Once it is gone, warp starts one of its own.
+    assert!(demo.sandbox.warp_ok(&["dev", "up"]).contains("the dev server is up at"));
+    demo.sandbox.warp_ok(&["dev", "down"]);
     demo.is_quiet();
 }
 

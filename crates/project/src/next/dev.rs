@@ -75,7 +75,7 @@ impl Workspace {
         self.sync()?;
         let why = match self.dev_health(run)? {
             Health::NoServer => return Ok(Vec::new()),
-            Health::Healthy { port } => {
+            Health::Healthy { port, .. } => {
                 let text = format!("the dev server is healthy at {}", dev::url(port));
                 self.note_dev(DevKind::Checked, &text)?;
                 return Ok(vec![text]);
@@ -152,7 +152,8 @@ impl Workspace {
         self.shell.tell(dev::URL, self.dev.url());
         match up {
             Ok((mut said, up)) => {
-                let text = up.server.map_or("the dev environment is up".to_owned(), |came| came.to_string());
+                let text =
+                    up.server.as_ref().map_or("the dev environment is up".to_owned(), ToString::to_string);
                 self.note_dev(kind, &text)?;
                 said.extend(up.said());
                 Ok(said)
