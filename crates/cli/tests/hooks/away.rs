@@ -127,7 +127,7 @@ fn a_question_that_nobody_answers_is_put_off_and_the_agent_goes_on() {
     );
     let status = sandbox.warp_ok(&["status"]);
     assert!(status.contains("coding") && status.contains("Chunk: 2 / 2"), "{status}");
-    telegram.until_sent("[warp-drive] coding -- chunk 2/2 for #42");
+    telegram.until_sent("[warp-drive] coding -- chunk 2/2 for #42 in demo");
 }
 
 #[test]
@@ -204,16 +204,16 @@ fn every_phase_of_a_run_in_the_agent_is_told() {
     sandbox.transitions(&["report_filed"]);
     let texts = telegram.texts(501);
     let wanted = [
-        "[warp-drive] chunking -- for #42",
-        "[warp-drive] coding -- chunk 1/1 for #42",
-        "[warp-drive] updating docs -- chunk 1/1 for #42",
-        "[warp-drive] testing -- chunk 1/1 for #42",
-        "[warp-drive] committing -- chunk 1/1 for #42",
+        "[warp-drive] chunking -- for #42 in demo",
+        "[warp-drive] coding -- chunk 1/1 for #42 in demo",
+        "[warp-drive] updating docs -- chunk 1/1 for #42 in demo",
+        "[warp-drive] testing -- chunk 1/1 for #42 in demo",
+        "[warp-drive] committing -- chunk 1/1 for #42 in demo",
     ];
     assert_eq!(texts[..5], wanted, "{texts:#?}");
     assert!(
-        texts[5].starts_with("[warp-drive] commit -- ") && texts[5].ends_with(", chunk 1/1 for #42"),
+        texts[5].starts_with("[warp-drive] commit -- ") && texts[5].ends_with(", chunk 1/1 for #42 in demo"),
         "{texts:#?}"
     );
-    assert_eq!(texts[6..], ["[warp-drive] reporting -- chunk 1/1 for #42"], "{texts:#?}");
+    assert_eq!(texts[6..], ["[warp-drive] reporting -- chunk 1/1 for #42 in demo"], "{texts:#?}");
 }

@@ -68,9 +68,9 @@ fn a_question_is_answered_by_a_button_and_every_phase_is_told() {
     assert_eq!((data["option"].as_str(), data["by"].as_str()), (Some("hello"), Some("Ann")));
     let texts = telegram.texts(501);
     let has = |text: &str| texts.iter().any(|told| told == text);
-    assert!(has("[warp-drive] coding -- chunk 1/2 for #1"), "{texts:#?}");
-    assert!(has("[warp-drive] coding -- chunk 2/2 for #1"), "{texts:#?}");
-    assert!(has("[warp-drive] session ending -- 2 commits, 2 chunks"), "{texts:#?}");
+    assert!(has("[warp-drive] coding -- chunk 1/2 for #1 in demo"), "{texts:#?}");
+    assert!(has("[warp-drive] coding -- chunk 2/2 for #1 in demo"), "{texts:#?}");
+    assert!(has("[warp-drive] session ending -- 2 commits, 2 chunks in demo"), "{texts:#?}");
     assert!(texts[texts.len() - 1].starts_with("[warp-drive] completed -- "), "{texts:#?}");
     assert_eq!(
         texts.iter().filter(|text| text.starts_with("[warp-drive] commit -- ")).count(),
