@@ -19,7 +19,7 @@ use crate::{
     hear::{Heard, hear},
     memory::{AwayError, Hold, LISTEN, Memory},
     port::{Channel, Trouble},
-    telegram::{self, Telegram},
+    telegram::{self, Bot, Telegram},
 };
 
 /// How long one wait for messages lasts.
@@ -45,9 +45,18 @@ const UNSENT: &str = "the last notices are not sent yet; they are with the next 
 #[derive(Debug)]
 pub struct Bridge {
     wake: Wake,
-    is_over: Arc<AtomicBool>,
+    end: Arc<End>,
     notes: Arc<Mutex<Vec<String>>>,
     ended: Receiver<()>,
+}
+
+/// What was said to a thread that sends.
+#[derive(Debug, Default)]
+struct End {
+    /// It sends what is left, and goes.
+    is_over: AtomicBool,
+    /// Nobody waits for it, or wants to be told: it goes at once.
+    is_dropped: AtomicBool,
 }
 
 impl Bridge {
@@ -59,28 +68,26 @@ impl Bridge {
     fn started(dirs: &Dirs, reach: &Reach, of: Of, stay: Stay) -> Option<Self> {
         let Reach::Telegram(bot) = reach else { return None };
         let wake = Wake::default();
-        let (is_over, notes) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let (end, ended) = channel();
-        let worker = Worker {
-            dirs: dirs.clone(),
-            of,
-            stay,
-            wake: wake.clone(),
-            is_over: Arc::clone(&is_over),
-            notes: Arc::clone(&notes),
-            _end: end,
-        };
-        let bot = bot.clone();
-        thread::spawn(move || {
-            let mut telegram = match Telegram::new(bot, worker.wake.clone()) {
-                Ok(telegram) => telegram,
-                Err(error) => return worker.note(&spelled(&error)),
-            };
-            if let Err(error) = worker.work(&mut telegram) {
-                worker.note(&spelled(&error));
+        let (end, notes) = (Arc::<End>::default(), Arc::new(Mutex::new(Vec::new())));
+        let (ends, ended) = channel();
+        // Written down before the run goes on: whatever it records from here on is told, however late the thread comes to it.
+        match followed(dirs, bot, of.clone()) {
+            Ok((memory, courier)) => {
+                let worker = Worker {
+                    dirs: dirs.clone(),
+                    of,
+                    stay,
+                    wake: wake.clone(),
+                    end: Arc::clone(&end),
+                    notes: Arc::clone(&notes),
+                    _ends: ends,
+                };
+                let bot = bot.clone();
+                thread::spawn(move || worker.run(bot, memory, courier));
             }
-        });
-        Some(Self { wake, is_over, notes, ended })
+            Err(error) => note(&notes, &spelled(&error)),
+        }
+        Some(Self { wake, end, notes, ended })
     }
 
     /// Says that something was recorded.
@@ -95,7 +102,7 @@ impl Bridge {
 
     /// Ends it, after what is left was sent or the time is up; what is not sent by then is sent by whoever comes next.
     pub fn finish(self, patience: Duration) -> Vec<String> {
-        self.is_over.store(true, Ordering::SeqCst);
+        self.end.is_over.store(true, Ordering::SeqCst);
         self.wake.signal();
         if self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
             note(&self.notes, UNSENT);
@@ -106,9 +113,17 @@ impl Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
+        self.end.is_dropped.store(true, Ordering::SeqCst);
         self.wake.signal();
     }
+}
+
+/// Notes from where on a run is told about, and returns what it takes to do so.
+fn followed(dirs: &Dirs, bot: &Bot, of: Of) -> Result<(Memory, Courier), AwayError> {
+    let mut memory = Memory::open(dirs, bot.key())?;
+    let mut courier = Courier::new(dirs, of)?;
+    courier.follow(&mut memory)?;
+    Ok((memory, courier))
 }
 
 /// How long a process stays.
@@ -125,10 +140,10 @@ struct Worker {
     of: Of,
     stay: Stay,
     wake: Wake,
-    is_over: Arc<AtomicBool>,
+    end: Arc<End>,
     notes: Arc<Mutex<Vec<String>>>,
     /// Its end is the thread's.
-    _end: Sender<()>,
+    _ends: Sender<()>,
 }
 
 /// What is to be done about a channel that did not answer.
@@ -188,12 +203,29 @@ impl Worker {
     }
 
     fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::SeqCst)
+        self.end.is_over.load(Ordering::SeqCst)
     }
 
-    fn work(&self, channel: &mut dyn Channel) -> Result<(), AwayError> {
-        let mut memory = Memory::open(&self.dirs, channel.key())?;
-        let mut courier = Courier::new(&self.dirs, self.of.clone())?;
+    fn is_dropped(&self) -> bool {
+        self.end.is_dropped.load(Ordering::SeqCst)
+    }
+
+    fn run(&self, bot: Bot, memory: Memory, courier: Courier) {
+        let mut telegram = match Telegram::new(bot, self.wake.clone()) {
+            Ok(telegram) => telegram,
+            Err(error) => return self.note(&spelled(&error)),
+        };
+        if let Err(error) = self.work(&mut telegram, memory, courier) {
+            self.note(&spelled(&error));
+        }
+    }
+
+    fn work(
+        &self,
+        channel: &mut dyn Channel,
+        mut memory: Memory,
+        mut courier: Courier,
+    ) -> Result<(), AwayError> {
         let (mut sending, mut hearing) = (Patience::default(), Patience::default());
         let mut ear = Ear::default();
         let mut told = (Told::default(), Told::default());
@@ -223,7 +255,7 @@ impl Worker {
             left_behind(&self.dirs, memory, channel, &self.of.run)?;
         }
         let mut leaves_at = None;
-        loop {
+        while !self.is_dropped() {
             let is_over = self.is_over();
             if sending.is_over() {
                 let mut notes = Vec::new();
@@ -286,6 +318,7 @@ impl Worker {
             }
             self.wake.wait(LOOKING);
         }
+        Ok(())
     }
 }
 
@@ -331,7 +364,8 @@ impl Told {
     }
 }
 
-/// Sends what other processes have left unsent, as far as they are gone. What cannot be sent is left for later.
+/// Sends what other processes have left unsent, as far as they are gone and its person still wants to be told. What cannot
+/// be sent is left for later.
 fn left_behind(
     dirs: &Dirs,
     memory: &mut Memory,
@@ -339,10 +373,15 @@ fn left_behind(
     but: &str,
 ) -> Result<(), AwayError> {
     for followed in memory.runs()?.into_iter().filter(|followed| !followed.is_over && followed.run != but) {
-        let of = Of { project: followed.project.clone(), run: followed.run.clone() };
         // A project that is gone has nothing more to tell.
+        let Ok(place) = Place::at(&followed.project) else { continue };
+        let of = Of { project: followed.project.clone(), run: followed.run.clone() };
         let Ok(mut courier) = Courier::new(dirs, of) else { continue };
-        let delivered = courier.deliver(memory, channel, &mut Vec::new());
+        let delivered = match Reach::of(&place, dirs, &[]) {
+            Reach::Telegram(_) => courier.deliver(memory, channel, &mut Vec::new()),
+            Reach::Off(_) => courier.pass_over(memory).map(|()| Delivered::All),
+            Reach::Unreachable(_) => Ok(Delivered::Elsewhere),
+        };
         courier.end(memory)?;
         match delivered? {
             Delivered::All | Delivered::Elsewhere => {}
@@ -359,16 +398,35 @@ pub fn tell(place: &Place, dirs: &Dirs, run: &str) -> Vec<String> {
     if !telegram::is_set_up(dirs) {
         return Vec::new();
     }
-    let reach = Reach::of(place, dirs, &[]);
-    let Reach::Telegram(bot) = &reach else { return Vec::new() };
+    let (reach, of) = (Reach::of(place, dirs, &[]), Of::run(place, run));
+    let bot = match &reach {
+        Reach::Telegram(bot) => bot,
+        Reach::Off(_) => {
+            let passed = pass_over(dirs, &reach, of);
+            return passed.err().map(|error| format!("away: {}", spelled(&error))).into_iter().collect();
+        }
+        Reach::Unreachable(_) => return Vec::new(),
+    };
     let failed = Memory::open(dirs, bot.key()).and_then(|mut memory| memory.has_just_failed());
     if failed.unwrap_or(true) {
         return Vec::new();
     }
-    match Bridge::started(dirs, &reach, Of::run(place, run), Stay::Passing) {
+    match Bridge::started(dirs, &reach, of, Stay::Passing) {
         Some(bridge) => bridge.finish(IN_PASSING),
         None => Vec::new(),
     }
+}
+
+/// Lets what a run has recorded while away mode is off go untold.
+pub fn pass_over(dirs: &Dirs, reach: &Reach, of: Of) -> Result<(), AwayError> {
+    let Reach::Off(Some(bot)) = reach else { return Ok(()) };
+    let mut memory = Memory::open(dirs, bot.key())?;
+    if memory.followed(&of.run)?.is_none_or(|followed| followed.is_over) {
+        return Ok(());
+    }
+    let mut courier = Courier::new(dirs, of)?;
+    courier.pass_over(&mut memory)?;
+    courier.end(&mut memory)
 }
 
 #[cfg(test)]

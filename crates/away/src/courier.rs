@@ -54,6 +54,16 @@ impl Courier {
         })
     }
 
+    /// Notes from where on the run is told about, unless that is known.
+    pub fn follow(&mut self, memory: &mut Memory) -> Result<(), AwayError> {
+        let Some(current) = self.workspace.select(Some(&self.of.run))? else { return Ok(()) };
+        // Whoever else sends for the run has noted it.
+        if memory.followed(&self.of.run)?.is_none() && self.holds(memory)? {
+            self.begin(memory, &current)?;
+        }
+        Ok(())
+    }
+
     /// Sends what was not sent yet. What a place will never take is left out, and said in `notes`.
     pub fn deliver(
         &mut self,
@@ -95,6 +105,32 @@ impl Courier {
             }
         }
         Ok(Delivered::All)
+    }
+
+    /// Leaves out what was not told yet, for a person who does not want to be told: whatever comes next begins with where
+    /// the run is.
+    pub fn pass_over(&mut self, memory: &mut Memory) -> Result<(), AwayError> {
+        let Some(current) = self.workspace.select(Some(&self.of.run))? else { return Ok(()) };
+        let Some(known) = memory.followed(&self.of.run)?.filter(|known| !known.is_over) else {
+            return Ok(());
+        };
+        let mut passed = known.clone();
+        let untold = usize::try_from(current.events().saturating_sub(known.next)).unwrap_or(usize::MAX);
+        let records = self.workspace.newest_records(&current, untold)?;
+        if let Some(index) = records.iter().rposition(engine::Record::moves).filter(|index| *index > 0) {
+            passed.next += index as u64;
+            passed.done.clear();
+        }
+        let open = view::asked(&current.workflow, &current.run).map(|asked| asked.id);
+        passed.close_all_but(open.as_deref());
+        if !current.run.is_open() {
+            (passed.next, passed.is_over) = (current.events(), true);
+        }
+        // Whoever else sends for the run sees by itself that nobody wants to be told.
+        if passed != known && self.holds(memory)? {
+            memory.keep("away_passed_over", &passed)?;
+        }
+        Ok(())
     }
 
     /// Tells whether a question was posted that is still open.

@@ -6,6 +6,7 @@
 //! offered to the run that asks, as `warp answer` does (`hear`): the engine takes the first and refuses the rest.
 //!
 //! Invariants:
+//! - What a run records while away mode is off in its project is never told, by whatever process.
 //! - Only places that the person has named are told anything or heard; strangers get no word.
 //! - Nothing is sent to one place twice, unless the process died between sending and writing that down.
 //! - An update counts as heard only after it was acted on, and acting twice on one changes nothing.
@@ -28,7 +29,7 @@ use std::path::PathBuf;
 
 use project::{Dirs, Place, config, spelled};
 
-pub use bridge::{Bridge, tell};
+pub use bridge::{Bridge, pass_over, tell};
 pub use courier::{Courier, Delivered};
 pub use hear::{Heard, hear};
 pub use memory::{AwayError, Followed, Listening, Memory, Stranger};
@@ -38,8 +39,8 @@ pub use wake::Wake;
 /// The way to the person, if they want to be reached.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// Away mode is off.
-    Off,
+    /// Away mode is off; who would speak if it were on.
+    Off(Option<telegram::Bot>),
     /// It is on, but something is missing.
     Unreachable(String),
     Telegram(telegram::Bot),
@@ -52,10 +53,11 @@ impl Reach {
             Ok(config) => config,
             Err(error) => return Self::Unreachable(spelled(&error)),
         };
+        let bot = telegram::Bot::find(dirs, &config.settings);
         if !config.settings.is_on("rdb.enabled") {
-            return Self::Off;
+            return Self::Off(bot.ok());
         }
-        match telegram::Bot::find(dirs, &config.settings) {
+        match bot {
             Ok(bot) => Self::Telegram(bot),
             Err(error) => Self::Unreachable(spelled(&error)),
         }

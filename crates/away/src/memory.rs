@@ -161,6 +161,12 @@ impl Followed {
         }
     }
 
+    pub(crate) fn close_all_but(&mut self, open: Option<&str>) {
+        for asked in self.asked.iter_mut().filter(|asked| Some(asked.id.as_str()) != open) {
+            asked.question = None;
+        }
+    }
+
     /// Tells whether a question was posted and is not closed.
     pub fn has_open_question(&self) -> bool {
         self.asked.iter().any(|asked| asked.question.is_some())

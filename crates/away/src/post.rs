@@ -1,6 +1,6 @@
 //! What an event means to somebody who is away: pure, from a run's records alone.
 //!
-//! Notices have the originals' words: `[warp-drive] coding -- chunk 2/5 for #42`.
+//! Notices have the originals' words, and the project's name after them: `[warp-drive] coding -- chunk 2/5 for #42 in demo`.
 
 use engine::{
     Record, Run, Standing, Time, Workflow,
@@ -54,16 +54,17 @@ pub(crate) fn posts(
         let hash = run.commit_hashes.last().map(String::as_str).unwrap_or_default();
         let hash: String = hash.chars().take(SHORT_HASH).collect();
         let what = [hash, chunk(run)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
-        posts.push(notice(run, "commit", &what.join(", "), true));
+        posts.push(notice(run, "commit", &within(&what.join(", "), project), true));
     }
     if record.moves() {
         let is_end = workflow.ends_in(&run.phase) || run.phase == *"session_ending";
         let what = if is_end { summary(run) } else { chunk(run) };
         // A session that has said that it ends need not say so twice aloud.
         let is_told = record.from.as_ref().is_some_and(|phase| *phase == *"session_ending");
-        posts.push(notice(run, &run.phase.as_str().replace('_', " "), &what, !is_end || is_told));
-    } else if let Some((word, why)) = standing(before, run) {
-        posts.push(notice(run, word, &why, false));
+        let word = run.phase.as_str().replace('_', " ");
+        posts.push(notice(run, &word, &within(&what, project), !is_end || is_told));
+    } else if let Some((word, what)) = standing(before, run, project) {
+        posts.push(notice(run, word, &what, false));
     }
     if let Some(asked) = asked.filter(|asked| !is_same(asked)) {
         posts.push(Post::Question(question(&asked, run, project)));
@@ -72,12 +73,12 @@ pub(crate) fn posts(
 }
 
 fn notice(run: &Run, word: &str, what: &str, is_quiet: bool) -> Post {
-    let text = if what.is_empty() {
-        format!("[{}] {word}", run.workflow)
-    } else {
-        format!("[{}] {word} -- {what}", run.workflow)
-    };
-    Post::Notice { text, is_quiet }
+    Post::Notice { text: format!("[{}] {word} -- {what}", run.workflow), is_quiet }
+}
+
+/// Says what it is about and in which project: a person may have several.
+fn within(what: &str, project: &str) -> String {
+    if what.is_empty() { format!("in {project}") } else { format!("{what} in {project}") }
 }
 
 /// Says what is worked on: `chunk 2/5 for #42`.
@@ -110,21 +111,23 @@ fn summary(run: &Run) -> String {
 }
 
 /// Says that a run waits, stands still or is over, where no phase says so.
-fn standing(before: &Before, run: &Run) -> Option<(&'static str, String)> {
+fn standing(before: &Before, run: &Run, project: &str) -> Option<(&'static str, String)> {
     if before.standing.as_ref() == Some(&run.standing) {
         return None;
     }
     match &run.standing {
-        Standing::Suspended { wait } => Some(("waiting", cut(&wait.to_string(), LONGEST_REASON))),
-        Standing::Stopped => Some(("stopped", chunk(run))),
-        Standing::Ended { how } => Some(("over", format!("{}: {how}", summary(run)))),
+        Standing::Suspended { wait } => {
+            let why = cut(&wait.to_string(), LONGEST_REASON);
+            Some(("waiting", format!("{}: {why}", within(&chunk(run), project))))
+        }
+        Standing::Stopped => Some(("stopped", within(&chunk(run), project))),
+        Standing::Ended { how } => Some(("over", format!("{}: {how}", within(&summary(run), project)))),
         // What it is parked on is asked in a message of its own.
         Standing::Active | Standing::Parked { .. } => None,
     }
 }
 
 fn question(asked: &Asked, run: &Run, project: &str) -> Question {
-    let about = [chunk(run), format!("in {project}")].into_iter().filter(|text| !text.is_empty());
     let otherwise = match asked.deadline.filter(|_| run.question_deadline().is_some()) {
         Some(deadline) => {
             format!("Until {}; then its chunk is put off, and an issue asks you again.", clock(deadline))
@@ -133,7 +136,7 @@ fn question(asked: &Asked, run: &Run, project: &str) -> Question {
     };
     Question {
         id: asked.id.clone(),
-        about: format!("[{}] decision -- {}", run.workflow, about.collect::<Vec<_>>().join(" ")),
+        about: format!("[{}] decision -- {}", run.workflow, within(&chunk(run), project)),
         question: cut(&asked.question, LONGEST_QUESTION),
         options: asked.options.clone(),
         otherwise,

@@ -11,8 +11,8 @@ use adapters::{
     process::Go,
     refs, secrets,
 };
-use engine::{Actor, Conversation, Event, EventName, Usage, Worker, workflow::SemanticGate};
-use project::{AskError, Current, ships};
+use engine::{Actor, Conversation, Event, EventName, Refused, Usage, Worker, workflow::SemanticGate};
+use project::{AskError, Current, SEED_CHECK, ships};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -381,6 +381,11 @@ impl Driver<'_> {
         match self.workspace.ask_as(Actor::Agent, event, data) {
             Ok(answer) => {
                 self.took(&answer);
+                Ok(Ok(()))
+            }
+            // Advice, which is in the prompt of the next turn: nothing was wrong with the answer.
+            Err(AskError::Refused(Refused::Gate { gate, reason, .. })) if gate == SEED_CHECK => {
+                self.show.show(Shown::Warned(&reason));
                 Ok(Ok(()))
             }
             Err(AskError::Refused(refused)) => Ok(Err(refused.to_string().into())),

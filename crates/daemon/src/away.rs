@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ::away::{Bridge, Of, Reach};
+use project::spelled;
 
 use crate::{driver::Driver, show::Shown};
 
@@ -29,7 +30,13 @@ impl Driver<'_> {
             let workspace = &self.workspace;
             let reach = Reach::of(&workspace.place, &workspace.dirs, &self.options.set);
             match &reach {
-                Reach::Off => self.away.bridge = None,
+                Reach::Off(_) => {
+                    self.away.bridge = None;
+                    let of = Of::run(&workspace.place, run);
+                    if let Err(error) = ::away::pass_over(&workspace.dirs, &reach, of) {
+                        self.show.show(Shown::Warned(&format!("away: {}", spelled(&error))));
+                    }
+                }
                 Reach::Unreachable(why) => {
                     self.away.bridge = None;
                     if self.away.told.as_ref() != Some(why) {

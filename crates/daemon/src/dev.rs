@@ -75,7 +75,7 @@ pub(crate) fn told(workspace: &Workspace, records: &[Record]) -> String {
             "The dev server runs at {url} (`{URL}`); what it says is in `{log}`. Leave it to warp to start and end it."
         ));
     }
-    told.extend(missing_seeds(records).map(|text| format!("After the chunk before: {text}.")));
+    told.extend(missing_seeds(records).map(|text| format!("Advice on the code so far: {text}.")));
     told.join("\n")
 }
 

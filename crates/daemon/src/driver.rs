@@ -9,8 +9,8 @@ use engine::{
     workflow::{Activity, Job},
 };
 use project::{
-    Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
-    admission::AdmissionError, slots::SlotError, spend::MoreError,
+    ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
+    admission::AdmissionError, escalation, slots::SlotError, spend::MoreError,
 };
 use serde_json::{Map, Value};
 
@@ -106,6 +106,9 @@ pub(crate) enum Flow {
 impl Driver<'_> {
     /// Takes the run to its end, or to where a person is needed.
     pub fn drive(&mut self) -> Result<Finish, DriveError> {
+        if let Some(current) = self.workspace.current()? {
+            self.tell_of(&current.run);
+        }
         loop {
             if self.interrupts.is_asked() {
                 return Ok(Finish::Interrupted);
@@ -177,7 +180,7 @@ impl Driver<'_> {
                 Ok(Flow::End(Finish::Refused(problem)))
             }
             Err(NextError::World(problem)) => self.escalate(current, &problem, &["continue"]),
-            Err(NextError::Dev(problem)) => self.escalate(current, &problem, &["continue", "skip"]),
+            Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
             Err(NextError::Ask(AskError::Refused(refused))) => {
                 self.escalate(current, &refused.to_string(), &["continue"])
             }
@@ -197,12 +200,7 @@ impl Driver<'_> {
         if !self.stands(current)? {
             return Ok(Flow::On);
         }
-        let event = Event::QuestionAsked {
-            kind: "escalation".to_owned(),
-            question: format!("`{}` cannot go on: {problem}", current.run.phase),
-            options: options.iter().map(|option| (*option).to_owned()).collect(),
-        };
-        self.offer(Actor::Engine, event, Map::new())?;
+        self.offer(Actor::Engine, escalation(&current.run, problem, options), Map::new())?;
         Ok(Flow::On)
     }
 
@@ -235,7 +233,11 @@ impl Driver<'_> {
         for advice in &answer.advice {
             self.show.show(Shown::Warned(&advice.0));
         }
-        // What the loop is about to answer by itself is not asked.
+        self.tell_of(run);
+    }
+
+    /// Tells whoever is away where the run stands. What the loop is about to answer by itself is not asked.
+    pub(crate) fn tell_of(&mut self, run: &Run) {
         if run.phase != *"awaiting_continue" || self.asks_to_continue() {
             self.tell_away(run.id.as_str());
         }

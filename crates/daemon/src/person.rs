@@ -3,9 +3,9 @@
 use std::{thread, time::Duration};
 
 use adapters::machine;
-use engine::{Actor, Event, Record, Time};
-use project::{AskError, Current, DecideError, Given, spend::More};
-use serde_json::{Map, Value};
+use engine::{Record, Time};
+use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
+use serde_json::Value;
 
 use crate::{
     driver::{DriveError, Driver, Finish, Flow},
@@ -64,7 +64,7 @@ impl Driver<'_> {
                 return Ok(Flow::On);
             }
             if until.is_some_and(|until| machine::now() >= until) {
-                return self.put_off(current);
+                return self.put_off();
             }
             if patience.is_some_and(|patience| machine::now() >= patience) {
                 return Ok(Flow::End(Finish::Parked(asked)));
@@ -118,10 +118,11 @@ impl Driver<'_> {
     }
 
     /// Nobody answered in time: the question becomes an issue of its own, and the work goes on without the chunk.
-    fn put_off(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        let Some(why) = self.workspace.file_todo(current)? else { return Ok(Flow::On) };
-        self.show.show(Shown::Did(&why));
-        self.offer(Actor::Engine, Event::ChunkDeferred { why }, Map::new())?;
+    fn put_off(&mut self) -> Result<Flow, DriveError> {
+        if let Some(Overdue::PutOff { why, answer }) = self.workspace.put_off()? {
+            self.show.show(Shown::Did(&why));
+            self.took(&answer);
+        }
         Ok(Flow::On)
     }
 }

@@ -495,7 +495,7 @@ pub enum DevKind {
 
 impl DevKind {
     /// Returns the name under which it is recorded.
-    pub(crate) fn event(self) -> &'static str {
+    pub fn event(self) -> &'static str {
         match self {
             DevKind::CameUp => "dev_came_up",
             DevKind::Checked => "dev_checked",

@@ -9,7 +9,9 @@
 //! ```
 
 use crate::{
-    Actor, Event, EventName, Refused, Run, Standing, Time, Workflow, view::reanchor, workflow::Activity,
+    Actor, Event, EventName, Refused, Run, Standing, Time, Workflow,
+    view::{self, reanchor},
+    workflow::Activity,
 };
 
 /// The tick that counts an agent's turn.
@@ -78,6 +80,13 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
         Promised::Not(words) => count(run, turn, Some(words)),
         Promised::Nothing => count(run, turn, None),
     }
+}
+
+/// Tells whether the end of a turn is a time to wait for a person: the run asks one, and what they decide may keep the turn
+/// going.
+pub fn waits(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> bool {
+    let is_mine = turn.session_is_owner && !run.owner.is_driver() && turn.background_tasks == 0;
+    is_mine && !is_wedged(turn) && view::asked(workflow, run).is_some()
 }
 
 /// What a message promises.

@@ -14,6 +14,7 @@ mod answer;
 mod gate;
 mod input;
 mod observe;
+mod person;
 mod prompt;
 mod protected;
 mod question;
@@ -30,7 +31,7 @@ use std::{
 };
 
 use adapters::{git, machine};
-use engine::{Owner, view::Head};
+use engine::{Outcome, Owner, Run, view::Head};
 use project::{
     Dirs, Error, ForgeError, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError,
     spelled,
@@ -219,10 +220,17 @@ enum Failure {
     },
 }
 
-/// Tells a person who is away what has become of the run. Whoever drives a run does so itself.
+/// Tells a person who is away what has become of the run, and what it asks.
 fn tell_away(workspace: &Workspace, answer: &project::Answer) {
-    let run = &answer.current.run;
-    if answer.records.iter().any(engine::Record::moves) && !run.owner.is_driver() {
+    let asks = matches!(answer.outcome, Outcome::Parked { .. });
+    if asks || answer.records.iter().any(engine::Record::moves) {
+        tell_of(workspace, &answer.current.run);
+    }
+}
+
+/// Tells a person who is away of a run. Whoever drives a run does so itself.
+fn tell_of(workspace: &Workspace, run: &Run) {
+    if !run.owner.is_driver() {
         // What is wrong with the channel is in `warp rdb status`; the agent has nothing to do with it.
         away::tell(&workspace.place, &workspace.dirs, run.id.as_str());
     }

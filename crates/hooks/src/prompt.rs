@@ -205,7 +205,7 @@ fn away_mode(place: &Place, on: bool) -> Result<String, Failure> {
     }
     let dirs = Dirs::from_environment().map_err(Error::from)?;
     Ok(match Reach::of(place, &dirs, &[]) {
-        Reach::Off => {
+        Reach::Off(_) => {
             "Away mode is switched on in this checkout, but something that goes before it says otherwise: \
                        `warp config` shows what."
                 .to_owned()

@@ -3,10 +3,7 @@
 //! The client would show it at a terminal where nobody is. Instead it becomes a decision of the run, is asked wherever
 //! the person can be reached, and the hook waits: its answer is what the client then takes for the person's own.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 use adapters::machine;
 use away::{Bridge, Of, Reach};
@@ -14,30 +11,23 @@ use engine::{Actor, Event, Standing, Time};
 use project::{AskError, Current, Decided, Quick, Workspace};
 use serde_json::{Map, Value, json};
 
-use crate::{Answer, Failure, Here, Input, session::is_owner};
+use crate::{
+    Answer, Failure, Here, Input,
+    person::{End, LAST_WORDS, open, put_off_words, wait},
+    session::is_owner,
+};
 
 /// The tool by which a client's agent asks its person.
 pub(crate) const TOOL: &str = "AskUserQuestion";
-/// The longest that a hook waits, whatever the settings say: the client would end it after an hour, and go on.
-const LONGEST: Duration = Duration::from_secs(55 * 60);
-/// How often it is looked whether somebody has answered.
-const LOOKING: Duration = Duration::from_millis(250);
-/// How long the end waits for what is left to be sent.
-const LAST_WORDS: Duration = Duration::from_secs(3);
 /// How many events are looked through for an answer to the same call.
 const RECENT: usize = 50;
 /// The kind of such questions, and the option that stands for an answer in words.
 const KIND: &str = "ambiguity";
 const OTHER: &str = "other";
-
-/// How a question ended.
-enum End {
-    Decided(Decided),
-    /// Nobody has answered in time.
-    Late,
-    /// The run went on without an answer.
-    Gone,
-}
+/// The most that is shown of a question, in characters: no run keeps much more, and no channel posts it.
+const LONGEST_SHOWN: usize = 3000;
+/// What is said with a question that takes more than one option: a button is one.
+const SEVERAL: &str = "More than one may be chosen: reply with all of them, with commas between.";
 
 /// Asks the person who is away; nothing if the client is to ask at the terminal.
 pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failure> {
@@ -76,21 +66,47 @@ enum Outcome {
 }
 
 /// A question, and its options.
+#[derive(Debug, Default)]
 struct Question {
+    /// As the client knows it.
     text: String,
+    /// As a person reads it: with what its options mean.
+    shown: String,
     labels: Vec<String>,
+    /// Whether more than one option may be chosen.
+    takes_several: bool,
+}
+
+impl Question {
+    /// Tells whether it was recorded as this.
+    fn is(&self, recorded: &str) -> bool {
+        self.shown.trim() == recorded
+    }
 }
 
 /// Reads what the tool was given; none if it is not what is known of it.
 fn questions(value: &Option<Value>) -> Option<Vec<Question>> {
-    let read = |question: &Value| {
-        let text = question.get("question")?.as_str()?.to_owned();
-        let options = question.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
-        let label = |option: &Value| option.get("label")?.as_str().map(str::to_owned);
-        Some(Question { text, labels: options.iter().filter_map(label).collect() })
-    };
-    let questions: Vec<Question> = value.as_ref()?.as_array()?.iter().map(read).collect::<Option<_>>()?;
+    let questions: Vec<Question> = value.as_ref()?.as_array()?.iter().map(question).collect::<Option<_>>()?;
     (!questions.is_empty()).then_some(questions)
+}
+
+fn question(question: &Value) -> Option<Question> {
+    let text = question.get("question")?.as_str()?.to_owned();
+    let options = question.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let takes_several = question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false);
+    let (mut labels, mut shown) = (Vec::new(), vec![text.clone()]);
+    for option in options {
+        let of = |field: &str| option.get(field).and_then(Value::as_str);
+        let Some(label) = of("label") else { continue };
+        let about = of("description").filter(|about| !about.trim().is_empty());
+        shown.extend(about.map(|about| format!("{label}: {about}")));
+        labels.push(label.to_owned());
+    }
+    if takes_several {
+        shown.push(SEVERAL.to_owned());
+    }
+    let shown = shown.join("\n").chars().take(LONGEST_SHOWN).collect();
+    Some(Question { text, shown, labels, takes_several })
 }
 
 fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -> Result<Outcome, Failure> {
@@ -103,7 +119,7 @@ fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -
         }
         let Some(current) = park(workspace, question)? else { return Ok(Outcome::AtTheTerminal) };
         bridge.nudge();
-        let (id, until) = open(&current);
+        let Some((id, until)) = open(&current) else { return Ok(Outcome::AtTheTerminal) };
         match wait(workspace, &id, until, begun)? {
             End::Decided(decided) => match meant(&decided, question) {
                 Some(answer) => _ = answers.insert(question.text.clone(), json!(answer)),
@@ -112,7 +128,12 @@ fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -
                     return Ok(Outcome::Not(told(workspace, &why)?));
                 }
             },
-            End::Late => return late(workspace, &current),
+            End::PutOff(why) => return Ok(Outcome::Not(told(workspace, &put_off_words(&why))?)),
+            End::Late => {
+                return Ok(Outcome::Not(format!(
+                    "Nobody has answered yet. The run waits for decision {id}: end your turn, and do not ask again."
+                )));
+            }
             End::Gone => {
                 return Ok(Outcome::Not(told(workspace, "The question is not open any more.")?));
             }
@@ -129,7 +150,7 @@ fn heard(workspace: &mut Workspace, question: &Question, since: Time) -> Result<
     let is_it = |record: &&engine::Record| {
         record.event == *"question_asked"
             && record.at >= since
-            && record.data.get("question").and_then(Value::as_str) == Some(question.text.trim())
+            && record.data.get("question").and_then(Value::as_str).is_some_and(|asked| question.is(asked))
     };
     let id = records.iter().rev().find(is_it).and_then(|record| record.data.get("decision")?.as_str());
     Ok(match id {
@@ -142,13 +163,13 @@ fn heard(workspace: &mut Workspace, question: &Question, since: Time) -> Result<
 fn park(workspace: &mut Workspace, question: &Question) -> Result<Option<Current>, Failure> {
     let mut options = question.labels.clone();
     options.push(OTHER.to_owned());
-    let event = Event::QuestionAsked { kind: KIND.to_owned(), question: question.text.clone(), options };
+    let event = Event::QuestionAsked { kind: KIND.to_owned(), question: question.shown.clone(), options };
     match workspace.ask_as(Actor::Agent, event, Map::new()) {
         Ok(answer) => Ok(Some(answer.current)),
         Err(AskError::NoRun) => Ok(None),
         Err(AskError::Refused(_)) => {
             let is_it = |current: &Current| match &current.run.standing {
-                Standing::Parked { decision } => decision.question == question.text.trim(),
+                Standing::Parked { decision } => question.is(&decision.question),
                 Standing::Active
                 | Standing::Suspended { .. }
                 | Standing::Stopped
@@ -160,80 +181,104 @@ fn park(workspace: &mut Workspace, question: &Question) -> Result<Option<Current
     }
 }
 
-/// Returns the decision that is open, and until when it is waited for.
-fn open(current: &Current) -> (String, Time) {
-    let minutes = current.run.settings.count("decision_timeout_minutes");
-    match &current.run.standing {
-        Standing::Parked { decision } => (
-            decision.id.clone(),
-            decision.deadline.unwrap_or_else(|| decision.asked_at.plus_minutes(minutes)),
-        ),
-        Standing::Active | Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => {
-            (String::new(), machine::now())
-        }
-    }
-}
-
-fn wait(workspace: &mut Workspace, id: &str, until: Time, begun: Instant) -> Result<End, Failure> {
-    loop {
-        let is_open = |current: &Current| open(current).0 == id;
-        match workspace.current()? {
-            Some(current) if is_open(&current) => {}
-            Some(_) | None => {
-                let run = id.rsplit_once('.').map_or(id, |(run, _)| run);
-                let Some(current) = workspace.select(Some(run))? else { return Ok(End::Gone) };
-                return Ok(workspace.decided(&current, id)?.map_or(End::Gone, End::Decided));
-            }
-        }
-        if machine::now() >= until || begun.elapsed() >= LONGEST {
-            return Ok(End::Late);
-        }
-        thread::sleep(LOOKING);
-    }
-}
-
 /// Returns the answer as the client wants it; none if it is about the run and not about the question.
 fn meant(decided: &Decided, question: &Question) -> Option<String> {
-    if decided.option == OTHER {
-        return Some(decided.note.clone().unwrap_or_else(|| OTHER.to_owned()));
+    let (option, note) = (decided.option.as_str(), decided.note.as_deref());
+    if question.takes_several {
+        let all = match note {
+            Some(note) if option == OTHER => note.to_owned(),
+            Some(note) => format!("{option}, {note}"),
+            None => option.to_owned(),
+        };
+        if let Some(labels) = several(&all, &question.labels) {
+            return Some(labels.join(", "));
+        }
+    }
+    if option == OTHER {
+        return Some(note.unwrap_or(OTHER).to_owned());
     }
     // A long label was cut to become an option.
-    let is_same = |label: &&String| label.trim() == decided.option;
-    let is_cut = |label: &&String| label.trim().starts_with(&decided.option);
+    let is_same = |label: &&String| label.trim() == option;
+    let is_cut = |label: &&String| label.trim().starts_with(option);
     let label = question.labels.iter().find(is_same).or_else(|| question.labels.iter().find(is_cut))?;
-    Some(match &decided.note {
+    Some(match note {
         Some(note) => format!("{label} ({note})"),
         None => label.clone(),
     })
 }
 
-/// Nobody has answered: the question becomes an issue, its chunk is put off, and the agent goes on.
-fn late(workspace: &mut Workspace, current: &Current) -> Result<Outcome, Failure> {
-    let (id, _) = open(current);
-    let Some(now) = workspace.current()?.filter(|now| open(now).0 == id) else {
-        return Ok(Outcome::Not(told(workspace, "The question is not open any more.")?));
-    };
-    if now.run.question_deadline().is_none_or(|deadline| machine::now() < deadline) {
-        let text = format!(
-            "Nobody has answered yet. The run waits for decision {id}: end your turn, and do not ask again."
-        );
-        return Ok(Outcome::Not(text));
+/// Reads a list of labels, or of their numbers from 1; none if there is anything else in it.
+fn several<'a>(text: &str, labels: &'a [String]) -> Option<Vec<&'a str>> {
+    let mut longest: Vec<&String> = labels.iter().collect();
+    longest.sort_by_key(|label| std::cmp::Reverse(label.len()));
+    let mut found: Vec<&str> = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let after = |word: &str| {
+            let head = rest.get(..word.len())?;
+            let tail = &rest[word.len()..];
+            let ends = !tail.starts_with(|letter: char| letter.is_alphanumeric());
+            (head.to_lowercase() == word.to_lowercase() && ends).then_some(tail)
+        };
+        let named = longest.iter().find_map(|label| Some((label.as_str(), after(label.trim())?)));
+        let numbered = || {
+            let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+            let label = labels.get(rest[..digits].parse::<usize>().ok()?.checked_sub(1)?)?;
+            Some((label.as_str(), after(&rest[..digits])?))
+        };
+        let (label, tail) = named.or_else(numbered)?;
+        if !found.contains(&label) {
+            found.push(label);
+        }
+        let tail = tail.trim_start_matches([',', ';', '+', '&', '.']).trim_start();
+        rest = tail.strip_prefix("and ").unwrap_or(tail).trim_start_matches([',', ';', '+', '&']).trim();
     }
-    let why = workspace.file_todo(&now)?.unwrap_or_default();
-    match workspace.ask_as(Actor::Engine, Event::ChunkDeferred { why: why.clone() }, Map::new()) {
-        Ok(_) | Err(AskError::NoRun | AskError::Refused(_)) => {}
-        Err(AskError::Failed(error)) => return Err(error.into()),
-    }
-    let text =
-        format!("The person is away: {why}. The chunk is put off; leave it, and go on without asking again.");
-    Ok(Outcome::Not(told(workspace, &text)?))
+    (!found.is_empty()).then_some(found)
 }
 
 /// Says something to the agent, and where the run stands.
-fn told(workspace: &mut Workspace, words: &str) -> Result<String, Failure> {
+pub(crate) fn told(workspace: &mut Workspace, words: &str) -> Result<String, Failure> {
     let standing = match workspace.current()? {
         Some(current) => workspace.described(&current),
         None => "The run is over.".to_owned(),
     };
     Ok(format!("{words}\n{standing}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_options_are_a_list_of_labels_or_numbers() {
+        let labels: Vec<String> = ["yes", "yes, but small", "no"].map(str::to_owned).into();
+        let several = |text: &str| several(text, &labels).map(|labels| labels.join("|"));
+        assert_eq!(several("yes, no").as_deref(), Some("yes|no"));
+        assert_eq!(several("Yes, but small; NO").as_deref(), Some("yes, but small|no"));
+        assert_eq!(several("1, 3").as_deref(), Some("yes|no"));
+        assert_eq!(several("no and 1 and no").as_deref(), Some("no|yes"));
+        assert_eq!(several("no\nyes").as_deref(), Some("no|yes"));
+        for other in ["", "yes, perhaps", "nobody", "4", "0", "é", "yes: but only for the tests"] {
+            assert_eq!(several(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_note_is_one_where_it_is_no_list() {
+        let question = Question {
+            labels: ["red", "blue"].map(str::to_owned).into(),
+            takes_several: true,
+            ..Question::default()
+        };
+        let meant = |option: &str, note: Option<&str>| {
+            let note = note.map(str::to_owned);
+            meant(&Decided { option: option.to_owned(), note, by: None, via: None }, &question)
+        };
+        assert_eq!(meant("red", Some("blue")).as_deref(), Some("red, blue"));
+        assert_eq!(meant("red", Some("a dark one")).as_deref(), Some("red (a dark one)"));
+        assert_eq!(meant("other", Some("2, 1")).as_deref(), Some("blue, red"));
+        assert_eq!(meant("other", Some("green")).as_deref(), Some("green"));
+        assert_eq!(meant("red", None).as_deref(), Some("red"));
+        assert_eq!(meant("skip", None), None);
+    }
 }

@@ -5,7 +5,11 @@ use engine::{Actor, Event, Owner};
 use project::{AskError, Current, Quick, Workspace};
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, caller};
+use crate::{
+    Answer, Failure, Here, Input, caller,
+    person::{self, End},
+    tell_of,
+};
 
 pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
     if here.head == Quick::NoRun {
@@ -26,6 +30,15 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
         );
         return Ok(Answer::context("SessionStart", &text));
     }
+    let current = match person::put_off(&mut workspace)? {
+        End::PutOff(_) => {
+            tell_of(&workspace, &current.run);
+            workspace.current()?
+        }
+        End::Decided(_) | End::Gone => workspace.current()?,
+        End::Late => Some(current),
+    };
+    let Some(current) = current else { return Ok(Answer::silent()) };
     // Told before the session joins: a run that nobody carries on any more is worth a word.
     let told = workspace.described(&current);
     join(&mut workspace, current, input)?;

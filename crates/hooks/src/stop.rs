@@ -2,21 +2,32 @@
 //!
 //! A client overrules a hook that keeps its agent going too often without any work in between, and does not say so.
 //! So blocks are counted here, in a small file that every use of a tool takes away.
+//!
+//! A turn ends when the agent has asked a person, too. If that person is away, the end waits for them: what they decide, or
+//! that nobody has, is what the agent goes on with.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use adapters::machine;
+use away::{Bridge, Of, Reach};
 use engine::{
-    Actor, Event, EventName,
+    Actor, Event, EventName, Standing,
     turn::{self, TurnDecision, TurnEnd},
 };
 use project::{AskError, Current, Quick, Workspace};
 use serde_json::{Map, json};
 
-use crate::{Answer, Failure, Here, Input, session::is_owner, tell_away};
+use crate::{
+    Answer, Failure, Here, Input,
+    person::{self, End, put_off_words},
+    question::told,
+    session::is_owner,
+    tell_away,
+};
 
 /// The file that counts blocks in a row.
 const BLOCKS: &str = "stop-blocks";
@@ -37,7 +48,12 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
         blocks: blocks(&here.own)?,
         now: machine::now(),
     };
-    match decide(&mut workspace, current, &end)? {
+    let waits = turn::waits(&current.workflow, &current.run, &end);
+    let decision = match if waits { heard(&mut workspace, &current)? } else { None } {
+        Some(words) => go_on(&mut workspace, &words, &end)?,
+        None => decide(&mut workspace, current, &end)?,
+    };
+    match decision {
         TurnDecision::Allow { note } => {
             if end.session_is_owner {
                 tool_was_used(&here.own)?;
@@ -55,6 +71,44 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
             Ok(Answer::note("the end of the turn asked for more events than one end can mean"))
         }
     }
+}
+
+/// Waits for a person who is away; returns what came of it, if the run does not wait for them any more.
+fn heard(workspace: &mut Workspace, current: &Current) -> Result<Option<String>, Failure> {
+    let Some((id, until)) = person::open(current) else { return Ok(None) };
+    let reach = Reach::of(&workspace.place, &workspace.dirs, &[]);
+    let of = Of::run(&workspace.place, current.run.id.as_str());
+    let ended = match Bridge::start(&workspace.dirs, &reach, of) {
+        Some(bridge) => {
+            let ended = person::wait(workspace, &id, until, Instant::now());
+            bridge.finish(person::LAST_WORDS);
+            ended?
+        }
+        // Nobody can be asked from here; a question that is overdue is put off all the same.
+        None => person::put_off(workspace)?,
+    };
+    Ok(match ended {
+        End::Decided(decided) => {
+            let note = decided.note.map(|note| format!(" ({note})")).unwrap_or_default();
+            let by = decided.by.unwrap_or_else(|| "A person".to_owned());
+            Some(format!("{by} has decided: {}{note}.", decided.option))
+        }
+        End::PutOff(why) => Some(put_off_words(&why)),
+        End::Gone => Some("The question is not open any more.".to_owned()),
+        End::Late => None,
+    })
+}
+
+/// Keeps the agent going after a person was waited for, if the run goes on by that.
+fn go_on(workspace: &mut Workspace, words: &str, end: &TurnEnd<'_>) -> Result<TurnDecision, Failure> {
+    let Some(current) = workspace.current()? else {
+        return Ok(TurnDecision::Allow { note: Some(format!("{words} The run is over.")) });
+    };
+    let waits = current.run.standing != Standing::Active || person::open(&current).is_some();
+    if waits {
+        return decide(workspace, current, end);
+    }
+    Ok(TurnDecision::Block { reason: told(workspace, words)? })
 }
 
 /// Decides, offering the events that the end of the turn stands for.

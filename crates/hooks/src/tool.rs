@@ -2,10 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use project::{Error, Shell, spelled, tools::Called};
+use project::{Current, Error, Shell, spelled, tools::Called};
 use serde_json::Value;
 
-use crate::{Here, Input, socket};
+use crate::{Here, Input, socket, tell_of};
 
 /// The largest input of a tool, in bytes: more than any event takes.
 pub(crate) const LARGEST_TOOL: usize = 1024 * 1024;
@@ -45,7 +45,16 @@ pub(crate) fn call_here(here: &Here, shell: Shell, name: &str, input: &[u8]) -> 
         let input: Value = serde_json::from_slice(input)?;
         let mut workspace = here.open()?;
         workspace.shell = shell;
-        Ok(workspace.call_tool(name, &input)?)
+        let before = workspace.current()?;
+        let called = workspace.call_tool(name, &input)?;
+        if let Some(before) = before {
+            let is_same = |now: Current| now.events() == before.events();
+            // A call may ask a person, which moves nothing.
+            if !workspace.current()?.is_some_and(is_same) {
+                tell_of(&workspace, &before.run);
+            }
+        }
+        Ok(called)
     }));
     answered.unwrap_or(Err(ToolError::Panicked))
 }

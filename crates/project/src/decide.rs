@@ -8,7 +8,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use engine::{Event, Standing};
+use adapters::machine;
+use engine::{Actor, Decision, Event, Standing};
 use serde_json::{Map, json};
 
 use crate::{
@@ -52,6 +53,17 @@ pub struct Decided {
     pub note: Option<String>,
 }
 
+/// What became of a question whose time was up.
+#[derive(Debug)]
+pub enum Overdue {
+    /// It is an issue of its own, and its chunk is put off.
+    PutOff { why: String, answer: Box<Answer> },
+    /// Somebody has decided after all.
+    Decided(Decided),
+    /// It is not open any more.
+    Gone,
+}
+
 impl Workspace {
     /// Offers a person's answer to the run of this workspace.
     pub fn decide(&mut self, given: &Given) -> Result<Answer, DecideError> {
@@ -86,8 +98,11 @@ impl Workspace {
     /// Returns what was decided, if the run has recorded an answer to that decision.
     pub fn decided(&mut self, current: &Current, decision: &str) -> Result<Option<Decided>, Error> {
         let records = self.records(current)?;
+        // What an answer stands for may have a name of its own, as in a phase that is a person's.
         let is_meant = |record: &&engine::Record| {
-            record.event == *"decision_answered" && record.data.get("decision") == Some(&json!(decision))
+            record.actor == Actor::Person
+                && record.data.contains_key("option")
+                && record.data.get("decision") == Some(&json!(decision))
         };
         let text = |record: &engine::Record, field: &str| {
             record.data.get(field).and_then(serde_json::Value::as_str).map(str::to_owned)
@@ -111,9 +126,32 @@ impl Workspace {
         }
     }
 
-    /// Makes an open question an issue of its own, assigned to the person, once. Returns why its chunk is put off.
-    pub fn file_todo(&mut self, current: &Current) -> Result<Option<String>, ForgeError> {
+    /// Acts on the open question if its time is up: it becomes an issue of its own, assigned to the person, and its chunk
+    /// is put off. Nothing if no question is overdue.
+    ///
+    /// The issue comes first, because why a chunk was put off names it: a process that dies in between leaves the question
+    /// open, and whoever comes next finds the same issue. An answer that comes in between counts, and closes the issue.
+    pub fn put_off(&mut self) -> Result<Option<Overdue>, ForgeError> {
+        let Some(current) = self.current()? else { return Ok(None) };
         let Standing::Parked { decision } = &current.run.standing else { return Ok(None) };
+        if decision.deadline.is_none_or(|deadline| machine::now() < deadline) {
+            return Ok(None);
+        }
+        let todo = self.file_todo(&current, decision)?;
+        let why = format!("nobody decided in time; see #{todo}");
+        match self.ask_as(Actor::Engine, Event::ChunkDeferred { why: why.clone() }, Map::new()) {
+            Ok(answer) => return Ok(Some(Overdue::PutOff { why, answer: Box::new(answer) })),
+            Err(AskError::Refused(_) | AskError::NoRun) => {}
+            Err(AskError::Failed(error)) => return Err(error.into()),
+        }
+        let now = self.select(Some(current.run.id.as_str()))?.unwrap_or_else(|| current.clone());
+        let Some(decided) = self.decided(&now, &decision.id)? else { return Ok(Some(Overdue::Gone)) };
+        self.forge().close(todo, Some(&format!("decided after all: {}", decided.option)))?;
+        Ok(Some(Overdue::Decided(decided)))
+    }
+
+    /// Makes an open question an issue of its own, assigned to the person, once; returns its number.
+    fn file_todo(&mut self, current: &Current, decision: &Decision) -> Result<u64, ForgeError> {
         let issue = current.run.issue.as_deref().unwrap_or_default();
         let short: String = decision.question.chars().take(LONGEST_TITLE).collect();
         let short = short.lines().next().unwrap_or_default().to_owned();
@@ -126,7 +164,7 @@ impl Workspace {
         let filed = self.forge().file(todo, Some(&format!("todo:{}", decision.id)))?;
         let person = self.person();
         self.forge().assign(filed.number, Some(&person))?;
-        Ok(Some(format!("nobody decided in time; see #{}", filed.number)))
+        Ok(filed.number)
     }
 }
 

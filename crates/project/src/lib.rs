@@ -41,13 +41,14 @@ use adapters::hold;
 
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use claim::{Claim, ClaimError};
-pub use decide::{DecideError, Decided, Given};
+pub use decide::{DecideError, Decided, Given, Overdue};
 pub use forge::{
     By, Candidate, Comment, Edit, Filed, Forge, ForgeError, FromFile, Imported, Item, ItemState, NewItem,
     NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,
 };
 pub use next::{
-    Checked, Done, HandedIn, Landed, NextError, Published, Wanted, ships, test_command, test_project,
+    ABOUT_DEV, Checked, Done, HandedIn, Landed, NextError, Published, SEED_CHECK, Wanted, escalation, ships,
+    test_command, test_project,
 };
 pub use place::{Dirs, Place, PlaceError};
 pub use pulls::{MergeError, MergedPull};

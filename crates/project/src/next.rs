@@ -32,13 +32,16 @@ use engine::{
 };
 use serde_json::{Map, Value, json};
 
+pub use dev::{ABOUT_DEV, SEED_CHECK};
 pub use hand_in::HandedIn;
 pub use land::Landed;
 pub(crate) use land::behind;
 pub use publish::{Checked, Published};
 pub use suite::{test_command, test_project};
 
-use crate::{Answer, AskError, Current, Error, ForgeError, Workspace, prompts, rails, slots::SlotError};
+use crate::{
+    Answer, AskError, Current, Error, ForgeError, Overdue, Workspace, prompts, rails, slots::SlotError,
+};
 
 /// The most that is said of why a project's own text cannot be used, in characters.
 const LONGEST_WHY: usize = 200;
@@ -120,9 +123,16 @@ impl Report {
 }
 
 impl Workspace {
-    /// Does the work of the current phase if a program can do it, and says what comes next.
+    /// Does the work of the current phase if a program can do it, and says what comes next. A question that nobody has
+    /// answered in time is put off first.
     pub fn next(&mut self, wanted: &Wanted) -> Result<Done, NextError> {
-        let (said, taken) = self.advance(wanted)?;
+        let (said, taken) = match self.put_off()? {
+            Some(Overdue::PutOff { why, answer }) => (vec![why], Some(*answer)),
+            Some(Overdue::Decided(_) | Overdue::Gone) | None => match self.advance(wanted) {
+                Err(NextError::Dev(problem)) => self.ask_about_dev(problem)?,
+                done => done?,
+            },
+        };
         let next = match &taken {
             Some(answer) => self.described(&answer.current),
             None => {
@@ -247,6 +257,15 @@ pub fn ships(current: &Current) -> bool {
     run.phase == "ship"
         && !run.has_proved_pr()
         && Workflow::built_in("autonomous-loop").is_some_and(|loops| loops.digest == run.workflow_digest)
+}
+
+/// Returns the question that a problem becomes which nobody here can solve.
+pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
+    Event::QuestionAsked {
+        kind: "escalation".to_owned(),
+        question: format!("`{}` cannot go on: {problem}", run.phase),
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+    }
 }
 
 /// How far a job reaches.

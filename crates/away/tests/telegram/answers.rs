@@ -17,13 +17,19 @@ fn notices_come_in_order_in_the_words_of_the_originals() {
     process.deliver_all();
     assert_eq!(
         scene.telegram.texts(501),
-        ["[warp-drive] coding -- chunk 1/2 for #42", "[warp-drive] aborted -- chunk 1/2 for #42"]
+        [
+            "[warp-drive] coding -- chunk 1/2 for #42 in demo",
+            "[warp-drive] aborted -- chunk 1/2 for #42 in demo"
+        ]
     );
     assert!(scene.telegram.sent().iter().all(|sent| sent.is_quiet));
     scene.events(&["abort_resolved"]);
     process.deliver_all();
     let last = scene.telegram.sent().pop().unwrap();
-    assert_eq!((last.text.as_str(), last.is_quiet), ("[warp-drive] completed -- 0 commits, 0 chunks", false));
+    assert_eq!(
+        (last.text.as_str(), last.is_quiet),
+        ("[warp-drive] completed -- 0 commits, 0 chunks in demo", false)
+    );
     assert!(process.memory.followed(&scene.run).unwrap().unwrap().is_over);
 }
 
@@ -155,7 +161,7 @@ fn a_question_that_was_answered_before_it_could_be_asked_is_not_asked() {
     let given = Given { decision: id, option: "yes".to_owned(), by: "Test".to_owned(), ..Given::default() };
     scene.workspace().decide(&given).unwrap();
     process.deliver_all();
-    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42"]);
+    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"]);
 }
 
 #[test]
@@ -184,7 +190,10 @@ fn a_bridge_sends_and_listens_by_itself_and_flushes_at_its_end() {
     assert_eq!(scene.decided(&id).0.unwrap().option, "no");
     scene.events(&["abort", "abort_resolved"]);
     assert_eq!(bridge.finish(Duration::from_secs(60)), Vec::<String>::new());
-    assert_eq!(scene.telegram.texts(501).pop().unwrap(), "[warp-drive] completed -- 0 commits, 0 chunks");
+    assert_eq!(
+        scene.telegram.texts(501).pop().unwrap(),
+        "[warp-drive] completed -- 0 commits, 0 chunks in demo"
+    );
     assert_eq!(scene.process().memory.listener().unwrap(), None);
 }
 
@@ -194,7 +203,7 @@ fn who_cannot_be_reached_is_told_why() {
     let token = scene.dirs.config.join("telegram-token");
     let why = || match scene.reach() {
         Reach::Unreachable(why) => why,
-        other @ (Reach::Off | Reach::Telegram(_)) => panic!("{other:?}"),
+        other @ (Reach::Off(_) | Reach::Telegram(_)) => panic!("{other:?}"),
     };
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(why().contains("chmod 600"), "{}", why());
@@ -217,5 +226,55 @@ fn who_cannot_be_reached_is_told_why() {
     fs::write(scene.root.join("warp.toml"), "[rdb]\nenabled = true\nchats = \"666\"\n").unwrap();
     assert!(why().contains("yours to set"), "{}", why());
     fs::write(scene.root.join("warp.toml"), "").unwrap();
-    assert!(matches!(scene.reach(), Reach::Off));
+    assert!(matches!(scene.reach(), Reach::Off(_)));
+}
+
+#[test]
+fn what_happens_while_away_mode_is_off_is_told_by_nobody() {
+    let scene = Scene::new("501");
+    scene.process().deliver_all();
+    let reach = scene.reach();
+    scene.switch(false);
+    scene.events(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    // Another project's run tells what others have left behind.
+    let bridge = Bridge::start(&scene.dirs, &reach, scene.another()).unwrap();
+    scene.telegram.until_sent("#7");
+    bridge.finish(Duration::from_secs(60));
+    let told =
+        ["[warp-drive] prerequisites -- for #42 in demo", "[warp-drive] prerequisites -- for #7 in other"];
+    assert_eq!(scene.telegram.texts(501), told);
+}
+
+#[test]
+fn whoever_leaves_again_is_told_where_the_run_is_and_not_what_was_before() {
+    let scene = Scene::new("501");
+    scene.process().deliver_all();
+    scene.switch(false);
+    for event in ["prerequisites_ok", "work_selected", "plan_ready"] {
+        scene.events(&[event]);
+        away::tell(&scene.place(), &scene.dirs, &scene.run);
+    }
+    scene.switch(true);
+    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    let told = ["[warp-drive] prerequisites -- for #42 in demo", "[warp-drive] chunking -- for #42 in demo"];
+    assert_eq!(scene.telegram.texts(501), told);
+}
+
+#[test]
+fn a_question_that_is_open_when_a_person_leaves_again_is_asked_once() {
+    let scene = Scene::new("501");
+    scene.coding();
+    scene.process().deliver_all();
+    scene.switch(false);
+    scene.question("Which greeting?");
+    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    for _ in 0..2 {
+        scene.switch(true);
+        away::tell(&scene.place(), &scene.dirs, &scene.run);
+        scene.switch(false);
+        away::tell(&scene.place(), &scene.dirs, &scene.run);
+    }
+    let texts = scene.telegram.texts(501);
+    assert_eq!(texts.len(), 2, "{texts:#?}");
+    assert!(texts[1].contains("Which greeting?"), "{texts:#?}");
 }

@@ -91,12 +91,12 @@ fn notices_stay_in_order_wherever_a_process_dies_and_come_twice_only_if_it_died_
         assert_eq!(
             texts,
             [
-                "[warp-drive] prerequisites -- for #42",
-                "[warp-drive] discovering -- for #42",
-                "[warp-drive] planning -- for #42",
-                "[warp-drive] chunking -- for #42",
-                "[warp-drive] coding -- chunk 1/2 for #42",
-                "[warp-drive] aborted -- chunk 1/2 for #42",
+                "[warp-drive] prerequisites -- for #42 in demo",
+                "[warp-drive] discovering -- for #42 in demo",
+                "[warp-drive] planning -- for #42 in demo",
+                "[warp-drive] chunking -- for #42 in demo",
+                "[warp-drive] coding -- chunk 1/2 for #42 in demo",
+                "[warp-drive] aborted -- chunk 1/2 for #42 in demo",
             ],
             "{point}"
         );

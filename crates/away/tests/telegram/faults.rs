@@ -26,11 +26,11 @@ fn what_is_refused_for_now_is_sent_later_and_in_order() {
     assert_eq!(
         scene.telegram.texts(501),
         [
-            "[warp-drive] prerequisites -- for #42",
-            "[warp-drive] discovering -- for #42",
-            "[warp-drive] planning -- for #42",
-            "[warp-drive] chunking -- for #42",
-            "[warp-drive] coding -- chunk 1/2 for #42",
+            "[warp-drive] prerequisites -- for #42 in demo",
+            "[warp-drive] discovering -- for #42 in demo",
+            "[warp-drive] planning -- for #42 in demo",
+            "[warp-drive] chunking -- for #42 in demo",
+            "[warp-drive] coding -- chunk 1/2 for #42 in demo",
         ]
     );
 }
@@ -50,7 +50,27 @@ fn what_cannot_be_sent_at_the_end_is_left_to_whoever_comes_next() {
         assert!(Instant::now() < until, "it is still there");
         std::thread::yield_now();
     }
-    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42"]);
+    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"]);
+}
+
+#[test]
+fn what_happens_before_anything_can_be_sent_is_told_from_the_start_on() {
+    let scene = Scene::new("501");
+    let bridge = Bridge::start(&scene.dirs, &scene.reach(), scene.of()).unwrap();
+    scene.coding();
+    bridge.nudge();
+    scene.telegram.until_sent("coding");
+    bridge.finish(Duration::from_secs(60));
+    assert_eq!(
+        scene.telegram.texts(501),
+        [
+            "[warp-drive] prerequisites -- for #42 in demo",
+            "[warp-drive] discovering -- for #42 in demo",
+            "[warp-drive] planning -- for #42 in demo",
+            "[warp-drive] chunking -- for #42 in demo",
+            "[warp-drive] coding -- chunk 1/2 for #42 in demo",
+        ]
+    );
 }
 
 #[test]
@@ -61,7 +81,7 @@ fn a_message_whose_answer_is_lost_comes_again_rather_than_never() {
     let mut process = scene.process();
     assert!(matches!(process.deliver(), Delivered::Later { .. }));
     process.deliver_all();
-    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42"; 2]);
+    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"; 2]);
 }
 
 #[test]
@@ -71,7 +91,7 @@ fn a_chat_that_has_blocked_the_bot_does_not_keep_the_others_from_being_told() {
     scene.coding();
     let mut process = scene.process();
     process.deliver_all();
-    assert_eq!(scene.telegram.texts(502), ["[warp-drive] coding -- chunk 1/2 for #42"]);
+    assert_eq!(scene.telegram.texts(502), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"]);
     assert_eq!(process.notes.len(), 1);
     assert!(
         process.notes[0].contains("501 was not told") && process.notes[0].contains("blocked"),

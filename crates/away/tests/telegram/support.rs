@@ -38,15 +38,24 @@ impl Scene {
         fs::write(&token, format!("{TOKEN}\n")).unwrap();
         fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
         let mut scene = Self { telegram, dirs, root, run: String::new(), _directory: directory };
-        let request = Request {
-            workflow: Some("warp-drive".to_owned()),
-            issue: Some("42".to_owned()),
-            level: Some(2),
-            ..Request::default()
-        };
-        let answer = scene.workspace().begin(request).unwrap();
-        scene.run = answer.current.run.id.to_string();
+        scene.run = begun(&mut scene.workspace(), "42");
         scene
+    }
+
+    /// Begins a run in another project of the same person.
+    pub(crate) fn another(&self) -> Of {
+        let root = self.root.with_file_name("other");
+        fs::create_dir_all(&root).unwrap();
+        let place = Place::at(&root).unwrap();
+        let run = begun(&mut Workspace::open(place.clone(), self.dirs.clone()).unwrap(), "7");
+        Of::run(&place, &run)
+    }
+
+    /// Switches away mode in this project, as `warp rdb` does.
+    pub(crate) fn switch(&self, on: bool) {
+        fs::create_dir_all(self.root.join(".claude")).unwrap();
+        let settings = serde_json::json!({ "_rdb": { "enabled": on } });
+        fs::write(self.root.join(".claude/settings.local.json"), settings.to_string()).unwrap();
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -115,6 +124,16 @@ impl Scene {
         let courier = Courier::new(&self.dirs, self.of()).unwrap();
         Process { dirs: self.dirs.clone(), channel, memory, courier, notes: Vec::new() }
     }
+}
+
+fn begun(workspace: &mut Workspace, issue: &str) -> String {
+    let request = Request {
+        workflow: Some("warp-drive".to_owned()),
+        issue: Some(issue.to_owned()),
+        level: Some(2),
+        ..Request::default()
+    };
+    workspace.begin(request).unwrap().current.run.id.to_string()
 }
 
 /// What one process has in its hands.

@@ -104,7 +104,7 @@ fn init(place: &Place, json: bool) -> Result<Exit, CommandError> {
 struct ShownUp<'a> {
     version: u32,
     migrated: bool,
-    server: Option<ShownServer>,
+    server: Option<ShownServer<'a>>,
     seeds: &'a [String],
     seeds_before: usize,
     users: Option<bool>,
@@ -114,9 +114,11 @@ struct ShownUp<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ShownServer {
+struct ShownServer<'a> {
     port: u16,
     started: bool,
+    /// Whose it is, if it is not warp's.
+    others: Option<&'a str>,
 }
 
 fn read<'a>(place: &'a Place, shell: &'a Shell) -> Result<Dev<'a>, CommandError> {
@@ -153,7 +155,7 @@ fn up(place: &Place, again: bool, json: bool) -> Result<Exit, CommandError> {
     }
     lines.extend(dev.manifest.access.iter().map(|(name, address)| format!("{name}: {address}")));
     output::print(&lines.join("\n"))?;
-    if up.server.is_some() {
+    if up.server.is_some_and(|came| came.others.is_none()) {
         output::say("`warp dev down` ends it");
     }
     Ok(Exit::Done)
@@ -164,7 +166,11 @@ fn show(dev: &Dev<'_>, up: &Up) -> Result<(), CommandError> {
     output::print_json(&ShownUp {
         version: 1,
         migrated: up.migrated,
-        server: up.server.map(|came| ShownServer { port: came.port, started: came.started }),
+        server: up.server.as_ref().map(|came| ShownServer {
+            port: came.port,
+            started: came.started,
+            others: came.others.as_deref(),
+        }),
         seeds: &up.seeds,
         seeds_before: up.seeds_before,
         users: up.users,
@@ -180,21 +186,31 @@ struct ShownHealth<'a> {
     healthy: bool,
     port: Option<u16>,
     why: Option<&'a str>,
+    /// Whose it is, if it is not warp's.
+    others: Option<&'a str>,
 }
 
 fn check(place: &Place, json: bool) -> Result<Exit, CommandError> {
     let shell = Shell::default();
     let dev = read(place, &shell)?;
     let health = dev.check();
+    let others = match &health {
+        Health::Healthy { others, .. } => others.as_deref(),
+        Health::NoServer | Health::Unhealthy { .. } => None,
+    };
     let (exit, port, why, text) = match &health {
         Health::NoServer => (Exit::Done, None, None, "dev.json has no server to ask".to_owned()),
-        Health::Healthy { port } => (Exit::Done, Some(*port), None, format!("healthy on port {port}")),
+        Health::Healthy { port, others } => {
+            let whose = others.as_ref().map(|others| format!("; it is not warp's, but that of {others}"));
+            let text = format!("healthy on port {port}{}", whose.unwrap_or_default());
+            (Exit::Done, Some(*port), None, text)
+        }
         Health::Unhealthy { port, why } => {
             (Exit::OutsideSaidNo, Some(*port), Some(why.as_str()), format!("not healthy: {why}"))
         }
     };
     if json {
-        output::print_json(&ShownHealth { version: 1, healthy: exit == Exit::Done, port, why })?;
+        output::print_json(&ShownHealth { version: 1, healthy: exit == Exit::Done, port, why, others })?;
     } else {
         output::print(&text)?;
     }

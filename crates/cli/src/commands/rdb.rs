@@ -63,8 +63,8 @@ fn switch(place: &Place, dirs: &Dirs, on: bool) -> Result<Exit, CommandError> {
     let plan = setup::plan_choice(place, &setup::this_program()?, Choice::RemoteDecisions(on))?;
     setup::carry_out(place, &plan)?;
     match (Reach::of(place, dirs, &[]), on) {
-        (Reach::Off, false) => output::print("you are back: decisions are asked at the terminal")?,
-        (Reach::Off, true) | (Reach::Telegram(_) | Reach::Unreachable(_), false) => {
+        (Reach::Off(_), false) => output::print("you are back: decisions are asked at the terminal")?,
+        (Reach::Off(_), true) | (Reach::Telegram(_) | Reach::Unreachable(_), false) => {
             output::print("it is written down, but something goes before it: `warp config` shows what")?;
         }
         (Reach::Telegram(bot), true) => {

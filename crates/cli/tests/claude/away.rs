@@ -48,6 +48,6 @@ fn a_question_to_the_person_is_answered_by_a_button() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(*done.lock().unwrap(), 3, "{}", model.text());
     let texts = telegram.texts(501);
-    assert!(texts.iter().any(|text| text == "[warp-drive] planning -- for #42"), "{texts:#?}");
+    assert!(texts.iter().any(|text| text == "[warp-drive] planning -- for #42 in demo"), "{texts:#?}");
     assert!(texts.iter().any(|text| text.contains("=> a crate -- Ann")), "{texts:#?}");
 }

@@ -54,7 +54,7 @@ fn the_status_says_what_a_person_wants_to_know_before_they_leave() {
     telegram.set_up(&sandbox, "501");
     sandbox.warp_ok(&["rdb", "on"]);
     sandbox.warp_ok(&["stop"]);
-    telegram.until_sent("[warp-drive] aborted -- chunk 1/2 for #42");
+    telegram.until_sent("[warp-drive] aborted -- chunk 1/2 for #42 in demo");
     let status = sandbox.warp_ok(&["rdb", "status"]);
     assert!(status.contains("away mode     on (.claude/settings.local.json)"), "{status}");
     assert!(status.contains("bot           7001, its token is found\nchats         501\n"), "{status}");

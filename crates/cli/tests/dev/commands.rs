@@ -2,8 +2,11 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, TcpListener},
+    io::{Read as _, Write as _},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     process::Stdio,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
@@ -139,6 +142,55 @@ fn a_port_that_somebody_has_is_not_freed_by_force() {
     demo.is_quiet();
 }
 
+/// Answers on a port as a healthy server does, for as long as `work` takes.
+fn while_somebody_serves(port: u16, work: impl FnOnce()) {
+    let (listener, is_over) =
+        (TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for stream in listener.incoming().take_while(|_| !is_over.load(Ordering::SeqCst)) {
+                let mut stream = stream.unwrap();
+                // Whoever only knocks has gone by now.
+                let _ = stream.read(&mut [0; 1024]);
+                let _ =
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        });
+        let done = catch_unwind(AssertUnwindSafe(work));
+        is_over.store(true, Ordering::SeqCst);
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        done.unwrap_or_else(|panicked| resume_unwind(panicked));
+    });
+}
+
+#[test]
+fn a_healthy_server_that_the_person_has_started_is_as_good_as_warps() {
+    let demo = Demo::new();
+    while_somebody_serves(demo.port, || {
+        let whose = format!("it is not warp's, but that of process {}", std::process::id());
+        let said = demo.sandbox.warp_ok(&["dev", "check"]);
+        assert!(said.starts_with(&format!("healthy on port {}; {whose}", demo.port)), "{said}");
+        let said = demo.sandbox.warp_ok(&["dev", "up"]);
+        let runs = format!("the dev server runs already at http://localhost:{}; {whose}", demo.port);
+        assert!(said.contains(&runs) && said.contains("seed data is applied"), "{said}");
+        assert_eq!(demo.servers(), []);
+        let (shown, _) = json_of(&demo, &["dev", "up", "--json"]);
+        assert_eq!(shown["server"]["started"], false, "{shown}");
+        assert!(shown["server"]["others"].as_str().unwrap().starts_with("process "), "{shown}");
+        // A run in the checkout begins with it, and nobody ends it.
+        demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
+        demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+        let said = demo.sandbox.warp_ok(&["next"]);
+        assert!(said.contains(&runs) && said.contains("discovering"), "{said}");
+        assert_eq!(demo.sandbox.warp_ok(&["dev", "down"]), "no dev server was running here\n");
+        demo.sandbox.warp_ok(&["dev", "check"]);
+    });
+    // Once it is gone, warp starts one of its own.
+    assert!(demo.sandbox.warp_ok(&["dev", "up"]).contains("the dev server is up at"));
+    demo.sandbox.warp_ok(&["dev", "down"]);
+    demo.is_quiet();
+}
+
 #[test]
 fn what_leads_out_of_the_project_is_not_read() {
     let demo = Demo::new();
@@ -204,9 +256,8 @@ fn a_first_file_is_written_for_what_is_found_and_never_over_another() {
     assert_eq!((said.code, sandbox.read("dev.json")), (Some(3), Some(written)), "{said:?}");
 }
 
-#[test]
-fn in_a_checkout_the_next_command_brings_the_environment_up() {
-    let demo = Demo::new();
+/// Takes a run in the checkout to the end of its chunk, and kills the server then.
+fn kill_after_a_chunk(demo: &Demo) {
     demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
     demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
     let said = demo.sandbox.warp_ok(&["next"]);
@@ -217,6 +268,63 @@ fn in_a_checkout_the_next_command_brings_the_environment_up() {
     let servers = demo.servers();
     kill_process(servers[0], Signal::KILL).unwrap();
     wait_for(servers[0], LONG);
+}
+
+#[test]
+fn in_a_checkout_a_server_that_does_not_come_up_again_is_a_persons_to_decide_on() {
+    let demo = Demo::new();
+    kill_after_a_chunk(&demo);
+    demo.sandbox.write("broken", "x\n");
+    let said = demo.sandbox.warp(&["next"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let question = || {
+        let status: Value = serde_json::from_str(&demo.sandbox.warp_ok(&["status", "--json"])).unwrap();
+        status["asked"].clone()
+    };
+    let asked = question();
+    assert!(asked["question"].as_str().unwrap().contains("brought up 2 times in vain"), "{asked}");
+    assert_eq!(asked["options"], json!(["continue", "skip", "abort"]));
+    demo.sandbox.warp_ok(&["answer", asked["id"].as_str().unwrap(), "continue"]);
+    let said = demo.sandbox.warp(&["next"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    demo.sandbox.warp_ok(&["answer", question()["id"].as_str().unwrap(), "skip"]);
+    let said = demo.sandbox.warp_ok(&["next"]);
+    assert!(said.contains("left as it is, as a person has decided"), "{said}");
+    demo.sandbox.warp(&["dev", "down"]);
+    demo.is_quiet();
+}
+
+#[test]
+fn in_a_checkout_an_agent_is_told_once_of_a_table_without_seed_data() {
+    let demo = Demo::new();
+    demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
+    demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+    demo.sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    let chunks = r#"{"acs":[["AC-01"]],"texts":{"AC-01":"there are cups"}}"#;
+    demo.sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", chunks]);
+    demo.sandbox.write("migrations/002.sql", "CREATE TABLE cups (id INT);\n");
+    let done = r#"{"evidence":[{"ac":"AC-01","file":"migrations/002.sql","line":1}]}"#;
+    let say = || {
+        let mut agent =
+            demo.sandbox.warp_command(&["state", "transition", ".", "code_complete", "--data", done]);
+        let said = agent.env("AI_AGENT", "claude").output().unwrap();
+        (said.status.code(), String::from_utf8(said.stderr).unwrap())
+    };
+    let (code, said) = say();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("no seed data for cups: add some in the same commit, or hand it in again"),
+        "{said}"
+    );
+    let (code, said) = say();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(demo.sandbox.warp_ok(&["status"]).contains("updating_docs"));
+}
+
+#[test]
+fn in_a_checkout_the_next_command_brings_the_environment_up() {
+    let demo = Demo::new();
+    kill_after_a_chunk(&demo);
     let said = demo.sandbox.warp_ok(&["next"]);
     assert!(said.contains("the dev server is not healthy") && said.contains("is up at"), "{said}");
     demo.sandbox.warp_ok(&["dev", "down"]);

@@ -132,6 +132,28 @@ fn dev_seed_check_advises_on_a_table_without_seed_data() {
     }
 }
 
+/// An agent that keeps its prompts, makes a table at once, and fills it when it is told to.
+const HEEDS: &str = r#"command:n=$(ls prompts 2>/dev/null | wc -l); mkdir -p prompts migrations
+cat > "prompts/$n.txt"
+echo 'CREATE TABLE cups (id INT);' > migrations/002.sql; echo word > word.txt
+if grep -q 'no seed data for cups' "prompts/$n.txt"; then echo 'INSERT INTO cups VALUES (1);' > seed/3-cups.sql; fi
+echo '{"summary":"cups","evidence":[{"ac":"AC-01","file":"word.txt","line":1}]}'"#;
+
+#[test]
+fn an_agent_hears_of_a_table_without_seed_data_while_it_can_still_add_some() {
+    let demo = Demo::new();
+    demo.sandbox.issue(1, "# Cups\n\n- [ ] there is a word\n");
+    let ended = demo.run(&["1", "--agent", HEEDS]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let shown = |file: &str| demo.sandbox.git(&["show", &format!("main:{file}")]);
+    let advice = "Advice on the code so far: no seed data for cups: add some in the same commit.";
+    assert!(!shown("prompts/0.txt").contains(advice), "{}", shown("prompts/0.txt"));
+    assert!(shown("prompts/1.txt").contains(advice), "{}", shown("prompts/1.txt"));
+    assert_eq!(shown("seed/3-cups.sql"), "INSERT INTO cups VALUES (1);");
+    assert!(!ended.said.contains("it is asked again"), "{}", ended.said);
+    demo.is_quiet();
+}
+
 #[test]
 fn two_runs_at_once_have_a_server_each() {
     let demo = Demo::new();

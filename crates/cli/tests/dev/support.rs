@@ -93,7 +93,10 @@ impl Demo {
     /// Makes `warp run`, behind walls where there can be any.
     fn run_command(&self, more: &[&str]) -> Command {
         let agent = format!("script:{}", self.sandbox.home().join("script.toml").display());
-        let mut arguments = vec!["run", "--once", "--level", "3", "--agent", &agent];
+        let mut arguments = vec!["run", "--once", "--level", "3"];
+        if !more.contains(&"--agent") {
+            arguments.extend(["--agent", &agent]);
+        }
         arguments.extend(["--set", "decision_timeout_minutes=0"]);
         if adapters::sandbox::Sandbox::find().is_err() && !more.contains(&"--no-sandbox") {
             arguments.push("--no-sandbox");

@@ -75,6 +75,27 @@ fn a_question_is_answered_from_telegram_and_the_client_takes_it_for_the_persons(
 }
 
 #[test]
+fn what_options_mean_is_shown_and_several_can_be_chosen() {
+    let (sandbox, telegram) = away("10");
+    let questions = json!([{ "question": "Which targets?", "header": "Targets", "multiSelect": true, "options": [
+        { "label": "linux", "description": "the servers" }, { "label": "macos", "description": "laptops" },
+        { "label": "windows", "description": "" },
+    ] }]);
+    let answered = thread::scope(|scope| {
+        let input = json!({ "tool_name": "AskUserQuestion", "tool_input": { "questions": questions } });
+        let asking = scope.spawn(|| call(&sandbox, "pre-tool-use", input));
+        let asked = telegram.until_sent("Which targets?");
+        for words in ["linux: the servers\nmacos: laptops\n", "More than one may be chosen"] {
+            assert!(asked.text.contains(words), "{}", asked.text);
+        }
+        telegram.write(ANN, Some(asked.id), "linux, windows");
+        asking.join().unwrap()
+    });
+    let answers = &answered.json()["hookSpecificOutput"]["updatedInput"]["answers"];
+    assert_eq!(*answers, json!({ "Which targets?": "linux, windows" }));
+}
+
+#[test]
 fn two_hooks_of_one_call_ask_once_and_answer_alike() {
     let (sandbox, telegram) = away("10");
     let (one, two) = thread::scope(|scope| {
@@ -106,7 +127,7 @@ fn a_question_that_nobody_answers_is_put_off_and_the_agent_goes_on() {
     );
     let status = sandbox.warp_ok(&["status"]);
     assert!(status.contains("coding") && status.contains("Chunk: 2 / 2"), "{status}");
-    telegram.until_sent("[warp-drive] coding -- chunk 2/2 for #42");
+    telegram.until_sent("[warp-drive] coding -- chunk 2/2 for #42 in demo");
 }
 
 #[test]
@@ -183,16 +204,16 @@ fn every_phase_of_a_run_in_the_agent_is_told() {
     sandbox.transitions(&["report_filed"]);
     let texts = telegram.texts(501);
     let wanted = [
-        "[warp-drive] chunking -- for #42",
-        "[warp-drive] coding -- chunk 1/1 for #42",
-        "[warp-drive] updating docs -- chunk 1/1 for #42",
-        "[warp-drive] testing -- chunk 1/1 for #42",
-        "[warp-drive] committing -- chunk 1/1 for #42",
+        "[warp-drive] chunking -- for #42 in demo",
+        "[warp-drive] coding -- chunk 1/1 for #42 in demo",
+        "[warp-drive] updating docs -- chunk 1/1 for #42 in demo",
+        "[warp-drive] testing -- chunk 1/1 for #42 in demo",
+        "[warp-drive] committing -- chunk 1/1 for #42 in demo",
     ];
     assert_eq!(texts[..5], wanted, "{texts:#?}");
     assert!(
-        texts[5].starts_with("[warp-drive] commit -- ") && texts[5].ends_with(", chunk 1/1 for #42"),
+        texts[5].starts_with("[warp-drive] commit -- ") && texts[5].ends_with(", chunk 1/1 for #42 in demo"),
         "{texts:#?}"
     );
-    assert_eq!(texts[6..], ["[warp-drive] reporting -- chunk 1/1 for #42"], "{texts:#?}");
+    assert_eq!(texts[6..], ["[warp-drive] reporting -- chunk 1/1 for #42 in demo"], "{texts:#?}");
 }

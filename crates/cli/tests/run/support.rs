@@ -100,6 +100,13 @@ impl Project {
         rows.iter().map(|row| (row["event"].as_str().unwrap().to_owned(), row["data"].clone())).collect()
     }
 
+    /// Returns the phases that the run of an issue came to, in order, as people are told of them.
+    pub(crate) fn phases(&self, issue: &str) -> Vec<String> {
+        let log: Value = serde_json::from_str(&self.sandbox.warp_ok(&["log", issue, "--json"])).unwrap();
+        let rows = log.as_array().unwrap().iter().filter(|row| row["moved"] == true);
+        rows.map(|row| row["phase"].as_str().unwrap().replace('_', " ")).collect()
+    }
+
     /// Tells how often an event was recorded.
     pub(crate) fn count(&self, event: &str) -> usize {
         self.log().iter().filter(|(name, _)| name == event).count()

@@ -55,11 +55,13 @@ pub struct Up {
 }
 
 /// How the server came to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Came {
     pub port: u16,
     /// Whether it was started, or ran already.
     pub started: bool,
+    /// Whose it is, if it is not warp's: that one is neither kept nor ended.
+    pub others: Option<String>,
 }
 
 /// How the server is.
@@ -69,6 +71,8 @@ pub enum Health {
     NoServer,
     Healthy {
         port: u16,
+        /// Whose it is, if it is not warp's.
+        others: Option<String>,
     },
     Unhealthy {
         port: u16,
@@ -94,7 +98,7 @@ impl Up {
         if self.migrated {
             said.push("migrations are run".to_owned());
         }
-        said.extend(self.server.map(|came| came.to_string()));
+        said.extend(self.server.as_ref().map(ToString::to_string));
         if !self.seeds.is_empty() {
             said.push(format!("seed data is applied: {}", self.seeds.join(", ")));
         } else if self.seeds_before > 0 {
@@ -113,7 +117,11 @@ impl Up {
 impl fmt::Display for Came {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.started { "is up" } else { "runs already" };
-        write!(f, "the dev server {how} at {}", url(self.port))
+        write!(f, "the dev server {how} at {}", url(self.port))?;
+        match &self.others {
+            Some(others) => write!(f, "; it is not warp's, but that of {others}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -169,19 +177,24 @@ impl Dev<'_> {
         };
         let runs = server
             .is_some_and(|server| keeper.ended(self.place).is_none() && ask(server, port, PROBE).is_ok());
-        if server.is_some() && !runs {
+        let mut others = None;
+        if let Some(server) = server.filter(|_| !runs) {
             keeper.stop(self.place)?;
-            check_free(port)?;
+            others = self.others(&keeper, server, port);
+            if others.is_none() {
+                check_free(port)?;
+            }
         }
         if let Some(command) = &self.manifest.migrate {
             self.command("the migrations' command", command, &[], port)?;
             up.migrated = true;
         }
         if let Some(server) = server {
-            if !runs {
+            let started = !runs && others.is_none();
+            if started {
                 self.start(&mut keeper, server, port)?;
             }
-            up.server = Some(Came { port, started: !runs });
+            up.server = Some(Came { port, started, others });
         }
         self.fill(&mut up, port, again)?;
         Ok(up)
@@ -197,6 +210,13 @@ impl Dev<'_> {
                 .map_err(|error| DevError::NotUp { why: error.to_string(), words: String::new() }),
             (Keeper::Here(_) | Keeper::Apart, _) => Ok(server.port),
         }
+    }
+
+    /// Says whose server answers on a port that nobody keeps for warp. In a person's checkout one that is healthy is as good
+    /// as warp's own; a run's has to be of the run's own code.
+    fn others(&self, keeper: &Keeper<'_>, server: &Server, port: u16) -> Option<String> {
+        let is_persons = matches!(keeper, Keeper::Apart) && self.place.origin().is_none();
+        (is_persons && loopback::is_taken(port) && ask(server, port, PROBE).is_ok()).then(|| holder(port))
     }
 
     /// Starts the server and waits until it is healthy; one that does not come up is ended.
@@ -253,7 +273,12 @@ impl Dev<'_> {
             (Keeper::Apart, false) => ask(server, port, PROBE),
         };
         match asked {
-            Ok(()) => Health::Healthy { port },
+            Ok(()) => {
+                // Behind walls nobody is to be seen who keeps one that warp has started.
+                let is_warps = is_kept || server::last_port(self.place).is_some();
+                let others = if is_warps { None } else { self.others(keeper, server, port) };
+                Health::Healthy { port, others }
+            }
             Err(why) => Health::Unhealthy { port, why },
         }
     }
@@ -404,7 +429,10 @@ fn check_free(port: u16) -> Result<(), DevError> {
     if !loopback::is_taken(port) {
         return Ok(());
     }
+    Err(DevError::PortTaken { port, by: holder(port) })
+}
+
+fn holder(port: u16) -> String {
     let holder = loopback::holder(port);
-    let by = holder.map_or_else(|| "a process that cannot be seen".to_owned(), |holder| holder.to_string());
-    Err(DevError::PortTaken { port, by })
+    holder.map_or_else(|| "a process that cannot be seen".to_owned(), |holder| holder.to_string())
 }

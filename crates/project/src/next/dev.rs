@@ -4,20 +4,24 @@
 
 use std::mem;
 
-use engine::{Actor, DevKind, Event, Run, Seen};
+use adapters::secrets::redacted;
+use engine::{Actor, DevKind, Event, Observations, Run, Seen};
 use serde_json::{Map, Value};
 
-use super::{NextError, Report};
+use super::{CHUNK_BEGINS, LOOKED_THROUGH, NextError, Report, escalation};
 use crate::{
-    Answer, AskError, Current, Workspace,
+    Answer, AskError, Current, Error, Workspace,
     dev::{self, Dev, DevError, Health, Keeper, Up},
     spelled,
 };
 
 /// How often the environment is brought up again before a person is asked.
 const RECOVERIES: usize = 2;
-/// The answer by which a person goes on without the server.
+/// The answer by which a person goes on without the server, and all that they can say about one that does not come up.
 const SKIP: &str = "skip";
+pub const ABOUT_DEV: &[&str] = &["continue", SKIP];
+/// The check by which an agent's code is handed back once.
+pub const SEED_CHECK: &str = "dev_seed_check";
 /// The events before which a chunk was not done.
 const CHUNK_DONE: &[&str] = &["report_filed", "next_chunk", "chunks_defined"];
 
@@ -71,7 +75,7 @@ impl Workspace {
         self.sync()?;
         let why = match self.dev_health(run)? {
             Health::NoServer => return Ok(Vec::new()),
-            Health::Healthy { port } => {
+            Health::Healthy { port, .. } => {
                 let text = format!("the dev server is healthy at {}", dev::url(port));
                 self.note_dev(DevKind::Checked, &text)?;
                 return Ok(vec![text]);
@@ -93,6 +97,20 @@ impl Workspace {
         Err(NextError::Dev(format!(
             "the dev server is not healthy, and was brought up {RECOVERIES} times in vain: {last}"
         )))
+    }
+
+    /// Asks a person about an environment that does not come up. Before anything was done there is nothing to decide.
+    pub(super) fn ask_about_dev(
+        &mut self,
+        problem: String,
+    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+        let current = self.current()?.ok_or(AskError::NoRun)?;
+        if current.run.history.len() <= 1 {
+            return Err(NextError::Dev(problem));
+        }
+        let event = escalation(&current.run, &problem, ABOUT_DEV);
+        let answer = self.ask_as(Actor::Engine, event, Map::new())?;
+        Ok((vec![problem], Some(answer)))
     }
 
     /// Tells whether there is an environment that the run looks after.
@@ -134,7 +152,8 @@ impl Workspace {
         self.shell.tell(dev::URL, self.dev.url());
         match up {
             Ok((mut said, up)) => {
-                let text = up.server.map_or("the dev environment is up".to_owned(), |came| came.to_string());
+                let text =
+                    up.server.as_ref().map_or("the dev environment is up".to_owned(), ToString::to_string);
                 self.note_dev(kind, &text)?;
                 said.extend(up.said());
                 Ok(said)
@@ -152,26 +171,47 @@ impl Workspace {
         Ok(self.ask_as(Actor::Engine, event, Map::new())?)
     }
 
-    /// After code that has changed what tables there are, advises on those that no seed file fills.
+    /// Before an agent's code that has changed what tables there are is taken: returns what it is told instead, once in a
+    /// chunk. It is advice, so the second time the code is taken as it is.
+    pub(crate) fn hold_for_seeds(
+        &mut self,
+        current: &Current,
+        observations: &Observations,
+    ) -> Result<Option<String>, Error> {
+        let Some(text) = self.tables_without_seeds(&current.run, observations) else { return Ok(None) };
+        let records = self.newest_records(current, LOOKED_THROUGH)?;
+        let mut of_chunk =
+            records.iter().rev().take_while(|record| !CHUNK_BEGINS.contains(&record.event.as_str()));
+        let was_told = of_chunk.any(|record| record.event == *DevKind::SeedsMissing.event());
+        Ok((!was_told).then_some(text))
+    }
+
+    /// After a person's code that has changed what tables there are, advises on those that no seed file fills.
     pub(crate) fn advise_seeds(&mut self, answer: &mut Answer) -> Result<(), AskError> {
-        let seen = answer.records.first().and_then(|record| record.observations.diff.as_ref());
-        let Some(Seen::Value(diff)) = seen else { return Ok(()) };
-        let run = &answer.current.run;
-        if !run.settings.is_on("dev_seed_check") {
+        let Some(record) = answer.records.first().filter(|record| record.actor != Actor::Agent) else {
             return Ok(());
-        }
-        // One that cannot be read is said where it matters.
-        let dev = self.dev_of(run).ok().flatten();
-        let tables = dev.map(|dev| dev.tables_without_seeds(&diff.files)).unwrap_or_default();
-        if tables.is_empty() {
+        };
+        let Some(text) = self.tables_without_seeds(&answer.current.run, &record.observations) else {
             return Ok(());
-        }
-        let text = format!("no seed data for {}: add some in the same commit", tables.join(", "));
+        };
         let event = Event::DevSeen { kind: DevKind::SeedsMissing, text: text.clone() };
         let noted = self.ask_as(Actor::Engine, event, Map::new())?;
         answer.current = noted.current;
         answer.records.extend(noted.records);
         answer.advice.push(engine::Advice(text));
         Ok(())
+    }
+
+    /// Says which tables the work makes that no seed file fills.
+    fn tables_without_seeds(&self, run: &Run, observations: &Observations) -> Option<String> {
+        let Some(Seen::Value(diff)) = &observations.diff else { return None };
+        if !run.settings.is_on("dev_seed_check") {
+            return None;
+        }
+        // One that cannot be read is said where it matters.
+        let dev = self.dev_of(run).ok().flatten()?;
+        let tables = dev.tables_without_seeds(&diff.files);
+        (!tables.is_empty())
+            .then(|| redacted(format!("no seed data for {}: add some in the same commit", tables.join(", "))))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Hooks are in exec form: no shell reads the path. A hook that takes too long is cancelled and then decides
 //! nothing, which lets the call through; so gates have far more time than they take, and watch the time themselves. In
-//! away mode the gate of a question to the person waits for the answer, for up to an hour less five minutes.
+//! away mode the gate of a question to the person waits for the answer, and so does the end of a turn that asks one, for up
+//! to an hour less five minutes.
 //!
 //! Permission rules stand beside the hooks, and hold where hooks are turned off. Denials are the same at every
 //! level; what is asked and what is allowed goes by the automation level.
@@ -34,7 +35,7 @@ const HOOKS: &[Hook] = &[
     hook("PermissionRequest", None, "permission-request", 60),
     hook("PostToolUse", None, "post-tool-use", 60),
     hook("PostToolUseFailure", None, "post-tool-use-failure", 60),
-    hook("Stop", None, "stop", 120),
+    hook("Stop", None, "stop", 3600),
     hook("StopFailure", None, "stop-failure", 10),
     hook("SubagentStop", None, "subagent-stop", 60),
     hook("PreCompact", None, "pre-compact", 30),

@@ -26,7 +26,7 @@ const HOOKS: &[(&str, &str, u32)] = &[
     ("PostToolUse", "post-tool-use", 60),
     ("PreCompact", "pre-compact", 30),
     ("SubagentStop", "subagent-stop", 60),
-    ("Stop", "stop", 120),
+    ("Stop", "stop", 3600),
     ("SessionEnd", "session-end", 3),
 ];
 

@@ -7,8 +7,8 @@ use adapters::{
     secrets::{redact_fields, redacted},
 };
 use engine::{
-    Actor, Advice, Ask, Event, Observations, Outcome, Probe, Record, Run, Step, digest, needs, step,
-    view::state_file,
+    Actor, Advice, Ask, DevKind, Event, Observations, Outcome, Probe, Record, Refused, Run, Step, digest,
+    needs, step, view::state_file,
 };
 use journal::{NewEvent, Store, Version, View};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use super::{
     Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Workspace, append_outcome,
     lock::Lock, show::Found, topic,
 };
-use crate::probe;
+use crate::{SEED_CHECK, probe};
 
 /// How often an event is decided again because others were faster.
 const TRIES: usize = 100;
@@ -69,6 +69,15 @@ impl Workspace {
             let ask =
                 Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
             let step = step(&current.workflow, &current.run, &ask)?;
+            if actor == Actor::Agent
+                && step.outcome == Outcome::Moved
+                && let Some(text) = self.hold_for_seeds(&current, &gathered.1)?
+            {
+                let (phase, event) = (current.run.phase.clone(), event.name());
+                self.note(current, Event::DevSeen { kind: DevKind::SeedsMissing, text: text.clone() })?;
+                let reason = format!("{text}, or hand it in again as it is");
+                return Err(Refused::Gate { phase, event, gate: SEED_CHECK.to_owned(), reason }.into());
+            }
             if let Some(mut answer) = self.record(current, step)? {
                 advice.splice(0..0, mem::take(&mut self.unsaid));
                 advice.append(&mut words);

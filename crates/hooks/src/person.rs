@@ -1,0 +1,78 @@
+//! Waiting for a person who is away: for what they decide, or until the time for that is up.
+//!
+//! An agent's client waits for its hooks, so a hook is where a run in the agent can wait. What comes of it is the run's
+//! alone: an answer counts by whatever way it came, and a question that nobody has answered in time is put off.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use adapters::machine;
+use engine::{Standing, Time, view};
+use project::{Current, Decided, Overdue, Workspace};
+
+use crate::Failure;
+
+/// The longest that a hook waits, whatever the settings say: the client would end it after an hour, and go on.
+const LONGEST: Duration = Duration::from_secs(55 * 60);
+/// How often it is looked whether somebody has answered.
+const LOOKING: Duration = Duration::from_millis(250);
+/// How long the end waits for what is left to be sent.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// How a question ended.
+pub(crate) enum End {
+    Decided(Decided),
+    /// Nobody has answered in time, and its chunk is put off; why.
+    PutOff(String),
+    /// Nobody has answered yet, and the run waits on.
+    Late,
+    /// The run went on without an answer.
+    Gone,
+}
+
+/// Returns the decision that is open, and until when it is waited for.
+pub(crate) fn open(current: &Current) -> Option<(String, Time)> {
+    let run = &current.run;
+    let asked = view::asked(&current.workflow, run)?;
+    let since = match &run.standing {
+        Standing::Parked { decision } => decision.asked_at,
+        Standing::Active | Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => {
+            run.phase_started_at
+        }
+    };
+    let minutes = run.settings.count("decision_timeout_minutes");
+    Some((asked.id, run.question_deadline().unwrap_or_else(|| since.plus_minutes(minutes))))
+}
+
+/// Waits until a decision is made or its time is up, and acts on that.
+pub(crate) fn wait(workspace: &mut Workspace, id: &str, until: Time, begun: Instant) -> Result<End, Failure> {
+    loop {
+        let is_open = |current: &Current| open(current).is_some_and(|(open, _)| open == id);
+        if !workspace.current()?.is_some_and(|current| is_open(&current)) {
+            let run = id.rsplit_once('.').map_or(id, |(run, _)| run);
+            let Some(current) = workspace.select(Some(run))? else { return Ok(End::Gone) };
+            return Ok(workspace.decided(&current, id)?.map_or(End::Gone, End::Decided));
+        }
+        if machine::now() >= until || begun.elapsed() >= LONGEST {
+            return put_off(workspace);
+        }
+        thread::sleep(LOOKING);
+    }
+}
+
+/// Acts on an open question whose time is up.
+pub(crate) fn put_off(workspace: &mut Workspace) -> Result<End, Failure> {
+    Ok(match workspace.put_off()? {
+        Some(Overdue::PutOff { why, .. }) => End::PutOff(why),
+        Some(Overdue::Decided(decided)) => End::Decided(decided),
+        Some(Overdue::Gone) => End::Gone,
+        None => End::Late,
+    })
+}
+
+/// Says that a chunk is put off, to the agent that worked on it.
+pub(crate) fn put_off_words(why: &str) -> String {
+    format!("The person is away: {why}. The chunk is put off; leave it, and go on without asking again.")
+}

@@ -1,0 +1,99 @@
+//! A question whose time is up: put off once, and never over an answer.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use adapters::boundary;
+use engine::{Actor, Event, EventName, Standing};
+use project::{Dirs, Given, ItemState, Overdue, Place, Request, Workspace};
+use serde_json::{Map, json};
+use testkit::Sandbox;
+
+fn open(sandbox: &Sandbox) -> Workspace {
+    let dirs = Dirs { state: sandbox.home().join("state"), config: sandbox.home().join("config") };
+    Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap()
+}
+
+/// A run whose agent has asked, and whose time for an answer is over at once; returns the decision's id.
+fn asking(workspace: &mut Workspace) -> String {
+    let request = Request {
+        workflow: Some("warp-drive".to_owned()),
+        issue: Some("42".to_owned()),
+        level: Some(2),
+        set: vec![("decision_timeout_minutes".to_owned(), "0".to_owned())],
+        ..Request::default()
+    };
+    workspace.begin(request).unwrap();
+    for event in ["prerequisites_ok", "work_selected", "plan_ready"] {
+        workspace.ask(Event::Named(EventName::new(event)), Map::new()).unwrap();
+    }
+    let chunks = json!({ "acs": [["AC-01"], ["AC-02"]] });
+    let data = chunks.as_object().unwrap().clone();
+    workspace.ask(Event::Named(EventName::new("chunks_defined")), data).unwrap();
+    let event = Event::QuestionAsked {
+        kind: "ambiguity".to_owned(),
+        question: "Which greeting?".to_owned(),
+        options: vec!["hello".to_owned(), "good day".to_owned()],
+    };
+    let answer = workspace.ask_as(Actor::Agent, event, Map::new()).unwrap();
+    let Standing::Parked { decision } = &answer.current.run.standing else { panic!("it is not parked") };
+    decision.id.clone()
+}
+
+#[test]
+fn an_answer_that_comes_while_a_question_is_put_off_counts_and_its_issue_is_closed() {
+    let sandbox = Sandbox::new("warp");
+    let (mut workspace, mut other) = (open(&sandbox), None);
+    let id = asking(&mut workspace);
+    let given = Given {
+        decision: id.clone(),
+        option: "hello".to_owned(),
+        by: "Ann".to_owned(),
+        via: "test".to_owned(),
+        ..Given::default()
+    };
+    let mut answering = open(&sandbox);
+    boundary::watch(move |point| {
+        if point == "before chunk_deferred" || other.is_some() {
+            return;
+        }
+        // The first thing that is written is the issue.
+        other = Some(answering.decide(&given).unwrap());
+    });
+    let overdue = workspace.put_off().unwrap();
+    boundary::unwatch();
+    let Some(Overdue::Decided(decided)) = overdue else { panic!("{overdue:?}") };
+    assert_eq!((decided.option.as_str(), decided.by.as_deref()), ("hello", Some("Ann")));
+    let current = workspace.current().unwrap().unwrap();
+    assert_eq!((current.run.chunk.index, current.run.deferred.len()), (1, 0));
+    let todo = workspace.forge().item(1).unwrap().unwrap();
+    assert_eq!(todo.state, ItemState::Closed);
+}
+
+#[test]
+fn a_question_is_put_off_once_wherever_the_process_dies() {
+    for at in 0..50 {
+        let sandbox = Sandbox::new("warp");
+        let mut workspace = open(&sandbox);
+        asking(&mut workspace);
+        let mut passed = 0;
+        boundary::watch(move |_| {
+            passed += 1;
+            if passed > at {
+                std::panic::resume_unwind(Box::new("died"));
+            }
+        });
+        let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| workspace.put_off()));
+        boundary::unwatch();
+        let mut workspace = open(&sandbox);
+        workspace.put_off().unwrap();
+        let current = workspace.current().unwrap().unwrap();
+        let why: Vec<&str> = current.run.deferred.iter().map(|chunk| chunk.why.as_str()).collect();
+        assert_eq!(why, ["nobody decided in time; see #1"]);
+        assert!(workspace.forge().item(2).unwrap().is_none());
+        assert_eq!(workspace.forge().item(1).unwrap().unwrap().state, ItemState::Open);
+        if lived.is_ok() {
+            assert!(at > 3, "{at}");
+            return;
+        }
+    }
+    panic!("it has more points than that");
+}
