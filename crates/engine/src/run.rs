@@ -37,6 +37,9 @@ pub struct Run {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub branches: Branches,
+    /// The command that tests the project where none is set, as it was found when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_test_command: Option<String>,
 
     /// Files that were not committed when the run began, each with its mode and the id of its content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -615,6 +618,9 @@ pub struct Receipt {
     /// Of acceptance tests: whether warp has run them, so that it needs nobody's word later either.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran: bool,
+    /// Of acceptance tests that warp has run: the command, which they are run with from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// What the next context has to know about a phase that is done.

@@ -86,6 +86,8 @@ pub struct Beginning {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub branches: Branches,
+    /// The command that tests the project where none is set, if one was found.
+    pub found_test_command: Option<String>,
     /// Files that are not committed, each with its mode and the id of its content.
     pub dirty: BTreeMap<String, String>,
     pub at: Time,
@@ -109,6 +111,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         issue: beginning.issue,
         feature: beginning.feature,
         branches: beginning.branches,
+        found_test_command: beginning.found_test_command,
         dirty: beginning.dirty,
         phase: phase.clone(),
         standing: Standing::Active,

@@ -35,6 +35,7 @@ use serde_json::{Map, Value, json};
 pub use hand_in::HandedIn;
 pub use land::Landed;
 pub use publish::{Checked, Published};
+pub(crate) use suite::found_test_command;
 pub use suite::{test_command, test_project};
 
 use crate::{Answer, AskError, Current, Error, ForgeError, Workspace, prompts, rails, slots::SlotError};

@@ -179,3 +179,19 @@ fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     assert_eq!(ended.code, Some(5), "{}", ended.said);
     assert!(ended.said.contains("no_progress in `testing`"), "{}", ended.said);
 }
+
+#[test]
+fn an_agent_does_not_choose_the_command_that_tests_its_work() {
+    let steps = r#"steps = [{ write = "Makefile", text = "test:\n\ttrue\n" }, "#;
+    let project = Project::new(&GOOD.replace("steps = [", steps));
+    let sandbox = &project.sandbox;
+    sandbox.git(&["rm", "--quiet", "Makefile"]);
+    sandbox.write("package.json", r#"{ "scripts": { "test": "exit 1" } }"#);
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    let ended = project.run(&["--set", "max_coding_cycles=0"]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(ended.said.contains("`npm test` ended with exit "), "{}", ended.said);
+    assert!(!ended.said.contains("`make test`"), "{}", ended.said);
+    assert_eq!(sandbox.git(&["ls-tree", "--name-only", "main"]), "package.json\ntest.sh");
+}

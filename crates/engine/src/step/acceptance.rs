@@ -38,14 +38,18 @@ pub(super) enum Frozen {
 /// Names the run of new tests, in a phase that makes some.
 pub(super) fn new_tests(phase: &Phase, file: Option<&str>) -> Option<Probe> {
     let makes = phase.receipt == Some(ReceiptKind::Tests);
-    file.filter(|_| makes).map(|file| Probe::Tests { file: Some(file.to_owned()), whole: false })
+    let file = file.filter(|_| makes)?;
+    Some(Probe::Tests { file: Some(file.to_owned()), command: None, whole: false })
 }
 
 /// Names what has to be looked up about acceptance tests before a row is taken.
 pub(super) fn probes(workflow: &Workflow, run: &Run, row: &Row) -> Vec<Probe> {
     let mut probes = if row.completes_phase() { frozen_probes(workflow, run) } else { Vec::new() };
     if row.tests_pass {
-        probes.push(Probe::Tests { file: run.artifacts.acceptance_tests_file.clone(), whole: true });
+        let file = run.artifacts.acceptance_tests_file.clone();
+        // The work that is judged may have changed what would be found.
+        let command = frozen(workflow, run).and_then(|(_, _, receipt)| receipt.command.clone());
+        probes.push(Probe::Tests { file, command, whole: true });
     }
     probes
 }

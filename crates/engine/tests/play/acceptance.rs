@@ -1,8 +1,13 @@
 //! Acceptance tests, as warp has run them and looked at them: they fail first, stay as they are, and pass in the end.
 
+use engine::{Event, EventName, Probe, needs};
 use insta::assert_snapshot;
+use serde_json::Map;
 
-use crate::script::{play, play_to};
+use crate::{
+    script::{play, play_to},
+    support::workflow,
+};
 
 fn last(script: &str) -> String {
     let lines = play(script);
@@ -116,7 +121,7 @@ fn tests_may_change_with_the_plan_and_a_person_looks_again() {
     // Nobody looks at tests where nobody wants to; and another change needs another plan.
     let (run, lines) = play_to(&format!("{}, {changed}", frozen(true)));
     assert!(lines.ends_with("review e5"), "{lines}");
-    assert_eq!(run.frozen_plan(crate::support::workflow("autonomous-loop")), Some("p3"));
+    assert_eq!(run.frozen_plan(workflow("autonomous-loop")), Some("p3"));
     let again =
         last(&format!("{}, {changed}, agent p1_found summary=no file=p3 frozen=tests/a.sh", frozen(true)));
     assert!(again.contains("by frozen_tests"), "{again}");
@@ -132,4 +137,24 @@ fn a_promise_stands_on_frozen_tests_too() {
         lines.contains("the acceptance tests are frozen, and these have changed since abcd: `tests/a.sh`"),
         "{lines}"
     );
+}
+
+#[test]
+fn tests_are_run_with_the_command_that_they_were_first_run_with() {
+    let command_of = |ran: &str| {
+        let (run, lines) = play_to(&format!(
+            "autonomous-loop skip_test_review=true: @plan, plan_written artifact=docs/p.md file=p1,
+            agent tests_approved artifact=tests/a.sh git_sha=abcd summary=one file=t1 {ran},
+            agent plan_deepened file=p2"
+        ));
+        assert_eq!(run.phase, "work", "{lines}");
+        let event = Event::Named(EventName::new("work_finished"));
+        let probes = needs(workflow("autonomous-loop"), &run, &event, &Map::new());
+        let tests = probes
+            .into_iter()
+            .find_map(|probe| if let Probe::Tests { command, .. } = probe { Some(command) } else { None });
+        tests.expect("the tests are run")
+    };
+    assert_eq!(command_of("ran=failed").as_deref(), Some("sh a.sh"));
+    assert_eq!(command_of("ran=absent run={\"failed\":7,\"errored\":0}"), None);
 }
