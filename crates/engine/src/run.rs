@@ -124,6 +124,9 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunk_usage: Vec<ChunkUsage>,
     pub receipts: Vec<Receipt>,
+    /// Acceptance tests that were changed with the plan, and that a person looks at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_tests: Option<OfferedTests>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
 
@@ -621,6 +624,17 @@ pub struct Receipt {
     /// Of acceptance tests that warp has run: the command, which they are run with from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+}
+
+/// Acceptance tests that are not frozen yet: a person looks at them first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTests {
+    /// The event that is taken once they are approved.
+    pub event: EventName,
+    /// What came with it, as far as it is shown for the phase.
+    pub data: Map<String, Value>,
+    /// The receipt that freezes them, and the plan that they belong to.
+    pub receipt: Receipt,
 }
 
 /// What the next context has to know about a phase that is done.

@@ -159,6 +159,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         usage: Usage::default(),
         chunk_usage: Vec::new(),
         receipts: Vec::new(),
+        offered_tests: None,
         checkpoints: Vec::new(),
         errors: Vec::new(),
         unknown_fields: Map::new(),
@@ -262,6 +263,9 @@ fn needs_of_note(workflow: &Workflow, run: &Run, event: &Event) -> Vec<Probe> {
             if option == turns::SKIP && decision.deadline.is_some() {
                 return next_chunk();
             }
+            if let Some(offered) = acceptance::approved(run, decision, option) {
+                return needs(workflow, run, &Event::Named(offered.event.clone()), &offered.data);
+            }
             workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
         }
         (Event::DecisionAnswered { decision, option }, Standing::Active) => {
@@ -360,6 +364,9 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         draft.advise_all(receipts::check(workflow, run, ask)?);
     }
     let frozen = acceptance::check(workflow, run, row, ask)?;
+    if frozen == acceptance::Frozen::WithPlan && acceptance::wants_person(workflow, run) {
+        return Ok(acceptance::offer(draft, row, ask));
+    }
 
     draft.count(row);
     if let Some(budget) = budgets::parking(&draft, row, event) {
@@ -393,9 +400,6 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         budgets::Enforced::Parked => return Ok(draft.finish()),
     }
     budgets::follow(&mut draft);
-    if frozen == acceptance::Frozen::WithPlan {
-        acceptance::ask_person(&mut draft, run);
-    }
     Ok(draft.finish())
 }
 
