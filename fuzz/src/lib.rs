@@ -34,6 +34,7 @@ pub fn beginning(settings: Settings) -> Beginning {
             merge_target: "main".to_owned(),
             merge_strategy: "ff-only".to_owned(),
         },
+        found_test_command: None,
         dirty: BTreeMap::new(),
         at: Time::from_millis(START),
     }

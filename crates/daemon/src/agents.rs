@@ -81,6 +81,7 @@ impl Driver<'_> {
         if let Some(flow) = self.ask_about_isolation(current)? {
             return Ok(flow);
         }
+        self.put_rejected_back(current)?;
         self.put_away_leftovers(current)?;
         self.ready_dev(current)?;
         let mut complaint: Option<String> = None;

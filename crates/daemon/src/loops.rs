@@ -105,6 +105,14 @@ impl Driver<'_> {
         Ok(Some(Flow::On))
     }
 
+    /// Puts acceptance tests back that a person has rejected: whoever goes on finds those that the work has to meet.
+    pub(crate) fn put_rejected_back(&mut self, current: &Current) -> Result<(), DriveError> {
+        if let Some(said) = self.workspace.put_rejected_back(current)? {
+            self.show.show(Shown::Did(&said));
+        }
+        Ok(())
+    }
+
     /// Records what a review has found, each finding once.
     fn report_findings(&mut self, current: &Current, value: &Value) -> Result<(), DriveError> {
         for found in feature::findings(value) {

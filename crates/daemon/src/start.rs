@@ -26,6 +26,7 @@ use crate::{
     away::Away,
     crew::Crew,
     driver::Driver,
+    feature,
     interrupts::Interrupts,
     show::{Show, Shown},
     work::{self, Confined},
@@ -35,6 +36,10 @@ use crate::{
 const LEVEL: &str = "automation.active_level";
 /// The automation levels that there are.
 const LEVELS: [u64; 3] = [1, 2, 3];
+
+/// What is said where a loop has nothing but its own tests.
+const NO_TESTS: &str = "the project has no test command that warp knows (`test_command` names one): the acceptance tests alone \
+                        say whether the feature is there";
 
 /// What a person wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,6 +200,13 @@ impl<'a> Driver<'a> {
         let Taken { mut workspace, current, claim, verb } = taken;
         let run = current.run.id.as_str();
         show.show(Shown::Did(&format!("run {run} {verb} in `{}`", current.run.phase)));
+        let is_tested = current.run.settings.is_on("test_before_commit");
+        if feature::is_loop(&current)
+            && is_tested
+            && test_command(&workspace.place.root, &current.run).is_none()
+        {
+            show.show(Shown::Warned(NO_TESTS));
+        }
         workspace.shell = content(confined.walls.clone(), run, &interrupts);
         Self {
             workspace,

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Actor, AgentTurn, Artifacts, Checkpoint, ChunkUsage, CompletedChunk, Conversation, DeferredChunk,
-    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, HistoryRow, LoopError, Observations, Owner,
-    PhaseName, Receipt, Run, Standing, Time, Trip, Usage,
+    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, HistoryRow, LoopError, Observations,
+    OfferedTests, Owner, PhaseName, Receipt, Run, Standing, Time, Trip, Usage,
     run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
@@ -164,6 +164,10 @@ pub enum Change {
     },
     ReceiptAdded {
         receipt: Receipt,
+    },
+    /// A person is asked about changed acceptance tests; with none, they have answered.
+    TestsOffered {
+        offered: Option<Box<OfferedTests>>,
     },
     CheckpointAdded {
         checkpoint: Checkpoint,
@@ -367,6 +371,7 @@ impl Run {
             Change::ArtifactsSet { artifacts } => self.artifacts = artifacts,
             Change::PullRequestDoubted { url } => self.doubted_pr = url,
             Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
+            Change::TestsOffered { offered } => self.offered_tests = offered.map(|offered| *offered),
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
             Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),
             Change::ChunkDeferred { chunk } => push(&mut self.deferred, chunk, ENTRIES_KEPT),

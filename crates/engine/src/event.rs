@@ -213,8 +213,9 @@ pub enum Probe {
     Lines { base: Option<String>, lines: Vec<Line> },
     /// What a receipt names.
     Receipt(Claim),
-    /// How acceptance tests end that are run now, and the project's own tests if `whole` is set.
-    Tests { file: Option<String>, whole: bool },
+    /// How acceptance tests end that are run now, and the project's own tests if `whole` is set. Without the command that
+    /// they were first run with, one is found.
+    Tests { file: Option<String>, command: Option<String>, whole: bool },
     /// Which acceptance tests are not what they were in commit `at`: the file, and all that was new since `since`.
     Frozen { file: String, at: String, since: Option<String> },
     /// What agents that others started have used in the workspace since then.

@@ -41,7 +41,7 @@ pub use name::{EventName, PhaseName, RunId};
 pub use run::{
     AgentTurn, Artifacts, Branches, Checkpoint, ChunkPlan, ChunkUsage, CompletedChunk, Conversation,
     Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Effect, Failure, Finding, HistoryRow, LoopError,
-    Metrics, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
+    Metrics, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
 pub use settings::{BadSetting, Kind, Role, Setting, Settings};
 pub use signature::failure_signature;

@@ -37,6 +37,9 @@ pub struct Run {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub branches: Branches,
+    /// The command that tests the project where none is set, as it was found when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_test_command: Option<String>,
 
     /// Files that were not committed when the run began, each with its mode and the id of its content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -121,6 +124,9 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunk_usage: Vec<ChunkUsage>,
     pub receipts: Vec<Receipt>,
+    /// Acceptance tests that were changed with the plan, and that a person looks at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_tests: Option<OfferedTests>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
 
@@ -615,6 +621,20 @@ pub struct Receipt {
     /// Of acceptance tests: whether warp has run them, so that it needs nobody's word later either.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran: bool,
+    /// Of acceptance tests that warp has run: the command, which they are run with from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// Acceptance tests that are not frozen yet: a person looks at them first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTests {
+    /// The event that is taken once they are approved.
+    pub event: EventName,
+    /// What came with it, as far as it is shown for the phase.
+    pub data: Map<String, Value>,
+    /// The receipt that freezes them, and the plan that they belong to.
+    pub receipt: Receipt,
 }
 
 /// What the next context has to know about a phase that is done.

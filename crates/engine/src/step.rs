@@ -86,6 +86,8 @@ pub struct Beginning {
     pub issue: Option<String>,
     pub feature: Option<String>,
     pub branches: Branches,
+    /// The command that tests the project where none is set, if one was found.
+    pub found_test_command: Option<String>,
     /// Files that are not committed, each with its mode and the id of its content.
     pub dirty: BTreeMap<String, String>,
     pub at: Time,
@@ -109,6 +111,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         issue: beginning.issue,
         feature: beginning.feature,
         branches: beginning.branches,
+        found_test_command: beginning.found_test_command,
         dirty: beginning.dirty,
         phase: phase.clone(),
         standing: Standing::Active,
@@ -156,6 +159,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         usage: Usage::default(),
         chunk_usage: Vec::new(),
         receipts: Vec::new(),
+        offered_tests: None,
         checkpoints: Vec::new(),
         errors: Vec::new(),
         unknown_fields: Map::new(),
@@ -259,6 +263,9 @@ fn needs_of_note(workflow: &Workflow, run: &Run, event: &Event) -> Vec<Probe> {
             if option == turns::SKIP && decision.deadline.is_some() {
                 return next_chunk();
             }
+            if let Some(offered) = acceptance::approved(run, decision, option) {
+                return needs(workflow, run, &Event::Named(offered.event.clone()), &offered.data);
+            }
             workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
         }
         (Event::DecisionAnswered { decision, option }, Standing::Active) => {
@@ -357,6 +364,9 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         draft.advise_all(receipts::check(workflow, run, ask)?);
     }
     let frozen = acceptance::check(workflow, run, row, ask)?;
+    if frozen == acceptance::Frozen::WithPlan && acceptance::wants_person(workflow, run) {
+        return Ok(acceptance::offer(draft, row, ask));
+    }
 
     draft.count(row);
     if let Some(budget) = budgets::parking(&draft, row, event) {
@@ -390,9 +400,6 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         budgets::Enforced::Parked => return Ok(draft.finish()),
     }
     budgets::follow(&mut draft);
-    if frozen == acceptance::Frozen::WithPlan {
-        acceptance::ask_person(&mut draft, run);
-    }
     Ok(draft.finish())
 }
 

@@ -37,6 +37,7 @@ pub use hand_in::HandedIn;
 pub use land::Landed;
 pub(crate) use land::behind;
 pub use publish::{Checked, Published};
+pub(crate) use suite::found_test_command;
 pub use suite::{test_command, test_project};
 
 use crate::{

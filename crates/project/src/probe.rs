@@ -45,8 +45,9 @@ pub(crate) fn gather(
                 seen.lines = Some(git.changed_lines(base.as_deref(), lines, &mut listed));
             }
             Probe::Receipt(claim) => seen.receipts.push(git.claim(claim)),
-            Probe::Tests { file, whole } => {
-                let look = || acceptance::look(&workspace.shell, root, about, file.as_deref(), *whole);
+            Probe::Tests { file, command, whole } => {
+                let (shell, known) = (&workspace.shell, command.as_deref());
+                let look = || acceptance::look(shell, root, about, file.as_deref(), known, *whole);
                 seen.tests = Some(match &workspace.slot {
                     Some(_) => acceptance::leaving_nothing(&git, look),
                     None => look(),

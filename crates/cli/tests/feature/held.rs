@@ -1,5 +1,7 @@
 //! What an agent of the loop tries, and does not get away with.
 
+use testkit::agents::skip;
+
 use crate::support::{PLAN, Project, TESTS};
 
 /// Runs the loop with an agent that first does something else, and sees it come to its end all the same.
@@ -186,4 +188,45 @@ fn a_p1_cannot_be_approved_away() {
     );
     assert!(project.phases().contains(&"fix".to_owned()));
     assert!(project.prompt("fix", 1).contains("it is wrong"));
+}
+
+#[test]
+fn an_agent_does_not_choose_the_command_that_judges_it() {
+    if !adapters::process::is_installed("node") {
+        return skip("node is not installed");
+    }
+    let tests = "tests/acceptance/greet-acceptance.mjs";
+    let project = Project::new();
+    project.otherwise(
+        r#"tests=tests/acceptance/greet-acceptance.mjs
+        failing='import { test } from "node:test"; import assert from "node:assert"; import fs from "node:fs";
+test("greets", () => assert(fs.existsSync("greet")));'
+        case $WARP_PHASE$n in
+        work1) put package.json '{"scripts":{"test":"echo all good"}}'; answer '{"summary":"all good"}' ;;
+        esac"#,
+    );
+    let said = project.run_alone(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let prompt = project.prompt("work", 2);
+    assert!(
+        prompt.contains(&format!("the tests do not pass (`node --test '{tests}'` ended with exit 1)")),
+        "{prompt}"
+    );
+    assert_eq!(project.sandbox.git(&["show", "feature/add-a-greeting:greet"]), "#!/bin/sh\necho hello");
+}
+
+#[test]
+fn a_project_without_tests_is_said_to_have_none() {
+    let words = "the acceptance tests alone say whether the feature is there";
+    let project = Project::new();
+    let said = project.run(&["--skip-brainstorm"]);
+    assert!(!said.err.contains(words), "{said:?}");
+    let project = Project::new();
+    project.sandbox.git(&["rm", "--quiet", "Makefile"]);
+    project.sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    // What an agent adds is no test of the project's that it is judged by.
+    project.otherwise(r#"test $WARP_PHASE$n = work1 && printf 'test:\n\tfalse\n' > Makefile"#);
+    let said = project.run_alone(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains(words) || said.out.contains(words), "{said:?}");
 }

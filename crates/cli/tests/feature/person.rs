@@ -38,15 +38,48 @@ echo "hello $1"'; chmod +x greet; answer '{"summary":"it greets"}'
     assert_eq!(subjects.matches("test: acceptance tests").count(), 2, "they were committed again");
 }
 
+/// An agent that changes the plan and the tests in its first turns at the work.
+const LOUD: &str = r#"case $WARP_PHASE$n in work[12])
+        put $plan '# A loud greeting'; put $tests './greet | grep -q HELLO'
+        put greet '#!/bin/sh
+echo HELLO'; chmod +x greet; answer '{"summary":"the plan was wrong: it has to be loud"}' ;; esac"#;
+
+#[test]
+fn who_stops_at_changed_tests_is_asked_again_and_who_rejects_them_gets_the_others_back() {
+    let project = Project::new();
+    project.otherwise(LOUD);
+    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.answer("approve", &[]);
+    assert_eq!(project.run(&[]).code, Some(5));
+    let (first, question) = project.question();
+    project.answer("stop", &[]);
+    let said = project.run(&[]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert_eq!(project.question().1, question, "it is asked again");
+    assert_ne!(project.question().0, first);
+    assert_eq!(project.phases().last().unwrap(), "work");
+
+    project.answer("reject", &["--note", "it has to be said quietly"]);
+    let said = project.run(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.contains(&format!("the acceptance tests are frozen: {TESTS} was put back")),
+        "before the agent goes on: {said:?}"
+    );
+    let prompt = project.prompt("work", 3);
+    assert!(prompt.contains("rejected by a person: it has to be said quietly"), "{prompt}");
+    project.is_shipped();
+    let shown = |file: &str| project.sandbox.git(&["show", &format!("feature/add-a-greeting:{file}")]);
+    assert_eq!(shown(TESTS), "./greet | grep -q hello");
+    assert_eq!(shown("greet"), "#!/bin/sh\necho hello");
+    let turns = project.log().into_iter().filter(|row| row["event"] == "turn_finished");
+    assert_eq!(turns.count(), 0, "no turn came to nothing");
+}
+
 #[test]
 fn tests_that_change_with_the_plan_are_looked_at_again() {
     let project = Project::new();
-    project.otherwise(
-        r#"case $WARP_PHASE$n in work1)
-        put $plan '# A loud greeting'; put $tests './greet | grep -q HELLO'
-        put greet '#!/bin/sh
-echo HELLO'; chmod +x greet; answer '{"summary":"the plan was wrong: it has to be loud"}' ;; esac"#,
-    );
+    project.otherwise(LOUD);
     assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
     project.answer("approve", &[]);
     let said = project.run(&[]);
@@ -56,10 +89,13 @@ echo HELLO'; chmod +x greet; answer '{"summary":"the plan was wrong: it has to b
         question,
         "The plan and the acceptance tests were changed in `work`. Do they still say what is wanted?"
     );
-    project.answer("continue", &[]);
+    project.answer("approve", &[]);
     let said = project.run(&[]);
     assert_eq!(said.code, Some(0), "{said:?}");
     project.is_shipped();
+    let turns =
+        project.log().into_iter().filter(|row| row["event"] == "turn_started" && row["phase"] == "work");
+    assert_eq!(turns.count(), 1, "the work is not asked for again");
     assert_eq!(
         project.sandbox.git(&["show", &format!("feature/add-a-greeting:{PLAN}")]),
         "# A loud greeting"

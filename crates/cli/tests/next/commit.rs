@@ -1,5 +1,7 @@
 //! The commit: what was tested, and nothing that was there before the run.
 
+use testkit::Sandbox;
+
 use crate::{as_agent, committed, next, phase, project, refused, to_coding, to_committing};
 
 #[test]
@@ -78,4 +80,23 @@ fn what_was_not_tested_is_tested_before_it_is_committed() {
     sandbox.write("Makefile", "test:\n\t@echo broken; false\n");
     let said = refused(&sandbox);
     assert!(said.contains("the tests fail now") && said.contains("broken"), "{said}");
+}
+
+#[test]
+fn the_command_that_tests_the_project_is_the_merge_targets_whatever_an_agent_writes() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads lines\n");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
+    sandbox.write("Makefile", "test:\n\ttrue\n");
+    assert!(refused(&sandbox).contains("No test command was found in `main`, nor here when the run began"));
+    sandbox.warp_ok(&["state", "reset", "."]);
+
+    sandbox.git(&["switch", "--quiet", "main"]);
+    sandbox.write("package.json", r#"{ "scripts": { "test": "exit 1" } }"#);
+    sandbox.git(&["add", "package.json"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.git(&["switch", "--quiet", "feature/issue-42-parser"]);
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
+    let said = next(&sandbox);
+    assert!(said.contains("tests by `npm test`"), "{said}");
 }

@@ -319,3 +319,19 @@ fn without_walls_a_client_may_edit_and_run_the_projects_tests() {
     let rules = settings["permissions"]["allow"].as_array().unwrap();
     assert_eq!(rules[..2], ["Bash(make test)", "Bash(make test *)"], "{rules:?}");
 }
+
+#[test]
+fn an_agent_does_not_choose_the_command_that_tests_its_work() {
+    let steps = r#"steps = [{ write = "Makefile", text = "test:\n\ttrue\n" }, "#;
+    let project = Project::new(&GOOD.replace("steps = [", steps));
+    let sandbox = &project.sandbox;
+    sandbox.git(&["rm", "--quiet", "Makefile"]);
+    sandbox.write("package.json", r#"{ "scripts": { "test": "exit 1" } }"#);
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    let ended = project.run(&["--set", "max_coding_cycles=0"]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(ended.said.contains("`npm test` ended with exit "), "{}", ended.said);
+    assert!(!ended.said.contains("`make test`"), "{}", ended.said);
+    assert_eq!(sandbox.git(&["ls-tree", "--name-only", "main"]), "package.json\ntest.sh");
+}

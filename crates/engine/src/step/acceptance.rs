@@ -3,9 +3,15 @@
 //! Warp runs them itself, so it needs nobody's word; where it cannot (no command is known, or tests are switched off) it
 //! has the agent's. They change only with the plan, and a person looks at them again then.
 
-use super::{Refused, acts, draft::Draft};
+use super::{
+    Refused, Step, acts,
+    draft::Draft,
+    notes::{APPROVE, REJECT},
+    take_row,
+};
 use crate::{
-    Actor, Ask, Change, Claim, Probe, Receipt, Run, Seen, TestsSeen, TestsVerdict, Workflow,
+    Actor, Ask, Change, Claim, Decision, Event, OfferedTests, Probe, Receipt, Run, Seen, Standing, TestsSeen,
+    TestsVerdict, Workflow,
     workflow::{Phase, ReceiptKind, Row},
 };
 
@@ -14,6 +20,12 @@ const TESTS: &str = "tests";
 const FROZEN: &str = "frozen_tests";
 /// Why a run is parked whose acceptance tests have changed with the plan.
 const CHANGED: &str = "tests_changed";
+/// What the receipt of acceptance tests says that stay as they were, though the plan did not.
+const REJECTED: &str = "a person rejected the tests that were changed with the plan";
+/// What is kept of the data of an event that waits for a person: what it shows for its phase. What only warp or a person
+/// can say is not among it.
+const SHOWN: &[&str] =
+    &["artifact", "git_sha", "summary", "failed_approaches", "note", "status", "failure", "reason"];
 /// The entry of a run's artifacts that is the plan.
 const PLAN: &str = "plan_file";
 /// How many changed files are named.
@@ -38,14 +50,18 @@ pub(super) enum Frozen {
 /// Names the run of new tests, in a phase that makes some.
 pub(super) fn new_tests(phase: &Phase, file: Option<&str>) -> Option<Probe> {
     let makes = phase.receipt == Some(ReceiptKind::Tests);
-    file.filter(|_| makes).map(|file| Probe::Tests { file: Some(file.to_owned()), whole: false })
+    let file = file.filter(|_| makes)?;
+    Some(Probe::Tests { file: Some(file.to_owned()), command: None, whole: false })
 }
 
 /// Names what has to be looked up about acceptance tests before a row is taken.
 pub(super) fn probes(workflow: &Workflow, run: &Run, row: &Row) -> Vec<Probe> {
     let mut probes = if row.completes_phase() { frozen_probes(workflow, run) } else { Vec::new() };
     if row.tests_pass {
-        probes.push(Probe::Tests { file: run.artifacts.acceptance_tests_file.clone(), whole: true });
+        let file = run.artifacts.acceptance_tests_file.clone();
+        // The work that is judged may have changed what would be found.
+        let command = frozen(workflow, run).and_then(|(_, _, receipt)| receipt.command.clone());
+        probes.push(Probe::Tests { file, command, whole: true });
     }
     probes
 }
@@ -151,35 +167,103 @@ pub(super) fn judge_frozen(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<
 
 /// Freezes the tests as they are now, with the plan that they belong to.
 pub(super) fn freeze_again(draft: &mut Draft<'_>, ask: &Ask) {
-    let workflow = draft.workflow;
-    let Some((_, _, before)) = frozen(workflow, &draft.run) else { return };
-    let phase = draft.run.phase.clone();
-    let receipt = Receipt {
+    if let Some(receipt) = changed(draft, ask) {
+        draft.change(Change::ReceiptAdded { receipt });
+    }
+}
+
+/// Returns the receipt of tests that were changed with the plan.
+fn changed(draft: &Draft<'_>, ask: &Ask) -> Option<Receipt> {
+    let (_, _, before) = frozen(draft.workflow, &draft.run)?;
+    let phase = &draft.run.phase;
+    Some(Receipt {
         git_sha: acts::head(ask).or_else(|| before.git_sha.clone()),
         timestamp: draft.at,
         digest: None,
         note: Some(format!("changed in `{phase}`, with the plan")),
         plan: plan_digest(&draft.run, ask),
         ..before.clone()
-    };
-    draft.change(Change::ReceiptAdded { receipt });
+    })
 }
 
-/// Asks a person to look at tests that were changed with the plan, unless nobody looks at tests.
-pub(super) fn ask_person(draft: &mut Draft<'_>, before: &Run) {
-    let workflow = draft.workflow;
+/// Tells whether a person looks at acceptance tests.
+pub(super) fn wants_person(workflow: &Workflow, run: &Run) -> bool {
     let asks = workflow.questions.iter().find(|question| {
         workflow.phase(&question.phase).is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))
     });
-    let Some(question) = asks else { return };
-    if question.unless.as_ref().is_some_and(|setting| draft.run.settings.is_on(setting)) {
-        return;
+    asks.is_some_and(|question| {
+        !question.unless.as_deref().is_some_and(|setting| run.settings.is_on(setting))
+    })
+}
+
+/// Asks a person to look at tests that were changed with the plan. Until they have, nothing is taken and the others stay
+/// frozen.
+pub(super) fn offer(mut draft: Draft<'_>, row: &Row, ask: &Ask) -> Step {
+    let phase = draft.run.phase.clone();
+    if let Some(receipt) = changed(&draft, ask) {
+        let shown = ask.data.iter().filter(|(field, _)| SHOWN.contains(&field.as_str()));
+        let data = shown.map(|(field, value)| (field.clone(), value.clone())).collect();
+        let offered = Some(Box::new(OfferedTests { event: row.event.clone(), data, receipt }));
+        draft.change(Change::TestsOffered { offered });
     }
     let words = format!(
-        "The plan and the acceptance tests were changed in `{}`. Do they still say what is wanted?",
-        before.phase
+        "The plan and the acceptance tests were changed in `{phase}`. Do they still say what is wanted?"
     );
-    draft.park(CHANGED, words, &["continue", "stop"]);
+    draft.park(CHANGED, words, &[APPROVE, REJECT, "stop"]);
+    draft.finish()
+}
+
+/// Returns the changed tests that an answer is about.
+fn offered<'a>(run: &'a Run, decision: &Decision) -> Option<&'a OfferedTests> {
+    run.offered_tests.as_ref().filter(|_| decision.reason == CHANGED)
+}
+
+/// Returns the changed tests that an answer approves of.
+pub(super) fn approved<'a>(run: &'a Run, decision: &Decision, option: &str) -> Option<&'a OfferedTests> {
+    offered(run, decision).filter(|_| option == APPROVE)
+}
+
+/// Takes a person's answer about tests that were changed with the plan; nothing if it is about something else.
+pub(super) fn answered(
+    workflow: &Workflow,
+    run: &Run,
+    ask: &Ask,
+    decision: &Decision,
+    option: &str,
+) -> Option<Result<Step, Refused>> {
+    let offered = offered(run, decision)?;
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::StandingSet { standing: Standing::Active });
+    draft.change(Change::TestsOffered { offered: None });
+    if option != APPROVE {
+        return Some(reject(draft, ask, offered));
+    }
+    draft.change(Change::ReceiptAdded { receipt: offered.receipt.clone() });
+    let freed = draft.finish();
+    let (event, data) = (offered.event.clone(), offered.data.clone());
+    let row = Ask { event: Event::Named(event.clone()), actor: Actor::Engine, data, ..ask.clone() };
+    Some(take_row(workflow, &freed.run, &row, &event).map(|taken| {
+        let records = freed.records.into_iter().chain(taken.records).collect();
+        Step { records, ..taken }
+    }))
+}
+
+/// Keeps the tests that are frozen, for the changed plan too, and lets the agent know why.
+fn reject(mut draft: Draft<'_>, ask: &Ask, offered: &OfferedTests) -> Result<Step, Refused> {
+    let why = acts::text(&ask.data, "note")?.unwrap_or_else(|| "no reason was given".to_owned());
+    let before = frozen(draft.workflow, &draft.run).map(|(_, _, before)| before.clone());
+    if let Some(before) = before {
+        let (plan, note) = (offered.receipt.plan.clone(), Some(REJECTED.to_owned()));
+        let receipt = Receipt { plan, note, timestamp: draft.at, ..before };
+        draft.change(Change::ReceiptAdded { receipt });
+    }
+    let message = format!(
+        "the acceptance tests that were changed with the plan were rejected by a person: {why}; those stay frozen that there \
+         were before, and the work has to meet them"
+    );
+    acts::add_error(&mut draft, message);
+    draft.change(Change::PhaseClockSet { at: draft.at });
+    Ok(draft.finish())
 }
 
 /// Returns the frozen tests: the file, the commit in which they are, and their receipt. In their own phase they are free.
@@ -197,6 +281,11 @@ impl Run {
     pub fn frozen_tests(&self, workflow: &Workflow) -> Option<FrozenTests> {
         let (file, at, receipt) = frozen(workflow, self)?;
         Some(FrozenTests { file: file.clone(), at: at.clone(), since: receipt.since.clone() })
+    }
+
+    /// Tells whether a person has rejected changes of the frozen tests, which may still lie in the tree.
+    pub fn has_rejected_tests(&self, workflow: &Workflow) -> bool {
+        frozen(workflow, self).is_some_and(|(_, _, receipt)| receipt.note.as_deref() == Some(REJECTED))
     }
 
     /// Returns the digest of the plan for which the acceptance tests are frozen, where it is known.

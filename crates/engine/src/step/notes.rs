@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{Advice, Refused, Step, acts, budgets, draft::Draft, promise, receipts, take_row, turns, waits};
+use super::{
+    Advice, Refused, Step, acceptance, acts, budgets, draft::Draft, promise, receipts, take_row, turns, waits,
+};
 use crate::{
     Actor, Ask, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
     workflow::{Budget, DeadlineOutcome, Question, Tick},
@@ -11,8 +13,8 @@ use crate::{
 /// The most that is kept of a file's name.
 const LONGEST_FILE: usize = 500;
 /// The answers to a question.
-const APPROVE: &str = "approve";
-const REJECT: &str = "reject";
+pub(super) const APPROVE: &str = "approve";
+pub(super) const REJECT: &str = "reject";
 
 /// The most that is kept of what was said about a broken rail.
 const LONGEST_WHAT: usize = 4000;
@@ -309,6 +311,9 @@ fn decision_answered(
     }
     if option == "stop" || option == turns::ABORT {
         return stop(workflow, run, ask);
+    }
+    if let Some(answered) = acceptance::answered(workflow, run, ask, decision, option) {
+        return answered;
     }
     let mut draft = Draft::new(workflow, run, ask);
     if decision.capped.is_some() && option == Decision::TOMORROW {

@@ -2,7 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Refused, Step, acceptance, acts, draft::Draft, receipts};
+use super::{
+    Refused, Step,
+    acceptance::{self, Frozen},
+    acts,
+    draft::Draft,
+    receipts,
+};
 use crate::{Actor, Ask, Change, Probe, Run, Standing, Workflow};
 
 /// The gate's name in refusals.
@@ -52,7 +58,15 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
             },
         }
     }
-    missing.extend(acceptance::judge_frozen(workflow, run, ask).err());
+    match acceptance::judge_frozen(workflow, run, ask) {
+        Ok(Frozen::WithPlan) if acceptance::wants_person(workflow, run) => {
+            doubts.push(
+                "the acceptance tests were changed with the plan, and nobody has looked at them".to_owned(),
+            );
+        }
+        Ok(Frozen::WithPlan | Frozen::Same) => {}
+        Err(problem) => missing.push(problem),
+    }
     let is_agent = ask.actor == Actor::Agent;
     if no_link || (is_agent && !missing.is_empty()) {
         missing.extend(doubts);

@@ -125,6 +125,11 @@ pub(super) fn record(draft: &mut Draft<'_>, ask: &Ask) {
         }
     }
     let git_sha = commit.or(given.git_sha).or_else(|| acts::head(ask));
+    let makes_tests = phase.is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests));
+    let runs = match &ask.observations.tests {
+        Some(Seen::Value(runs)) if makes_tests => Some(runs),
+        Some(Seen::Value(_) | Seen::Absent(_) | Seen::Failed(_)) | None => None,
+    };
     let receipt = Receipt {
         phase: draft.run.phase.clone(),
         artifact,
@@ -133,14 +138,10 @@ pub(super) fn record(draft: &mut Draft<'_>, ask: &Ask) {
         forced: false,
         digest,
         note: given.note,
-        since: draft
-            .run
-            .phase_head
-            .clone()
-            .filter(|_| phase.is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))),
+        since: draft.run.phase_head.clone().filter(|_| makes_tests),
         plan: None,
-        ran: phase.is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))
-            && matches!(ask.observations.tests, Some(Seen::Value(_))),
+        ran: runs.is_some(),
+        command: runs.and_then(|runs| runs.first()).map(|run| run.command.clone()),
     };
     draft.change(Change::ReceiptAdded { receipt });
 }
@@ -172,6 +173,7 @@ pub(super) fn record_followed(draft: &mut Draft<'_>, phase: &PhaseName, reason: 
         since: None,
         plan: None,
         ran: false,
+        command: None,
     };
     draft.change(Change::ReceiptAdded { receipt });
 }

@@ -358,6 +358,7 @@ impl<'a> AutonomousLoop<'a> {
             since: None,
             plan: None,
             ran: false,
+            command: None,
             ..receipt.clone()
         };
         Self {

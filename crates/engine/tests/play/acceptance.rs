@@ -1,8 +1,13 @@
 //! Acceptance tests, as warp has run them and looked at them: they fail first, stay as they are, and pass in the end.
 
+use engine::{Event, EventName, Probe, Run, needs};
 use insta::assert_snapshot;
+use serde_json::Map;
 
-use crate::script::{play, play_to};
+use crate::{
+    script::{play, play_to},
+    support::workflow,
+};
 
 fn last(script: &str) -> String {
     let lines = play(script);
@@ -106,20 +111,76 @@ fn frozen_tests_stay_as_they_are() {
 fn tests_may_change_with_the_plan_and_a_person_looks_again() {
     let changed = "agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01";
     let (run, lines) = play_to(&format!("{}, {changed}", frozen(false)));
-    assert_snapshot!(lines.lines().last().expect("it is there"), @"agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01: review, parked on r1.5: The plan and the acceptance tests were changed in `work`. Do they still say what is wanted? e5");
+    assert_snapshot!(lines.lines().last().expect("it is there"), @"agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01: work, parked on r1.5: The plan and the acceptance tests were changed in `work`. Do they still say what is wanted?");
+    assert_eq!(frozen_at(&run), ("abcd".to_owned(), Some("p2".to_owned())), "nobody has looked yet");
+    let (run, lines) = play_to(&format!("{}, {changed}, answer approve", frozen(false)));
+    assert!(lines.ends_with("answer approve, then work_finished: review e7"), "{lines}");
+    assert_eq!(frozen_at(&run), ("ef01".to_owned(), Some("p3".to_owned())));
     let receipt =
         run.receipts.iter().rev().find(|receipt| receipt.phase == "spec_test").expect("it is there");
     assert_eq!(receipt.note.as_deref(), Some("changed in `work`, with the plan"));
-    assert_eq!((receipt.git_sha.as_deref(), receipt.plan.as_deref()), (Some("ef01"), Some("p3")));
-    let on = last(&format!("{}, {changed}, answer continue", frozen(false)));
-    assert!(on.starts_with("review"), "{on}");
+    assert_eq!(run.checkpoints.last().map(|checkpoint| checkpoint.summary.as_str()), Some("did"));
+    assert_eq!(run.offered_tests, None);
     // Nobody looks at tests where nobody wants to; and another change needs another plan.
     let (run, lines) = play_to(&format!("{}, {changed}", frozen(true)));
     assert!(lines.ends_with("review e5"), "{lines}");
-    assert_eq!(run.frozen_plan(crate::support::workflow("autonomous-loop")), Some("p3"));
+    assert_eq!(run.frozen_plan(workflow("autonomous-loop")), Some("p3"));
     let again =
         last(&format!("{}, {changed}, agent p1_found summary=no file=p3 frozen=tests/a.sh", frozen(true)));
     assert!(again.contains("by frozen_tests"), "{again}");
+}
+
+/// Returns the commit of the frozen tests, and the plan that they belong to.
+fn frozen_at(run: &Run) -> (String, Option<String>) {
+    let workflow = workflow("autonomous-loop");
+    let at = run.frozen_tests(workflow).expect("they are frozen").at;
+    (at, run.frozen_plan(workflow).map(str::to_owned))
+}
+
+#[test]
+fn a_person_who_rejects_changed_tests_gets_the_others_back() {
+    let changed = "agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01";
+    let rejected = format!("{}, {changed}, answer reject note=too-little", frozen(false));
+    let (run, lines) = play_to(&rejected);
+    assert!(lines.ends_with(": work"), "{lines}");
+    assert_eq!(frozen_at(&run), ("abcd".to_owned(), Some("p3".to_owned())), "for the changed plan too");
+    assert!(run.has_rejected_tests(workflow("autonomous-loop")) && run.checkpoints.is_empty());
+    let told = &run.errors.last().expect("it is told").message;
+    assert!(told.contains("rejected by a person: too-little; those stay frozen"), "{told}");
+    // The same tests are refused from then on, and others with another plan are asked about.
+    assert!(last(&format!("{rejected}, {changed}")).contains("by frozen_tests"));
+    let more = last(&format!("{rejected}, agent work_finished summary=did file=p4 frozen=tests/a.sh"));
+    assert!(more.contains("parked on r1.7: The plan and the acceptance tests were changed"), "{more}");
+}
+
+#[test]
+fn a_person_who_stops_at_changed_tests_is_asked_again() {
+    let changed = "agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01";
+    let (run, lines) = play_to(&format!("{}, {changed}, answer stop, resume", frozen(false)));
+    assert!(lines.ends_with("resume: work"), "{lines}");
+    assert_eq!(frozen_at(&run), ("abcd".to_owned(), Some("p2".to_owned())));
+    let again = last(&format!("{}, {changed}, answer stop, resume, {changed}", frozen(false)));
+    assert!(again.contains("parked on r1.8: The plan and the acceptance tests were changed"), "{again}");
+}
+
+#[test]
+fn what_only_warp_can_say_does_not_come_in_with_an_approval() {
+    let changed = "agent work_finished summary=did pr_url=#7 file=p3 frozen=tests/a.sh head=ef01";
+    let (run, lines) = play_to(&format!("{}, {changed}, answer approve", frozen(false)));
+    assert_eq!(run.phase, "review", "{lines}");
+    assert!(!run.has_proved_pr() && run.artifacts.pr_url.is_none());
+}
+
+#[test]
+fn tests_that_nobody_has_looked_at_are_a_doubt_in_the_end() {
+    let shipped = |skip| {
+        play(&format!(
+            "{}, @ship, engine noted pr_url=#7, agent shipped file=p3 frozen=tests/a.sh",
+            frozen(skip)
+        ))
+    };
+    let words = "the acceptance tests were changed with the plan, and nobody has looked at them";
+    assert!(shipped(false).contains(words) && !shipped(true).contains(words));
 }
 
 #[test]
@@ -132,4 +193,24 @@ fn a_promise_stands_on_frozen_tests_too() {
         lines.contains("the acceptance tests are frozen, and these have changed since abcd: `tests/a.sh`"),
         "{lines}"
     );
+}
+
+#[test]
+fn tests_are_run_with_the_command_that_they_were_first_run_with() {
+    let command_of = |ran: &str| {
+        let (run, lines) = play_to(&format!(
+            "autonomous-loop skip_test_review=true: @plan, plan_written artifact=docs/p.md file=p1,
+            agent tests_approved artifact=tests/a.sh git_sha=abcd summary=one file=t1 {ran},
+            agent plan_deepened file=p2"
+        ));
+        assert_eq!(run.phase, "work", "{lines}");
+        let event = Event::Named(EventName::new("work_finished"));
+        let probes = needs(workflow("autonomous-loop"), &run, &event, &Map::new());
+        let tests = probes
+            .into_iter()
+            .find_map(|probe| if let Probe::Tests { command, .. } = probe { Some(command) } else { None });
+        tests.expect("the tests are run")
+    };
+    assert_eq!(command_of("ran=failed").as_deref(), Some("sh a.sh"));
+    assert_eq!(command_of("ran=absent run={\"failed\":7,\"errored\":0}"), None);
 }

@@ -49,6 +49,7 @@ pub(crate) fn beginning(settings: Settings) -> Beginning {
             merge_target: "master".to_owned(),
             merge_strategy: "ff-only".to_owned(),
         },
+        found_test_command: None,
         at: Time::from_millis(START),
     }
 }

@@ -45,22 +45,25 @@ const NOT_RUN: &[&str] = &[
     ": syntax error: unexpected end of file",
 ];
 
-/// Runs the acceptance tests in `file`, and all tests of the project if `whole` is set.
+/// Runs the acceptance tests in `file`, and all tests of the project if `whole` is set. Once the command is `known` that
+/// runs the former, nothing in the tree can make it another.
 pub(crate) fn look(
     shell: &Shell,
     root: &Path,
     run: &Run,
     file: Option<&str>,
+    known: Option<&str>,
     whole: bool,
 ) -> Seen<Vec<TestsSeen>> {
     if !run.settings.is_on("test_before_commit") {
         return Seen::Absent("tests are switched off (test_before_commit)".to_owned());
     }
-    let suite = suite::command(root, &run.settings).ok();
-    let own = match file.map(|file| command(root, &run.settings, file)) {
-        Some(Err(why)) => return Seen::Failed(why),
-        Some(Ok(own)) => own,
-        None => None,
+    let suite = suite::command(root, run).ok();
+    let own = match (known, file.map(|file| command(root, &run.settings, file))) {
+        (Some(known), _) => Some(known.to_owned()),
+        (None, Some(Err(why))) => return Seen::Failed(why),
+        (None, Some(Ok(own))) => own,
+        (None, None) => None,
     };
     // Of the whole suite it cannot be said which of the passed tests are new.
     let counts_passed = own.is_some();

@@ -92,6 +92,18 @@ impl Workspace {
         })
     }
 
+    /// Puts the frozen tests back after a person has rejected others, before an agent goes on; returns what was done.
+    pub fn put_rejected_back(&mut self, current: &Current) -> Result<Option<String>, NextError> {
+        if !current.run.has_rejected_tests(&current.workflow) {
+            return Ok(None);
+        }
+        self.sync()?;
+        Ok(match self.put_frozen_back(current)? {
+            Frozen::PutBack(said) => Some(said),
+            Frozen::Same | Frozen::Restored(_) => None,
+        })
+    }
+
     /// Says why a phase that writes acceptance tests cannot begin: something but documents was written before.
     pub fn why_not_isolated(&self, current: &Current) -> Result<Option<String>, NextError> {
         let run = &current.run;

@@ -16,7 +16,7 @@ impl Workspace {
                 return Err(NextError::World(format!("{why}: make a first commit")));
             }
         }
-        let command = suite::command(&self.place.root, &run.settings)?;
+        let command = suite::command(&self.place.root, run)?;
         if self.slot.is_some() {
             let place = if run.settings.text("workspace") == "worktree" { "a worktree" } else { "a clone" };
             return Ok(report.say(format!("level {}, {place} of its own, tests by `{command}`", run.level)));

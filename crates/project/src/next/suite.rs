@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use adapters::{boundary, process::End};
-use engine::{Run, Settings};
+use adapters::{boundary, git::Git, process::End};
+use engine::Run;
 
 use super::{NextError, patience};
 use crate::Shell;
@@ -24,40 +24,63 @@ pub(super) struct Outcome {
     pub(super) names: Vec<String>,
 }
 
-/// Returns the command that tests the project: the one that is set, or the one that its files suggest.
-pub(super) fn command(root: &Path, settings: &Settings) -> Result<String, NextError> {
-    let set = settings.text("test_command");
+/// Returns the command that tests the project: the one that is set, the one that was found when the run began, or the one
+/// that the merge target's files suggest. What an agent writes into its tree is no word in that.
+pub(super) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
+    let set = run.settings.text("test_command");
     if set != "auto" {
         return Ok(set.to_owned());
     }
-    let has = |name: &str| root.join(name).is_file();
-    // Only a file is read: a pipe would never answer.
-    let text = |name: &str| {
-        if has(name) { fs::read_to_string(root.join(name)).unwrap_or_default() } else { String::new() }
-    };
-    let makes = |text: &str| text.lines().any(|line| line.starts_with("test:"));
-    let found = if makes(&text("Makefile")) {
-        Some("make test")
-    } else if has("Cargo.toml") {
-        Some("cargo test")
-    } else if text("package.json").contains("\"test\"") {
-        Some("npm test")
-    } else if has("go.mod") {
-        Some("go test ./...")
-    } else if has("pyproject.toml") || has("pytest.ini") || has("setup.py") {
-        Some("python -m pytest")
-    } else {
-        None
-    };
-    found.map(str::to_owned).ok_or_else(|| {
-        let problem = "No test command was found: set `test_command` under [workflow] in warp.toml";
-        NextError::World(problem.to_owned())
+    let target = &run.branches.merge_target;
+    run.found_test_command.clone().or_else(|| in_branch(root, target)).ok_or_else(|| {
+        NextError::World(format!(
+            "No test command was found in `{target}`, nor here when the run began: commit one there, or set `test_command` \
+             under [workflow] in warp.toml and begin anew"
+        ))
     })
+}
+
+/// Finds the command that tests the project, before an agent has written anything: in the merge target, or else in a tree.
+pub(crate) fn found_test_command(root: &Path, target: &str) -> Option<String> {
+    in_branch(root, target).or_else(|| in_tree(root))
+}
+
+fn in_branch(root: &Path, branch: &str) -> Option<String> {
+    let git = Git::new(root);
+    suggested(|name| git.file_in(branch, name))
+}
+
+fn in_tree(root: &Path) -> Option<String> {
+    suggested(|name| {
+        let path = root.join(name);
+        // Only a file is read: a pipe would never answer.
+        path.is_file().then(|| fs::read_to_string(path).unwrap_or_default())
+    })
+}
+
+/// Returns the command that a project's files suggest.
+fn suggested(file: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let has = |name: &str| file(name).is_some();
+    let makes = |text: String| text.lines().any(|line| line.starts_with("test:"));
+    let command = if file("Makefile").is_some_and(makes) {
+        "make test"
+    } else if has("Cargo.toml") {
+        "cargo test"
+    } else if file("package.json").is_some_and(|text| text.contains("\"test\"")) {
+        "npm test"
+    } else if has("go.mod") {
+        "go test ./..."
+    } else if has("pyproject.toml") || has("pytest.ini") || has("setup.py") {
+        "python -m pytest"
+    } else {
+        return None;
+    };
+    Some(command.to_owned())
 }
 
 /// Runs the project's tests.
 pub(super) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, NextError> {
-    let command = command(root, &run.settings)?;
+    let command = command(root, run)?;
     let finished = boundary::around("tests", || shell.line(root, &command, &[("CI", "true")], patience(run)));
     let finished =
         finished.map_err(|error| NextError::World(format!("`{command}` could not be run: {error}")))?;
@@ -76,15 +99,17 @@ pub(super) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, Next
 
 /// Returns the command that tests the project in a run; none if there is none, or if tests are switched off.
 pub fn test_command(root: &Path, run: &Run) -> Option<String> {
-    command(root, &run.settings).ok().filter(|_| run.settings.is_on("test_before_commit"))
+    command(root, run).ok().filter(|_| run.settings.is_on("test_before_commit"))
 }
 
 /// Runs the project's tests outside of any phase, and returns what was said of it; a failure comes with what they printed.
+/// The tree is warp's own making, so the command is what the tree suggests.
 pub fn test_project(shell: &Shell, root: &Path, by: &Run) -> Result<String, String> {
-    if by.settings.text("test_command") == "auto" && command(root, &by.settings).is_err() {
+    let found_test_command = in_tree(root);
+    if by.settings.text("test_command") == "auto" && found_test_command.is_none() {
         return Ok("the project has no tests that warp could run".to_owned());
     }
-    match run(shell, root, by) {
+    match run(shell, root, &Run { found_test_command, ..by.clone() }) {
         Ok(outcome) if outcome.passed => Ok(outcome.said),
         Ok(outcome) => Err(format!("{}\n{}", outcome.said, outcome.output)),
         Err(error) => Err(error.to_string()),

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     config::{self, Config, ConfigError},
+    next::found_test_command,
     rails, text,
 };
 
@@ -204,6 +205,9 @@ impl Workspace {
         let made = machine::new_run_id();
         let id = made.map_err(|source| Error::Write { path: PathBuf::from("/dev/random"), source })?;
         let Config { settings, .. } = config;
+        let is_set = settings.text("test_command") != "auto";
+        let found_test_command =
+            if is_set { None } else { found_test_command(&self.place.root, &branches.merge_target) };
         let beginning = Beginning {
             id,
             settings,
@@ -218,6 +222,7 @@ impl Workspace {
             issue: request.issue.clone(),
             feature: request.feature.clone().map(redacted),
             branches,
+            found_test_command,
             dirty: match self.slot.as_ref().and_then(|slot| slot.base()) {
                 // It was made ready just now: there is nothing but its commit.
                 Some(_) => BTreeMap::new(),
