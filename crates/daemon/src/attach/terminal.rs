@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use adapters::{
     agent::{Route, interactive::Interactive},
-    boundary, machine,
+    boundary, machine, secrets,
     tmux::{Session, TmuxError},
 };
 use engine::{Actor, Event, EventName, Run, Usage, WaitKind};
@@ -203,6 +203,7 @@ impl Attached<'_, '_> {
             Some(Err(error)) => format!("its last words cannot be read: {}", spelled(&error)),
             None => String::new(),
         };
+        let words = secrets::redacted(words);
         self.driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
         self.end_session("crashed")?;
         if current.workflow.ticks(&current.run.phase, CRASHED).is_some() {
