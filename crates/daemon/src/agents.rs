@@ -108,6 +108,9 @@ impl Driver<'_> {
             if let Some(flow) = self.past_hurdles(current, &ready.hand, &ended)? {
                 return Ok(flow);
             }
+            if self.is_replaced(current, &ready.hand, &ended)? {
+                return Ok(Flow::On);
+            }
             match self.take(current, ended)? {
                 Ok(()) => return Ok(Flow::On),
                 // What was looked at may have been cut short; it is looked at again later.

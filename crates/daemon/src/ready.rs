@@ -1,7 +1,10 @@
 //! Before a turn: who works, whether there is money for it, and whether there is a place. After it: what kept the agent
 //! from its answer without being its fault.
 
-use adapters::{agent::Ended, machine};
+use adapters::{
+    agent::{Ended, NoAnswer},
+    machine, secrets,
+};
 use engine::{Actor, Capped, Event, Record, Time, WaitKind};
 use project::{
     Current,
@@ -12,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::{
     crew::Hand,
     driver::{DriveError, Driver, Flow},
+    show::Shown,
     spend::{Hurdle, Spend},
 };
 
@@ -65,8 +69,8 @@ impl Driver<'_> {
         // A place that was waited for is taken or given back: nobody holds one who does not begin.
         let asked = self.asked_seat.take();
         let run = &current.run;
-        let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.clone());
-        let hands = self.crew.hands(&run.settings, role.as_deref())?;
+        let role = role(current);
+        let hands = self.crew.hands(&run.settings, role)?;
         if self.spend.is_none() {
             self.spend = Some(Spend::open(&self.workspace, run)?);
         }
@@ -75,7 +79,7 @@ impl Driver<'_> {
             Err((until, why)) => return Ok(Err(self.suspend(current, WaitKind::Limit, why, Some(until))?)),
         };
         let spend = self.spend.as_mut().expect("it was opened above");
-        if let Some(capped) = spend.begin(run, role.as_deref(), &hand.spender())? {
+        if let Some(capped) = spend.begin(run, role, &hand.spender())? {
             return Ok(Err(self.ask_for_more(current, capped)?));
         }
         Ok(match self.seat(current, &hand, asked)? {
@@ -192,7 +196,28 @@ impl Driver<'_> {
         if let Some(spend) = &self.spend {
             spend.pause(&hand.pool, until, &why)?;
         }
-        self.suspend(current, WaitKind::Limit, why, Some(until))
+        let hands = self.crew.hands(&current.run.settings, role(current))?;
+        match self.choose(current, hands)? {
+            // Another takes over.
+            Ok(_) => Ok(Flow::On),
+            Err((until, why)) => self.suspend(current, WaitKind::Limit, why, Some(until)),
+        }
+    }
+
+    /// Does without an agent that turned out not to be installed, if another can take over; tells whether one can.
+    pub(crate) fn is_replaced(
+        &mut self,
+        current: &Current,
+        hand: &Hand,
+        ended: &Ended,
+    ) -> Result<bool, DriveError> {
+        let Err(missing @ NoAnswer::Missing { .. }) = &ended.answer else { return Ok(false) };
+        let is_replaced = self.crew.lose(&current.run.settings, role(current), &hand.name)?;
+        if is_replaced {
+            let text = secrets::redacted(format!("{missing}; another takes over"));
+            self.show.show(Shown::Warned(&text));
+        }
+        Ok(is_replaced)
     }
 
     /// Waits for a provider that fails, longer each time; in the end a person is asked.
@@ -235,6 +260,11 @@ impl Driver<'_> {
         }
         Ok(setbacks)
     }
+}
+
+/// Returns the role that the phase asks for.
+fn role(current: &Current) -> Option<&str> {
+    current.workflow.phase(&current.run.phase).and_then(|phase| phase.role.as_deref())
 }
 
 pub(crate) fn waits_at_limits(current: &Current) -> bool {

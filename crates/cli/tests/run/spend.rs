@@ -2,8 +2,9 @@
 //! waited out.
 
 use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
+    env, fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
     process::Command,
     sync::{
         Arc,
@@ -63,6 +64,20 @@ impl Spending {
         command.args(["--set", "max_acs_per_commit=1", "--set", &agent]).args(more);
         command.env("ANTHROPIC_BASE_URL", self.model.url());
         command
+    }
+
+    /// Makes a search path of what is needed and nothing else: no client of an agent is in it.
+    fn without_clients(&self) -> PathBuf {
+        let tools = self.driven.sandbox.home().join("tools");
+        fs::create_dir(&tools).unwrap();
+        let path = env::var_os("PATH").unwrap();
+        for tool in ["git", "sh", "bash", "tr", "make"] {
+            let found = env::split_paths(&path).map(|place| place.join(tool)).find(|path| path.is_file());
+            if let Some(found) = found {
+                symlink(found, tools.join(tool)).unwrap();
+            }
+        }
+        tools
     }
 
     fn finish(&self, more: &[&str]) -> (Option<i32>, String) {
@@ -186,18 +201,66 @@ fn an_outage_is_waited_out_and_then_put_to_a_person() {
 }
 
 #[test]
+fn a_fallback_takes_over_at_the_limit_that_the_run_itself_comes_to() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let spending = Spending::new(Script::function(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Turn::Limit { resets_at: in_seconds(3600), retry_after: 3600 },
+        _ => Turn::say("well"),
+    }));
+    let other = format!("{} again", spending.agent());
+    let roles = serde_json::json!({ "coder": { "agent": spending.agent(), "fallbacks": [other] } });
+    let (code, said) = spending.finish(&["--set", &format!("roles={roles}")]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(spending.records("suspended").is_empty(), "{said}");
+    assert_eq!((spending.records("turn_started").len(), asked.load(Ordering::Relaxed)), (4, 4), "{said}");
+}
+
+#[test]
+fn a_fallback_takes_over_from_a_line_that_names_no_program() {
+    for line in ["command:no-such-thing --fast", "acp:no-such-thing --acp"] {
+        let spending = Spending::new(Script::function(|_| Turn::say("well")));
+        let roles = serde_json::json!({ "coder": { "agent": line, "fallbacks": [spending.agent()] } });
+        let (code, said) = spending.finish(&["--set", &format!("roles={roles}")]);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.matches("another takes over").count(), 1, "it is asked once: {said}");
+        assert_eq!(spending.records("turn_started").len(), 4, "{said}");
+    }
+}
+
+#[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
     let nobody = Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end();
     assert_eq!(nobody.code, Some(64), "{}", nobody.said);
+    let tools = spending.without_clients();
     let roles = serde_json::json!({ "coder": { "agent": "codex", "fallbacks": [spending.agent()] } });
-    let mut command = spending.run(&["--set", &format!("roles={roles}")]);
-    // Where only the system's own programs are, there is no such client.
-    command.env("PATH", "/usr/bin:/bin");
+    let mut command = spending.run(&["--no-sandbox", "--set", &format!("roles={roles}")]);
+    command.env("PATH", &tools);
     let ended = Running::start(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let started = spending.records("turn_started");
     assert!(started.iter().all(|record| record["data"]["agent"] == "command"), "{started:?}");
     let by_role = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
     assert!(by_role.contains("coder"), "{by_role}");
+}
+
+#[test]
+fn a_role_for_which_nobody_is_there_is_noticed_before_anything_begins() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let tools = spending.without_clients();
+    let roles = serde_json::json!({ "coder": { "agent": spending.agent() } });
+    let roles = format!("roles={roles}");
+    let run = |more: &[&str]| {
+        let mut command = spending.run(&["--no-sandbox", "--set", "agent=codex", "--set", &roles]);
+        command.args(more).env("PATH", &tools);
+        Running::start(command).end()
+    };
+    let ended = run(&["--workflow", "coder"]);
+    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    assert!(ended.said.contains("`codex` is not installed"), "{}", ended.said);
+    assert_eq!(spending.driven.sandbox.warp(&["status", "42"]).code, Some(2), "nothing was begun");
+    // Where all that is done is a coder's, nobody else is needed.
+    let ended = run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
 }
