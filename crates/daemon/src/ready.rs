@@ -84,7 +84,7 @@ impl Driver<'_> {
         }
         Ok(match self.seat(current, &hand, asked)? {
             Ok(seat) => Ok(Ready { hand, _seat: Some(seat) }),
-            Err(_) if self.is_to_go_on(current)? => Ok(Ready { hand, _seat: None }),
+            Err(_) if self.has_ended_wait(current, "admission")? => Ok(Ready { hand, _seat: None }),
             Err(full) => {
                 let until = machine::now().plus_minutes(run.settings.count("max_session_minutes"));
                 Err(self.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?)
@@ -103,7 +103,8 @@ impl Driver<'_> {
             let failed = self.setbacks(current, "outage")?.count as usize % hands.len();
             hands.rotate_left(failed);
         }
-        let waits = waits_at_limits(current) && !self.is_to_go_on(current)?;
+        self.lift(current, hands.iter().map(|hand| hand.pool.as_str()))?;
+        let waits = waits_at_limits(current);
         let spend = self.spend.as_ref().expect("it is opened before anybody is chosen");
         let mut first: Option<(Time, String)> = None;
         for hand in hands {
@@ -232,20 +233,36 @@ impl Driver<'_> {
         self.suspend(current, WaitKind::Outage, why, Some(outages.next_try()))
     }
 
-    /// Tells whether a person has ended the run's wait, and wants it to go on whatever its pool waits for.
-    fn is_to_go_on(&mut self, current: &Current) -> Result<bool, DriveError> {
+    /// Lets pools be used again before their time, if a person has just ended the run's wait for one.
+    pub(crate) fn lift<'p>(
+        &mut self,
+        current: &Current,
+        pools: impl Iterator<Item = &'p str>,
+    ) -> Result<(), DriveError> {
+        if self.has_ended_wait(current, "limit")?
+            && let Some(spend) = &self.spend
+        {
+            pools.map(|pool| spend.lift(pool)).collect::<Result<(), _>>()?;
+        }
+        Ok(())
+    }
+
+    /// Tells whether a person has ended the run's wait of a kind, and nothing came of it yet.
+    fn has_ended_wait(&mut self, current: &Current, kind: &str) -> Result<bool, DriveError> {
+        const TELLING: [&str; 5] = ["resumed", "suspended", "wait_over", "stop_requested", "turn_ended"];
         let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let last = records.iter().rev().map(|record| record.event.as_str());
-        let last = last.into_iter().find(|event| ["resumed", "suspended", "turn_ended"].contains(event));
-        Ok(last == Some("resumed"))
+        let mut telling = records.iter().rev().filter(|record| TELLING.contains(&record.event.as_str()));
+        let is = |record: Option<&Record>, event: &str| record.is_some_and(|record| record.event == *event);
+        if !is(telling.next(), "resumed") {
+            return Ok(false);
+        }
+        let wait = telling.next();
+        Ok(is(wait, "suspended") && wait.is_some_and(|record| word(record, "kind") == kind))
     }
 
     /// Counts the waits of a kind since an agent last gave an answer, or a person one.
     fn setbacks(&mut self, current: &Current, kind: &str) -> Result<Setbacks, DriveError> {
         let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let word = |record: &Record, field: &str| {
-            record.data.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
         let mut setbacks = Setbacks { count: 0, since: None };
         for record in records.iter().rev() {
             match record.event.as_str() {
@@ -260,6 +277,10 @@ impl Driver<'_> {
         }
         Ok(setbacks)
     }
+}
+
+fn word<'r>(record: &'r Record, field: &str) -> &'r str {
+    record.data.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the role that the phase asks for.

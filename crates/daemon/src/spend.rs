@@ -181,6 +181,11 @@ impl Spend {
         Ok(self.meter.with(|ledger| ledger.pause(machine::now(), pool, until, why))?)
     }
 
+    /// Lets a pool be used again before its time.
+    pub(crate) fn lift(&self, pool: &str) -> Result<(), SpendError> {
+        Ok(self.meter.with(|ledger| ledger.lift(machine::now(), pool))?)
+    }
+
     /// Returns until when a pool waits, and why.
     pub(crate) fn paused(&self, pool: &str) -> Result<Option<(Time, String)>, SpendError> {
         let pause = self.meter.with(|ledger| ledger.paused(machine::now(), pool))?;

@@ -157,6 +157,34 @@ fn a_usage_limit_is_waited_out_and_costs_no_retry() {
 }
 
 #[test]
+fn a_person_who_ends_a_wait_at_a_limit_ends_the_pause_of_its_pool() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let spending = Spending::new(Script::function(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Turn::Limit { resets_at: in_seconds(3600), retry_after: 3600 },
+        _ => Turn::say("well"),
+    }));
+    let mut running = Running::start(spending.run(&[]));
+    running.until("waits:");
+    let sandbox = &spending.driven.sandbox;
+    // Whoever begins anew waits for the pool too.
+    sandbox.warp_ok(&["stop", "42"]);
+    running.end();
+    let mut running = Running::start(spending.run(&[]));
+    running.until("waits:");
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    let status = spending.status();
+    let root = status["root"].as_str().unwrap().replace("[HOME]", sandbox.home().to_str().unwrap());
+    assert_eq!(status["deadline"], Value::Null, "its clocks stand still: {status:#}");
+    let explained = sandbox.warp_ok(&["-C", &root, "explain"]);
+    assert!(!explained.contains("then phase_timeout"), "{explained}");
+    sandbox.warp_ok(&["state", "resume", &root]);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!((spending.records("suspended").len(), asked.load(Ordering::Relaxed)), (1, 4));
+}
+
+#[test]
 fn a_usage_limit_asks_a_person_where_waiting_is_off() {
     let spending =
         Spending::new(Script::function(|_| Turn::Limit { resets_at: in_seconds(2), retry_after: 2 }));

@@ -28,6 +28,8 @@ impl Attached<'_, '_> {
     pub(super) fn may_begin(&mut self, current: &Current) -> Result<bool, DriveError> {
         let run = &current.run;
         let by = spender(&self.agent, run);
+        self.spend(run)?;
+        self.driver.lift(current, [by.pool].into_iter())?;
         let paused = self.spend(run)?.paused(by.pool)?;
         if let Some((until, why)) = paused.filter(|_| waits_at_limits(current)) {
             self.driver.suspend(current, WaitKind::Limit, why, Some(until))?;
