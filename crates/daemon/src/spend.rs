@@ -111,6 +111,11 @@ impl Spend {
         Ok(self.way.as_ref().map(|(_, route)| route.clone()))
     }
 
+    /// Tells whether the present turn has asked no model by the way that it was given.
+    pub(crate) fn is_unseen(&self) -> bool {
+        self.seen().requests == 0
+    }
+
     /// Returns what the proxy has seen in the present turn so far.
     pub(crate) fn seen(&self) -> Seen {
         self.way.as_ref().map(|(proxy, _)| proxy.seen()).unwrap_or_default()

@@ -257,6 +257,24 @@ fn a_fallback_takes_over_from_a_line_that_names_no_program() {
 }
 
 #[test]
+fn a_command_that_asks_its_model_elsewhere_is_said_to_be_unmetered() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let (code, said) = spending.finish(&[]);
+    assert_eq!((code, said.contains("is not metered")), (Some(0), false), "{said}");
+    assert!(spending.records("turn_ended").iter().all(|record| record["data"]["unmetered"].is_null()));
+
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let agent = spending.driven.sandbox.home().join("agent.sh");
+    let (_, work) = AGENT.split_once("esac\n").unwrap();
+    fs::write(agent, work).unwrap();
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("command is not metered: no request of it was seen").count(), 1, "{said}");
+    let turns = spending.records("turn_ended");
+    assert!(turns.len() == 3 && turns.iter().all(|record| record["data"]["unmetered"] == true), "{turns:?}");
+}
+
+#[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
     let nobody = Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end();
