@@ -39,7 +39,8 @@ pub(crate) struct Hand {
 impl Hand {
     /// Says who spends when it works.
     pub(crate) fn spender(&self) -> Spender<'_> {
-        Spender { agent: self.agent.name(), pool: &self.pool, is_metered: self.agent.capabilities().metered }
+        let is_metered = self.agent.takes_route(self.model.as_deref());
+        Spender { agent: self.agent.name(), pool: &self.pool, is_metered }
     }
 }
 

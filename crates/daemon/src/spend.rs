@@ -4,7 +4,7 @@
 use std::{env, sync::Arc};
 
 use adapters::{
-    agent::{Ended, NoAnswer, Route},
+    agent::{Ended, NoAnswer, Route, claude},
     machine,
 };
 use engine::{
@@ -34,11 +34,18 @@ pub(crate) struct Spend {
     project: String,
     name: String,
     /// The way through the proxy; opened for the first agent that can take it.
-    way: Option<(Proxy, Route)>,
+    way: Option<Way>,
     /// What the run had spent when the present turn began.
     before: Usage,
     /// The cap that an agent has come to by its own word.
     told: Option<Capped>,
+}
+
+/// A way to the models.
+struct Way {
+    proxy: Proxy,
+    route: Route,
+    upstreams: Upstreams,
 }
 
 /// Whoever spends.
@@ -103,12 +110,16 @@ impl Spend {
         if !run.settings.is_on("metering") || !by.is_metered {
             return Ok(None);
         }
-        if self.way.is_none() {
-            let proxy = Proxy::start(Arc::clone(&self.meter) as Arc<dyn Book>, upstreams())?;
-            let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
-            self.way = Some((proxy, route));
-        }
-        Ok(self.way.as_ref().map(|(_, route)| route.clone()))
+        let upstreams = upstreams(by.agent);
+        let way = match self.way.take().filter(|way| way.upstreams == upstreams) {
+            Some(way) => way,
+            None => {
+                let proxy = Proxy::start(Arc::clone(&self.meter) as Arc<dyn Book>, upstreams.clone())?;
+                let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
+                Way { proxy, route, upstreams }
+            }
+        };
+        Ok(Some(self.way.insert(way).route.clone()))
     }
 
     /// Tells whether the present turn has asked no model by the way that it was given.
@@ -118,7 +129,7 @@ impl Spend {
 
     /// Returns what the proxy has seen in the present turn so far.
     pub(crate) fn seen(&self) -> Seen {
-        self.way.as_ref().map(|(proxy, _)| proxy.seen()).unwrap_or_default()
+        self.way.as_ref().map(|way| way.proxy.seen()).unwrap_or_default()
     }
 
     /// Takes what an agent says that it has used in the present turn; tells whether a cap is reached with it.
@@ -147,8 +158,8 @@ impl Spend {
 
     /// Forgets what the proxy has seen.
     pub(crate) fn forget(&self) {
-        if let Some((proxy, _)) = &self.way {
-            proxy.take_seen();
+        if let Some(way) = &self.way {
+            way.proxy.take_seen();
         }
     }
 
@@ -214,12 +225,14 @@ impl Spend {
     }
 }
 
-/// Returns where models are asked: where the person's own environment says, or at their providers.
-fn upstreams() -> Upstreams {
+/// Returns where models are asked: where the person's own settings for the agent or their environment say, or at their
+/// providers.
+fn upstreams(agent: &str) -> Upstreams {
     let own = |name: &str| env::var(name).ok().filter(|url| !url.trim().is_empty());
     let usual = Upstreams::default();
+    let anthropic = if agent == "claude" { claude::base_url() } else { own("ANTHROPIC_BASE_URL") };
     Upstreams {
-        anthropic: own("ANTHROPIC_BASE_URL").unwrap_or(usual.anthropic),
+        anthropic: anthropic.unwrap_or(usual.anthropic),
         openai: own("OPENAI_BASE_URL").unwrap_or(usual.openai),
     }
 }

@@ -18,7 +18,8 @@ use std::{
 use agent_client_protocol::v1::schema::StopReason;
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, failed, last_words, tail,
+    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, claude, failed,
+    last_words, tail,
 };
 use crate::process::{End, Followed, Go, Seen, Signal};
 
@@ -79,7 +80,7 @@ impl Agent for Acp {
             effort: true,
             model: true,
             usage: true,
-            metered: self.is_claude(),
+            metered: self.is_claude() && !claude::is_led_by_settings(),
         }
     }
 

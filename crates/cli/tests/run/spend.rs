@@ -19,7 +19,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::support::Running;
+use crate::support::{Running, has_walls};
 
 /// An agent that asks the model once for each chunk, and does the chunk if it gets an answer.
 const AGENT: &str = r#"
@@ -272,6 +272,36 @@ fn a_command_that_asks_its_model_elsewhere_is_said_to_be_unmetered() {
     assert_eq!(said.matches("command is not metered: no request of it was seen").count(), 1, "{said}");
     let turns = spending.records("turn_ended");
     assert!(turns.len() == 3 && turns.iter().all(|record| record["data"]["unmetered"] == true), "{turns:?}");
+}
+
+#[test]
+fn claude_code_is_led_to_the_address_that_the_persons_settings_name() {
+    if !has_walls() {
+        return;
+    }
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 1000, 0, 0)));
+    let home = spending.driven.sandbox.home();
+    let tools = home.join("tools");
+    fs::create_dir(&tools).unwrap();
+    // A client that asks its model where it is told to, and answers in its own form.
+    let answer = r#"printf '{"type":"result","is_error":false,"session_id":"s","result":"{\\"summary\\":\\"done\\",\\"evidence\\":[{\\"ac\\":\\"AC-0%d\\",\\"file\\":\\"file%d.txt\\",\\"line\\":1}]}"}\n' "$WARP_CHUNK" "$WARP_CHUNK""#;
+    let (work, _) = AGENT.split_once("printf '{\"summary\"").unwrap();
+    fs::write(tools.join("claude"), format!("#!/bin/bash\n{work}{answer}\n")).unwrap();
+    fs::set_permissions(tools.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(home.join(".claude")).unwrap();
+    let settings = serde_json::json!({ "env": { "ANTHROPIC_BASE_URL": spending.model.url() } });
+    fs::write(home.join(".claude/settings.json"), settings.to_string()).unwrap();
+    let mut command = spending.run(&["--agent", "claude"]);
+    let mut path = tools.into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap());
+    // Nobody listens at the address that the environment names.
+    command.env("PATH", path).env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    let ended = Running::start(command).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(spending.model.requests().len(), 3);
+    let cost = spending.driven.sandbox.warp_ok(&["cost", "42", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&cost).unwrap()["total"]["output_tokens"], 3000, "{cost}");
 }
 
 #[test]
