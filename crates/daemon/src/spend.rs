@@ -37,6 +37,8 @@ pub(crate) struct Spend {
     way: Option<Way>,
     /// What the run had spent when the present turn began.
     before: Usage,
+    /// How many requests of the present turn were seen and are forgotten.
+    forgotten: u64,
     /// The cap that an agent has come to by its own word.
     told: Option<Capped>,
 }
@@ -77,7 +79,8 @@ impl Spend {
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let ledger = Ledger::open(&workspace.dirs)?;
         let meter = Meter::new(ledger, Tags::default(), caps(&run.settings), run.started_at)?;
-        Ok(Self { meter: Arc::new(meter), project, name, way: None, before: Usage::default(), told: None })
+        let (meter, before) = (Arc::new(meter), Usage::default());
+        Ok(Self { meter, project, name, way: None, before, forgotten: 0, told: None })
     }
 
     /// Says whose the spend is from here on; returns the cap that is reached already, if one is.
@@ -101,6 +104,7 @@ impl Spend {
         let refusal = self.meter.refusal()?;
         self.before = self.spent();
         self.forget();
+        self.forgotten = 0;
         self.told = None;
         Ok(refusal.map(|cap| self.capped(cap)))
     }
@@ -124,7 +128,7 @@ impl Spend {
 
     /// Tells whether the present turn has asked no model by the way that it was given.
     pub(crate) fn is_unseen(&self) -> bool {
-        self.seen().requests == 0
+        self.forgotten + self.seen().requests == 0
     }
 
     /// Returns what the proxy has seen in the present turn so far.
@@ -139,27 +143,27 @@ impl Spend {
         self.told.is_some()
     }
 
-    /// Books what a turn has used, and returns it: as the proxy saw it, or else as the agent says.
+    /// Books what a turn has used, and returns what is booked: as the proxy saw it, or else as the agent says.
     pub(crate) fn end(
         &mut self,
         turn: &str,
         reported: Usage,
         model: Option<&str>,
     ) -> Result<Usage, SpendError> {
-        if self.seen().requests > 0 {
+        if !self.is_unseen() {
             self.meter.refusal()?;
             return Ok(minus(self.spent(), self.before));
         }
-        if !reported.is_zero() {
-            self.meter.book_report(turn, reported, model.unwrap_or_default())?;
+        if reported.is_zero() {
+            return Ok(reported);
         }
-        Ok(reported)
+        Ok(self.meter.book_report(turn, reported, model.unwrap_or_default())?)
     }
 
-    /// Forgets what the proxy has seen.
-    pub(crate) fn forget(&self) {
+    /// Forgets what the proxy has seen, but for how much it was.
+    pub(crate) fn forget(&mut self) {
         if let Some(way) = &self.way {
-            way.proxy.take_seen();
+            self.forgotten += way.proxy.take_seen().requests;
         }
     }
 

@@ -305,6 +305,21 @@ fn claude_code_is_led_to_the_address_that_the_persons_settings_name() {
 }
 
 #[test]
+fn what_an_unmetered_agent_says_is_in_the_run_as_it_is_in_the_ledger() {
+    let driven = Driven::with_issue(env!("CARGO_BIN_EXE_warp"), 1, 1);
+    let turn = Driven::coding_turn(1, 1..=1, "");
+    driven.script(&format!("{turn}usage = {{ input = 1200, output = 300 }}\n"));
+    let said = driven.run(&["42", "--level", "3", "--once"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let json =
+        |arguments: &[&str]| -> Value { serde_json::from_str(&driven.sandbox.warp_ok(arguments)).unwrap() };
+    let log = json(&["log", "42", "--json"]);
+    let ended = log.as_array().unwrap().iter().find(|record| record["event"] == "turn_ended").unwrap();
+    let (told, booked) = (&ended["data"]["usage"]["micro_usd"], &json(&["cost", "42", "--json"])["total"]);
+    assert!(told.as_u64().unwrap() > 0 && *told == booked["micro_usd"], "{ended:#} {booked:#}");
+}
+
+#[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
     let nobody = Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end();
