@@ -55,6 +55,11 @@ pub trait Agent: Send + Sync {
 
     fn capabilities(&self) -> Capabilities;
 
+    /// Tells whether its model traffic takes the way that it is given, if it is to use this model.
+    fn takes_route(&self, _model: Option<&str>) -> bool {
+        self.capabilities().metered
+    }
+
     /// Asks the agent; `watch` is shown what it does, and can stop it. It is called several times a second.
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended;
 }

@@ -164,8 +164,9 @@ impl Session {
     pub fn last_words(&self, most: usize) -> Result<String, TmuxError> {
         let begun = Instant::now();
         loop {
-            // With what has left the screen: the notice of the end moves all of it up.
-            let seen = self.capture(&["-S", "-100"])?;
+            // With what has left the screen: the notice of the end moves all of it up. Lines are as long as they were
+            // written, so that a secret in them is known again.
+            let seen = self.capture(&["-J", "-S", "-100"])?;
             let is_all = seen.lines().any(|line| line.starts_with(DEAD));
             if is_all || begun.elapsed() > LAST_OUTPUT {
                 let lines = seen.lines().filter(|line| !line.starts_with(DEAD) && !line.trim().is_empty());

@@ -13,7 +13,7 @@ use adapters::{
 };
 use engine::{Actor, Conversation, Event, EventName, Refused, Usage, Worker, workflow::SemanticGate};
 use project::{AskError, Current, SEED_CHECK, ships};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     answer,
@@ -109,6 +109,9 @@ impl Driver<'_> {
             if let Some(flow) = self.past_hurdles(current, &ready.hand, &ended)? {
                 return Ok(flow);
             }
+            if self.is_replaced(current, &ready.hand, &ended)? {
+                return Ok(Flow::On);
+            }
             match self.take(current, ended)? {
                 Ok(()) => return Ok(Flow::On),
                 // What was looked at may have been cut short; it is looked at again later.
@@ -198,8 +201,29 @@ impl Driver<'_> {
         };
         let is_idle = ended.answer.is_ok() && tree.is_some() && tree == self.tree_to_change(current);
         let over = Event::TurnEnded { how, session: ended.session.clone(), usage, is_idle };
-        self.offer(Actor::Engine, over, Map::new())?;
+        let data = if self.is_unmetered(hand, &ended) {
+            Map::from_iter([("unmetered".to_owned(), json!(true))])
+        } else {
+            Map::new()
+        };
+        self.offer(Actor::Engine, over, data)?;
         Ok(Some(ended))
+    }
+
+    /// Tells whether an agent has worked without a request that warp has seen. One that was given a way to its models, and
+    /// tells nothing of another, is held by no cap: that is said.
+    fn is_unmetered(&mut self, hand: &Hand, ended: &Ended) -> bool {
+        let is_unseen = self.spend.as_ref().is_none_or(Spend::is_unseen);
+        if !is_unseen || ended.answer.is_err() || hand.agent.name() == "script" {
+            return false;
+        }
+        if ended.usage == adapters::agent::Usage::default() && !self.told_unmetered {
+            self.told_unmetered = true;
+            let agent = hand.agent.name();
+            let text = format!("{agent} is not metered: no request of it was seen, so no cap holds it");
+            self.show.show(Shown::Warned(&text));
+        }
+        true
     }
 
     /// Says who works, and on what. Where that cannot be read it is like nothing before, and a conversation begins anew.

@@ -54,6 +54,7 @@ const MOST_NUDGES: u32 = 2;
 const NUDGE: &str = "You have stopped without saying where you are. Write one of the lines PHASE:awaiting_ci, \
     PHASE:needs_human or PHASE:failed to $PHASE_FILE, or go on.";
 const GO_ON: &str = "The model could not be reached. Go on.";
+const MORE: &str = "There is more. Go on.";
 
 /// Takes an issue through its life with an agent in a terminal.
 pub fn attach(
@@ -118,6 +119,8 @@ struct Attached<'d, 'a> {
     seat: Option<Seat>,
     /// The stay for which the agent was told what there is to do.
     told: Option<String>,
+    /// What the agent is told when a run goes on that was parked because its model was refused to it.
+    owed: Option<&'static str>,
     /// Whether it was said that the phase file cannot be read.
     told_unread: bool,
     idle: Idle,
@@ -149,8 +152,8 @@ impl<'d, 'a> Attached<'d, 'a> {
         }
         let (run, idle) = (run.id.to_string(), Idle::new(run));
         let place = place.clone();
-        let (session, seat, told, told_unread) = (None, None, None, false);
-        Ok(Self { driver, place, agent, name, files, session, seat, told, told_unread, idle, run })
+        let (session, seat, told, owed, told_unread) = (None, None, None, None, false);
+        Ok(Self { driver, place, agent, name, files, session, seat, told, owed, told_unread, idle, run })
     }
 
     fn drive(&mut self) -> Result<Finish, DriveError> {
@@ -240,6 +243,10 @@ impl<'d, 'a> Attached<'d, 'a> {
             return Ok(Flow::On);
         }
         self.tell(current)?;
+        if let Some(text) = self.owed.take() {
+            self.type_in(text)?;
+            self.idle.begin();
+        }
         loop {
             match self.wait()? {
                 Happening::Wrote(sentinel) => self.obey(current, &sentinel)?,

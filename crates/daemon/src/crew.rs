@@ -1,14 +1,13 @@
 //! Who works: an agent for each role, and others that take over where that one cannot.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use adapters::agent::{self, Agent, NamedError};
-use engine::Settings;
-use serde_json::Value;
+use engine::{Settings, Workflow, workflow::Activity};
 
 use crate::spend::Spender;
 
@@ -21,11 +20,15 @@ pub(crate) struct Crew {
     directory: PathBuf,
     warp: PathBuf,
     made: BTreeMap<String, Arc<dyn Agent>>,
+    /// Those that turned out not to be there when they were asked.
+    gone: BTreeSet<String>,
 }
 
 /// One that can work in a role.
 #[derive(Clone)]
 pub(crate) struct Hand {
+    /// The agent as it is written where it is named.
+    pub(crate) name: String,
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<String>,
@@ -36,14 +39,16 @@ pub(crate) struct Hand {
 impl Hand {
     /// Says who spends when it works.
     pub(crate) fn spender(&self) -> Spender<'_> {
-        Spender { agent: self.agent.name(), pool: &self.pool, is_metered: self.agent.capabilities().metered }
+        let is_metered = self.agent.takes_route(self.model.as_deref());
+        Spender { agent: self.agent.name(), pool: &self.pool, is_metered }
     }
 }
 
 impl Crew {
     /// Makes a crew for whoever works in `directory`; a person's own word is in `wanted`.
     pub(crate) fn new(directory: &Path, warp: PathBuf, wanted: Option<String>) -> Self {
-        Self { only: None, wanted, directory: directory.to_owned(), warp, made: BTreeMap::new() }
+        let (made, gone) = (BTreeMap::new(), BTreeSet::new());
+        Self { only: None, wanted, directory: directory.to_owned(), warp, made, gone }
     }
 
     /// Makes a crew of one agent in this process.
@@ -51,11 +56,25 @@ impl Crew {
         Self { only: Some(agent), ..Self::new(Path::new(""), PathBuf::new(), None) }
     }
 
-    /// Sees to it that somebody can work in every role that is named.
-    pub(crate) fn check(&mut self, settings: &Settings) -> Result<(), NamedError> {
-        let roles = settings.value("roles").and_then(Value::as_object).filter(|roles| !roles.is_empty());
-        let Some(roles) = roles else { return self.hands(settings, None).map(|_| ()) };
-        roles.keys().try_for_each(|role| self.hands(settings, Some(role)).map(|_| ()))
+    /// Sees to it that somebody can work in every role that a workflow asks for.
+    pub(crate) fn check(&mut self, settings: &Settings, workflow: &Workflow) -> Result<(), NamedError> {
+        let phases = workflow.phases.iter().filter(|phase| phase.activity == Activity::Agent);
+        let roles: BTreeSet<Option<&str>> = phases.map(|phase| phase.role.as_deref()).collect();
+        roles.into_iter().try_for_each(|role| self.hands(settings, role).map(|_| ()))
+    }
+
+    /// Does without an agent that is not there, if another can work in the role; tells whether one can.
+    pub(crate) fn lose(
+        &mut self,
+        settings: &Settings,
+        role: Option<&str>,
+        name: &str,
+    ) -> Result<bool, NamedError> {
+        let has_others = self.hands(settings, role)?.iter().any(|hand| hand.name != name);
+        if has_others {
+            self.gone.insert(name.to_owned());
+        }
+        Ok(has_others)
     }
 
     /// Returns those that can work in a role, best first: at least one.
@@ -78,11 +97,14 @@ impl Crew {
                         "auto" => agent.provider().to_owned(),
                         pool => pool.to_owned(),
                     };
-                    hands.push(Hand { pool, agent, model, effort: role.effort.clone() });
+                    hands.push(Hand { name, pool, agent, model, effort: role.effort.clone() });
                 }
                 Err(error @ NamedError::NotInstalled(_)) => missing = missing.or(Some(error)),
                 Err(error) => return Err(error),
             }
+        }
+        if hands.iter().any(|hand| !self.gone.contains(&hand.name)) {
+            hands.retain(|hand| !self.gone.contains(&hand.name));
         }
         match missing {
             Some(error) if hands.is_empty() => Err(error),

@@ -1,7 +1,10 @@
 //! Before a turn: who works, whether there is money for it, and whether there is a place. After it: what kept the agent
 //! from its answer without being its fault.
 
-use adapters::{agent::Ended, machine};
+use adapters::{
+    agent::{Ended, NoAnswer},
+    machine, secrets,
+};
 use engine::{Actor, Capped, Event, Record, Time, WaitKind};
 use project::{
     Current,
@@ -12,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::{
     crew::Hand,
     driver::{DriveError, Driver, Flow},
+    show::Shown,
     spend::{Hurdle, Spend},
 };
 
@@ -65,8 +69,8 @@ impl Driver<'_> {
         // A place that was waited for is taken or given back: nobody holds one who does not begin.
         let asked = self.asked_seat.take();
         let run = &current.run;
-        let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.clone());
-        let hands = self.crew.hands(&run.settings, role.as_deref())?;
+        let role = role(current);
+        let hands = self.crew.hands(&run.settings, role)?;
         if self.spend.is_none() {
             self.spend = Some(Spend::open(&self.workspace, run)?);
         }
@@ -75,12 +79,12 @@ impl Driver<'_> {
             Err((until, why)) => return Ok(Err(self.suspend(current, WaitKind::Limit, why, Some(until))?)),
         };
         let spend = self.spend.as_mut().expect("it was opened above");
-        if let Some(capped) = spend.begin(run, role.as_deref(), &hand.spender())? {
+        if let Some(capped) = spend.begin(run, role, &hand.spender())? {
             return Ok(Err(self.ask_for_more(current, capped)?));
         }
         Ok(match self.seat(current, &hand, asked)? {
             Ok(seat) => Ok(Ready { hand, _seat: Some(seat) }),
-            Err(_) if self.is_to_go_on(current)? => Ok(Ready { hand, _seat: None }),
+            Err(_) if self.has_ended_wait(current, "admission")? => Ok(Ready { hand, _seat: None }),
             Err(full) => {
                 let until = machine::now().plus_minutes(run.settings.count("max_session_minutes"));
                 Err(self.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?)
@@ -99,7 +103,8 @@ impl Driver<'_> {
             let failed = self.setbacks(current, "outage")?.count as usize % hands.len();
             hands.rotate_left(failed);
         }
-        let waits = waits_at_limits(current) && !self.is_to_go_on(current)?;
+        self.lift(current, hands.iter().map(|hand| hand.pool.as_str()))?;
+        let waits = waits_at_limits(current);
         let spend = self.spend.as_ref().expect("it is opened before anybody is chosen");
         let mut first: Option<(Time, String)> = None;
         for hand in hands {
@@ -192,7 +197,28 @@ impl Driver<'_> {
         if let Some(spend) = &self.spend {
             spend.pause(&hand.pool, until, &why)?;
         }
-        self.suspend(current, WaitKind::Limit, why, Some(until))
+        let hands = self.crew.hands(&current.run.settings, role(current))?;
+        match self.choose(current, hands)? {
+            // Another takes over.
+            Ok(_) => Ok(Flow::On),
+            Err((until, why)) => self.suspend(current, WaitKind::Limit, why, Some(until)),
+        }
+    }
+
+    /// Does without an agent that turned out not to be installed, if another can take over; tells whether one can.
+    pub(crate) fn is_replaced(
+        &mut self,
+        current: &Current,
+        hand: &Hand,
+        ended: &Ended,
+    ) -> Result<bool, DriveError> {
+        let Err(missing @ NoAnswer::Missing { .. }) = &ended.answer else { return Ok(false) };
+        let is_replaced = self.crew.lose(&current.run.settings, role(current), &hand.name)?;
+        if is_replaced {
+            let text = secrets::redacted(format!("{missing}; another takes over"));
+            self.show.show(Shown::Warned(&text));
+        }
+        Ok(is_replaced)
     }
 
     /// Waits for a provider that fails, longer each time; in the end a person is asked.
@@ -207,20 +233,36 @@ impl Driver<'_> {
         self.suspend(current, WaitKind::Outage, why, Some(outages.next_try()))
     }
 
-    /// Tells whether a person has ended the run's wait, and wants it to go on whatever its pool waits for.
-    fn is_to_go_on(&mut self, current: &Current) -> Result<bool, DriveError> {
+    /// Lets pools be used again before their time, if a person has just ended the run's wait for one.
+    pub(crate) fn lift<'p>(
+        &mut self,
+        current: &Current,
+        pools: impl Iterator<Item = &'p str>,
+    ) -> Result<(), DriveError> {
+        if self.has_ended_wait(current, "limit")?
+            && let Some(spend) = &self.spend
+        {
+            pools.map(|pool| spend.lift(pool)).collect::<Result<(), _>>()?;
+        }
+        Ok(())
+    }
+
+    /// Tells whether a person has ended the run's wait of a kind, and nothing came of it yet.
+    fn has_ended_wait(&mut self, current: &Current, kind: &str) -> Result<bool, DriveError> {
+        const TELLING: [&str; 5] = ["resumed", "suspended", "wait_over", "stop_requested", "turn_ended"];
         let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let last = records.iter().rev().map(|record| record.event.as_str());
-        let last = last.into_iter().find(|event| ["resumed", "suspended", "turn_ended"].contains(event));
-        Ok(last == Some("resumed"))
+        let mut telling = records.iter().rev().filter(|record| TELLING.contains(&record.event.as_str()));
+        let is = |record: Option<&Record>, event: &str| record.is_some_and(|record| record.event == *event);
+        if !is(telling.next(), "resumed") {
+            return Ok(false);
+        }
+        let wait = telling.next();
+        Ok(is(wait, "suspended") && wait.is_some_and(|record| word(record, "kind") == kind))
     }
 
     /// Counts the waits of a kind since an agent last gave an answer, or a person one.
     fn setbacks(&mut self, current: &Current, kind: &str) -> Result<Setbacks, DriveError> {
         let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let word = |record: &Record, field: &str| {
-            record.data.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
         let mut setbacks = Setbacks { count: 0, since: None };
         for record in records.iter().rev() {
             match record.event.as_str() {
@@ -235,6 +277,15 @@ impl Driver<'_> {
         }
         Ok(setbacks)
     }
+}
+
+fn word<'r>(record: &'r Record, field: &str) -> &'r str {
+    record.data.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the role that the phase asks for.
+fn role(current: &Current) -> Option<&str> {
+    current.workflow.phase(&current.run.phase).and_then(|phase| phase.role.as_deref())
 }
 
 pub(crate) fn waits_at_limits(current: &Current) -> bool {

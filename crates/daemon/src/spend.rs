@@ -4,7 +4,7 @@
 use std::{env, sync::Arc};
 
 use adapters::{
-    agent::{Ended, NoAnswer, Route},
+    agent::{Ended, NoAnswer, Route, claude},
     machine,
 };
 use engine::{
@@ -34,11 +34,20 @@ pub(crate) struct Spend {
     project: String,
     name: String,
     /// The way through the proxy; opened for the first agent that can take it.
-    way: Option<(Proxy, Route)>,
+    way: Option<Way>,
     /// What the run had spent when the present turn began.
     before: Usage,
+    /// How many requests of the present turn were seen and are forgotten.
+    forgotten: u64,
     /// The cap that an agent has come to by its own word.
     told: Option<Capped>,
+}
+
+/// A way to the models.
+struct Way {
+    proxy: Proxy,
+    route: Route,
+    upstreams: Upstreams,
 }
 
 /// Whoever spends.
@@ -70,7 +79,8 @@ impl Spend {
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let ledger = Ledger::open(&workspace.dirs)?;
         let meter = Meter::new(ledger, Tags::default(), caps(&run.settings), run.started_at)?;
-        Ok(Self { meter: Arc::new(meter), project, name, way: None, before: Usage::default(), told: None })
+        let (meter, before) = (Arc::new(meter), Usage::default());
+        Ok(Self { meter, project, name, way: None, before, forgotten: 0, told: None })
     }
 
     /// Says whose the spend is from here on; returns the cap that is reached already, if one is.
@@ -94,6 +104,7 @@ impl Spend {
         let refusal = self.meter.refusal()?;
         self.before = self.spent();
         self.forget();
+        self.forgotten = 0;
         self.told = None;
         Ok(refusal.map(|cap| self.capped(cap)))
     }
@@ -103,17 +114,26 @@ impl Spend {
         if !run.settings.is_on("metering") || !by.is_metered {
             return Ok(None);
         }
-        if self.way.is_none() {
-            let proxy = Proxy::start(Arc::clone(&self.meter) as Arc<dyn Book>, upstreams())?;
-            let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
-            self.way = Some((proxy, route));
-        }
-        Ok(self.way.as_ref().map(|(_, route)| route.clone()))
+        let upstreams = upstreams(by.agent);
+        let way = match self.way.take().filter(|way| way.upstreams == upstreams) {
+            Some(way) => way,
+            None => {
+                let proxy = Proxy::start(Arc::clone(&self.meter) as Arc<dyn Book>, upstreams.clone())?;
+                let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
+                Way { proxy, route, upstreams }
+            }
+        };
+        Ok(Some(self.way.insert(way).route.clone()))
+    }
+
+    /// Tells whether the present turn has asked no model by the way that it was given.
+    pub(crate) fn is_unseen(&self) -> bool {
+        self.forgotten + self.seen().requests == 0
     }
 
     /// Returns what the proxy has seen in the present turn so far.
     pub(crate) fn seen(&self) -> Seen {
-        self.way.as_ref().map(|(proxy, _)| proxy.seen()).unwrap_or_default()
+        self.way.as_ref().map(|way| way.proxy.seen()).unwrap_or_default()
     }
 
     /// Takes what an agent says that it has used in the present turn; tells whether a cap is reached with it.
@@ -123,27 +143,27 @@ impl Spend {
         self.told.is_some()
     }
 
-    /// Books what a turn has used, and returns it: as the proxy saw it, or else as the agent says.
+    /// Books what a turn has used, and returns what is booked: as the proxy saw it, or else as the agent says.
     pub(crate) fn end(
         &mut self,
         turn: &str,
         reported: Usage,
         model: Option<&str>,
     ) -> Result<Usage, SpendError> {
-        if self.seen().requests > 0 {
+        if !self.is_unseen() {
             self.meter.refusal()?;
             return Ok(minus(self.spent(), self.before));
         }
-        if !reported.is_zero() {
-            self.meter.book_report(turn, reported, model.unwrap_or_default())?;
+        if reported.is_zero() {
+            return Ok(reported);
         }
-        Ok(reported)
+        Ok(self.meter.book_report(turn, reported, model.unwrap_or_default())?)
     }
 
-    /// Forgets what the proxy has seen.
-    pub(crate) fn forget(&self) {
-        if let Some((proxy, _)) = &self.way {
-            proxy.take_seen();
+    /// Forgets what the proxy has seen, but for how much it was.
+    pub(crate) fn forget(&mut self) {
+        if let Some(way) = &self.way {
+            self.forgotten += way.proxy.take_seen().requests;
         }
     }
 
@@ -181,6 +201,11 @@ impl Spend {
         Ok(self.meter.with(|ledger| ledger.pause(machine::now(), pool, until, why))?)
     }
 
+    /// Lets a pool be used again before its time.
+    pub(crate) fn lift(&self, pool: &str) -> Result<(), SpendError> {
+        Ok(self.meter.with(|ledger| ledger.lift(machine::now(), pool))?)
+    }
+
     /// Returns until when a pool waits, and why.
     pub(crate) fn paused(&self, pool: &str) -> Result<Option<(Time, String)>, SpendError> {
         let pause = self.meter.with(|ledger| ledger.paused(machine::now(), pool))?;
@@ -204,12 +229,14 @@ impl Spend {
     }
 }
 
-/// Returns where models are asked: where the person's own environment says, or at their providers.
-fn upstreams() -> Upstreams {
+/// Returns where models are asked: where the person's own settings for the agent or their environment say, or at their
+/// providers.
+fn upstreams(agent: &str) -> Upstreams {
     let own = |name: &str| env::var(name).ok().filter(|url| !url.trim().is_empty());
     let usual = Upstreams::default();
+    let anthropic = if agent == "claude" { claude::base_url() } else { own("ANTHROPIC_BASE_URL") };
     Upstreams {
-        anthropic: own("ANTHROPIC_BASE_URL").unwrap_or(usual.anthropic),
+        anthropic: anthropic.unwrap_or(usual.anthropic),
         openai: own("OPENAI_BASE_URL").unwrap_or(usual.openai),
     }
 }

@@ -12,8 +12,8 @@ use adapters::{
 use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
 use hooks::{Server, ServerError};
 use project::{
-    AskError, BeginError, By, Claim, ClaimError, Current, Dirs, Error, ForgeError, NextError, Place,
-    Readiness, Request, Shell, Workspace,
+    AskError, BeginError, By, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, ForgeError,
+    NextError, Place, Readiness, Request, Shell, Workspace,
     config::Origin,
     dev::DevError,
     find_workflow, issue_number,
@@ -558,10 +558,11 @@ fn crew(here: &mut Workspace, found: Option<&Current>, options: &Options) -> Res
     let warp = env::current_exe().map_err(StartError::Program)?;
     let mut crew = Crew::new(&here.place.root, warp, options.agent.clone());
     match found {
-        Some(current) => crew.check(&current.run.settings)?,
+        Some(current) => crew.check(&current.run.settings, &current.workflow)?,
         None => {
             let config = here.configuration(&options.set).map_err(BeginError::Config)?;
-            crew.check(&config.settings)?;
+            let name = options.workflow.as_deref().unwrap_or(DEFAULT_WORKFLOW);
+            crew.check(&config.settings, &find_workflow(&here.place, name)?)?;
         }
     }
     Ok(crew)

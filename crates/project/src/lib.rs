@@ -57,6 +57,6 @@ pub use quick::{Quick, quick_gate, quick_head, quick_roots};
 pub use shell::Shell;
 pub use spell::{counted, spelled};
 pub use workspace::{
-    Answer, AskError, BeginError, Current, Edits, Error, Followed, Follower, Request, Reset, Workspace,
-    count_edit, find_workflow, workflow_files,
+    Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
+    Reset, Workspace, count_edit, find_workflow, workflow_files,
 };

@@ -255,8 +255,8 @@ impl Ledger {
         })
     }
 
-    /// Records what an agent says that it has used, where its requests could not be seen. `report` names the piece of
-    /// work: the same is booked once.
+    /// Records what an agent says that it has used, where its requests could not be seen; returns it with its price.
+    /// `report` names the piece of work: the same is booked once.
     pub fn book_report(
         &mut self,
         now: Time,
@@ -264,12 +264,12 @@ impl Ledger {
         tags: &Tags,
         usage: Usage,
         model: &str,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<Usage, LedgerError> {
         let price = self.prices.of(model);
         let own = usage.micro_usd > 0;
         let usage = if own { usage } else { Usage { micro_usd: price.cost(&usage), ..usage } };
         let report = format!("report:{report}");
-        self.record(now, &now.day(), |books| {
+        self.record::<LedgerError, _>(now, &now.day(), |books| {
             if books.has_report(&report) {
                 return Ok(None);
             }
@@ -280,7 +280,8 @@ impl Ledger {
                 usage,
                 is_price_estimated: !own && price.is_estimated,
             }))
-        })
+        })?;
+        Ok(usage)
     }
 
     /// Records what an agent's transcripts say of a run's answers of one day, the whole of each. To book the same again

@@ -19,7 +19,7 @@ pub use ask::Answer;
 pub use begin::{Request, Reset};
 pub use follow::{Followed, Follower};
 pub use tally::{Edits, count_edit};
-pub use workflows::{find_workflow, workflow_files};
+pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
 use crate::{Dirs, Place, PlaceError, Shell, config::ConfigError, dev, slots::Slot};
 

@@ -18,7 +18,8 @@ use std::{
 use agent_client_protocol::v1::schema::StopReason;
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, failed, last_words, tail,
+    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, claude, failed,
+    last_words, tail,
 };
 use crate::process::{End, Followed, Go, Seen, Signal};
 
@@ -32,6 +33,8 @@ const LADDER: &[(Signal, Duration)] =
 const GRACE: Duration = Duration::from_secs(3);
 /// The code by which a shell says that there is no such program.
 const NOT_FOUND: i32 = 127;
+/// What stands before the program in a line, and starts it.
+const LAUNCHERS: [&str; 8] = ["env", "exec", "npx", "bunx", "pnpx", "npm", "pnpm", "dlx"];
 /// How a provider's refusal for now is told.
 const LIMITS: [&str; 3] = ["429", "usage limit", "rate limit"];
 
@@ -44,7 +47,11 @@ pub struct Acp {
 impl Acp {
     /// Tells whether it is Claude Code within, which takes its route from the environment.
     fn is_claude(&self) -> bool {
-        self.line.contains("claude")
+        let is_program =
+            |word: &&str| !word.starts_with('-') && !word.contains('=') && !LAUNCHERS.contains(word);
+        let program = self.line.split_whitespace().find(is_program).unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default();
+        name == "claude" || name.starts_with("claude-")
     }
 
     fn missing(&self, words: &str) -> NoAnswer {
@@ -73,7 +80,7 @@ impl Agent for Acp {
             effort: true,
             model: true,
             usage: true,
-            metered: self.is_claude(),
+            metered: self.is_claude() && !claude::is_led_by_settings(),
         }
     }
 

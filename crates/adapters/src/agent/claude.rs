@@ -6,7 +6,13 @@
 
 mod stream;
 
-use std::{env, ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::{Map, Value, json};
 
@@ -33,6 +39,8 @@ const NO_CONVERSATION: &str = "No conversation found";
 const HOOK_TIMEOUT: u32 = 60;
 /// The variable that says where the client's model is.
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// The file of the home with the person's settings.
+const SETTINGS: &str = ".claude/settings.json";
 /// The variables by which a person has the client ask a cloud's models, which speak otherwise.
 const ELSEWHERE: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 /// How often the client asks its model again. Its own ten tries would take minutes to say that a key is wrong.
@@ -148,8 +156,30 @@ fn routed<'a>(turn: &Turn<'a>) -> Option<&'a str> {
 
 /// Tells whether the client can be led elsewhere: not if the person has it ask the models of a cloud.
 pub(super) fn takes_route() -> bool {
-    let is_on = |value: OsString| !value.is_empty() && value != "0" && value != "false";
-    !ELSEWHERE.iter().any(|name| env::var_os(name).is_some_and(is_on))
+    let is_on = |value: &str| !value.is_empty() && value != "0" && value != "false";
+    !ELSEWHERE.iter().any(|name| own(name).is_some_and(|value| is_on(&value)))
+}
+
+/// Returns where the person has the client ask for its models, if they have said so.
+pub fn base_url() -> Option<String> {
+    own(BASE_URL).filter(|url| !url.trim().is_empty())
+}
+
+/// Tells whether the person's settings say where the models are: they count more than the environment.
+pub(super) fn is_led_by_settings() -> bool {
+    set(BASE_URL).is_some()
+}
+
+/// Returns a variable of the client's, as it sees it.
+fn own(name: &str) -> Option<String> {
+    set(name).or_else(|| env::var(name).ok())
+}
+
+/// Returns a variable that the person's settings name. A file that cannot be read is one that the client cannot read either.
+fn set(name: &str) -> Option<String> {
+    let file = Path::new(&env::var_os("HOME")?).join(SETTINGS);
+    let settings: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    settings["env"][name].as_str().map(ToOwned::to_owned)
 }
 
 pub(super) fn variables(turn: &Turn<'_>) -> Vec<(OsString, OsString)> {

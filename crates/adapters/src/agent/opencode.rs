@@ -71,13 +71,17 @@ impl Agent for OpenCode {
         Capabilities { structured_answer: false, metered, ..Capabilities::ALL }
     }
 
+    fn takes_route(&self, model: Option<&str>) -> bool {
+        self.capabilities().metered && !model.is_some_and(is_other)
+    }
+
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
         let places = Places::of_person();
         let made = match Made::new(&places) {
             Ok(made) => made,
             Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
         };
-        let route = turn.route.filter(|_| !places.has_other_models());
+        let route = turn.route.filter(|_| self.takes_route(turn.model));
         let own = own_server(turn.model.filter(|_| route.is_some()));
         let configuration = configuration(turn, route, own, &made.plugin());
         let client = Client {
@@ -95,6 +99,11 @@ impl Agent for OpenCode {
             Err(why) => Ended::without(why),
         }
     }
+}
+
+/// Tells whether a model is one of a provider whose traffic takes no route.
+fn is_other(model: &str) -> bool {
+    model.split_once('/').is_some_and(|(provider, _)| !ROUTED.contains(&provider))
 }
 
 /// Files that are made for a turn, and gone after it.

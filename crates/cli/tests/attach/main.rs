@@ -4,5 +4,6 @@
 mod claude;
 mod faults;
 mod life;
+mod secrets;
 mod spend;
 mod support;

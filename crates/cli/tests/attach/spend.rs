@@ -48,6 +48,25 @@ fn an_agent_is_not_started_again_once_a_cap_is_reached() {
 }
 
 #[test]
+fn an_agent_at_a_cap_is_told_when_there_is_more_and_what_it_used_is_recorded() {
+    if is_skipped() {
+        return;
+    }
+    let model = Model::start(Script::function(|_| Turn::say("well").usage(0, 1000, 0, 0)));
+    let mut attached = asking(&model, "ask; heard 'There is more. Go on.'; ask; exit 1");
+    attached.start(&["--set", "budget_limit_tokens=500"]);
+    let asked = attached.asked();
+    assert_eq!(model.requests().len(), 1, "the second is refused");
+    attached.driven.sandbox.warp_ok(&["answer", asked["id"].as_str().unwrap(), "more", "--tokens", "5000"]);
+    attached.event("agent_crashed");
+    attached.driven.sandbox.warp_ok(&["stop", "42"]);
+    assert_eq!(attached.end(), Some(0));
+    let turns = attached.log("turn_ended");
+    assert_eq!(turns[0]["data"]["usage"]["output_tokens"], 2000, "{turns:?}");
+    attached.is_clean();
+}
+
+#[test]
 fn a_usage_limit_ends_the_agent_until_its_pool_may_work_again() {
     if is_skipped() {
         return;

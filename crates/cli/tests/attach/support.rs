@@ -128,6 +128,11 @@ impl Attached {
         self.child.take().unwrap().wait().unwrap().code()
     }
 
+    /// Returns all that it has shown.
+    pub(crate) fn said(&self) -> String {
+        self.seen.iter().map(|line| format!("{line}\n")).collect()
+    }
+
     pub(crate) fn child(&mut self) -> &mut Child {
         self.child.as_mut().unwrap()
     }

@@ -2,8 +2,9 @@
 //! waited out.
 
 use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
+    env, fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
     process::Command,
     sync::{
         Arc,
@@ -18,7 +19,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::support::Running;
+use crate::support::{Running, has_walls};
 
 /// An agent that asks the model once for each chunk, and does the chunk if it gets an answer.
 const AGENT: &str = r#"
@@ -63,6 +64,20 @@ impl Spending {
         command.args(["--set", "max_acs_per_commit=1", "--set", &agent]).args(more);
         command.env("ANTHROPIC_BASE_URL", self.model.url());
         command
+    }
+
+    /// Makes a search path of what is needed and nothing else: no client of an agent is in it.
+    fn without_clients(&self) -> PathBuf {
+        let tools = self.driven.sandbox.home().join("tools");
+        fs::create_dir(&tools).unwrap();
+        let path = env::var_os("PATH").unwrap();
+        for tool in ["git", "sh", "bash", "tr", "make"] {
+            let found = env::split_paths(&path).map(|place| place.join(tool)).find(|path| path.is_file());
+            if let Some(found) = found {
+                symlink(found, tools.join(tool)).unwrap();
+            }
+        }
+        tools
     }
 
     fn finish(&self, more: &[&str]) -> (Option<i32>, String) {
@@ -142,6 +157,34 @@ fn a_usage_limit_is_waited_out_and_costs_no_retry() {
 }
 
 #[test]
+fn a_person_who_ends_a_wait_at_a_limit_ends_the_pause_of_its_pool() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let spending = Spending::new(Script::function(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Turn::Limit { resets_at: in_seconds(3600), retry_after: 3600 },
+        _ => Turn::say("well"),
+    }));
+    let mut running = Running::start(spending.run(&[]));
+    running.until("waits:");
+    let sandbox = &spending.driven.sandbox;
+    // Whoever begins anew waits for the pool too.
+    sandbox.warp_ok(&["stop", "42"]);
+    running.end();
+    let mut running = Running::start(spending.run(&[]));
+    running.until("waits:");
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    let status = spending.status();
+    let root = status["root"].as_str().unwrap().replace("[HOME]", sandbox.home().to_str().unwrap());
+    assert_eq!(status["deadline"], Value::Null, "its clocks stand still: {status:#}");
+    let explained = sandbox.warp_ok(&["-C", &root, "explain"]);
+    assert!(!explained.contains("then phase_timeout"), "{explained}");
+    sandbox.warp_ok(&["state", "resume", &root]);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!((spending.records("suspended").len(), asked.load(Ordering::Relaxed)), (1, 4));
+}
+
+#[test]
 fn a_usage_limit_asks_a_person_where_waiting_is_off() {
     let spending =
         Spending::new(Script::function(|_| Turn::Limit { resets_at: in_seconds(2), retry_after: 2 }));
@@ -186,18 +229,129 @@ fn an_outage_is_waited_out_and_then_put_to_a_person() {
 }
 
 #[test]
+fn a_fallback_takes_over_at_the_limit_that_the_run_itself_comes_to() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let spending = Spending::new(Script::function(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Turn::Limit { resets_at: in_seconds(3600), retry_after: 3600 },
+        _ => Turn::say("well"),
+    }));
+    let other = format!("{} again", spending.agent());
+    let roles = serde_json::json!({ "coder": { "agent": spending.agent(), "fallbacks": [other] } });
+    let (code, said) = spending.finish(&["--set", &format!("roles={roles}")]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(spending.records("suspended").is_empty(), "{said}");
+    assert_eq!((spending.records("turn_started").len(), asked.load(Ordering::Relaxed)), (4, 4), "{said}");
+}
+
+#[test]
+fn a_fallback_takes_over_from_a_line_that_names_no_program() {
+    for line in ["command:no-such-thing --fast", "acp:no-such-thing --acp"] {
+        let spending = Spending::new(Script::function(|_| Turn::say("well")));
+        let roles = serde_json::json!({ "coder": { "agent": line, "fallbacks": [spending.agent()] } });
+        let (code, said) = spending.finish(&["--set", &format!("roles={roles}")]);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.matches("another takes over").count(), 1, "it is asked once: {said}");
+        assert_eq!(spending.records("turn_started").len(), 4, "{said}");
+    }
+}
+
+#[test]
+fn a_command_that_asks_its_model_elsewhere_is_said_to_be_unmetered() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let (code, said) = spending.finish(&[]);
+    assert_eq!((code, said.contains("is not metered")), (Some(0), false), "{said}");
+    assert!(spending.records("turn_ended").iter().all(|record| record["data"]["unmetered"].is_null()));
+
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let agent = spending.driven.sandbox.home().join("agent.sh");
+    let (_, work) = AGENT.split_once("esac\n").unwrap();
+    fs::write(agent, work).unwrap();
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("command is not metered: no request of it was seen").count(), 1, "{said}");
+    let turns = spending.records("turn_ended");
+    assert!(turns.len() == 3 && turns.iter().all(|record| record["data"]["unmetered"] == true), "{turns:?}");
+}
+
+#[test]
+fn claude_code_is_led_to_the_address_that_the_persons_settings_name() {
+    if !has_walls() {
+        return;
+    }
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 1000, 0, 0)));
+    let home = spending.driven.sandbox.home();
+    let tools = home.join("tools");
+    fs::create_dir(&tools).unwrap();
+    // A client that asks its model where it is told to, and answers in its own form.
+    let answer = r#"printf '{"type":"result","is_error":false,"session_id":"s","result":"{\\"summary\\":\\"done\\",\\"evidence\\":[{\\"ac\\":\\"AC-0%d\\",\\"file\\":\\"file%d.txt\\",\\"line\\":1}]}"}\n' "$WARP_CHUNK" "$WARP_CHUNK""#;
+    let (work, _) = AGENT.split_once("printf '{\"summary\"").unwrap();
+    fs::write(tools.join("claude"), format!("#!/bin/bash\n{work}{answer}\n")).unwrap();
+    fs::set_permissions(tools.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(home.join(".claude")).unwrap();
+    let settings = serde_json::json!({ "env": { "ANTHROPIC_BASE_URL": spending.model.url() } });
+    fs::write(home.join(".claude/settings.json"), settings.to_string()).unwrap();
+    let mut command = spending.run(&["--agent", "claude"]);
+    let mut path = tools.into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap());
+    // Nobody listens at the address that the environment names.
+    command.env("PATH", path).env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    let ended = Running::start(command).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(spending.model.requests().len(), 3);
+    let cost = spending.driven.sandbox.warp_ok(&["cost", "42", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&cost).unwrap()["total"]["output_tokens"], 3000, "{cost}");
+}
+
+#[test]
+fn what_an_unmetered_agent_says_is_in_the_run_as_it_is_in_the_ledger() {
+    let driven = Driven::with_issue(env!("CARGO_BIN_EXE_warp"), 1, 1);
+    let turn = Driven::coding_turn(1, 1..=1, "");
+    driven.script(&format!("{turn}usage = {{ input = 1200, output = 300 }}\n"));
+    let said = driven.run(&["42", "--level", "3", "--once"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let json =
+        |arguments: &[&str]| -> Value { serde_json::from_str(&driven.sandbox.warp_ok(arguments)).unwrap() };
+    let log = json(&["log", "42", "--json"]);
+    let ended = log.as_array().unwrap().iter().find(|record| record["event"] == "turn_ended").unwrap();
+    let (told, booked) = (&ended["data"]["usage"]["micro_usd"], &json(&["cost", "42", "--json"])["total"]);
+    assert!(told.as_u64().unwrap() > 0 && *told == booked["micro_usd"], "{ended:#} {booked:#}");
+}
+
+#[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
     let nobody = Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end();
     assert_eq!(nobody.code, Some(64), "{}", nobody.said);
+    let tools = spending.without_clients();
     let roles = serde_json::json!({ "coder": { "agent": "codex", "fallbacks": [spending.agent()] } });
-    let mut command = spending.run(&["--set", &format!("roles={roles}")]);
-    // Where only the system's own programs are, there is no such client.
-    command.env("PATH", "/usr/bin:/bin");
+    let mut command = spending.run(&["--no-sandbox", "--set", &format!("roles={roles}")]);
+    command.env("PATH", &tools);
     let ended = Running::start(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let started = spending.records("turn_started");
     assert!(started.iter().all(|record| record["data"]["agent"] == "command"), "{started:?}");
     let by_role = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
     assert!(by_role.contains("coder"), "{by_role}");
+}
+
+#[test]
+fn a_role_for_which_nobody_is_there_is_noticed_before_anything_begins() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let tools = spending.without_clients();
+    let roles = serde_json::json!({ "coder": { "agent": spending.agent() } });
+    let roles = format!("roles={roles}");
+    let run = |more: &[&str]| {
+        let mut command = spending.run(&["--no-sandbox", "--set", "agent=codex", "--set", &roles]);
+        command.args(more).env("PATH", &tools);
+        Running::start(command).end()
+    };
+    let ended = run(&["--workflow", "coder"]);
+    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    assert!(ended.said.contains("`codex` is not installed"), "{}", ended.said);
+    assert_eq!(spending.driven.sandbox.warp(&["status", "42"]).code, Some(2), "nothing was begun");
+    // Where all that is done is a coder's, nobody else is needed.
+    let ended = run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
 }

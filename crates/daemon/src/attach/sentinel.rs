@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{machine, plain, watch::Watch};
+use adapters::{machine, plain, secrets, watch::Watch};
 use engine::{EventName, Run, Workflow, workflow::Target};
 
 /// How a sentinel begins.
@@ -141,9 +141,10 @@ impl PhaseFile {
                 Some((_, known)) => known.clone_from(&stamp),
                 None => self.read.push((file, stamp.clone())),
             }
-            let Some(sentinel) = Sentinel::parse(&stamp.2) else { continue };
+            let text = secrets::redacted(stamp.2);
+            let Some(sentinel) = Sentinel::parse(&text) else { continue };
             // Only for who comes after a crash; one that cannot be written is missed by nobody else.
-            let _ = fs::write(self.directory.join(LAST), &stamp.2);
+            let _ = fs::write(self.directory.join(LAST), &text);
             self.last = Some(sentinel.clone());
             return Ok(Some(sentinel));
         }
@@ -152,7 +153,9 @@ impl PhaseFile {
 }
 
 impl Drop for PhaseFile {
+    /// Takes the agent's own files away, which may hold anything; they are made anew for the next one.
     fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.shared);
         if let Some(elsewhere) = &self.elsewhere {
             let _ = fs::remove_file(elsewhere);
         }

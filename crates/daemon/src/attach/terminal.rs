@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use adapters::{
     agent::{Route, interactive::Interactive},
-    boundary, machine,
+    boundary, machine, secrets,
     tmux::{Session, TmuxError},
 };
 use engine::{Actor, Event, EventName, Run, Usage, WaitKind};
@@ -12,7 +12,7 @@ use meter::Refusal;
 use project::{Current, spelled};
 use serde_json::{Map, Value, json};
 
-use super::{Attached, CRASHED, FAILED, GO_ON, LAST_WORDS, MOST_NUDGES, NUDGE, READY, READY_EVERY};
+use super::{Attached, CRASHED, FAILED, GO_ON, LAST_WORDS, MORE, MOST_NUDGES, NUDGE, READY, READY_EVERY};
 use crate::{
     crew::Hand,
     driver::{DriveError, Flow},
@@ -28,6 +28,8 @@ impl Attached<'_, '_> {
     pub(super) fn may_begin(&mut self, current: &Current) -> Result<bool, DriveError> {
         let run = &current.run;
         let by = spender(&self.agent, run);
+        self.spend(run)?;
+        self.driver.lift(current, [by.pool].into_iter())?;
         let paused = self.spend(run)?.paused(by.pool)?;
         if let Some((until, why)) = paused.filter(|_| waits_at_limits(current)) {
             self.driver.suspend(current, WaitKind::Limit, why, Some(until))?;
@@ -120,13 +122,15 @@ impl Attached<'_, '_> {
     /// Parks the run if its agent was refused more money. At a limit that lasts for longer than a client waits by itself the
     /// agent is ended, and the run waits.
     pub(super) fn look_at_spend(&mut self, current: &Current) -> Result<(), DriveError> {
-        let Some(spend) = self.driver.spend.as_ref() else { return Ok(()) };
+        let Some(spend) = self.driver.spend.as_mut() else { return Ok(()) };
         let seen = spend.seen();
         if let Some(capped) = spend.refused_at() {
             spend.forget();
+            self.owed = Some(MORE);
             self.driver.ask_for_more(current, capped)?;
         } else if let Some(Refusal::Failed(words)) = seen.refused {
             spend.forget();
+            self.owed = Some(GO_ON);
             self.driver.escalate(current, &words, &["continue"])?;
         } else if let Some(limit) = seen.limit.filter(|_| waits_at_limits(current))
             && let Some(until) = limit.resets_at.filter(|until| *until > machine::now().plus_minutes(1))
@@ -203,6 +207,7 @@ impl Attached<'_, '_> {
             Some(Err(error)) => format!("its last words cannot be read: {}", spelled(&error)),
             None => String::new(),
         };
+        let words = secrets::redacted(words);
         self.driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
         self.end_session("crashed")?;
         if current.workflow.ticks(&current.run.phase, CRASHED).is_some() {
@@ -245,7 +250,7 @@ impl Attached<'_, '_> {
         if self.session.take().is_none() {
             return Ok(());
         }
-        (self.told, self.seat) = (None, None);
+        (self.told, self.owed, self.seat) = (None, None, None);
         let usage = match self.driver.spend.as_mut() {
             Some(spend) => spend.end(&self.name, Usage::default(), None)?,
             None => Usage::default(),

@@ -158,8 +158,11 @@ pub fn render_status(status: &Status<'_>) -> String {
 }
 
 impl Run {
-    /// Returns when the current phase is due to end.
+    /// Returns when the current phase is due to end. The clocks of a run that waits for what ends by itself stand still.
     pub fn deadline(&self, workflow: &Workflow) -> Option<Time> {
+        if let Standing::Suspended { .. } = self.standing {
+            return None;
+        }
         let deadline = workflow.phase(&self.phase)?.deadline.as_ref()?;
         Some(self.phase_started_at.plus_minutes(deadline.minutes.value(&self.settings)))
     }

@@ -55,8 +55,8 @@ impl Meter {
         })
     }
 
-    /// Records what an agent says that it has used, where its requests could not be seen.
-    pub fn book_report(&self, report: &str, usage: Usage, model: &str) -> Result<(), LedgerError> {
+    /// Records what an agent says that it has used, where its requests could not be seen; returns it with its price.
+    pub fn book_report(&self, report: &str, usage: Usage, model: &str) -> Result<Usage, LedgerError> {
         let tags = self.tags();
         self.with(|ledger| ledger.book_report(machine::now(), report, &tags, usage, model))
     }

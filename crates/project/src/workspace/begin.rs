@@ -12,7 +12,7 @@ use journal::{StreamId, Version};
 use serde_json::Map;
 
 use super::{
-    Answer, Append, AskError, BeginError, Current, Error, Shown, Workspace, find_workflow,
+    Answer, Append, AskError, BeginError, Current, DEFAULT_WORKFLOW, Error, Shown, Workspace, find_workflow,
     lock::Lock,
     show::{digest_of, view_digest},
 };
@@ -57,7 +57,7 @@ pub struct Reset {
 impl Workspace {
     /// Begins a run in this workspace.
     pub fn begin(&mut self, request: Request) -> Result<Answer, BeginError> {
-        let name = request.workflow.as_deref().unwrap_or("warp-drive");
+        let name = request.workflow.as_deref().unwrap_or(DEFAULT_WORKFLOW);
         let workflow = find_workflow(&self.place, name)?;
         let (beginning, mut advice) = self.prepare(&request)?;
         let configured = request.level.is_none();

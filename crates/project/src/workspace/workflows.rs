@@ -10,6 +10,9 @@ use engine::{
 use super::BeginError;
 use crate::{Place, text};
 
+/// The workflow of a run for which none is named.
+pub const DEFAULT_WORKFLOW: &str = "warp-drive";
+
 const DIRECTORY: &str = ".warp/workflows";
 
 /// Returns the project's workflow files as they are in the workspace: name and path.

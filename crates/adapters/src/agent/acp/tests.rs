@@ -144,3 +144,23 @@ fn an_agent_is_stopped_by_a_word_and_its_failure_is_told() {
     let (ended, _) = ask_line("echo Hello; exit 3", tree.path(), "Do it.", None, &[]);
     assert_eq!(ended.answer.unwrap_err().to_string(), "it failed (exit 3): Hello");
 }
+
+#[test]
+fn claude_code_is_known_by_the_name_of_the_program() {
+    let is_claude = |line: &str| Acp { line: line.to_owned() }.is_claude();
+    for line in [
+        "claude-agent-acp",
+        "npx -y @agentclientprotocol/claude-agent-acp@0.99.1",
+        "MODE=x exec /opt/claude/bin/claude-code-acp --debug",
+    ] {
+        assert!(is_claude(line), "{line}");
+    }
+    for line in [
+        "",
+        "gemini --acp --model claude-like",
+        "/home/claude/bin/codex-acp",
+        "cd /srv/claude-x && goose acp",
+    ] {
+        assert!(!is_claude(line), "{line}");
+    }
+}

@@ -37,7 +37,7 @@ impl Places {
         Self { home, configuration, data }
     }
 
-    /// Tells whether the person has chosen models whose traffic takes no route.
+    /// Tells whether the person has chosen models, or addresses of them, whose traffic takes no route.
     pub(super) fn has_other_models(&self) -> bool {
         let names = CONFIGURATION.iter().filter(|name| name.contains(".json"));
         names
@@ -73,14 +73,17 @@ impl Places {
     }
 }
 
-/// Tells whether a configuration, which may have comments, names a model of a provider that takes no route.
+/// Tells whether a configuration, which may have comments, names a model of a provider that takes no route, or another
+/// address than the provider's own.
 fn names_other(text: &str) -> bool {
-    let values = text.split("\"model\"").skip(1).filter_map(|rest| {
+    if text.contains("\"baseURL\"") {
+        return true;
+    }
+    let mut models = text.split("\"model\"").skip(1).filter_map(|rest| {
         let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
         rest.split('"').next()
     });
-    let mut providers = values.filter_map(|model| model.split_once('/')).map(|(provider, _)| provider);
-    providers.any(|provider| !super::ROUTED.contains(&provider))
+    models.any(super::is_other)
 }
 
 #[cfg(test)]
@@ -91,6 +94,9 @@ mod tests {
     fn a_model_of_another_provider_is_noticed_wherever_it_is_named() {
         assert!(!names_other("{}"));
         assert!(!names_other(r#"{ "model" : "anthropic/claude", "small_model": "groq/x" }"#));
+        let gateway =
+            r#"{ "provider": { "anthropic": { "options": { "baseURL": "https://gate.test/v1" } } } }"#;
+        assert!(names_other(gateway));
         assert!(names_other("{ // mine\n \"agent\": { \"build\": { \"model\": \"groq/llama\" } } }"));
     }
 

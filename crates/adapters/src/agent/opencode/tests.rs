@@ -92,3 +92,12 @@ fn everything_that_a_turn_needs_is_said_by_its_configuration() {
     let told = configuration(&turn, None, None, Path::new("/p.js"));
     assert!(told.get("provider").is_none() && told.get("enabled_providers").is_none(), "{told}");
 }
+
+#[test]
+fn a_role_whose_model_is_of_another_provider_takes_no_route() {
+    for (model, other) in [("groq/llama", true), ("openrouter/anthropic/claude", true), ("openai/o", false)] {
+        assert_eq!(is_other(model), other, "{model}");
+    }
+    let agent = OpenCode { program: "opencode".into() };
+    assert!(!agent.takes_route(Some("groq/llama")));
+}
