@@ -2,9 +2,10 @@
 //!
 //! [`run`] waits for a program and returns what it said; [`follow()`] hands out every line while the program runs, and
 //! can stop it. Both give it a process group of its own and a deadline, keep the head and the tail of what it prints,
-//! and end whatever it leaves behind.
+//! and end whatever it leaves behind; what is followed has a control group of its own too, where one can be made.
 
 mod attend;
+mod cgroup;
 mod follow;
 mod marked;
 mod output;
@@ -21,9 +22,13 @@ use std::{
 
 use rustix::process::{Pid, kill_process_group};
 
+pub use cgroup::has_cgroups;
 pub use follow::{Environment, Followed, Go, Job, Limits, Reach, Seen, converse, follow};
-pub use marked::{MARK, end_leftovers};
+pub use marked::{MARK, end_leftovers, end_orphans};
 pub use rustix::process::Signal;
+
+pub(crate) use cgroup::Cgroup;
+pub(crate) use marked::name;
 
 use crate::secrets;
 use attend::{Attended, Came};
@@ -183,9 +188,9 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
 }
 
 /// Tells whether there is a program of that name.
-pub fn is_installed(program: &str) -> bool {
+pub fn is_installed(program: impl AsRef<Path>) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    env::split_paths(&path).any(|directory| directory.join(program.as_ref()).is_file())
 }
 
 /// A program that runs, and what is kept of what it said.
