@@ -37,7 +37,7 @@ pub use write::{LaidAside, Prepared};
 use listing::Listing;
 
 use crate::{
-    process::{self, Finished},
+    process::Finished,
     refs::{self, HeadAt, is_object},
 };
 
@@ -129,9 +129,8 @@ impl<'a> Git<'a> {
             hidden = own::elsewhere();
         }
         all.extend(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"].map(OsString::from));
-        all.extend(arguments.iter().map(OsString::from));
         set.extend_from_slice(environment);
-        process::run_without(hidden, own::program(), all, self.root, &set, limit)
+        own::call(Vec::new(), all, arguments, hidden, self.root, &set, limit)
             .map_err(|error| error.to_string())
     }
 

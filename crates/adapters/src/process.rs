@@ -12,11 +12,12 @@ mod output;
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
     process::{Command, ExitStatus, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -184,6 +185,44 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
     let end = if timed_out { End::TimedOut(limit) } else { end_of(status) };
     said.last_words();
     let ((stdout, cut), (stderr, _)) = (said.out.finish(), said.err.finish());
+    Ok(Finished { end, stdout, stderr, cut })
+}
+
+/// Whoever says whether a program that may wait for others is to go on.
+type Asked = Box<dyn Fn() -> Go + Send + Sync>;
+static ASKED: OnceLock<Asked> = OnceLock::new();
+
+/// Says who is asked whether programs that wait for others may go on. A signal is for the whole process, and so is this;
+/// the first one counts.
+pub fn interrupt_by(go: impl Fn() -> Go + Send + Sync + 'static) {
+    let _ = ASKED.set(Box::new(go));
+}
+
+/// Runs a program as [`run_without`] does, but one that may wait for others: it can be interrupted, and the next `warp`
+/// ends it if this one is killed.
+pub(crate) fn run_interruptible(
+    hidden: &[&str],
+    program: &str,
+    arguments: Vec<OsString>,
+    directory: &Path,
+    environment: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Finished, RunError> {
+    let shown = env::vars_os().filter(|(name, _)| !hidden.iter().any(|hidden| name == hidden));
+    let own = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let job = Job {
+        program: program.into(),
+        arguments,
+        directory,
+        environment: Environment::Exactly(shown.chain(own).collect()),
+        input: Vec::new(),
+        limits: Limits { whole: limit, silence: limit },
+        ladder: &[(Signal::TERM, GRACE)],
+        reach: Reach::Group,
+        mark: "call",
+    };
+    let followed = follow(job, &mut |_| ASKED.get().map_or(Go::On, |go| go()))?;
+    let Followed { end, stdout, stderr, cut, left_behind: _ } = followed;
     Ok(Finished { end, stdout, stderr, cut })
 }
 

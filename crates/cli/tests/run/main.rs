@@ -7,6 +7,7 @@ mod escapes;
 mod faults;
 mod killed;
 mod questions;
+mod remote;
 mod running;
 mod secrets;
 mod session;
