@@ -40,7 +40,7 @@ pub use write::{LaidAside, Prepared};
 use listing::Listing;
 
 use crate::{
-    process::{self, End, Finished},
+    process::{End, Finished},
     refs::{self, HeadAt, is_object},
 };
 
@@ -134,9 +134,8 @@ impl<'a> Git<'a> {
         for setting in nested::SETTINGS {
             all.extend(["-c", setting].map(OsString::from));
         }
-        all.extend(nested::guarded(arguments).into_iter().map(OsString::from));
         set.extend_from_slice(environment);
-        process::run_without(hidden, own::program(), all, self.root, &set, limit)
+        own::call(Vec::new(), all, arguments, hidden, self.root, &set, limit)
             .map_err(|error| error.to_string())
     }
 

@@ -2,28 +2,34 @@
 //!
 //! [`run`] waits for a program and returns what it said; [`follow()`] hands out every line while the program runs, and
 //! can stop it. Both give it a process group of its own and a deadline, keep the head and the tail of what it prints,
-//! and end whatever it leaves behind.
+//! and end whatever it leaves behind; what is followed has a control group of its own too, where one can be made.
 
 mod attend;
+mod cgroup;
 mod follow;
 mod marked;
 mod output;
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
     process::{Command, ExitStatus, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, kill_process_group};
 
+pub use cgroup::has_cgroups;
 pub use follow::{Environment, Followed, Go, Job, Limits, Reach, Seen, converse, follow};
-pub use marked::{MARK, end_leftovers};
+pub use marked::{MARK, end_leftovers, end_orphans};
 pub use rustix::process::Signal;
+
+pub(crate) use cgroup::Cgroup;
+pub(crate) use marked::name;
 
 use crate::secrets;
 use attend::{Attended, Came};
@@ -182,10 +188,48 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
     Ok(Finished { end, stdout, stderr, cut })
 }
 
+/// Whoever says whether a program that may wait for others is to go on.
+type Asked = Box<dyn Fn() -> Go + Send + Sync>;
+static ASKED: OnceLock<Asked> = OnceLock::new();
+
+/// Says who is asked whether programs that wait for others may go on. A signal is for the whole process, and so is this;
+/// the first one counts.
+pub fn interrupt_by(go: impl Fn() -> Go + Send + Sync + 'static) {
+    let _ = ASKED.set(Box::new(go));
+}
+
+/// Runs a program as [`run_without`] does, but one that may wait for others: it can be interrupted, and the next `warp`
+/// ends it if this one is killed.
+pub(crate) fn run_interruptible(
+    hidden: &[&str],
+    program: &str,
+    arguments: Vec<OsString>,
+    directory: &Path,
+    environment: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Finished, RunError> {
+    let shown = env::vars_os().filter(|(name, _)| !hidden.iter().any(|hidden| name == hidden));
+    let own = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let job = Job {
+        program: program.into(),
+        arguments,
+        directory,
+        environment: Environment::Exactly(shown.chain(own).collect()),
+        input: Vec::new(),
+        limits: Limits { whole: limit, silence: limit },
+        ladder: &[(Signal::TERM, GRACE)],
+        reach: Reach::Group,
+        mark: "call",
+    };
+    let followed = follow(job, &mut |_| ASKED.get().map_or(Go::On, |go| go()))?;
+    let Followed { end, stdout, stderr, cut, left_behind: _ } = followed;
+    Ok(Finished { end, stdout, stderr, cut })
+}
+
 /// Tells whether there is a program of that name.
-pub fn is_installed(program: &str) -> bool {
+pub fn is_installed(program: impl AsRef<Path>) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    env::split_paths(&path).any(|directory| directory.join(program.as_ref()).is_file())
 }
 
 /// A program that runs, and what is kept of what it said.

@@ -20,7 +20,7 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
 };
 
-use crate::process::{self, Finished, RunError};
+use crate::process::{self, Cgroup, Finished, MARK, RunError};
 
 const PROGRAM: &str = "tmux";
 /// How long one call may take.
@@ -47,6 +47,8 @@ pub struct Session {
     directory: PathBuf,
     /// The program's process; none if it had ended before it could be held.
     held: Option<OwnedFd>,
+    /// The control group of the server and of all that runs in it; it ends after the server.
+    _group: Option<Cgroup>,
 }
 
 /// What is run in a session.
@@ -97,7 +99,9 @@ impl Session {
         let words = std::iter::once(&inside.program).chain(&inside.arguments);
         let line: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
         write(&launcher, &format!("exec {}\n", line.join(" ")))?;
-        let pane = begin(name, tree, [&configuration, &launcher], inside)?;
+        let mark = inside.environment.iter().find(|(name, _)| name == MARK);
+        let group = mark.and_then(|(_, mark)| mark.to_str()).and_then(Cgroup::new);
+        let pane = begin(name, tree, [&configuration, &launcher], inside, group.as_ref())?;
         let number = pane.trim().parse().ok().and_then(Pid::from_raw);
         let number = number.ok_or_else(|| TmuxError::Failed(format!("`{pane}` is no process")))?;
         let held = match pidfd_open(number, PidfdFlags::empty()) {
@@ -105,7 +109,7 @@ impl Session {
             Err(Errno::SRCH) => None,
             Err(error) => return Err(TmuxError::Failed(format!("its process cannot be watched: {error}"))),
         };
-        Ok(Self { name: name.to_owned(), directory: directory.to_owned(), held })
+        Ok(Self { name: name.to_owned(), directory: directory.to_owned(), held, _group: group })
     }
 
     /// Tells whether there is a session of that name.
@@ -195,6 +199,7 @@ fn begin(
     tree: &Path,
     [configuration, launcher]: [&PathBuf; 2],
     inside: &Inside,
+    group: Option<&Cgroup>,
 ) -> Result<String, TmuxError> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let (configuration, launcher, tree) = (text(configuration), text(launcher), text(tree));
@@ -214,7 +219,13 @@ fn begin(
         .map(String::as_str)
         .filter(|name| *name != SOCKETS && !environment.iter().any(|(known, _)| known == name))
         .collect();
-    let begun = process::run_without(&hidden, PROGRAM, arguments, Path::new("/"), &environment, LIMIT)?;
+    let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
+    let (program, arguments) = match group {
+        Some(group) => group.stage(PROGRAM.as_ref(), &arguments),
+        None => (PROGRAM.into(), arguments),
+    };
+    let program = program.to_string_lossy();
+    let begun = process::run_without(&hidden, &program, arguments, Path::new("/"), &environment, LIMIT)?;
     if begun.is_success() { Ok(begun.text()) } else { Err(TmuxError::Failed(begun.last_words(300))) }
 }
 

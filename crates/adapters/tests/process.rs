@@ -1,15 +1,15 @@
 //! Programs that do not want to end, end; and nothing of them is left.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use std::{
-    fs,
-    path::Path,
-    sync::mpsc,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, process::Command, sync::mpsc, time::Duration};
 
 use adapters::process::{
     End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal, converse, end_leftovers, follow,
+    has_cgroups,
+};
+use testkit::{
+    agents::skip,
+    processes::{is_running, mark},
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -36,15 +36,6 @@ fn sh(script: &str, limits: Limits) -> Followed {
 
 fn limits(whole: Duration, silence: Duration) -> Limits {
     Limits { whole, silence }
-}
-
-/// Tells whether some process has this among its arguments.
-fn runs(argument: &str) -> bool {
-    let mut pids = fs::read_dir("/proc").unwrap().flatten();
-    pids.any(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-    })
 }
 
 #[test]
@@ -93,21 +84,30 @@ fn the_environment_is_exactly_what_was_given() {
     assert!(text.starts_with("[] [test."), "{text}");
 }
 
+/// Runs a program that says `ready`, and asks it to end then.
+fn stopped(script: &str, ladder: &[(Signal, Duration)]) -> Followed {
+    let job = Job { ladder, ..job(script, limits(LONG, LONG), "test") };
+    follow(job, &mut |seen| if seen == Seen::Out("ready") { Go::Stop } else { Go::On }).unwrap()
+}
+
 #[test]
-fn a_program_that_hangs_and_hears_no_signal_is_killed() {
-    let begun = Instant::now();
-    let followed = sh("trap '' INT TERM; while :; do echo x; sleep 0.05; done", limits(SHORT, LONG));
-    assert_eq!(followed.end, End::TimedOut(SHORT));
-    assert!(begun.elapsed() >= 3 * SHORT && begun.elapsed() < LONG);
+fn a_program_that_hangs_is_ended_when_its_time_is_up() {
+    assert_eq!(sh("sleep 600", limits(SHORT, LONG)).end, End::TimedOut(SHORT));
+}
+
+#[test]
+fn a_program_that_hears_no_signal_is_killed() {
+    let followed = stopped("trap '' INT TERM; echo ready; while :; do sleep 0.05; done", LADDER);
+    assert_eq!(followed.end, End::Stopped);
 }
 
 #[test]
 fn a_program_that_obeys_the_first_signal_gets_no_second() {
-    let followed = sh(
-        "trap 'echo bye; exit 0' INT; trap 'echo worse; exit 0' TERM; while :; do sleep 0.05; done",
-        limits(SHORT, LONG),
+    let followed = stopped(
+        "trap 'echo bye; exit 0' INT; trap 'echo worse; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+        &[(Signal::INT, LONG), (Signal::TERM, LONG)],
     );
-    assert_eq!((followed.end, followed.stdout), (End::TimedOut(SHORT), b"bye\n".to_vec()));
+    assert_eq!((followed.end, followed.stdout), (End::Stopped, b"ready\nbye\n".to_vec()));
 }
 
 #[test]
@@ -137,21 +137,50 @@ fn whoever_watches_can_stop_it() {
 
 #[test]
 fn what_left_for_another_session_ends_too() {
+    let mark = mark();
     // The substitution ends when the child, in its own session by then, has let go of the output.
-    let script =
-        "x=$(setsid -f sh -c 'exec >/dev/null 2>&1; sleep 98761; :'); setsid sleep 98761 & echo done";
-    let followed = sh(script, limits(LONG, LONG));
+    let script = format!(
+        "x=$(setsid -f sh -c 'exec >/dev/null 2>&1; sleep {mark}; :'); setsid sleep {mark} & echo done"
+    );
+    let followed = sh(&script, limits(LONG, LONG));
     assert_eq!(followed.end, End::Exit(0));
     assert!(followed.left_behind >= 1, "{followed:?}");
-    assert!(!runs("98761"));
+    assert!(!is_running(&mark));
+}
+
+#[test]
+fn what_throws_its_environment_away_ends_too() {
+    if !has_cgroups() {
+        return skip("no control group can be made here");
+    }
+    let mark = mark();
+    let script = format!(
+        "cat /proc/self/cgroup; x=$(setsid -f env -i sh -c 'exec >/dev/null 2>&1; sleep {mark}; :'); echo done"
+    );
+    let followed = sh(&script, limits(LONG, LONG));
+    assert_eq!(followed.end, End::Exit(0));
+    assert!(followed.left_behind >= 1, "{followed:?}");
+    assert!(!is_running(&mark));
+    // Nothing is left of the group either.
+    let text = String::from_utf8(followed.stdout).unwrap();
+    let name = text.lines().find_map(|line| line.split('/').find(|group| group.starts_with("warp.test.")));
+    let groups = Command::new("find").args(["/sys/fs/cgroup", "-name", name.unwrap()]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&groups.stdout), "");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_by_the_start() {
+    let missing = Job { program: "no-such-program-here".into(), ..job("", limits(LONG, LONG), "test") };
+    let error = follow(missing, &mut |_| Go::On).unwrap_err();
+    assert_eq!(error.to_string(), "failed to start `no-such-program-here`");
 }
 
 #[test]
 fn what_a_killed_driver_left_behind_is_found_by_its_mark() {
     // Marked as a driver would have, and left alone as if that driver had been killed.
     let mark = format!("r-{}", std::process::id());
-    let mut child = std::process::Command::new("sleep")
-        .arg("98762")
+    let mut child = Command::new("sleep")
+        .arg(testkit::processes::mark())
         .env("WARP_CHILD", format!("{mark}.abc"))
         .spawn()
         .unwrap();

@@ -5,14 +5,17 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use adapters::{
     process::{End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal, follow},
     sandbox::{Sandbox, Walls, Who},
 };
-use testkit::agents::skip;
+use testkit::{
+    agents::skip,
+    processes::{has_begun, is_gone, is_running, mark},
+};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -286,9 +289,10 @@ fn an_agent_has_its_login_and_content_has_none() {
 #[test]
 fn a_background_process_ends_with_the_walls_and_signals_reach_within() {
     let Some(world) = World::or_skip() else { return };
-    let (_, followed) = world.run(Who::Agent, "setsid -f env -i sleep 98763; echo done");
+    let mark = mark();
+    let (_, followed) = world.run(Who::Agent, &format!("setsid -f env -i sleep {mark}; echo done"));
     assert_eq!(followed.end, End::Exit(0));
-    assert!(!runs("98763"));
+    assert!(!is_running(&mark));
     let script = "trap 'echo obeyed; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
     let mut stop = |seen: Seen<'_>| if seen == Seen::Out("ready") { Go::Stop } else { Go::On };
     let (text, followed) = world.follow(Who::Agent, script, Limits { whole: LONG, silence: LONG }, &mut stop);
@@ -298,46 +302,25 @@ fn a_background_process_ends_with_the_walls_and_signals_reach_within() {
 #[test]
 fn a_killed_driver_takes_along_what_is_behind_its_walls() {
     const INSIDE: &str = "WARP_TEST_INSIDE";
-    if std::env::var_os(INSIDE).is_some() {
+    if let Ok(mark) = std::env::var(INSIDE) {
         let Some(world) = World::or_skip() else { return };
-        world.run(Who::Agent, "setsid -f env -i sleep 98764; sleep 98764");
+        world.run(Who::Agent, &format!("setsid -f env -i sleep {mark}; sleep {mark}"));
         return;
     }
     if let Err(why) = Sandbox::find() {
         return skip(&why.to_string());
     }
-    let directory = tempfile::tempdir().unwrap();
+    let (directory, mark) = (tempfile::tempdir().unwrap(), mark());
     let mut driver = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_killed_driver_takes_along_what_is_behind_its_walls"])
-        .env(INSIDE, "1")
+        .env(INSIDE, &mark)
         .env("TMPDIR", directory.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let began = wait_until(|| runs("98764"));
+    let began = has_begun(&mark);
     driver.kill().unwrap();
     driver.wait().unwrap();
-    assert!(began && wait_until(|| !runs("98764")));
-}
-
-/// Looks again and again, for as long as a slow machine may need.
-fn wait_until(is_so: impl Fn() -> bool) -> bool {
-    let begun = Instant::now();
-    while begun.elapsed() < LONG {
-        if is_so() {
-            return true;
-        }
-        std::thread::yield_now();
-    }
-    false
-}
-
-/// Tells whether some process has this among its arguments.
-fn runs(argument: &str) -> bool {
-    let mut pids = fs::read_dir("/proc").unwrap().flatten();
-    pids.any(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-    })
+    assert!(began && is_gone(&mark));
 }

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use adapters::process::Go;
+use adapters::process::{self, Go};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -22,7 +22,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens to Ctrl-C, a terminal that is closed, and a request to end, for the rest of the process's life.
+    /// Listens to Ctrl-C, a terminal that is closed, and a request to end, for the rest of the process's life. What waits
+    /// for others, as for a remote, is interrupted too.
     pub fn listen() -> io::Result<Self> {
         let interrupts = Self::default();
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -32,6 +33,8 @@ impl Interrupts {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         })?;
+        let go = interrupts.clone();
+        process::interrupt_by(move || go.go());
         Ok(interrupts)
     }
 

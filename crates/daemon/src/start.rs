@@ -156,6 +156,7 @@ impl<'a> Driver<'a> {
     ) -> Result<Self, StartError> {
         let sandbox = sandbox(options.walled)?;
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
+        process::end_orphans();
         crate::dev::end_left_behind(place, dirs)?;
         let found = find(&mut here, &options)?;
         // Before anything is begun: without an agent there is nothing to begin.

@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod driven;
 pub mod model;
+pub mod processes;
 pub mod telegram;
 
 use std::{

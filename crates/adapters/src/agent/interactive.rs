@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Hooks, NoAnswer, Turn, claude, command, environment, locate};
 use crate::{
-    process::MARK,
+    process::{MARK, name},
     sandbox::{Walls, Who},
     tmux::Inside,
 };
@@ -95,7 +95,7 @@ impl Interactive {
             "command" => command::route(turn.route),
             _ => Vec::new(),
         };
-        own.push((MARK.into(), format!("{}.terminal", turn.mark).into()));
+        own.push((MARK.into(), name(turn.mark, "terminal").into()));
         let environment = environment(turn, self.name, own);
         let arguments = self.arguments(turn);
         let Some(walls) = turn.walls else {

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    ffi::OsString,
     os::unix::fs::MetadataExt as _,
     path::Path,
     sync::OnceLock,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use super::{Location, nested};
-use crate::process::{self, Finished, RunError};
+use crate::process::{self, End, Finished, RunError};
 
 /// The program's name.
 const GIT: &str = "git";
@@ -63,6 +64,56 @@ pub(crate) fn program() -> &'static str {
     })
 }
 
+/// Runs git, with options before its command. It looks into no repository but its own. What talks to a remote can be
+/// interrupted, and asks nobody anything.
+pub(super) fn call(
+    input: Vec<u8>,
+    options: Vec<OsString>,
+    arguments: &[&str],
+    hidden: &[&str],
+    directory: &Path,
+    set: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Finished, RunError> {
+    let all = |arguments: &[&str]| -> Vec<OsString> {
+        options.iter().cloned().chain(nested::guarded(arguments).into_iter().map(OsString::from)).collect()
+    };
+    if !talks(arguments) {
+        return process::run_reading(input, hidden, program(), all(arguments), directory, set, limit);
+    }
+    let mut set = set.to_vec();
+    // A person's own way of logging in stays. Nobody can type a passphrase here, so the usual way does not ask for one.
+    let asked = ["config", "--get", "core.sshCommand"];
+    let is_own = ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|name| env::var_os(name).is_some())
+        || process::run_without(hidden, program(), all(&asked), directory, &set, limit)?.is_success();
+    if !is_own {
+        set.push(("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"));
+    }
+    process::run_interruptible(hidden, program(), all(arguments), directory, &set, limit)
+}
+
+/// Tells whether git talks to a remote for this. A repository on this machine, named by its path, is none.
+fn talks(arguments: &[&str]) -> bool {
+    match command(arguments) {
+        "ls-remote" | "push" => true,
+        "fetch" => {
+            let mut from = arguments.iter().skip_while(|word| **word != "--").skip(1);
+            from.next().is_none_or(|from| !from.starts_with('/'))
+        }
+        _ => false,
+    }
+}
+
+/// Returns git's command: the first word that is neither a setting nor belongs to one.
+fn command<'w>(arguments: &[&'w str]) -> &'w str {
+    let mut words = arguments.iter().copied();
+    let mut command = words.next();
+    while command == Some("-c") {
+        command = words.nth(1);
+    }
+    command.unwrap_or_default()
+}
+
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -72,6 +123,8 @@ pub enum GitError {
     Said { command: String, end: String, words: String },
     #[error("git took longer than {seconds} seconds; is the disk full or slow?")]
     TooSlow { seconds: u64 },
+    #[error("`git {command}` was interrupted")]
+    Interrupted { command: String },
     #[error("the path of `{0}` is not text")]
     NotText(std::path::PathBuf),
     #[error("more than {most} repositories inside this one have uncommitted work; commit some of it first")]
@@ -131,15 +184,16 @@ impl<'a> Own<'a> {
         let left = self.until.checked_duration_since(Instant::now()).ok_or_else(slow)?;
         let text =
             |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| GitError::NotText(path.to_owned()));
-        let git_dir = format!("--git-dir={}", text(&self.location.git_dir)?);
-        let mut all = vec![git_dir, "--no-replace-objects".to_owned()];
+        let mut options = vec![
+            format!("--git-dir={}", text(&self.location.git_dir)?).into(),
+            OsString::from("--no-replace-objects"),
+        ];
         if let Some(root) = self.root {
-            all.push(format!("--work-tree={}", text(root)?));
+            options.push(format!("--work-tree={}", text(root)?).into());
         }
         for setting in nested::SETTINGS.into_iter().chain(["gc.auto=0", "maintenance.auto=false"]) {
-            all.extend(["-c".to_owned(), setting.to_owned()]);
+            options.extend(["-c", setting].map(OsString::from));
         }
-        all.extend(nested::guarded(arguments).into_iter().map(str::to_owned));
         let index = text(&self.location.git_dir.join("index"))?;
         let mut set = vec![
             ("GIT_OPTIONAL_LOCKS", "0"),
@@ -155,17 +209,18 @@ impl<'a> Own<'a> {
         ];
         set.extend_from_slice(environment);
         let directory = self.root.unwrap_or(&self.location.git_dir);
-        let finished = process::run_reading(input, elsewhere(), program(), &all, directory, &set, left)?;
-        if matches!(finished.end, process::End::TimedOut(_)) {
-            return Err(slow());
+        let finished = call(input, options, arguments, elsewhere(), directory, &set, left)?;
+        match finished.end {
+            End::TimedOut(_) => Err(slow()),
+            End::Stopped => Err(GitError::Interrupted { command: command(arguments).to_owned() }),
+            End::Exit(_) | End::Signal(_) | End::Silent(_) => Ok(finished),
         }
-        Ok(finished)
     }
 
     /// Runs git, expects success and returns what it printed.
     pub(crate) fn text(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<String, GitError> {
         let finished = self.run(arguments, environment)?;
-        expected(arguments.first().copied().unwrap_or_default(), finished)
+        expected(command(arguments), finished)
     }
 }
 
@@ -176,4 +231,24 @@ fn expected(command: &str, finished: Finished) -> Result<String, GitError> {
     }
     let (end, words) = (finished.end.to_string(), finished.last_words(300));
     Err(GitError::Said { command: command.to_owned(), end, words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_is_told_from_a_repository_on_this_machine() {
+        for (line, is_remote) in [
+            ("ls-remote -- origin refs/heads/main", true),
+            ("push --porcelain -- origin x:y", true),
+            ("-c protocol.file.allow=always fetch --quiet -- origin +a:b", true),
+            ("-c protocol.file.allow=always fetch --quiet -- /home/p/.git +a:b", false),
+            ("-c a=push log -- fetch", false),
+            ("", false),
+        ] {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(talks(&words), is_remote, "{line}");
+        }
+    }
 }

@@ -31,8 +31,12 @@ pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> R
             // Not every remote gives out a commit by its hash; the branch it may have.
             for wanted in std::iter::once(branch.as_str()).chain(lacking.iter().map(|commit| commit.as_str()))
             {
-                // A remote that cannot be reached, or has not got it, is none that helps.
-                boundary::around("ask_remote", || fetch(&theirs, remote, &[wanted])).ok();
+                // A remote that cannot be reached, or has not got it, is none that helps; but what was not looked for
+                // is not known to be missing.
+                let asked = boundary::around("ask_remote", || fetch(&theirs, remote, &[wanted]));
+                if let Err(error @ GitError::Interrupted { .. }) = asked {
+                    return Err(error);
+                }
             }
         }
     }

@@ -19,7 +19,8 @@ use rustix::process::{Signal, kill_process_group};
 use super::{
     End, LAST, RunError,
     attend::{Attended, Came},
-    end_of,
+    cgroup::Cgroup,
+    end_of, is_installed,
     marked::{self, MARK},
     output::{Kept, Lines},
     pid_of, signal,
@@ -129,23 +130,45 @@ pub fn converse(
 ) -> Result<Followed, RunError> {
     let program = job.program.to_string_lossy().into_owned();
     let start = |source| RunError::Start { program: program.clone(), source };
-    let name = format!("{}.{}", job.mark, machine::random_text(12).map_err(start)?);
-    let child = spawn(&job, &name).map_err(start)?;
+    let name = marked::name(job.mark, &machine::random_text(12).map_err(start)?);
+    let group = group(&job, &name);
+    let child = spawn(&job, &name, group.as_ref()).map_err(start)?;
     let rungs = Rungs { pid: child.id(), reach: job.reach, ladder: job.ladder };
     let mut following = Following::new(job.limits, rungs, Attended::new(child, job.input, more));
     let status = following.until_it_ends(watch);
     // Whatever it left behind ends with it, in its group or elsewhere.
     rungs.kill();
+    let outside = group.as_ref().map_or(0, |group| group.end(rungs.pid));
     // The walls' first process tells its end before the kernel has ended everything within, so that is looked for.
-    let looks = if job.reach == Reach::Group { 3 } else { 1 };
-    let left_behind = marked::end_job(&name, (rungs.pid, following.begun.elapsed()), looks);
+    let looks = if job.reach == Reach::Group && group.is_none() { 3 } else { 1 };
+    let marked = marked::end_job(&name, (rungs.pid, following.begun.elapsed()), looks);
+    drop(group);
+    let left_behind = outside + marked;
     following.last_words(watch);
     following.finish(&program, status, left_behind)
 }
 
-fn spawn(job: &Job<'_>, name: &str) -> io::Result<Child> {
-    let mut command = Command::new(&job.program);
-    command.args(&job.arguments).current_dir(job.directory).process_group(0);
+/// Makes a control group for a job. Walls need none: all that is behind them ends with their first process.
+fn group(job: &Job<'_>, name: &str) -> Option<Cgroup> {
+    // What is not there is started without, so that the start itself says what is wrong.
+    let is_there = job.directory.join(&job.program).is_file() || is_installed(&job.program);
+    (job.reach == Reach::Group && is_there).then(|| Cgroup::new(name)).flatten()
+}
+
+fn spawn(job: &Job<'_>, name: &str, group: Option<&Cgroup>) -> io::Result<Child> {
+    let mut command = match group.map(|group| group.stage(&job.program, &job.arguments)) {
+        Some((program, arguments)) => {
+            let mut staged = Command::new(program);
+            staged.args(arguments);
+            staged
+        }
+        None => {
+            let mut plain = Command::new(&job.program);
+            plain.args(&job.arguments);
+            plain
+        }
+    };
+    command.current_dir(job.directory).process_group(0);
     match &job.environment {
         Environment::Inherited(more) => command.envs(more.iter().map(|(name, value)| (name, value))),
         Environment::Exactly(all) => command.env_clear().envs(all.iter().map(|(name, value)| (name, value))),

@@ -1,8 +1,8 @@
 //! Processes that carry a mark in their environment: a job's descendants, wherever they went.
 //!
 //! A program may leave its process group and its session, and outlive its parent; what it was started with stays
-//! readable in `/proc`. Only one that throws its whole environment away is not found, and within a sandbox even
-//! that one ends with its namespace.
+//! readable in `/proc`. Only one that throws its whole environment away is not found by that: its control group
+//! ([`Cgroup`](super::Cgroup)) tells whose it is, and within a sandbox it ends with its namespace.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use rustix::{
     process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 
-use super::pid_of;
+use super::{cgroup, pid_of};
 use crate::machine;
 
 /// The variable that holds the mark.
@@ -31,20 +31,63 @@ const BEGUN_A_SECOND: u64 = 1_000_000;
 /// Up to so many numbers are tried one by one: a list of all processes takes longer.
 const FEW: u32 = 200;
 
+/// Returns this process as the driver of its children: its namespace, its number there and when it began.
+pub(crate) fn driver() -> &'static str {
+    static DRIVER: OnceLock<String> = OnceLock::new();
+    DRIVER.get_or_init(|| {
+        let pid = std::process::id();
+        let began = machine::owner(pid).start_ticks.unwrap_or_default();
+        format!("{}-{pid}-{began}", namespace())
+    })
+}
+
+/// Returns the number of the namespace in which this process has its number.
+fn namespace() -> String {
+    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
+/// Names a child: the run that it belongs to, the process that drives it, and what tells it from its siblings.
+pub(crate) fn name(mark: &str, own: &str) -> String {
+    format!("{mark}.{}.{own}", driver())
+}
+
+/// Tells whether the driver in a child's name is no more. One in another namespace cannot be told.
+pub(super) fn is_orphan(name: &str) -> bool {
+    let mut parts = name.rsplit('.').nth(1).unwrap_or_default().split('-');
+    let (Some(of), Some(pid), Some(began), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let (Ok(pid), Ok(began)) = (pid.parse(), began.parse::<u64>()) else { return false };
+    of == namespace() && machine::owner(pid).start_ticks != Some(began)
+}
+
 /// Ends what an earlier driver of a run left behind, and returns how many processes that were.
 ///
 /// `mark` is what the jobs of that run were marked with. This process and those above it are never ended.
 pub fn end_leftovers(mark: &str) -> usize {
-    let start = format!("{MARK}={mark}.");
-    end_all(|entry| entry.starts_with(start.as_bytes()), || machine::processes().collect(), 1)
+    let start = format!("{mark}.");
+    end_known(|name| name.starts_with(&start))
+}
+
+/// Ends what drivers left behind that are no more, and returns how many processes that were.
+pub fn end_orphans() -> usize {
+    end_known(is_orphan)
+}
+
+fn end_known(is_ours: impl Fn(&str) -> bool) -> usize {
+    let is_known = |pid: u32| carries(pid, &is_ours) || cgroup::holds(pid, &is_ours);
+    let ended = end_all(is_known, || machine::processes().collect(), 1);
+    cgroup::remove_all(&is_ours);
+    ended
 }
 
 /// Ends every process of one job, whose first process was `first` and began that long ago. There are none when that was
 /// seen so many times in a row: one that is just becoming another program shows no environment for a moment.
 pub(super) fn end_job(name: &str, (first, age): (u32, Duration), looks: usize) -> usize {
-    let entry = format!("{MARK}={name}");
     let begun = Instant::now();
-    end_all(|found| found == entry.as_bytes(), || since(first, age + begun.elapsed()), looks)
+    end_all(|pid| carries(pid, &|found| found == name), || since(first, age + begun.elapsed()), looks)
 }
 
 /// Returns the numbers of all processes that began after `first`, among others.
@@ -70,8 +113,12 @@ fn are_in_order(age: Duration) -> bool {
     age.as_secs_f64() * (BEGUN_A_SECOND as f64) < *most as f64
 }
 
-/// Kills all processes with such an entry, until none is left or the time is up: one may be starting another.
-fn end_all(is_marked: impl Fn(&[u8]) -> bool, candidates: impl Fn() -> Vec<u32>, looks: usize) -> usize {
+/// Kills all processes that are ours, until none is left or the time is up: one may be starting another.
+pub(super) fn end_all(
+    is_ours: impl Fn(u32) -> bool,
+    candidates: impl Fn() -> Vec<u32>,
+    looks: usize,
+) -> usize {
     let begun = Instant::now();
     let above = OnceLock::new();
     let is_above = |pid: u32| above.get_or_init(machine::lineage).contains(&pid);
@@ -79,8 +126,8 @@ fn end_all(is_marked: impl Fn(&[u8]) -> bool, candidates: impl Fn() -> Vec<u32>,
     let mut quiet = 0;
     loop {
         let mut killed = Vec::new();
-        for pid in candidates().into_iter().filter(|pid| has_mark(*pid, &is_marked) && !is_above(*pid)) {
-            if let Some(held) = kill_if_marked(pid, &is_marked) {
+        for pid in candidates().into_iter().filter(|pid| is_ours(*pid) && !is_above(*pid)) {
+            if let Some(held) = kill_if(pid, &is_ours) {
                 killed.push(held);
                 if !ended.contains(&pid) {
                     ended.push(pid);
@@ -109,17 +156,22 @@ fn pause(killed: &[OwnedFd]) {
     }
 }
 
-/// Kills a process if it is still marked, and returns what tells its end. It is held first, so that no other is hit that
+/// Kills a process if it is still ours, and returns what tells its end. It is held first, so that no other is hit that
 /// got its number.
-fn kill_if_marked(pid: u32, is_marked: &impl Fn(&[u8]) -> bool) -> Option<OwnedFd> {
+fn kill_if(pid: u32, is_ours: &impl Fn(u32) -> bool) -> Option<OwnedFd> {
     let held = pidfd_open(pid_of(pid)?, PidfdFlags::empty()).ok()?;
-    (has_mark(pid, is_marked) && pidfd_send_signal(&held, Signal::KILL).is_ok()).then_some(held)
+    (is_ours(pid) && pidfd_send_signal(&held, Signal::KILL).is_ok()).then_some(held)
 }
 
-fn has_mark(pid: u32, is_marked: &impl Fn(&[u8]) -> bool) -> bool {
+/// Tells whether a process carries such a name.
+fn carries(pid: u32, is_ours: &impl Fn(&str) -> bool) -> bool {
     // The environment of one that has ended is empty.
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(is_marked)
+    let mut entries = environment.split(|byte| *byte == 0).filter_map(|entry| str::from_utf8(entry).ok());
+    entries.any(|entry| {
+        let name = entry.strip_prefix(MARK).and_then(|rest| rest.strip_prefix('='));
+        name.is_some_and(is_ours)
+    })
 }
 
 #[cfg(test)]
@@ -132,5 +184,16 @@ mod tests {
         let own = std::process::id();
         assert!(since(own, Duration::from_secs(24 * 3600)).contains(&1));
         assert!(since(own, Duration::ZERO).contains(&own));
+    }
+
+    #[test]
+    fn an_orphan_is_told_by_its_driver() {
+        assert!(!is_orphan(&name("r-1", "x")));
+        let (namespace, own) = (namespace(), std::process::id());
+        assert!(is_orphan(&format!("r-1.{namespace}-{own}-1.x")));
+        assert!(!is_orphan(&format!("r-1.0-{own}-1.x")), "another namespace counts anew");
+        for other in ["", "r-1.keeper", "r-1.a-b-c.x", "r.1-2-3-4.x"] {
+            assert!(!is_orphan(other), "{other}");
+        }
     }
 }

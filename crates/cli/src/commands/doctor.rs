@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     checks.push(hooks(&place));
     checks.push(backstop(&place));
     checks.push(forge(&place));
+    checks.push(cgroups());
     checks.push(sandbox());
     checks.push(configuration(&place, &dirs));
     checks.extend(journal(&place, &dirs)?);
@@ -170,6 +171,16 @@ fn forge(place: &Place) -> Check {
         Ok(_) => Check::absent("gh", "installed, not logged in", "gh auth login"),
         Err(_) => Check::absent("gh", "not installed", "install GitHub's `gh`, then `gh auth login`"),
     }
+}
+
+/// Tells whether all that an agent without walls has started ends with it, whatever it does to get away.
+fn cgroups() -> Check {
+    if process::has_cgroups() {
+        return Check::ok("cgroups", "each job has a control group of its own: nothing outlives it");
+    }
+    let found =
+        "none can be made: without walls, a process that throws its environment away may outlive its job";
+    Check::absent("cgroups", found, "`systemd-run --user --scope -p Delegate=yes warp run …` has them")
 }
 
 /// Tells which level of sandbox is in force for agents that work without a person.

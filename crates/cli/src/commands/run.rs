@@ -151,7 +151,12 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let drive = if arguments.attach { daemon::attach } else { daemon::drive };
     let outcome = drive(&place, &dirs, &arguments.options(), &interrupts, &mut show);
     show.end();
-    close(outcome?, &arguments.again())
+    let finish = match outcome {
+        // What was to be begun was cut short; it is begun again later.
+        Err(SessionError::Start(_)) if interrupts.is_asked() => Finish::Interrupted,
+        outcome => outcome?,
+    };
+    close(finish, &arguments.again())
 }
 
 fn unquoted(first: &str, rest: &[String]) -> CommandError {

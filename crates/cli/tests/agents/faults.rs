@@ -1,13 +1,16 @@
 //! Agents that go wrong: each fault ends in its own way, nothing escapes, no process is left.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{env, fs, path::Path, process::Command, time::Duration};
 
 use adapters::{
     agent::{NoAnswer, script::Scripted},
     process::{End, Limits},
     sandbox::Sandbox,
 };
-use testkit::agents::skip;
+use testkit::{
+    agents::skip,
+    processes::{is_running, mark},
+};
 
 use crate::hermetic::{Driver, LIMITS, again, drive, project};
 
@@ -17,7 +20,7 @@ phase = "coding"
 issue = 42
 resumed = false
 steps = [
-    { run = "setsid -f sleep 98771; setsid -f env -i sleep 98771" },
+    { run = "setsid -f sleep MARK; setsid -f env -i sleep MARK" },
     { run = "rm -rf .git" },
     { run = "cp /bin/true .git/hooks/pre-commit" },
     { write = "/etc/warp-agent-test", text = "x" },
@@ -25,13 +28,18 @@ steps = [
 ]
 [[turn]]
 phase = "coding"
-steps = [{ run = "sleep 98772 & echo" }, { FAULT }]
+steps = [{ run = "sleep MARK & echo" }, { FAULT }]
 "#;
+
+/// The variable that holds what the agent's processes are known by.
+const MARK: &str = "WARP_TEST_MARK";
 
 fn outside(fault: &str) -> Option<(testkit::Sandbox, Command)> {
     let sandbox = project();
-    fs::write(sandbox.home().join("script.toml"), SCRIPT.replace("FAULT", fault)).unwrap();
-    let command = again(&sandbox);
+    let (mark, mut command) = (mark(), again(&sandbox));
+    let script = SCRIPT.replace("FAULT", fault).replace("MARK", &mark);
+    fs::write(sandbox.home().join("script.toml"), script).unwrap();
+    command.env(MARK, mark);
     Some((sandbox, command))
 }
 
@@ -39,13 +47,9 @@ fn agent(driver: &Driver) -> Scripted {
     Scripted { file: driver.root.parent().unwrap().join("script.toml"), warp: Driver::warp().to_owned() }
 }
 
-/// Tells whether some process has this among its arguments.
-fn runs(argument: &str) -> bool {
-    let mut pids = fs::read_dir("/proc").unwrap().flatten();
-    pids.any(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-    })
+/// Tells whether a process of the agent is left.
+fn is_left() -> bool {
+    is_running(&env::var(MARK).unwrap())
 }
 
 #[test]
@@ -67,7 +71,7 @@ fn an_agent_that_reaches_out_and_fails_has_changed_nothing_outside() {
             assert!(driver.root.join(".git/HEAD").is_file(), "{said:?}");
             assert!(!driver.root.join(".git/hooks/pre-commit").exists());
             assert!(!Path::new("/etc/warp-agent-test").exists());
-            assert!(!runs("98771"));
+            assert!(!is_left());
         },
     );
 }
@@ -81,7 +85,7 @@ fn an_agent_that_hangs_is_ended() {
             let limits = Limits { silence: Duration::from_secs(2), ..LIMITS };
             let (ended, _) = driver.ask_within(&agent(driver), "", Some("s"), limits);
             assert!(matches!(ended.answer, Err(NoAnswer::Silent(_))), "{ended:?}");
-            assert!(!runs("98772"));
+            assert!(!is_left());
         },
     );
 }

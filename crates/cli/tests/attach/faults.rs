@@ -145,6 +145,24 @@ heard 'never'
 }
 
 #[test]
+fn a_killed_drivers_terminal_is_ended_by_a_run_of_another_issue() {
+    if is_skipped() {
+        return;
+    }
+    let mut attached = Attached::new("heard 'Neither commit nor push'; phase needs_human; heard 'never'");
+    attached.start(&[]);
+    attached.asked();
+    attached.child().kill().unwrap();
+    attached.end();
+    assert!(attached.tmux(&["has-session"]).status.success());
+    attached.driven.issue(43, 1, "");
+    let other = ["run", "43", "--once", "--agent", "command:true", "--set", "decision_timeout_minutes=0"];
+    let said = attached.driven.sandbox.warp(&other);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(!attached.tmux(&["has-session"]).status.success());
+}
+
+#[test]
 fn an_interrupted_driver_ends_the_agent_and_goes_on_later() {
     if is_skipped() {
         return;

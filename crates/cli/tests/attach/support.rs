@@ -11,7 +11,10 @@ use std::{
 };
 
 use serde_json::Value;
-use testkit::driven::Driven;
+use testkit::{
+    driven::Driven,
+    processes::{find, wait_until_none},
+};
 
 /// How long an event may take. A second or two are usual; machines are shared.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -170,13 +173,9 @@ impl Attached {
         assert!(!self.tmux(&["has-session"]).status.success());
         assert!(!self.elsewhere().exists());
         let home = self.driven.sandbox.home().to_str().unwrap().to_owned();
-        let entries = fs::read_dir("/proc").unwrap().flatten();
-        let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-        let left: Vec<String> = lines
-            .map(|line| String::from_utf8_lossy(&line).into_owned())
-            .filter(|line| line.contains(&home))
-            .collect();
-        assert!(left.is_empty(), "{left:?}");
+        let is_of_home = |word: &&[u8]| String::from_utf8_lossy(word).contains(&home);
+        let left = wait_until_none(|| find(|words| words.iter().any(is_of_home)));
+        assert_eq!(left, None);
     }
 }
 

@@ -16,6 +16,7 @@ fn doctor_checks_every_need_and_the_whole_journal() {
         "hooks",
         "backstop",
         "gh",
+        "cgroups",
         "sandbox",
         "configuration",
         "journal",

@@ -3,7 +3,7 @@
 
 use std::{env, fs, os::unix::fs::symlink};
 
-use crate::support::{Ended, GOOD, Project, Running, is_running};
+use crate::support::{Ended, GOOD, Project, Running, has_cgroups, is_running, mark};
 
 /// Where nobody decides, the chunk is put off at once, and its question becomes an issue.
 const NOBODY: [&str; 2] = ["--set", "decision_timeout_minutes=0"];
@@ -48,21 +48,38 @@ fn an_agent_that_dies_is_told_by_its_signal() {
     project.goes_on();
 }
 
+/// A step that leaves processes behind: in another session, in one begun by a shell that is gone, and in its own group.
+fn leaves(mark: &str) -> String {
+    format!(r#"{{ run = "setsid -f sleep {mark}; (setsid sleep {mark} &); sleep {mark} & true" }}"#)
+}
+
 #[test]
 fn an_agent_that_hangs_is_ended_with_what_it_started() {
-    let steps =
-        r#"{ run = "setsid -f sleep 98741; (setsid sleep 98742 &); sleep 98743 & true" }, { hang = true }"#;
-    let (project, ended) = fails(steps, "", &["--set", "agent_silence_seconds=1"]);
+    let mark = mark();
+    let steps = format!("{}, {{ hang = true }}", leaves(&mark));
+    let (project, ended) = fails(&steps, "", &["--set", "agent_silence_seconds=1"]);
     is_told(&project, &ended, "it was stopped because it had said nothing for 1 s");
-    assert!(!["98741", "98742", "98743"].iter().any(|argument| is_running(argument)));
+    assert!(!is_running(&mark));
 }
 
 #[test]
 fn what_an_agent_leaves_running_ends_with_its_turn() {
-    let steps = r#"{ run = "setsid -f sleep 98751; (setsid sleep 98752 &); sleep 98753 & true" }"#;
-    let (project, ended) = fails(steps, "", &[]);
+    let mark = mark();
+    let (project, ended) = fails(&leaves(&mark), "", &[]);
     is_told(&project, &ended, "it answered with no JSON object");
-    assert!(!["98751", "98752", "98753"].iter().any(|argument| is_running(argument)));
+    assert!(!is_running(&mark));
+}
+
+#[test]
+fn what_an_agent_without_walls_leaves_without_its_environment_ends_with_its_turn() {
+    if !has_cgroups() {
+        return;
+    }
+    let mark = mark();
+    let steps = leaves(&mark).replace("setsid -f", "setsid -f env -i");
+    let (project, ended) = fails(&steps, "", &["--no-sandbox"]);
+    is_told(&project, &ended, "it answered with no JSON object");
+    assert!(!is_running(&mark));
 }
 
 #[test]
@@ -75,7 +92,13 @@ fn garbage_is_no_answer() {
 
 #[test]
 fn a_flood_costs_neither_memory_nor_the_log() {
-    let (project, ended) = fails("{ flood_mb = 100 }", "", &[]);
+    let project = Project::new("");
+    let agent = "command:test -e flooded || { touch flooded; head -c 1000000000 /dev/zero | tr '\\0' x; }";
+    let mut running = project.start(&[&NOBODY[..], &["--agent", agent]].concat());
+    running.until("the agent gave no answer: it answered with no JSON object; it is asked again");
+    let peak = running.peak();
+    assert!(peak < 200 * 1024, "{peak} kB");
+    let ended = running.end();
     is_told(&project, &ended, "it answered with no JSON object");
     let journal = project.sandbox.journal().metadata().unwrap().len();
     assert!(journal < 10_000_000, "{journal}");

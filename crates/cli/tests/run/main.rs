@@ -15,4 +15,5 @@ mod spend;
 mod steering;
 mod support;
 mod together;
+mod unreachable;
 mod view;

@@ -1,14 +1,10 @@
 //! A person's word while a run is driven: told, stopped, interrupted; and a driver that is killed.
 
-use std::{
-    fs,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{fs, path::PathBuf};
 
 use rustix::process::Signal;
 
-use crate::support::{GOOD, Project, Running, has_walls, is_gone, is_running};
+use crate::support::{GOOD, Project, Running, has_cgroups, has_walls, is_gone, is_running, mark};
 
 /// An agent that has written something and then works on for longer than anybody waits. What it leaves has left its
 /// process group when the command ends: it says so.
@@ -24,7 +20,11 @@ steps = [
 "#;
 
 fn at_work(mark: &str, more: &[&str]) -> (Project, Running) {
-    let project = Project::new(&WORKS.replace("MARK", mark));
+    at_work_by(WORKS, mark, more)
+}
+
+fn at_work_by(script: &str, mark: &str, more: &[&str]) -> (Project, Running) {
+    let project = Project::new(&script.replace("MARK", mark));
     let mut running = project.start(more);
     running.until("I am at it.");
     (project, running)
@@ -77,7 +77,8 @@ fn a_plan_waits_for_a_yes_and_a_rejected_one_is_drafted_again() {
 
 #[test]
 fn a_run_that_is_stopped_ends_its_agent_and_keeps_its_work() {
-    let (project, running) = at_work("98711", &[]);
+    let mark = mark();
+    let (project, running) = at_work(&mark, &[]);
     project.sandbox.warp_ok(&["stop", "1"]);
     let ended = running.end();
     assert_eq!(ended.code, Some(1), "{}", ended.said);
@@ -86,7 +87,7 @@ fn a_run_that_is_stopped_ends_its_agent_and_keeps_its_work() {
         "{}",
         ended.said
     );
-    assert!(!is_running("98711"));
+    assert!(!is_running(&mark));
     assert_eq!(project.sandbox.git(&["show", "feature/issue-1-a-greeting:half.txt"]), "half");
     let issues = project.sandbox.warp_ok(&["issue", "list", "--state", "all"]);
     assert_eq!(issues.matches("was stopped").count(), 1, "{issues}");
@@ -95,12 +96,13 @@ fn a_run_that_is_stopped_ends_its_agent_and_keeps_its_work() {
 
 #[test]
 fn a_run_that_is_stopped_hard_ends_its_agent_at_once() {
-    let (project, running) = at_work("98712", &[]);
+    let mark = mark();
+    let (project, running) = at_work(&mark, &[]);
     project.sandbox.warp_ok(&["stop", "1", "--hard"]);
     let ended = running.end();
     assert_eq!(ended.code, Some(1), "{}", ended.said);
     assert!(ended.said.contains("the run is over (reset)"), "{}", ended.said);
-    assert!(!is_running("98712"));
+    assert!(!is_running(&mark));
     project.goes_on();
     let kept = project.sandbox.warp_ok(&["salvage", "show", "1"]);
     assert!(kept.contains("half.txt"), "{kept}");
@@ -134,24 +136,26 @@ fn a_run_that_is_stopped_during_a_test_ends_after_it() {
 
 #[test]
 fn a_signal_ends_the_agent_and_the_run_goes_on_later() {
-    for (mark, signal) in [("98713", Signal::INT), ("98714", Signal::TERM), ("98715", Signal::HUP)] {
-        let (project, running) = at_work(mark, &[]);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mark = mark();
+        let (project, running) = at_work(&mark, &[]);
         running.signal(signal);
         let ended = running.end();
         assert_eq!(ended.code, Some(130), "{}", ended.said);
         assert!(ended.said.contains("interrupted; `warp run` goes on where it was"), "{}", ended.said);
-        assert!(!is_running(mark));
+        assert!(!is_running(&mark));
         goes_on_with(&project);
     }
 }
 
 #[test]
 fn a_signal_ends_a_test_too_and_that_is_no_failure_of_it() {
-    for (mark, trap, signals) in [
-        ("98716", "", &[Signal::INT][..]),
+    for (trap, signals) in [
+        ("", &[Signal::INT][..]),
         // Different ones, because two of a kind may arrive as one.
-        ("98720", "trap '' INT TERM; ", &[Signal::INT, Signal::TERM]),
+        ("trap '' INT TERM; ", &[Signal::INT, Signal::TERM]),
     ] {
+        let mark = mark();
         let project = Project::new(GOOD);
         let fast = signs(&project).join("fast");
         let slow = format!("test -e {} || {{ {trap}sleep {mark}; }}\n", fast.display());
@@ -162,7 +166,7 @@ fn a_signal_ends_a_test_too_and_that_is_no_failure_of_it() {
         signals.iter().for_each(|signal| running.signal(*signal));
         let ended = running.end();
         assert_eq!(ended.code, Some(130), "{}", ended.said);
-        assert!(!is_running(mark));
+        assert!(!is_running(&mark));
         assert_eq!((project.count("tests_failed"), project.count("question_asked")), (0, 0));
         fs::write(fast, "").unwrap();
         project.goes_on();
@@ -172,17 +176,19 @@ fn a_signal_ends_a_test_too_and_that_is_no_failure_of_it() {
 #[test]
 fn a_second_signal_kills_an_agent_that_does_not_want_to_end() {
     let project = Project::new("");
-    let agent = "command:trap '' INT TERM; echo deaf; for i in $(seq 9); do sleep 98719; done";
-    let mut running = project.start(&["--agent", agent]);
+    let mark = mark();
+    // Asked politely, it would hear a second signal after the first.
+    let agent = format!(
+        "command:trap '' INT; trap 'echo again' TERM; echo deaf; for i in $(seq 9); do sleep {mark}; done"
+    );
+    let mut running = project.start(&["--agent", &agent]);
     running.until("deaf");
     running.signal(Signal::INT);
     running.signal(Signal::TERM);
-    let begun = Instant::now();
     let ended = running.end();
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
-    // Asked politely, it would have had six seconds.
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
-    assert!(!is_running("98719"));
+    assert_eq!((ended.code, ended.said.contains("again")), (Some(130), false), "{}", ended.said);
+    assert_eq!(project.turns(), ["it was stopped"]);
+    assert!(!is_running(&mark));
     project.goes_on();
 }
 
@@ -217,21 +223,38 @@ fn a_driver_that_is_killed_takes_its_agent_along_and_the_run_goes_on() {
     if !has_walls() {
         return;
     }
-    let (project, running) = at_work("98717", &[]);
+    let mark = mark();
+    let (project, running) = at_work(&mark, &[]);
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
-    assert!(is_gone("98717"));
+    assert!(is_gone(&mark));
     goes_on_with(&project);
 }
 
 #[test]
 fn what_a_killed_driver_left_without_walls_is_ended_by_the_next() {
-    let (project, running) = at_work("98718", &["--no-sandbox"]);
+    let mark = mark();
+    let (project, running) = at_work(&mark, &["--no-sandbox"]);
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
-    assert!(is_running("98718"));
+    assert!(is_running(&mark));
     goes_on_with(&project);
-    assert!(!is_running("98718"));
+    assert!(!is_running(&mark));
+}
+
+#[test]
+fn what_a_killed_driver_left_without_its_environment_is_ended_by_the_next() {
+    if !has_cgroups() {
+        return;
+    }
+    let mark = mark();
+    let (project, running) =
+        at_work_by(&WORKS.replace("setsid -f", "setsid -f env -i"), &mark, &["--no-sandbox"]);
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    assert!(is_running(&mark));
+    goes_on_with(&project);
+    assert!(!is_running(&mark));
 }
 
 /// Goes on with the same run, whose first turn was cut short.

@@ -10,12 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
-};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::{Sandbox, agents::skip};
+
+pub(crate) use testkit::processes::{is_gone, is_running, mark};
 
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -149,6 +148,15 @@ pub(crate) fn has_walls() -> bool {
     }
 }
 
+/// Tells whether jobs have control groups here; says that the test is skipped if not.
+pub(crate) fn has_cgroups() -> bool {
+    let has = adapters::process::has_cgroups();
+    if !has {
+        skip("no control group can be made here");
+    }
+    has
+}
+
 /// A program that is under way.
 pub(crate) struct Running {
     child: Child,
@@ -167,6 +175,13 @@ impl Running {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Returns the most memory that it has used, in kB.
+    pub(crate) fn peak(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
     /// Waits until it has said this.
@@ -227,35 +242,4 @@ fn listen(output: impl Read + Send + 'static, send: Sender<String>) {
             }
         }
     });
-}
-
-/// Finds a process that has this among its arguments.
-fn process_with(argument: &str) -> Option<Pid> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let mut found = processes.filter(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-    });
-    found.find_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-}
-
-/// Tells whether some process has this among its arguments.
-pub(crate) fn is_running(argument: &str) -> bool {
-    process_with(argument).is_some()
-}
-
-/// Waits until no process has this among its arguments; tells whether it came to that.
-pub(crate) fn is_gone(argument: &str) -> bool {
-    let until = Instant::now() + PATIENCE;
-    while let Some(pid) = process_with(argument) {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        // One that cannot be opened any more is gone.
-        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-        let timeout = Timespec { tv_sec: left.as_secs().try_into().unwrap(), tv_nsec: 0 };
-        poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout)).unwrap();
-    }
-    true
 }
