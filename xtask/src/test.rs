@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    agents, generate,
+    agents, generate, hermetic,
     run::{Result, capture, cargo, check, say, shown},
     system, tidy,
 };
@@ -53,6 +53,8 @@ struct Totals {
 /// Runs all tests, showing what they print, and adds up their totals.
 fn tests() -> Result<Totals> {
     let mut command = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
+    let home = tempfile::tempdir().map_err(|error| format!("the tests' home could not be made: {error}"))?;
+    hermetic::apply(&mut command, home.path());
     command.envs(agents::install());
     say(&format!("$ {}", shown(&command)));
     let mut child = command
