@@ -6,7 +6,9 @@ use std::{
 };
 
 use crate::{
-    agents, generate, hermetic,
+    agents,
+    fuzz::{self, Looked},
+    generate, hermetic,
     run::{Result, capture, cargo, check, say, shown},
     system, tidy,
 };
@@ -19,11 +21,14 @@ pub(crate) fn run() -> Result {
     tidy::check()?;
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     engine_is_pure()?;
+    let looked = fuzz::check_types()?;
     check(&mut cargo(&["build", "--quiet", "--package", "cli"]))?;
-    // Without it, tests of the sandbox skip themselves.
+    // Without these two, tests of the sandbox and of terminals skip themselves.
     system::package("bwrap", "bubblewrap");
     system::package("tmux", "tmux");
-    let totals = tests()?;
+    system::package("make", "make");
+    let mut totals = tests()?;
+    totals.skipped += u64::from(looked == Looked::Skipped);
     check(
         cargo(&["doc", "--workspace", "--no-deps", "--quiet", "--document-private-items"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
