@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader},
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde_json::Value;
-use testkit::driven::Driven;
+use testkit::{agents::skip, driven::Driven};
 
 /// How long an event may take. A second or two are usual; machines are shared.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -39,7 +39,7 @@ pub(crate) struct Attached {
 pub(crate) fn is_skipped() -> bool {
     let is_missing = Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err();
     if is_missing {
-        let _ = writeln!(std::io::stderr(), "skipped: tmux is not installed");
+        skip("tmux is not installed");
     }
     is_missing
 }
