@@ -46,6 +46,34 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
     if broken.is_empty() { Ok(()) } else { Err(format!("fuzzing broke {}", broken.join(", "))) }
 }
 
+/// Whether the targets could be looked at.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Looked {
+    Done,
+    Skipped,
+}
+
+/// Checks the types of every target, with the compiler of the product and without building the fuzzer.
+///
+/// The targets have dependencies of their own. Where those cannot be had, that is said and nothing more.
+pub(crate) fn check_types() -> Result<Looked> {
+    let targets = ["--locked", "--manifest-path", "fuzz/Cargo.toml"];
+    match capture(cargo(&["fetch", "--quiet"]).args(targets)) {
+        // A lock file that is out of date is a fault of the repository.
+        Err(error) if error.contains("lock file") => return Err(error),
+        Err(error) => {
+            say(&format!("skipped: the types of the fuzz targets: {}", error.trim_end()));
+            return Ok(Looked::Skipped);
+        }
+        Ok(_) => {}
+    }
+    let mut command = cargo(&["check", "--quiet", "--bins", "--target-dir", "target"]);
+    // With a fuzzer that is said to be there, none is compiled; it is not looked for before something is linked.
+    command.args(targets).env("CUSTOM_LIBFUZZER_PATH", "/nonexistent/libfuzzer.a");
+    check(&mut command)?;
+    Ok(Looked::Done)
+}
+
 fn all_targets() -> Result<Vec<String>> {
     let directory = root().join("fuzz/targets");
     let failed = |error| format!("`{}` cannot be read: {error}", directory.display());

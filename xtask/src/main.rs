@@ -4,6 +4,7 @@ mod agents;
 mod bench;
 mod fuzz;
 mod generate;
+mod hermetic;
 mod run;
 mod system;
 mod test;

@@ -6,7 +6,9 @@ use std::{
 };
 
 use crate::{
-    agents, generate,
+    agents,
+    fuzz::{self, Looked},
+    generate, hermetic,
     run::{Result, capture, cargo, check, say, shown},
     system, tidy,
 };
@@ -19,11 +21,14 @@ pub(crate) fn run() -> Result {
     tidy::check()?;
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     engine_is_pure()?;
+    let looked = fuzz::check_types()?;
     check(&mut cargo(&["build", "--quiet", "--package", "cli"]))?;
-    // Without it, tests of the sandbox skip themselves.
+    // Without these two, tests of the sandbox and of terminals skip themselves.
     system::package("bwrap", "bubblewrap");
     system::package("tmux", "tmux");
-    let totals = tests()?;
+    system::package("make", "make");
+    let mut totals = tests()?;
+    totals.skipped += u64::from(looked == Looked::Skipped);
     check(
         cargo(&["doc", "--workspace", "--no-deps", "--quiet", "--document-private-items"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
@@ -53,6 +58,8 @@ struct Totals {
 /// Runs all tests, showing what they print, and adds up their totals.
 fn tests() -> Result<Totals> {
     let mut command = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
+    let home = tempfile::tempdir().map_err(|error| format!("the tests' home could not be made: {error}"))?;
+    hermetic::apply(&mut command, home.path());
     command.envs(agents::install());
     say(&format!("$ {}", shown(&command)));
     let mut child = command

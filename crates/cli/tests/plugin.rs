@@ -57,13 +57,7 @@ fn warp_directory() -> PathBuf {
 /// Makes a program named `warp` that does what a script says.
 fn fake_warp(sandbox: &Sandbox, script: &str) -> PathBuf {
     let directory = sandbox.home().join("bin");
-    fs::create_dir_all(&directory).unwrap();
-    // Another process writes it: a descriptor of this one, inherited by a program that another test starts just then,
-    // would keep it from being run.
-    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
-    let mut command = sandbox.command("sh");
-    let status = command.args(["-c", write, "sh", script]).arg(directory.join("warp")).status().unwrap();
-    assert!(status.success());
+    sandbox.program(directory.join("warp"), &format!("#!/bin/sh\n{script}\n"));
     directory
 }
 
@@ -188,15 +182,11 @@ fn every_skill_says_who_may_call_it_and_cannot_fail_to_open() {
 
 #[test]
 fn the_real_client_accepts_plugin_and_marketplace() {
-    if Claude::or_skip().is_none() {
-        return;
-    }
+    let Some(claude) = Claude::or_skip() else { return };
     let sandbox = sandbox();
     for directory in [plugin(), repository()] {
-        let mut command = sandbox.command(env::var_os("WARP_TEST_CLAUDE").unwrap());
-        command.args(["plugin", "validate", "--strict"]).arg(&directory);
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let ended = claude.plain(&sandbox, &["plugin", "validate", "--strict"]).argument(directory).run();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Workflow {
     pub digest: Text,
 }
 
-/// Which of the seeds' state files shows a run.
+/// Which of the originals' state files shows a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StateFile {

@@ -1,4 +1,4 @@
-//! The seeds' state files: their field names, nesting and order, at the start and after a budget tripped.
+//! The originals' state files: their field names, nesting and order, at the start and after a budget tripped.
 
 mod support;
 
@@ -105,7 +105,7 @@ fn the_warp_drive_file_as_it_is_at_the_start() {
         "started_at_epoch": 1778255819401,
         "pid": 51506,
         "level": 3,
-        "github_user": "paulirv"
+        "github_user": "ann"
       },
       "phase": "prerequisites",
       "requirement": "42",

@@ -14,8 +14,8 @@ use crate::{
     shell::{self, Judgement, Scene},
 };
 
-/// How long reading a command may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long reading a command may take. A debug build is many times as slow.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 /// The longest command that is read at once, in bytes, and the most characters in it that may open something.
 const PLAIN: usize = 1000;
 const PLAIN_OPENERS: usize = 4;

@@ -12,7 +12,8 @@ use std::{
     net::{TcpListener, TcpStream},
     os::unix::process::ExitStatusExt as _,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc::channel},
+    thread,
 };
 
 use meter::{Book, BookError, Opening, Refusal, Ticket, Tokens};
@@ -96,7 +97,9 @@ fn what_was_booked_survives_a_kill_in_the_middle_of_a_stream() {
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     let mut child = Killed(command.spawn().unwrap());
-    let (stream, _) = listener.accept().unwrap();
+    let (say, connected) = channel();
+    thread::spawn(move || say.send(listener.accept()));
+    let (stream, _) = connected.recv_timeout(PATIENCE).unwrap().unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut told = BufReader::new(stream).lines().map(Result::unwrap);
 

@@ -192,9 +192,9 @@ fn an_outage_is_seen_until_the_provider_answers_again() {
 
 #[test]
 fn a_provider_that_cannot_be_reached_is_an_outage_and_costs_nothing() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = testkit::machine::port();
     let notes = Notes::new();
-    let proxy = proxy(Arc::<Notes>::clone(&notes), &format!("http://{nobody}"));
+    let proxy = proxy(Arc::<Notes>::clone(&notes), &format!("http://127.0.0.1:{nobody}"));
     let said = post(&format!("{}/v1/messages", proxy.anthropic_url()), REQUEST);
     assert_eq!(said.status(), 502);
     assert!(said.text().contains("warp: 127.0.0.1 cannot be reached"), "{}", said.text());

@@ -39,7 +39,8 @@ pub use claude::Claude;
 pub use codex::Codex;
 pub use launch::Launch;
 pub use opencode::OpenCode;
-pub use running::{Ended, Running};
+pub use running::{Ended, Running, output};
+pub(crate) use running::{PATIENCE, ends_before};
 
 /// Says that the present test is skipped, on a line of its own that `cargo xtask test` counts.
 pub fn skip(reason: &str) {
@@ -77,7 +78,7 @@ fn find(variable: &str) -> Result<PathBuf, String> {
         .env("HOME", home.path())
         .current_dir(home.path())
         .stdin(Stdio::null());
-    let ended = Running::start(command, running::PATIENCE).map(|mut running| running.wait());
+    let ended = Running::start(command, PATIENCE).map(|mut running| running.wait());
     let reason = match ended {
         Ok(Ended { code: Some(0), .. }) => return Ok(program),
         Ok(Ended { overdue: true, .. }) => "it does not end".to_owned(),

@@ -2,9 +2,22 @@
 //!
 //! Issue N has criteria "the word wordK is in fileK.txt"; the scripts made here meet them.
 
-use std::{fs, ops::RangeInclusive, path::Path, process::Command};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    ops::RangeInclusive,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Instant,
+};
 
-use crate::{Said, Sandbox};
+use crate::{
+    Said, Sandbox,
+    agents::{PATIENCE, ends_before, output},
+    machine,
+};
 
 /// A project on its main branch, with tests that pass unless there is a file `broken`.
 #[derive(Debug)]
@@ -70,18 +83,88 @@ impl Driven {
         )
     }
 
-    /// Makes a `warp run` with the scripted agent. It is ended if it takes too long.
+    /// Makes a `warp run` with the scripted agent, behind walls where there can be any.
     pub fn run_command(&self, arguments: &[&str]) -> Command {
         let agent = format!("script:{}", self.sandbox.home().join("script.toml").display());
-        let mut command = self.sandbox.command("timeout");
-        command.args(["--foreground", "--kill-after=5", "60"]).arg(&self.sandbox.warp);
-        command.args(["run", "--agent", &agent]).args(arguments);
+        let mut command = self.sandbox.warp_command(&["run", "--agent", &agent]);
+        if !machine::has_walls() {
+            command.arg("--no-sandbox");
+        }
+        command.args(arguments);
         command
     }
 
     /// Runs `warp run` with the scripted agent to its end.
     pub fn run(&self, arguments: &[&str]) -> Said {
-        let output = self.run_command(arguments).output().expect("warp can be started");
-        self.sandbox.said(&output)
+        self.sandbox.said(&output(self.run_command(arguments), PATIENCE))
+    }
+
+    /// Starts `warp run --json` with the scripted agent, and looks on.
+    pub fn start(&self, arguments: &[&str]) -> Driving {
+        Driving::start(self.run_command(&[&["--json"], arguments].concat()))
+    }
+}
+
+/// A command under way whose output is read line by line. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Driving {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Driving {
+    /// Starts a command.
+    pub fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the command can be started");
+        let printed = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        let (say, lines) = channel();
+        // Read to the end, also when nobody listens any more: who writes must not wait.
+        thread::spawn(move || printed.lines().map_while(Result::ok).for_each(|line| drop(say.send(line))));
+        Self { child, lines }
+    }
+
+    /// Waits until a line with this text is printed, and returns it.
+    pub fn line(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = Vec::new();
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("`{text}` is not printed ({error}): {}", seen.join("\n")),
+            }
+        }
+    }
+
+    /// Waits until it ends; returns the lines that were not read before.
+    pub fn rest(&mut self) -> Vec<String> {
+        assert_eq!(self.end(), Some(0));
+        self.lines.iter().collect()
+    }
+
+    /// Tells whether it has not ended yet.
+    pub fn is_under_way(&mut self) -> bool {
+        self.child.try_wait().expect("its end can be read").is_none()
+    }
+
+    /// Kills it, as a crash would.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.end();
+    }
+
+    /// Waits until it ends; returns its exit code, none if a signal ended it.
+    pub fn end(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        assert!(!self.is_under_way() || ends_before(&self.child, deadline), "it does not end");
+        self.child.wait().expect("its end can be read").code()
+    }
+}
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        // One that has ended needs no signal; a destructor has nobody to tell of a failure.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod driven;
+pub mod machine;
 pub mod model;
 pub mod processes;
 pub mod telegram;
@@ -17,6 +18,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use crate::agents::{PATIENCE, output};
 
 /// A temporary home with a project in it.
 #[derive(Debug)]
@@ -39,6 +42,7 @@ impl Sandbox {
         let directory = TempDir::with_prefix("warp-test-").expect("a temporary directory can be made");
         let sandbox = Self { warp: warp.as_ref().to_owned(), directory };
         fs::create_dir(sandbox.root()).expect("the project's directory can be made");
+        fs::create_dir(sandbox.temporary()).expect("a directory for temporary files can be made");
         sandbox.git(&["init", "--quiet", "--initial-branch", "main"]);
         sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "chore: begin"]);
         sandbox.git(&["switch", "--quiet", "-c", "feature/issue-42-parser"]);
@@ -55,6 +59,11 @@ impl Sandbox {
         self.directory.path()
     }
 
+    /// Returns where commands put temporary files: what a killed one leaves behind goes with the home.
+    fn temporary(&self) -> PathBuf {
+        self.home().join("tmp")
+    }
+
     /// Makes a command that knows only this home.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -63,6 +72,7 @@ impl Sandbox {
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home()).env("LANG", "C.UTF-8").env("COLUMNS", "100");
         command
+            .env("TMPDIR", self.temporary())
             .env("XDG_STATE_HOME", self.home().join("state"))
             .env("XDG_CONFIG_HOME", self.home().join("config"));
         // How much memory is free depends on what else runs.
@@ -85,8 +95,7 @@ impl Sandbox {
 
     /// Runs `warp` in the project.
     pub fn warp(&self, arguments: &[&str]) -> Said {
-        let output = self.warp_command(arguments).output().expect("warp can be started");
-        self.said(&output)
+        self.said(&output(self.warp_command(arguments), PATIENCE))
     }
 
     /// Runs `warp` and expects success; returns what it printed.
@@ -113,7 +122,9 @@ impl Sandbox {
 
     /// Runs git in the project and expects success.
     pub fn git(&self, arguments: &[&str]) -> String {
-        let output = self.command("git").args(arguments).output().expect("git can be started");
+        let mut command = self.command("git");
+        command.args(arguments);
+        let output = output(command, PATIENCE);
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
@@ -123,6 +134,20 @@ impl Sandbox {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("a file has a directory")).expect("directories can be made");
         fs::write(path, text).expect("the file can be written");
+    }
+
+    /// Writes a program, to be found in the project's directory or at an absolute path; returns where it is.
+    ///
+    /// Another process writes it: a descriptor of this one, inherited by a program that another test starts just then,
+    /// would keep it from being run ("text file busy").
+    pub fn program(&self, path: impl AsRef<Path>, text: &str) -> PathBuf {
+        let path = self.root().join(path);
+        let write = "mkdir -p \"${2%/*}\" && printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+        let mut command = self.command("sh");
+        command.args(["-c", write, "sh", text]).arg(&path);
+        let output = output(command, PATIENCE);
+        assert!(output.status.success(), "{}: {output:?}", path.display());
+        path
     }
 
     /// Reads a file of the project; none if it is not there.

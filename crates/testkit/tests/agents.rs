@@ -5,7 +5,6 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
-    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::{Child, Stdio},
     sync::mpsc::{Receiver, channel},
@@ -41,10 +40,7 @@ fn sandbox() -> Sandbox {
 }
 
 fn hook(sandbox: &Sandbox) -> PathBuf {
-    let path = sandbox.home().join("hook.sh");
-    fs::write(&path, HOOK).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
+    sandbox.program(sandbox.home().join("hook.sh"), HOOK)
 }
 
 fn hooks(handler: impl Fn(&str) -> Value) -> Value {
@@ -149,10 +145,7 @@ fn killed_client_takes_its_tools_along_when_dropped() {
 /// Puts a program of the test's own into a directory; returns the directory.
 fn greeter(sandbox: &Sandbox) -> PathBuf {
     let directory = sandbox.home().join("bin");
-    fs::create_dir(&directory).unwrap();
-    let program = directory.join("greet");
-    fs::write(&program, "#!/bin/sh\necho \"hello, $WHOM\"\n").unwrap();
-    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.program(directory.join("greet"), "#!/bin/sh\necho \"hello, $WHOM\"\n");
     directory
 }
 

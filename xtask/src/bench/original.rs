@@ -20,7 +20,7 @@ const LONG: u64 = 10_000;
 
 /// Makes the rows of the original; where a program is missing they say so.
 pub(super) fn rows<'a>(sandbox: &Sandbox) -> Result<Vec<Row<'a>>> {
-    let scripts = root().join("bench/seeds");
+    let scripts = root().join("bench/original");
     let (bash, node) = (installed("bash"), installed("node"));
     let mut rows = Vec::new();
     for events in [SHORT, LONG] {

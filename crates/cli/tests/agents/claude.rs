@@ -32,7 +32,7 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
             Turn::bash("git commit --allow-empty -m 'feat: too early'"),
             Turn::call("Write", json!({ "file_path": file, "content": "fn parse() {}\n" })),
             Turn::bash(
-                "cat $HOME/state/warp/projects/*/journal.db; touch /etc/warp-test; echo \"phase $WARP_PHASE\" >> parser.rs",
+                "cat $HOME/state/warp/projects/*/journal.db; touch $HOME/outside; echo \"phase $WARP_PHASE\" >> parser.rs",
             ),
             structured("first"),
             Turn::say("That is all."),
@@ -58,6 +58,10 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
         let written = fs::read_to_string(driver.root.join("parser.rs")).unwrap();
         if driver.walls.is_some() {
             assert_eq!(written, "fn parse() {}\nphase coding\n");
+            assert!(
+                !driver.root.with_file_name("outside").exists(),
+                "what lies outside of the tree stays as it is"
+            );
         }
         let own = driver.root.parent().unwrap().join(".claude.json");
         if driver.walls.is_some() {

@@ -33,7 +33,7 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
             Turn::exec_command("git commit --allow-empty -m 'feat: too early'"),
             Turn::call("apply_patch", json!(patch)),
             Turn::exec_command(
-                "cat $HOME/state/warp/projects/*/journal.db; touch /etc/warp-test; echo \"phase $WARP_PHASE\" >> parser.rs",
+                "cat $HOME/state/warp/projects/*/journal.db; touch $HOME/outside; echo \"phase $WARP_PHASE\" >> parser.rs",
             ),
             answer("first"),
             answer("second"),
@@ -58,6 +58,10 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
         if driver.walls.is_some() {
             let written = fs::read_to_string(driver.root.join("parser.rs")).unwrap();
             assert_eq!(written, "fn parse() {}\nphase coding\n");
+            assert!(
+                !driver.root.with_file_name("outside").exists(),
+                "what lies outside of the tree stays as it is"
+            );
         }
         assert!(!driver.root.join("trapped").exists(), "hooks of the tree are not run");
         let (ended, said) = driver.ask(&agent, "Say it again.", Some(&session));

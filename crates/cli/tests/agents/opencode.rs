@@ -35,7 +35,7 @@ fn a_turn_is_held_by_the_gate_answered_in_words_and_resumed() {
             shell("git commit --allow-empty -m 'feat: too early'"),
             Turn::call("write", json!({ "filePath": file, "content": "fn parse() {}\n" })),
             shell(
-                "cat $HOME/state/warp/projects/*/journal.db; touch /etc/warp-test; echo \"phase $WARP_PHASE\" >> parser.rs",
+                "cat $HOME/state/warp/projects/*/journal.db; touch $HOME/outside; echo \"phase $WARP_PHASE\" >> parser.rs",
             ),
             answer("first"),
             answer("second"),
@@ -57,6 +57,10 @@ fn a_turn_is_held_by_the_gate_answered_in_words_and_resumed() {
         if driver.walls.is_some() {
             let written = fs::read_to_string(driver.root.join("parser.rs")).unwrap();
             assert_eq!(written, "fn parse() {}\nphase coding\n");
+            assert!(
+                !driver.root.with_file_name("outside").exists(),
+                "what lies outside of the tree stays as it is"
+            );
         }
         let (ended, said) = driver.ask(&agent, "Say it again.", Some(&session));
         assert_eq!(ended.answer.unwrap(), json!({ "summary": "second" }), "{said:#?}");

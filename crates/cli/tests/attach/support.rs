@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader},
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
@@ -12,6 +12,7 @@ use std::{
 
 use serde_json::Value;
 use testkit::{
+    agents::skip,
     driven::Driven,
     processes::{find, wait_until_none},
 };
@@ -42,7 +43,7 @@ pub(crate) struct Attached {
 pub(crate) fn is_skipped() -> bool {
     let is_missing = Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err();
     if is_missing {
-        let _ = writeln!(std::io::stderr(), "skipped: tmux is not installed");
+        skip("tmux is not installed");
     }
     is_missing
 }

@@ -43,7 +43,7 @@ impl Agent {
         let mut command = sandbox.command("bash");
         command.args(["-c", LAUNCH]);
         let (text, said) = (notes.join("command"), notes.join("said"));
-        command.env("TEXT", &text).env("SAID", &said).env("TMPDIR", sandbox.home().join("tmp"));
+        command.env("TEXT", &text).env("SAID", &said);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();

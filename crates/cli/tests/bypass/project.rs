@@ -95,7 +95,6 @@ impl Project {
     pub(crate) fn new(workplace: Workplace, uncommitted: Uncommitted) -> Self {
         let sandbox = Sandbox::new(WARP);
         let notes = TempDir::with_prefix("warp-notes-").unwrap();
-        fs::create_dir(sandbox.home().join("tmp")).unwrap();
         history(&sandbox);
         let agent = Agent::start(&sandbox, notes.path());
         begin(&sandbox, &agent, workplace);

@@ -13,10 +13,7 @@ fn the_rails_hold_in_codex() {
     let evidence = r#"{"evidence":[{"ac":"AC-01","file":"parser.rs","line":1}]}"#;
     let moves = vec![
         // The run is the client's own: by that its commands are told from a person's.
-        shell(
-            "grep -q \"^owner $(ps -o ppid= -p $$ | tr -d ' ') \" .git/warp/head && echo its own",
-            &["its own"],
-        ),
+        shell("grep -q \"^owner $PPID \" .git/warp/head && echo its own", &["its own"]),
         shell("warp next", &["prerequisites -> discovering"]),
         shell("warp next", &["discovering -> planning"]),
         shell("warp state transition . plan_ready", &["planning -> chunking"]),

@@ -12,8 +12,8 @@ use crate::project::{on_its_path, project};
 
 /// A commit that cannot be seen in the command's text, by a process without any mark of an agent's.
 const DISGUISED: &str = "env -i PATH=\"$PATH\" HOME=\"$HOME\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@localhost \
-    GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@localhost python3 -c \
-    'import os; os.system(\"gi\" + \"t com\" + \"mit --allow-empty -m x\")'";
+    GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@localhost awk \
+    'BEGIN { system(\"gi\" \"t com\" \"mit --allow-empty -m x\") }'";
 
 #[test]
 fn a_command_within_codexs_walls_is_the_agents() {

@@ -1,6 +1,6 @@
 //! `warp agents`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
 use serde_json::Value;
 use testkit::Sandbox;
@@ -9,12 +9,7 @@ use testkit::Sandbox;
 fn agents_are_listed_with_what_is_there_and_what_works() {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     let bin = sandbox.home().join("clients");
-    fs::create_dir(&bin).unwrap();
-    let put = |name: &str, script: &str| {
-        let path = bin.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    };
+    let put = |name: &str, script: &str| sandbox.program(bin.join(name), &format!("#!/bin/sh\n{script}\n"));
     put("codex", "echo codex-cli 0.166.0");
     put("opencode", "exit 1");
     let list = |arguments: &[&str]| {

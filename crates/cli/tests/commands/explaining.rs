@@ -2,13 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Stdio},
-};
-
 use project::{Dirs, Place, Workspace};
-use testkit::driven::Driven;
+use testkit::driven::{Driven, Driving};
 
 use super::json;
 
@@ -24,17 +19,17 @@ pub(crate) fn workspace(driven: &Driven) -> Workspace {
 pub(crate) fn plain(driven: &Driven, arguments: &[&str]) -> String {
     let said = driven.sandbox.warp(arguments);
     let mut text = if said.err.is_empty() { said.out } else { format!("{}{}", said.out, said.err) };
-    for (index, current) in workspace(driven).runs().unwrap().into_iter().rev().enumerate() {
-        let number = if index == 0 { String::new() } else { format!("-{}", index + 1) };
-        text = text.replace(current.run.id.as_str(), &format!("[RUN{number}]"));
-        text = text.replace(&current.run.owner.pid.to_string(), "[PID]");
-    }
     for line in driven.sandbox.git(&["log", "--all", "--format=%H %h"]).lines() {
         for hash in line.split(' ') {
             text = text.replace(hash, "[COMMIT]");
         }
     }
-    text = text.replace(&std::process::id().to_string(), "[PID]");
+    for (index, current) in workspace(driven).runs().unwrap().into_iter().rev().enumerate() {
+        let number = if index == 0 { String::new() } else { format!("-{}", index + 1) };
+        text = text.replace(current.run.id.as_str(), &format!("[RUN{number}]"));
+        text = without_number(&text, current.run.owner.pid);
+    }
+    text = without_number(&text, std::process::id());
     match text.find("/projects/") {
         Some(at) => {
             let id: String = text[at + 10..].chars().take_while(|c| *c != '/').collect();
@@ -44,21 +39,25 @@ pub(crate) fn plain(driven: &Driven, arguments: &[&str]) -> String {
     }
 }
 
-/// Starts `warp run` and waits until it prints a text.
-pub(crate) fn started(driven: &Driven, arguments: &[&str], text: &str) -> Child {
-    let agent = format!("script:{}", driven.sandbox.home().join("script.toml").display());
-    let all = [&["run", "--json", "--agent", &agent], arguments].concat();
-    let mut child = driven.sandbox.warp_command(&all).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut seen = Vec::new();
-    for line in lines.map_while(Result::ok) {
-        if line.contains(text) {
-            return child;
-        }
-        seen.push(line);
+/// Takes a process id out of a text where it is a word of its own: a time or a port may have its digits.
+fn without_number(text: &str, number: u32) -> String {
+    let number = number.to_string();
+    let (mut plain, mut before) = (String::new(), None);
+    for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        // `.5` is the end of a number.
+        let is_alone = word == number && before != Some('.');
+        plain.push_str(&if is_alone { part.replace(word, "[PID]") } else { part.to_owned() });
+        before = part.chars().last();
     }
-    let ended = child.wait().unwrap();
-    panic!("`{text}` was never printed: {}\n{ended}", seen.join("\n"));
+    plain
+}
+
+/// Starts `warp run` and waits until it prints a text.
+pub(crate) fn started(driven: &Driven, arguments: &[&str], text: &str) -> Driving {
+    let mut run = driven.start(arguments);
+    run.line(text);
+    run
 }
 
 /// An agent that works for as long as it is let.
@@ -215,7 +214,7 @@ fn an_issue_that_another_process_has_claimed() {
 fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.script(&busy());
-    let mut child = started(&driven, &["42"], "turn_started");
+    let mut run = started(&driven, &["42"], "turn_started");
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) is being worked on, in `coding`, chunk 1 of 1, by process [PID] in [HOME]/state/warp/projects/[ID]/slots/1/tree.
     What to do:
@@ -232,8 +231,7 @@ fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
     ");
     let said = driven.run(&["42"]);
     assert!(said.code == Some(6) && said.err.contains("is worked on by process"), "{said:?}");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    run.kill();
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) was interrupted, in `coding`, chunk 1 of 1: process [PID] is gone, and nobody carries it on.
     What to do:
@@ -297,9 +295,9 @@ fn an_issue_whose_run_was_stopped() {
     let steps =
         "  { write = \"half\", text = \"wor\" },\n  { say = \"half done\" },\n  { wait_ms = 60000 },\n";
     driven.script(&Driven::coding_turn(1, 1..=1, steps));
-    let mut child = started(&driven, &["42"], "half done");
+    let mut run = started(&driven, &["42"], "half done");
     driven.sandbox.warp_ok(&["stop"]);
-    child.wait().unwrap();
+    run.end();
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) was stopped: run [RUN] ended at [TIME]; its work is on branch `feature/issue-42-words-for-42`.
     What to do:

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read, Write as _},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, Sender, channel},
@@ -39,7 +39,7 @@ impl Demo {
     pub(crate) fn with(change: impl FnOnce(&mut Value)) -> Self {
         let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
         sandbox.git(&["switch", "--quiet", "main"]);
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let port = testkit::machine::port();
         let demo = Self { sandbox, port };
         let mut dev = json!({
             "server": { "command": format!("PORT=$PORT {}", line("serve")), "port": port, "health": "/health",

@@ -105,6 +105,29 @@ const PLANTED: &[Planted] = &[
         "a link whose label is defined on the page",
         None,
     ),
+    // Links whose file was removed: another of the same name is no successor.
+    planted(
+        "[x](../../api/kettle.md)\n",
+        ("link", 1, "high"),
+        "../../api/kettle.md",
+        "a file or directory `api/kettle.md`",
+        None,
+    ),
+    planted(
+        "[x](../../api/index.md)\n",
+        ("link", 1, "high"),
+        "../../api/index.md",
+        "a file or directory `api/index.md`",
+        None,
+    ),
+    // A name that every directory may have tells nothing.
+    planted(
+        "[x](index.md)\n",
+        ("link", 1, "high"),
+        "index.md",
+        "a file or directory `docs/planted/index.md`",
+        None,
+    ),
     // Links whose file was moved, or is the only one of its name.
     planted(
         "[x](../first.md)\n",

@@ -1,7 +1,5 @@
 //! The gate in a run that warp drives.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
-
 use testkit::{Said, driven::Driven};
 
 use crate::support::{WARP, commit};
@@ -90,11 +88,8 @@ fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
 fn the_programs_that_are_set_are_asked_in_a_run() {
     for (programs, code) in [("none", 0), ("tea=./tea", 5)] {
         let driven = project("  { write = \"README.md\", text = \"`tea boil`\\n\" },\n");
-        driven
-            .sandbox
-            .write("tea", "#!/bin/sh\ntest \"$*\" = --help && printf 'Commands:\\n  brew  Brew it\\n'\n");
-        let program = driven.sandbox.root().join("tea");
-        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+        let tea = "#!/bin/sh\ntest \"$*\" = --help && printf 'Commands:\\n  brew  Brew it\\n'\n";
+        driven.sandbox.program("tea", tea);
         commit(&driven.sandbox, "feat: tea");
         let said = run(&driven, &[&format!("docs_programs={programs}"), "max_coding_cycles=0"]);
         assert_eq!(said.code, Some(code), "{programs}: {said:?}");

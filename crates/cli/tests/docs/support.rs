@@ -1,6 +1,6 @@
 //! A project with a program of its own, and files that were moved and removed.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
 use serde_json::Value;
 use testkit::Sandbox;
@@ -42,13 +42,15 @@ esac
 pub(crate) fn project() -> Sandbox {
     let sandbox = Sandbox::new(WARP);
     sandbox.write("warp.toml", "[workflow]\ndocs_programs = \"tea=./tools/tea\"\n");
-    sandbox.write("tools/tea", TEA);
-    fs::set_permissions(sandbox.root().join("tools/tea"), fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.program("tools/tea", TEA);
     let old = |path: &str| sandbox.write(path, format!("This was first written as {path}.\n").repeat(9));
     for path in ["src/parser.rs", "src/old.rs", "src/leaf.rs", "old/a.rs", "old/b.rs", "docs/first.md"] {
         old(path);
     }
     for path in ["pictures/logo.png", "pictures/my tea.png", "lib/x.rs", "lib/y.rs"] {
+        old(path);
+    }
+    for path in ["api/index.md", "api/kettle.md", "website/index.md", "website/kettle.md"] {
         old(path);
     }
     sandbox.write("a/twin.md", "# Twin of a\n");
@@ -66,7 +68,7 @@ pub(crate) fn project() -> Sandbox {
     sandbox.git(&["mv", "docs/first.md", "docs/manual/second.md"]);
     sandbox.git(&["mv", "pictures/logo.png", "assets/logo.png"]);
     sandbox.git(&["mv", "pictures/my tea.png", "assets/my tea.png"]);
-    sandbox.git(&["rm", "--quiet", "-r", "src/old.rs", "old"]);
+    sandbox.git(&["rm", "--quiet", "-r", "src/old.rs", "old", "api"]);
     commit(&sandbox, "chore: move");
     // Moved once more, so that the way leads over two commits.
     sandbox.git(&["mv", "docs/manual/second.md", "docs/manual/third.md"]);

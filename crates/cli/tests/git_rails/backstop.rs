@@ -43,12 +43,6 @@ fn sandbox() -> (Sandbox, Place) {
     (sandbox, place)
 }
 
-fn hook(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// Installs, sees to it that twice changes nothing, and removes: everything must be as it was.
 fn there_and_back(sandbox: &Sandbox, place: &Place) {
     let before = tree(sandbox.home());
@@ -62,7 +56,7 @@ fn there_and_back(sandbox: &Sandbox, place: &Place) {
     assert_eq!(tree(sandbox.home()), installed, "twice changes nothing");
     // Another warp takes over.
     let other = sandbox.home().join("other 'warp");
-    hook(&other, "#!/bin/sh\n");
+    sandbox.program(&other, "#!/bin/sh\n");
     install(place, &other).unwrap();
     assert!(matches!(state(place).unwrap(), State::Installed { .. }));
     fs::remove_file(&other).unwrap();
@@ -83,10 +77,10 @@ fn installing_and_removing_leaves_everything_as_it_was() {
     let hooks = sandbox.root().join(".git/hooks");
     fs::remove_dir_all(&hooks).ok();
     there_and_back(&sandbox, &place);
-    hook(&hooks.join("pre-commit"), "#!/bin/sh\nexit 0\n");
+    sandbox.program(hooks.join("pre-commit"), "#!/bin/sh\nexit 0\n");
     fs::write(hooks.join("commit-msg"), "not runnable").unwrap();
     fs::set_permissions(hooks.join("commit-msg"), fs::Permissions::from_mode(0o640)).unwrap();
-    hook(&sandbox.root().join("scripts/pre-push"), "#!/bin/sh\nexit 0\n");
+    sandbox.program("scripts/pre-push", "#!/bin/sh\nexit 0\n");
     std::os::unix::fs::symlink("../../scripts/pre-push", hooks.join("pre-push")).unwrap();
     there_and_back(&sandbox, &place);
 }
@@ -94,7 +88,7 @@ fn installing_and_removing_leaves_everything_as_it_was() {
 #[test]
 fn another_hooks_path_is_passed_on_to_and_comes_back() {
     let (sandbox, place) = sandbox();
-    hook(&sandbox.root().join(".husky/_/pre-commit"), "#!/bin/sh\nexit 0\n");
+    sandbox.program(".husky/_/pre-commit", "#!/bin/sh\nexit 0\n");
     fs::write(
         sandbox.root().join(".git/config"),
         "[core]\n\trepositoryformatversion = 0\n\n; odd\n[core]\n  hooksPath = .husky/_\n",
@@ -114,11 +108,11 @@ fn the_users_own_hooks_are_run_with_what_git_gave_them() {
     let (sandbox, place) = sandbox();
     let hooks = sandbox.root().join(".git/hooks");
     let log = "#!/bin/sh\necho \"$(basename \"$0\" .user) $*\" >> ../log\n";
-    hook(&hooks.join("reference-transaction"), &format!("{log}cat >> ../log\n"));
-    hook(&hooks.join("commit-msg"), &format!("{log}grep -q good \"$1\"\n"));
+    sandbox.program(hooks.join("reference-transaction"), &format!("{log}cat >> ../log\n"));
+    sandbox.program(hooks.join("commit-msg"), &format!("{log}grep -q good \"$1\"\n"));
     // Without a first line it is for the shell.
-    hook(&hooks.join("pre-commit"), "echo plain >> ../log\n");
-    hook(&hooks.join("post-commit"), log);
+    sandbox.program(hooks.join("pre-commit"), "echo plain >> ../log\n");
+    sandbox.program(hooks.join("post-commit"), log);
     install(&place, Path::new(WARP)).unwrap();
     let commit = |message: &str| {
         let mut command = sandbox.command("git");
@@ -151,10 +145,10 @@ fn the_users_own_hooks_are_run_with_what_git_gave_them() {
 fn a_tools_hooks_are_run_by_way_of_ours_even_if_they_come_later() {
     let (sandbox, place) = sandbox();
     let tool = sandbox.root().join(".husky/_");
-    hook(&tool.join("pre-commit"), "#!/bin/sh\necho \"$0\" >> ../log\n");
+    sandbox.program(tool.join("pre-commit"), "#!/bin/sh\necho \"$0\" >> ../log\n");
     sandbox.git(&["config", "core.hooksPath", ".husky/_"]);
     install(&place, Path::new(WARP)).unwrap();
-    hook(&tool.join("post-commit"), "#!/bin/sh\necho \"$0\" >> ../log\n");
+    sandbox.program(tool.join("post-commit"), "#!/bin/sh\necho \"$0\" >> ../log\n");
     sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
     let log = fs::read_to_string(sandbox.home().join("log")).unwrap();
     assert_eq!(log, ".husky/_/pre-commit\n.husky/_/post-commit\n");
@@ -171,9 +165,9 @@ fn a_tools_hooks_are_run_by_way_of_ours_even_if_they_come_later() {
 fn a_hook_that_was_changed_since_is_left_and_said() {
     let (sandbox, place) = sandbox();
     let hooks = sandbox.root().join(".git/hooks");
-    hook(&hooks.join("pre-commit"), "#!/bin/sh\n# mine\n");
+    sandbox.program(hooks.join("pre-commit"), "#!/bin/sh\n# mine\n");
     install(&place, Path::new(WARP)).unwrap();
-    hook(&hooks.join("pre-commit"), "#!/bin/sh\n# newer\n");
+    sandbox.program(hooks.join("pre-commit"), "#!/bin/sh\n# newer\n");
     assert!(install(&place, Path::new(WARP)).unwrap_err().to_string().contains("are both there"));
     let left = remove(&place).unwrap();
     assert!(left.len() == 1 && left[0].contains("pre-commit was changed since"), "{left:?}");
@@ -197,7 +191,7 @@ fn linked_working_trees_share_the_backstop_or_have_their_own() {
 
     sandbox.git(&["config", "extensions.worktreeConfig", "true"]);
     sandbox.git(&["-C", side.to_str().unwrap(), "config", "--worktree", "core.hooksPath", "tools"]);
-    hook(&side.join("tools/pre-commit"), "#!/bin/sh\necho tool >> ../log\n");
+    sandbox.program(side.join("tools/pre-commit"), "#!/bin/sh\necho tool >> ../log\n");
     there_and_back(&sandbox, &side_place);
     install(&side_place, Path::new(WARP)).unwrap();
     assert!(matches!(state(&place).unwrap(), State::Missing { .. }), "it is the other's own");

@@ -11,7 +11,13 @@ mod salvage;
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Child, ChildStdin, ChildStdout, Stdio},
+    process::{Child, ChildStdin, Stdio},
+    sync::{
+        Mutex,
+        mpsc::{Receiver, channel},
+    },
+    thread,
+    time::Duration,
 };
 
 use adapters::machine;
@@ -24,6 +30,8 @@ use serde_json::Map;
 use testkit::Sandbox;
 
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
+/// How long a command of the agent may be silent.
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A project with a run, the backstop, and an agent that carries the run on.
 struct Project {
@@ -35,7 +43,8 @@ struct Project {
 struct Agent {
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    /// What it prints, line by line; the last one may have no end. A lock, because a project is looked at by threads.
+    output: Mutex<Receiver<String>>,
 }
 
 /// How an agent's command ended.
@@ -51,8 +60,17 @@ impl Agent {
         command.current_dir(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input, output }
+        let mut printed = BufReader::new(child.stdout.take().unwrap());
+        let (say, output) = channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while printed.read_line(&mut line).is_ok_and(|length| length > 0) {
+                if say.send(std::mem::take(&mut line)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, input, output: Mutex::new(output) }
     }
 
     /// Runs a command line as the agent's child.
@@ -60,8 +78,8 @@ impl Agent {
         writeln!(self.input, "( {line}\n) </dev/null 2>&1; echo \"@ended $?\"").unwrap();
         let mut said = String::new();
         loop {
-            let mut one = String::new();
-            assert_ne!(self.output.read_line(&mut one).unwrap(), 0, "the agent ended: {said}");
+            let one = self.output.get_mut().unwrap().recv_timeout(PATIENCE);
+            let one = one.unwrap_or_else(|error| panic!("`{line}` has no end ({error}): {said}"));
             // What was printed last may have no line end.
             match one.split_once("@ended ") {
                 Some((rest, code)) => {

@@ -142,8 +142,7 @@ fn packing_refs_asks_nobody_and_rewrites_nothing() {
     let project = Project::new();
     let (log, asked) = (project.sandbox.home().join("asked"), project.sandbox.home().join("warp-that-tells"));
     let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\nexec '{}' \"$@\"\n", log.display(), crate::WARP);
-    std::fs::write(&asked, text).unwrap();
-    std::fs::set_permissions(&asked, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    project.sandbox.program(&asked, &text);
     project::rails::backstop::install(&project.place(), &asked).unwrap();
     let make = |from: usize, to: usize| {
         let line = format!(

@@ -26,7 +26,7 @@ fn every_sample_is_accepted_and_only_the_commit_is_denied() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let text = fs::read_to_string(&path).unwrap();
-            let text = text.replace("/tmp/lab/repo", sandbox.root().to_str().unwrap());
+            let text = text.replace("/home/ann/demo", sandbox.root().to_str().unwrap());
             let answered = call_raw(&sandbox, &kebab(name.split('.').next().unwrap()), text.as_bytes());
             let commits = text.contains("git commit") && name.starts_with("PreToolUse");
             assert_eq!(answered.code, Some(if commits { 2 } else { 0 }), "{name}: {answered:?}");

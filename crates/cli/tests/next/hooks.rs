@@ -1,12 +1,12 @@
 //! The user's own git hooks run for warp's commits and pushes.
 
-use crate::{committed, next, program, project, refused, to_committing};
+use crate::{committed, next, project, refused, to_committing};
 
 #[test]
 fn a_hook_that_fails_stops_the_commit_and_is_heard() {
     for rails in [false, true] {
         let sandbox = project();
-        program(&sandbox, ".git/hooks/pre-commit", "#!/bin/sh\necho 'no trailing spaces'\nexit 7\n");
+        sandbox.program(".git/hooks/pre-commit", "#!/bin/sh\necho 'no trailing spaces'\nexit 7\n");
         if rails {
             sandbox.warp_ok(&["init", "--level", "3"]);
         }
@@ -30,8 +30,8 @@ fn hooks_see_what_is_committed_and_what_they_change_is_part_of_it() {
         }
         let format =
             "#!/bin/sh\ngit diff --cached --name-only > .git/seen\necho '// formatted' >> parser.rs\n";
-        program(&sandbox, &format!("{path}/pre-commit"), format);
-        program(&sandbox, &format!("{path}/commit-msg"), "#!/bin/sh\necho 'Signed-off-by: me' >> \"$1\"\n");
+        sandbox.program(format!("{path}/pre-commit"), format);
+        sandbox.program(format!("{path}/commit-msg"), "#!/bin/sh\necho 'Signed-off-by: me' >> \"$1\"\n");
         sandbox.warp_ok(&["init", "--level", "3"]);
         sandbox.git(&["add", "--all"]);
         sandbox.git(&["commit", "--quiet", "--no-verify", "-m", "chore: set up"]);
@@ -48,8 +48,7 @@ fn hooks_see_what_is_committed_and_what_they_change_is_part_of_it() {
 #[test]
 fn a_hook_for_messages_may_refuse_one() {
     let sandbox = project();
-    program(
-        &sandbox,
+    sandbox.program(
         ".git/hooks/commit-msg",
         "#!/bin/sh\ngrep -q JIRA \"$1\" || { echo 'no ticket'; exit 1; }\n",
     );
@@ -64,7 +63,7 @@ fn what_a_hook_for_messages_puts_into_the_index_alone_is_not_committed() {
     let sandbox = project();
     let hook = "#!/bin/sh\nblob=$(echo untested | git hash-object -w --stdin)\n\
                 git update-index --add --cacheinfo 100644,$blob,sneaked.rs\n";
-    program(&sandbox, ".git/hooks/commit-msg", hook);
+    sandbox.program(".git/hooks/commit-msg", hook);
     to_committing(&sandbox, "3");
     let head = sandbox.git(&["rev-parse", "HEAD"]);
     let said = refused(&sandbox);

@@ -66,13 +66,6 @@ fn phase(sandbox: &Sandbox) -> String {
     state["phase"].as_str().unwrap().to_owned()
 }
 
-/// Writes a program; another process does it, so that no test that starts something meanwhile holds the file open.
-fn program(sandbox: &Sandbox, path: &str, text: &str) {
-    let write = "mkdir -p \"${2%/*}\" && printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
-    let status = sandbox.command("sh").args(["-c", write, "sh", text, path]).status().unwrap();
-    assert!(status.success());
-}
-
 /// Returns the files of the last commit.
 fn committed(sandbox: &Sandbox) -> String {
     sandbox.git(&["show", "--name-only", "--format=", "HEAD"])

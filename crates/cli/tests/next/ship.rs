@@ -2,7 +2,7 @@
 
 use testkit::{Said, Sandbox};
 
-use crate::{as_agent, phase, program, project};
+use crate::{as_agent, phase, project};
 
 const WAY: [&str; 8] = [
     "brainstorm_written",
@@ -22,7 +22,7 @@ fn shipping(level: &str) -> Sandbox {
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     let gh =
         "#!/bin/sh\ncase \"$1 $2\" in 'pr create') echo https://forge.localhost/pull/1;; *) exit 1;; esac\n";
-    program(&sandbox, "../bin/gh", gh);
+    sandbox.program("../bin/gh", gh);
     begin(&sandbox, level);
     assert_eq!(phase(&sandbox), "ship");
     sandbox
@@ -100,11 +100,8 @@ fn neither_the_merge_target_nor_a_detached_head_is_pushed() {
 #[test]
 fn a_hook_before_the_push_is_told_what_is_pushed_and_may_refuse() {
     let sandbox = shipping("3");
-    program(
-        &sandbox,
-        ".git/hooks/pre-push",
-        "#!/bin/sh\necho \"$1 $2\" > .git/told\ncat >> .git/told\nexit 3\n",
-    );
+    sandbox
+        .program(".git/hooks/pre-push", "#!/bin/sh\necho \"$1 $2\" > .git/told\ncat >> .git/told\nexit 3\n");
     let said = next(&sandbox);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("pre-push hook ended with exit 3"), "{said:?}");

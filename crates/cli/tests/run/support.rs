@@ -78,6 +78,9 @@ impl Project {
         if !more.contains(&"--agent") {
             arguments.extend(["--agent", &agent]);
         }
+        if !testkit::machine::has_walls() && !more.contains(&"--no-sandbox") {
+            arguments.push("--no-sandbox");
+        }
         arguments.extend(more);
         self.sandbox.warp_command(&arguments)
     }

@@ -1,13 +1,8 @@
 //! The settings of Warp Drive: the same project, run with one value and with another.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    os::unix::fs::PermissionsExt as _,
-    process::Stdio,
-};
+use std::fs;
 
-use testkit::{Said, Sandbox, driven::Driven};
+use testkit::{Said, Sandbox, driven::Driven, machine::has_walls};
 
 use crate::WARP;
 
@@ -177,15 +172,12 @@ fn decision_timeout_minutes_is_how_long_a_question_waits() {
     driven.script(&format!(
         "[[turn]]\nphase = \"coding\"\nanswer = {{ summary = \"\", question = {question} }}\n"
     ));
-    let mut command = driven.run_command(&["42", "--json", "--set", "decision_timeout_minutes=10"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let asked = lines.into_iter().find(|line| line.contains("\"type\":\"asked\"")).unwrap();
-    let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
+    let mut run = driven.start(&["42", "--set", "decision_timeout_minutes=10"]);
+    let asked: serde_json::Value = serde_json::from_str(&run.line("\"type\":\"asked\"")).unwrap();
     assert_eq!(asked["asked"]["question"], "Also the server?");
-    assert!(child.try_wait().unwrap().is_none(), "it waits");
+    assert!(run.is_under_way(), "it waits");
     driven.sandbox.warp_ok(&["answer", asked["asked"]["id"].as_str().unwrap(), "abort"]);
-    assert_eq!(child.wait().unwrap().code(), Some(1), "it was stopped");
+    assert_eq!(run.end(), Some(1), "it was stopped");
 }
 
 #[test]
@@ -283,7 +275,8 @@ fn agent_is_who_works() {
     driven.issue(42, 1, "");
     let answer = r#"{"summary":"by command","evidence":[{"ac":"AC-01","file":"file1.txt","line":1}]}"#;
     let agent = format!("agent=command:echo word1 > file1.txt; echo '{answer}'");
-    let said = driven.sandbox.warp(&["run", "42", "--level", "3", "--set", &agent]);
+    let walls = if has_walls() { &[][..] } else { &["--no-sandbox"] };
+    let said = driven.sandbox.warp(&[&["run", "42", "--level", "3", "--set", &agent], walls].concat());
     assert!(is_done(&said) && commits(&driven) == 1, "{said:?}");
     driven.issue(50, 1, "");
     let said = driven.sandbox.warp(&["run", "50", "--set", "agent=nobody"]);
@@ -308,12 +301,9 @@ fn reasoning_budget_is_the_effort_that_the_agent_is_told() {
     for (budget, effort) in [(r#"{"coding":"high"}"#, "high"), (r#"{"coding":"low"}"#, "low")] {
         let driven = Driven::with_issue(WARP, 1, 1);
         let home = driven.sandbox.home();
-        let bin = home.join("bin");
-        fs::create_dir(&bin).unwrap();
-        let told = home.join("told");
-        fs::write(bin.join("claude"), format!("#!/bin/sh\necho \"$@\" > {}\nexit 1\n", told.display()))
-            .unwrap();
-        fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+        let (bin, told) = (home.join("bin"), home.join("told"));
+        let claude = format!("#!/bin/sh\necho \"$@\" > {}\nexit 1\n", told.display());
+        driven.sandbox.program(bin.join("claude"), &claude);
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
         let set = format!("reasoning_budget={budget}");
         let arguments = ["run", "42", "--agent", "claude", "--no-sandbox", "--set", &set, "--set", AT_ONCE];

@@ -1,4 +1,4 @@
-//! The seeds' state files, in their exact shapes. They are views: nothing is read back from them.
+//! The originals' state files, in their exact shapes. They are views: nothing is read back from them.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub fn state_file(workflow: &Workflow, run: &Run) -> Option<StateFileView> {
     Some(StateFileView { path: kind.path(), text })
 }
 
-/// Returns a run's state as JSON: the seed's shape where there is one.
+/// Returns a run's state as JSON: the original's shape where there is one.
 pub fn state_json(workflow: &Workflow, run: &Run) -> Value {
     let shape = Shape::of(workflow, run);
     let mut value = serde_json::to_value(shape).expect("a run can be written as JSON");
@@ -386,7 +386,7 @@ impl<'a> AutonomousLoop<'a> {
     }
 }
 
-/// The shape for workflows whose seeds had no state file of one.
+/// The shape for workflows whose originals had no state file of one.
 #[derive(Serialize)]
 struct Plain<'a> {
     version: u32,

@@ -39,7 +39,7 @@ pub(crate) fn beginning(settings: Settings) -> Beginning {
         owns_workspace: false,
         level: 3,
         owner: Owner { pid: 51506, boot_id: "b1".to_owned(), start_ticks: Some(7), session: None },
-        github_user: "paulirv".to_owned(),
+        github_user: "ann".to_owned(),
         issue: Some("42".to_owned()),
         feature: Some("Add a login".to_owned()),
         branches: Branches {

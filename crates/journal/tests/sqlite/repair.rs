@@ -163,7 +163,7 @@ fn a_damaged_store_can_be_set_aside_on_another_device() {
     let elsewhere = tempfile::tempdir().unwrap();
     let device = |path| fs::metadata(path).unwrap().dev();
     if device(elsewhere.path()) == device(place.directory()) {
-        return;
+        return testkit::agents::skip("there is no other device");
     }
     let report = sqlite::repair(place.path(), elsewhere.path(), NOW).unwrap();
     assert_eq!(fs::read(report.set_aside.unwrap().join("journal.db")).unwrap(), before);

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use journal::Store;
 use journal::sqlite::{Scope, Watch};
@@ -17,7 +17,6 @@ const LONG: Duration = Duration::from_secs(30);
 fn a_watch_wakes_for_another_connections_append() {
     let place = Place::new();
     let mut watch = Watch::open(place.path(), Scope::Store).unwrap();
-    let started = Instant::now();
     thread::scope(|scope| {
         // The writer appends only when told to, and is told each time the watch has seen the last one.
         let (tell, told) = mpsc::channel();
@@ -37,7 +36,6 @@ fn a_watch_wakes_for_another_connections_append() {
         }
         drop(tell);
     });
-    assert!(started.elapsed() < LONG);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn check_link(
 
 /// A link to what is not there: it is led to where that went, if there is one such place.
 fn gone(link: &Link, path: &str, file: &str, tree: &Tree<'_>) -> Drift {
-    let new = tree.moved(path).or_else(|| tree.only_one_named(path)).filter(|new| *new != file);
+    let new = tree.moved(path).or_else(|| tree.namesake(path)).filter(|new| *new != file);
     let written = new.map(|new| match link.target.starts_with('/') {
         true => format!("/{}", encoded(new)),
         false => encoded(&relative(parent(file), new)),

@@ -73,7 +73,10 @@ impl Page {
     pub fn read<'a>(text: &'a str) -> Self {
         let mut undefined = Vec::new();
         let mut note = |link: BrokenLink<'a>| -> Option<(CowStr<'a>, CowStr<'a>)> {
-            if link.link_type == LinkType::Reference {
+            // After a word or a bracket it is an index, as in `m[i][j]`.
+            let before = text[..link.span.start].chars().next_back();
+            let is_index = before.is_some_and(|c| c.is_alphanumeric() || "_)]".contains(c));
+            if link.link_type == LinkType::Reference && !is_index {
                 undefined.push(Part { at: link.span, text: link.reference.to_string() });
             }
             None

@@ -7,6 +7,9 @@ use adapters::history::Past;
 /// How often a file is followed from one name to the next.
 const MOST_MOVES: usize = 20;
 
+/// Names of files, without what follows a dot, that any directory may have.
+const EVERYWHERE: &[&str] = &["index", "_index", "readme", "mod", "main", "license", "changelog"];
+
 /// The files of a project.
 pub(super) struct Tree<'a> {
     files: BTreeSet<String>,
@@ -81,8 +84,15 @@ impl<'a> Tree<'a> {
         None
     }
 
-    /// Returns the only file of that name, wherever it is.
-    pub(super) fn only_one_named(&self, path: &str) -> Option<&str> {
+    /// Returns the only file that has the name of one that never was: somebody got its directory wrong.
+    ///
+    /// What git remembers as removed is not meant by another file of that name, nor does a name tell anything that
+    /// every directory may have.
+    pub(super) fn namesake(&self, path: &str) -> Option<&str> {
+        let stem = last(path).split('.').next().unwrap_or_default();
+        if self.has_had(path) || EVERYWHERE.iter().any(|name| stem.eq_ignore_ascii_case(name)) {
+            return None;
+        }
         match self.named.get(last(path)).map(Vec::as_slice) {
             Some([only]) => Some(only),
             Some(_) | None => None,

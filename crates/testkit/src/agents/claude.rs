@@ -23,21 +23,29 @@ impl Claude {
         &self.program
     }
 
-    /// Prepares a client in the sandbox's project whose tools run without asking anyone.
-    pub fn launch(&self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Launch<Self> {
+    /// Prepares a command of the client's that asks no model, as `plugin validate` does.
+    pub fn plain(&self, sandbox: &Sandbox, arguments: &[&str]) -> Launch<Self> {
         let mut launch = Launch::new(&self.program, sandbox);
         launch
             .command
-            // The prompt comes first: some options take all that follows.
-            .args(["-p", prompt, "--output-format", "stream-json", "--verbose"])
-            .args(["--permission-mode", "bypassPermissions"])
+            .args(arguments)
             .env("CLAUDE_CODE_TMPDIR", launch.home.join("tmp"))
-            .env("ANTHROPIC_BASE_URL", model.url())
-            .env("ANTHROPIC_API_KEY", "dummy")
             .env("DISABLE_TELEMETRY", "1")
             .env("DISABLE_ERROR_REPORTING", "1")
             .env("DISABLE_AUTOUPDATER", "1")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+        launch
+    }
+
+    /// Prepares a client in the sandbox's project whose tools run without asking anyone.
+    pub fn launch(&self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Launch<Self> {
+        // The prompt comes first: some options take all that follows.
+        let mut launch = self.plain(sandbox, &["-p", prompt, "--output-format", "stream-json", "--verbose"]);
+        launch
+            .command
+            .args(["--permission-mode", "bypassPermissions"])
+            .env("ANTHROPIC_BASE_URL", model.url())
+            .env("ANTHROPIC_API_KEY", "dummy")
             // Ten tries, the default, would outlast every test.
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             // Without it, a superuser may not bypass permissions.

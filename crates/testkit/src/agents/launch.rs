@@ -2,7 +2,6 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs,
     marker::PhantomData,
     path::{Path, PathBuf},
     process::Command,
@@ -32,9 +31,11 @@ impl<Client> Launch<Client> {
         let home = sandbox.home().canonicalize().expect("the home is there");
         let mut command = sandbox.command(program);
         // Temporary files lie in the home, but neither in the project nor above the clients' own directories.
-        let temporary = home.join("tmp");
-        fs::create_dir_all(&temporary).expect("a directory for temporary files can be made");
-        command.env("TMPDIR", temporary).env("HOME", &home).env("TERM", "dumb").env("SHELL", "/bin/sh");
+        command
+            .env("TMPDIR", home.join("tmp"))
+            .env("HOME", &home)
+            .env("TERM", "dumb")
+            .env("SHELL", "/bin/sh");
         Self { command, home, last: Vec::new(), path: Vec::new(), patience: PATIENCE, client: PhantomData }
     }
 

@@ -13,7 +13,7 @@ use std::{
         fd::{AsFd as _, OwnedFd},
         unix::{fs::FileExt as _, process::CommandExt as _},
     },
-    process::{Child, Command},
+    process::{Child, Command, Output},
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
@@ -28,8 +28,9 @@ use rustix::{
 };
 use serde_json::Value;
 
-/// How long a client may run unless a test says otherwise. One or two seconds are usual; machines are shared.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a client or a command may run unless a test says otherwise. One or two seconds are usual; machines are
+/// shared.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 /// How long a killed process may take to be gone.
 const DYING: Duration = Duration::from_secs(5);
 /// How often what is left is looked for: a process can start another while it is being killed.
@@ -65,12 +66,32 @@ pub struct Ended {
     pub err: String,
 }
 
+/// Runs a command that has to end within `patience`; what it leaves running is left alone.
+pub fn output(mut command: Command, patience: Duration) -> Output {
+    let (out, err) = files().expect("a command's output can be kept");
+    let kept = |file: &File| file.try_clone().expect("a command's output can be kept");
+    command.process_group(0).stdout(kept(&out)).stderr(kept(&err));
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    let ends = ends_before(&child, Instant::now() + patience);
+    if !ends {
+        // A group that is empty already is as good as one that was killed.
+        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    }
+    let status = child.wait().expect("a command's end can be read");
+    assert!(ends, "{command:?} does not end: {}{}", text(&out), text(&err));
+    Output { status, stdout: bytes(&out), stderr: bytes(&err) }
+}
+
+fn files() -> io::Result<(File, File)> {
+    Ok((tempfile::tempfile()?, tempfile::tempfile()?))
+}
+
 impl Running {
     /// Starts a command that has to end within `patience`.
     pub fn start(mut command: Command, patience: Duration) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        let (out, err) = files()?;
         command.env(MARK, &mark).process_group(0).stdout(out.try_clone()?).stderr(err.try_clone()?);
         let mut child = command.spawn()?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
@@ -105,7 +126,7 @@ impl Running {
 
     /// Waits until the client has ended; past the deadline, kills it and all that it started.
     pub fn wait(&mut self) -> Ended {
-        let overdue = !ends_before(&self.handle, self.deadline);
+        let overdue = !is_over(&self.handle, self.deadline);
         if overdue {
             self.end_all();
         }
@@ -178,7 +199,7 @@ impl Running {
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
         // Asked again with the handle open: from here on the number cannot pass to a stranger unnoticed.
         if self.is_ours(number) && pidfd_send_signal(&handle, Signal::KILL).is_ok() {
-            ends_before(&handle, Instant::now() + DYING);
+            is_over(&handle, Instant::now() + DYING);
         }
     }
 }
@@ -203,8 +224,14 @@ impl Ended {
     }
 }
 
+/// Waits for a child that is not reaped yet to end; says whether it did before the deadline.
+pub(crate) fn ends_before(child: &Child, deadline: Instant) -> bool {
+    let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
+    is_over(&handle.expect("a child that is not reaped can be watched"), deadline)
+}
+
 /// Waits for a process to end; says whether it did before the deadline.
-fn ends_before(handle: &OwnedFd, deadline: Instant) -> bool {
+fn is_over(handle: &OwnedFd, deadline: Instant) -> bool {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("a deadline is not centuries away");
@@ -218,10 +245,14 @@ fn ends_before(handle: &OwnedFd, deadline: Instant) -> bool {
     }
 }
 
-/// Reads a file from its beginning without moving the place where its writers go on.
 fn text(file: &File) -> String {
+    String::from_utf8_lossy(&bytes(file)).into_owned()
+}
+
+/// Reads a file from its beginning without moving the place where its writers go on.
+fn bytes(file: &File) -> Vec<u8> {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let mut bytes = vec![0; usize::try_from(length).expect("output fits into memory")];
-    file.read_exact_at(&mut bytes, 0).expect("a client's output can be read");
-    String::from_utf8_lossy(&bytes).into_owned()
+    file.read_exact_at(&mut bytes, 0).expect("output can be read");
+    bytes
 }

@@ -31,7 +31,7 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
             | Said::Tick => None,
         })
         .collect();
-    assert_eq!(tools[0], "Write /tmp/lab/repo/hello.txt");
+    assert_eq!(tools[0], "Write /home/ann/demo/hello.txt");
     assert!(tools[3].starts_with("Bash git add hello.txt"), "{tools:?}");
     let ended = ended(heard, &followed(End::Exit(0)), &json!({}));
     assert!(matches!(ended.answer, Err(NoAnswer::NotJson)), "{ended:?}");

@@ -18,7 +18,7 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
     let expected = [
         Said::Session("01a1e1b5-5b11-71b1-9e91-dcb963da8909".to_owned()),
         tool("Bash", "echo one > one.txt; echo hi-from-tool"),
-        tool("apply_patch", "/tmp/lab/repo/two.txt"),
+        tool("apply_patch", "/home/ann/demo/two.txt"),
         tool("Bash", "git add -A && git commit -q -m work && git log --oneline"),
         Said::Text("all done".to_owned()),
     ];

@@ -22,7 +22,7 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
     let expected = [
         Said::Session("ses_e1e49f58dffeBWb4AVp8CBAAoA".to_owned()),
         Said::Text("writing".to_owned()),
-        tool("write", "/tmp/lab/repo/hello.txt"),
+        tool("write", "/home/ann/demo/hello.txt"),
         usage(7685, 20),
         tool("bash", "git add hello.txt && git commit -q -m work && git log --oneline"),
         usage(15450, 40),
