@@ -136,7 +136,8 @@ impl Workspace {
         let tip = slot.bring_target(&pull.branch, None).map_err(|error| no_branch(spelled(&error)))?;
         let branch = slot.begin_branch(&pull.branch, &tip)?;
         // The merge target may have gone on since the run began; where it has no tests, those are run that come with this.
-        let found_test_command = found_test_command(&self.place.root, &pull.target);
+        let found_test_command = found_test_command(&self.place.root, &pull.target)
+            .map_err(|why| MergeError::Stuck { number, why })?;
         let run = &Run { found_test_command, ..run.clone() };
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();

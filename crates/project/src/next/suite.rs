@@ -1,6 +1,6 @@
 //! The project's own tests: which command runs them, and what came of it.
 
-use std::{fs, path::Path};
+use std::{convert::Infallible, fs, path::Path};
 
 use adapters::{boundary, git::Git, process::End};
 use engine::Run;
@@ -32,7 +32,11 @@ pub(super) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
         return Ok(set.to_owned());
     }
     let target = &run.branches.merge_target;
-    run.found_test_command.clone().or_else(|| in_branch(root, target)).ok_or_else(|| {
+    let found = match &run.found_test_command {
+        Some(found) => Some(found.clone()),
+        None => in_branch(root, target).map_err(NextError::World)?,
+    };
+    found.ok_or_else(|| {
         NextError::World(format!(
             "No test command was found in `{target}`, nor here when the run began: commit one there, or set `test_command` \
              under [workflow] in warp.toml and begin anew"
@@ -41,41 +45,42 @@ pub(super) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
 }
 
 /// Finds the command that tests the project, before an agent has written anything: in the merge target, or else in a tree.
-pub(crate) fn found_test_command(root: &Path, target: &str) -> Option<String> {
-    in_branch(root, target).or_else(|| in_tree(root))
+pub(crate) fn found_test_command(root: &Path, target: &str) -> Result<Option<String>, String> {
+    Ok(in_branch(root, target)?.or_else(|| in_tree(root)))
 }
 
-fn in_branch(root: &Path, branch: &str) -> Option<String> {
+fn in_branch(root: &Path, branch: &str) -> Result<Option<String>, String> {
     let git = Git::new(root);
     suggested(|name| git.file_in(branch, name))
 }
 
 fn in_tree(root: &Path) -> Option<String> {
-    suggested(|name| {
+    let Ok(found) = suggested::<Infallible>(|name| {
         let path = root.join(name);
         // Only a file is read: a pipe would never answer.
-        path.is_file().then(|| fs::read_to_string(path).unwrap_or_default())
-    })
+        Ok(path.is_file().then(|| fs::read_to_string(path).unwrap_or_default()))
+    });
+    found
 }
 
 /// Returns the command that a project's files suggest.
-fn suggested(file: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let has = |name: &str| file(name).is_some();
+fn suggested<E>(file: impl Fn(&str) -> Result<Option<String>, E>) -> Result<Option<String>, E> {
+    let has = |name: &str| Ok(file(name)?.is_some());
     let makes = |text: String| text.lines().any(|line| line.starts_with("test:"));
-    let command = if file("Makefile").is_some_and(makes) {
+    let command = if file("Makefile")?.is_some_and(makes) {
         "make test"
-    } else if has("Cargo.toml") {
+    } else if has("Cargo.toml")? {
         "cargo test"
-    } else if file("package.json").is_some_and(|text| text.contains("\"test\"")) {
+    } else if file("package.json")?.is_some_and(|text| text.contains("\"test\"")) {
         "npm test"
-    } else if has("go.mod") {
+    } else if has("go.mod")? {
         "go test ./..."
-    } else if has("pyproject.toml") || has("pytest.ini") || has("setup.py") {
+    } else if has("pyproject.toml")? || has("pytest.ini")? || has("setup.py")? {
         "python -m pytest"
     } else {
-        return None;
+        return Ok(None);
     };
-    Some(command.to_owned())
+    Ok(Some(command.to_owned()))
 }
 
 /// Runs the project's tests.

@@ -205,9 +205,11 @@ impl Workspace {
         let made = machine::new_run_id();
         let id = made.map_err(|source| Error::Write { path: PathBuf::from("/dev/random"), source })?;
         let Config { settings, .. } = config;
-        let is_set = settings.text("test_command") != "auto";
-        let found_test_command =
-            if is_set { None } else { found_test_command(&self.place.root, &branches.merge_target) };
+        let found_test_command = match settings.text("test_command") {
+            "auto" => found_test_command(&self.place.root, &branches.merge_target)
+                .map_err(|problem| ConfigError::Pinned { problem })?,
+            _ => None,
+        };
         let beginning = Beginning {
             id,
             settings,
