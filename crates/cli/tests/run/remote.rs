@@ -1,6 +1,10 @@
 //! A project with a remote: what is merged goes there too, and what is undone.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use crate::support::{GOOD, Project};
 
@@ -19,7 +23,7 @@ fn project() -> (Project, PathBuf) {
 }
 
 /// Returns what the newest commit of `main` is about, here and at the remote.
-fn newest(project: &Project, remote: &PathBuf) -> (String, String) {
+fn newest(project: &Project, remote: &Path) -> (String, String) {
     let git =
         |git_dir: &str| project.sandbox.git(&["--git-dir", git_dir, "log", "-1", "--format=%s", "main"]);
     (git(".git"), git(remote.to_str().unwrap()))
