@@ -47,8 +47,8 @@ pub use forge::{
     NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,
 };
 pub use next::{
-    ABOUT_DEV, Checked, Done, HandedIn, Landed, NextError, Published, SEED_CHECK, Wanted, escalation, ships,
-    test_command, test_project,
+    ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, SEED_CHECK, Wanted, escalation,
+    ships, test_command, test_project,
 };
 pub use place::{Dirs, Place, PlaceError};
 pub use pulls::{MergeError, MergedPull};

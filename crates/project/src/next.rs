@@ -34,8 +34,8 @@ use serde_json::{Map, Value, json};
 
 pub use dev::{ABOUT_DEV, SEED_CHECK};
 pub use hand_in::HandedIn;
-pub use land::Landed;
 pub(crate) use land::behind;
+pub use land::{Landed, Mend};
 pub use publish::{Checked, Published};
 pub(crate) use suite::found_test_command;
 pub use suite::{test_command, test_project};

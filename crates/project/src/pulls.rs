@@ -9,7 +9,8 @@ use engine::{
 };
 
 use crate::{
-    By, Current, Dirs, ForgeError, Item, Landed, NextError, Place, Pull, Review, Shell, Workspace,
+    By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, Workspace,
+    issue_number,
     next::found_test_command,
     slots::{Kind, Pool, Slot, SlotError},
     spelled, test_command,
@@ -43,7 +44,7 @@ pub enum MergeError {
     #[error("branch `{branch}` of #{number} cannot be had: {why}")]
     NoBranch { number: u64, branch: String, why: String },
     #[error("#{number} is not merged: {why}")]
-    Stuck { number: u64, why: String },
+    Stuck { number: u64, branch: String, why: String, mend: Mend },
     #[error(transparent)]
     Slot(#[from] SlotError),
     #[error(transparent)]
@@ -136,15 +137,20 @@ impl Workspace {
         let tip = slot.bring_target(&pull.branch, None).map_err(|error| no_branch(spelled(&error)))?;
         let branch = slot.begin_branch(&pull.branch, &tip)?;
         // The merge target may have gone on since the run began; where it has no tests, those are run that come with this.
-        let found_test_command = found_test_command(&self.place.root, &pull.target)
-            .map_err(|why| MergeError::Stuck { number, why })?;
+        let stuck = |why: String, mend: Mend| {
+            let branch = pull.branch.clone();
+            MergeError::Stuck { number, branch, why, mend }
+        };
+        let found_test_command =
+            found_test_command(&self.place.root, &pull.target).map_err(|why| stuck(why, Mend::Target))?;
         let run = &Run { found_test_command, ..run.clone() };
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
         match self.land(run, &branch, tested)? {
             Landed::At { commit, behind } => Ok((commit, behind)),
-            Landed::Stuck(why) | Landed::Overtaken(why) => Err(MergeError::Stuck { number, why }),
+            Landed::Stuck { why, mend } => Err(stuck(why, mend)),
+            Landed::Overtaken(why) => Err(stuck(why, Mend::Target)),
         }
     }
 }

@@ -330,10 +330,15 @@ impl Slot {
         Ok(name)
     }
 
-    /// Puts the branch's commits on top of `onto`.
+    /// Puts the branch's commits on top of `onto`. One that a person has left half done begins anew; what they have brought
+    /// together is kept.
     pub fn rebase(&self, branch: &str, onto: &str) -> Result<Rebase, RebaseError> {
         let done = self.between.rebase(branch, onto)?;
         rails::remember(&self.place).map_err(|error| RebaseError::Git(error.to_string()))?;
+        if self.between.is_rebasing() {
+            let kept = salvage::snapshot(self.root(), &self.between.slot, &self.keeper());
+            kept.map_err(|error| RebaseError::Git(error.to_string()))?;
+        }
         Ok(done)
     }
 

@@ -291,10 +291,19 @@ impl Between {
         Ok(Rebase::Conflicts { files })
     }
 
+    /// Tells whether a rebase is under way in the workspace.
+    pub fn is_rebasing(&self) -> bool {
+        self.under_way().iter().any(|path| path.exists())
+    }
+
+    /// Returns where git writes down a rebase that is under way.
+    fn under_way(&self) -> [PathBuf; 2] {
+        ["rebase-merge", "rebase-apply"].map(|name| self.slot.git_dir.join(name))
+    }
+
     /// Takes back a rebase that is under way. The branch itself is moved only at a rebase's end, so nothing is lost.
     fn end_rebase(&self, git: &Git<'_>, branch: &str) -> Result<(), String> {
-        let under_way = ["rebase-merge", "rebase-apply"].map(|name| self.slot.git_dir.join(name));
-        if !under_way.iter().any(|path| path.exists()) {
+        if !self.is_rebasing() {
             return Ok(());
         }
         boundary::around("end_rebase", || {
@@ -302,7 +311,7 @@ impl Between {
                 return Ok(());
             }
             // What git wrote down about it is not whole: the branch is where it was, and is checked out again.
-            for path in under_way.iter().filter(|path| path.exists()) {
+            for path in self.under_way().iter().filter(|path| path.exists()) {
                 fs::remove_dir_all(path).map_err(|error| format!("`{}`: {error}", path.display()))?;
             }
             git.run_for(LIMIT, &["checkout", "--quiet", "--force", branch, "--"], &[])

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use daemon::{Walled, content_shell, sandbox};
-use project::{By, MergeError, MergedPull, Readiness, Review, Workspace};
+use project::{By, Mend, MergeError, MergedPull, Readiness, Review, Workspace};
 
 use super::{
     issue::number,
@@ -164,9 +164,18 @@ impl From<MergeError> for CommandError {
                 Self::of(Exit::OutsideSaidNo, &error)
                     .hint(format!("merge it with git, then `warp pr close {number} --reason merged`"))
             }
-            MergeError::Stuck { number, .. } => Self::of(Exit::OutsideSaidNo, &error).hint(format!(
-                "nothing was changed; mend the branch and try again, or `warp pr close {number}`"
-            )),
+            MergeError::Stuck { number, ref branch, ref mend, .. } => {
+                let how = match mend {
+                    Mend::Conflict { onto } => {
+                        format!("`git switch {branch}` and `git rebase {onto}` let you bring them together")
+                    }
+                    Mend::Branch => format!("`git switch {branch}` lets you mend it"),
+                    Mend::Target => "put that right".to_owned(),
+                };
+                Self::of(Exit::OutsideSaidNo, &error).hint(format!(
+                    "nothing was changed; {how}, then `warp pr merge {number}` again, or `warp pr close {number}`"
+                ))
+            }
             MergeError::Slot(error) => error.into(),
             MergeError::Forge(error) => error.into(),
             MergeError::Next(error) => error.into(),

@@ -146,12 +146,25 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
     sandbox.git(&["add", "--all"]);
     sandbox.git(&["commit", "--quiet", "-m", "feat: the same file"]);
     refused(1, "have changed the same lines of file1.txt");
+    let hint = sandbox.warp(&["pr", "merge", "44"]).err;
+    let onto = sandbox.git(&["rev-parse", "main"]);
+    let told = format!("`git switch feature/issue-42-words-for-42` and `git rebase {onto}`");
+    assert!(hint.contains(&told), "{hint}");
     sandbox.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
 
     sandbox.write("Makefile", "test:\n\t@test ! -e file1.txt\n");
     sandbox.git(&["commit", "--quiet", "-am", "test: no words"]);
     refused(1, "the tests fail: `make test` ended with exit 2");
     sandbox.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+
+    sandbox.write("file1.txt", "not committed\n");
+    refused(1, "would be overwritten");
+    let hint = sandbox.warp(&["pr", "merge", "44"]).err;
+    assert!(
+        hint.contains("nothing was changed; put that right, then") && !hint.contains("git switch"),
+        "{hint}"
+    );
+    fs::remove_file(sandbox.root().join("file1.txt")).unwrap();
 
     sandbox.git(&["branch", "--quiet", "-m", "feature/issue-42-words-for-42", "moved"]);
     refused(1, "branch `feature/issue-42-words-for-42` of #44 cannot be had");

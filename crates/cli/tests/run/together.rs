@@ -162,14 +162,34 @@ fn git_in(tree: &Path, sandbox: &Sandbox, arguments: &[&str]) -> bool {
     command.output().unwrap().status.success()
 }
 
+/// Does what the question says, up to the last step.
+fn bring_together(sandbox: &Sandbox, tree: &Path) {
+    let told = sandbox.warp_ok(&["explain", "2"]);
+    assert!(told.contains("/tree`, `git rebase ") && told.contains("; then answer `continue`"), "{told}");
+    let onto = told.split("`git rebase ").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
+    assert!(!git_in(tree, sandbox, &["rebase", onto]));
+    fs::write(tree.join("shared.txt"), "an a and a b\n").unwrap();
+    assert!(git_in(tree, sandbox, &["add", "--all"]));
+}
+
+#[test]
+fn what_a_person_has_brought_together_by_half_is_kept() {
+    let sandbox = project(&[(1, FIRST), (2, SECOND)], &at_odds());
+    let question = collide(&sandbox);
+    bring_together(&sandbox, &tree(&sandbox, "2"));
+    sandbox.warp_ok(&["answer", &question, "continue"]);
+    let (code, said) = run(&sandbox, &[], &[]);
+    assert!(code == Some(5) && said.contains("have changed the same lines of shared.txt"), "{said}");
+    let kept = sandbox.warp_ok(&["salvage", "show", "1"]);
+    assert!(kept.contains("+an a and a b"), "{kept}");
+}
+
 #[test]
 fn of_two_issues_at_odds_the_second_waits_and_goes_on_when_a_person_has_brought_them_together() {
     let sandbox = project(&[(1, FIRST), (2, SECOND)], &at_odds());
     let question = collide(&sandbox);
     let tree = tree(&sandbox, "2");
-    assert!(!git_in(&tree, &sandbox, &["rebase", "origin/main"]));
-    fs::write(tree.join("shared.txt"), "an a and a b\n").unwrap();
-    assert!(git_in(&tree, &sandbox, &["add", "shared.txt"]));
+    bring_together(&sandbox, &tree);
     assert!(git_in(&tree, &sandbox, &["rebase", "--continue"]));
     sandbox.warp_ok(&["answer", &question, "continue"]);
     let (code, said) = run(&sandbox, &[], &[]);

@@ -32,7 +32,18 @@ pub enum Landed {
     /// Somebody else was faster: it is worth another try.
     Overtaken(String),
     /// It needs a person.
-    Stuck(String),
+    Stuck { why: String, mend: Mend },
+}
+
+/// What a person has to put right before a branch can be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mend {
+    /// The branch, which does not go on top of this commit by itself.
+    Conflict { onto: String },
+    /// The branch: with it, the tests fail.
+    Branch,
+    /// Where the branch is to go, in the person's repository.
+    Target,
 }
 
 impl Workspace {
@@ -67,7 +78,25 @@ impl Workspace {
                 Ok(report)
             }
             Landed::Overtaken(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
-            Landed::Stuck(why) => Err(NextError::World(why)),
+            Landed::Stuck { why, mend } => {
+                Err(NextError::World(format!("{why}{}", self.in_workspace(&mend))))
+            }
+        }
+    }
+
+    /// Says what a person does in the run's own workspace about a branch that is only there.
+    fn in_workspace(&self, mend: &Mend) -> String {
+        let root = self.place.root.display();
+        match mend {
+            Mend::Conflict { onto } => format!(
+                ". Bring them together in the run's workspace: `cd {root}`, `git rebase {}`, mend the files, `git add --all`, \
+                 `git rebase --continue`; then answer `continue`",
+                short(onto)
+            ),
+            Mend::Branch => {
+                format!("\nMend and commit it in the run's workspace (`cd {root}`), then answer `continue`")
+            }
+            Mend::Target => String::new(),
         }
     }
 
@@ -91,7 +120,7 @@ impl Workspace {
         for _ in 1..TRIES {
             match self.land_once(run, branch, &mut tested)? {
                 Landed::Overtaken(_) => {}
-                landed @ (Landed::At { .. } | Landed::Stuck(_)) => return Ok(landed),
+                landed @ (Landed::At { .. } | Landed::Stuck { .. }) => return Ok(landed),
             }
         }
         self.land_once(run, branch, &mut tested)
@@ -105,7 +134,7 @@ impl Workspace {
         let newest = match slot.bring_target(target, remote.as_deref()) {
             Ok(newest) => newest,
             Err(error @ (TargetError::NoSuchBranch { .. } | TargetError::Diverged { .. })) => {
-                return Ok(Landed::Stuck(spelled(&error)));
+                return Ok(Landed::Stuck { why: spelled(&error), mend: Mend::Target });
             }
             Err(error) => return Err(NextError::World(spelled(&error))),
         };
@@ -113,19 +142,19 @@ impl Workspace {
             Rebase::Nothing | Rebase::Done { .. } => {}
             Rebase::Conflicts { files } => {
                 let files = super::list(&files);
-                return Ok(Landed::Stuck(format!(
-                    "`{branch}` and `{target}` have changed the same lines of {files}: a person brings them together"
-                )));
+                let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
+                return Ok(Landed::Stuck { why, mend: Mend::Conflict { onto: newest } });
             }
         }
         let head = self.git().head_commit().map_err(NextError::World)?;
         if head != *tested {
             let outcome = suite::run(&self.shell, &self.place.root, run)?;
             if !outcome.passed {
-                return Ok(Landed::Stuck(format!(
+                let why = format!(
                     "on top of the newest `{target}` the tests fail: {}\n{}",
                     outcome.said, outcome.output
-                )));
+                );
+                return Ok(Landed::Stuck { why, mend: Mend::Branch });
             }
             tested.clone_from(&head);
         }
@@ -142,7 +171,7 @@ impl Workspace {
                 Landed::At { commit: head, behind: Some(behind) }
             }
             Err(error) if error.is_overtaken() => Landed::Overtaken(spelled(&error)),
-            Err(error) => Landed::Stuck(spelled(&error)),
+            Err(error) => Landed::Stuck { why: spelled(&error), mend: Mend::Target },
         })
     }
 

@@ -54,7 +54,7 @@ impl Slot {
     }
 
     /// Returns the name under which work of this slot is kept: its run's.
-    fn keeper(&self) -> String {
+    pub(super) fn keeper(&self) -> String {
         self.run().unwrap_or_else(|| format!("slot-{}", self.number))
     }
 
