@@ -395,6 +395,7 @@ fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
             "it is handed over as pull request #{pull}: `warp pr merge {pull}` or `warp pr close {pull}`"
         );
         return Err(StartError::NotReady { number, why });
+        | Readiness::Met
     }
     match readiness {
         Readiness::Ready => Ok(()),

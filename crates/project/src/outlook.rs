@@ -46,6 +46,8 @@ pub enum Is {
     Missing,
     NotARequirement,
     NotApproved,
+    /// All its criteria are ticked.
+    Met,
     Blocked {
         on: Vec<Blocker>,
     },
@@ -198,6 +200,7 @@ impl Workspace {
 
     fn blockers(&mut self, on: &[u64]) -> Result<Vec<Blocker>, ForgeError> {
         let mut blockers = Vec::with_capacity(on.len());
+                Readiness::Met => Is::Met,
         for issue in on {
             let title = self.forge().item(*issue)?.map(|item| item.title);
             blockers.push(Blocker { issue: *issue, title });

@@ -1,8 +1,10 @@
-//! Merging a pull request that was handed over, at a person's word.
+//! Merging or closing a pull request that was handed over, at a person's word.
 //!
-//! It goes the way of a run that merges by itself: put on top of the newest target in a workspace of its own, tested
-//! there, and then the target moved forward.
+//! A merge goes the way of a run that merges by itself: put on top of the newest target in a workspace of its own, tested
+//! there, and then the target moved forward. What was ticked for a pull request that is closed without it is open again,
+//! because the next run begins at the target.
 
+use adapters::git::Git;
 use engine::{
     Run,
     view::{self, Asked},
@@ -82,6 +84,7 @@ impl Workspace {
         let given_back = workspace.slot.take().map(Slot::give_back);
         let (commit, behind) = landed?;
         self.forge().by(by).merged(number, &commit)?;
+        self.tick_again(number, &pull, &run)?;
         self.finish_issue(&run, &commit)?;
         given_back.transpose()?;
         let closed = match pull.issue {
@@ -89,6 +92,57 @@ impl Workspace {
             None => None,
         };
         Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, closed })
+    }
+
+    /// Closes a pull request without merging it, in a person's name. Criteria of its issue that only its branch meets are
+    /// open again; returns those.
+    pub fn close_pull(
+        &mut self,
+        number: u64,
+        by: By,
+        reason: Option<&str>,
+    ) -> Result<Vec<String>, NextError> {
+        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+        let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
+        self.forge().by(by).close(number, reason)?;
+        let Some(issue) = pull.issue.filter(|_| pull.merged.is_none()) else { return Ok(Vec::new()) };
+        if self.is_taken_back(number, &pull)? || self.is_in_target(&pull)? {
+            return Ok(Vec::new());
+        }
+        let Some(current) = self.made_by(&item, &pull)? else { return Ok(Vec::new()) };
+        // A person's own branch keeps what is committed on it, and a later run begins there.
+        if !current.run.owns_workspace {
+            return Ok(Vec::new());
+        }
+        let criteria = met_by(&current.run, issue);
+        self.forge().untick(issue, &criteria)?;
+        // Last, because it says that all of it was done.
+        let words = format!("Pull request #{number} is closed without a merge: what it met is open again.");
+        self.comment(issue, &words, &taken_back(number))?;
+        Ok(criteria)
+    }
+
+    /// Ticks again what was open since the pull request was closed: it is merged after all.
+    fn tick_again(&mut self, number: u64, pull: &Pull, run: &Run) -> Result<(), NextError> {
+        let Some(issue) = pull.issue else { return Ok(()) };
+        if self.is_taken_back(number, pull)? {
+            self.forge().tick(issue, &met_by(run, issue))?;
+        }
+        Ok(())
+    }
+
+    /// Tells whether the ticks of a pull request were taken back when it was closed.
+    fn is_taken_back(&mut self, number: u64, pull: &Pull) -> Result<bool, NextError> {
+        let Some(issue) = pull.issue else { return Ok(false) };
+        let comments = self.forge().item(issue)?.map(|issue| issue.comments).unwrap_or_default();
+        let marker = taken_back(number);
+        Ok(comments.iter().any(|comment| comment.marker.as_ref() == Some(&marker)))
+    }
+
+    /// Tells whether somebody has merged a pull request with git.
+    fn is_in_target(&self, pull: &Pull) -> Result<bool, NextError> {
+        let root = self.place.origin().unwrap_or(&self.place.root);
+        Git::new(root).is_part(&pull.head, &pull.target).map_err(NextError::World)
     }
 
     /// Returns a pull request that may be merged.
@@ -107,7 +161,7 @@ impl Workspace {
     }
 
     /// Finds the run that handed a pull request over: its issue has a comment about it, or the run itself knows it.
-    fn made_by(&mut self, item: &Item, pull: &Pull) -> Result<Option<Current>, MergeError> {
+    fn made_by(&mut self, item: &Item, pull: &Pull) -> Result<Option<Current>, NextError> {
         let Some(issue) = pull.issue else {
             let url = format!("#{}", item.number);
             // What only an agent says is its pull request may be another run's.
@@ -153,4 +207,15 @@ impl Workspace {
             Landed::Overtaken(why) => Err(stuck(why, Mend::Target)),
         }
     }
+}
+
+/// Names the comment that says that the ticks of a pull request were taken back.
+fn taken_back(number: u64) -> String {
+    format!("closed-unmerged:{number}")
+}
+
+/// Returns the criteria of an issue that a run has met.
+fn met_by(run: &Run, issue: u64) -> Vec<String> {
+    let is_about = run.issue.as_deref().and_then(issue_number) == Some(issue);
+    run.completed_chunks.iter().filter(|_| is_about).flat_map(|chunk| &chunk.acs).cloned().collect()
 }

@@ -56,7 +56,8 @@ impl Workspace {
         let mut queue = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             let taken = match candidate.readiness {
-                Readiness::Ready => self.taken(candidate.item.number, &pulls, None)?,
+                // What is on its way may have met all its criteria.
+                Readiness::Ready | Readiness::Met => self.taken(candidate.item.number, &pulls, None)?,
                 Readiness::Missing
                 | Readiness::Closed
                 | Readiness::NotARequirement
@@ -162,15 +163,21 @@ fn is_waiting(run: &Run) -> bool {
 pub fn why_nothing(queue: &[Queued]) -> String {
     let count = |is: fn(&Queued) -> bool| queue.iter().filter(|queued| is(queued)).count();
     let unapproved = count(|queued| queued.candidate.readiness == Readiness::NotApproved);
-    let ready = count(|queued| queued.candidate.readiness == Readiness::Ready);
+    // What is ready and still not taken was taken by somebody just now.
+    let taken = count(|queued| queued.taken.is_some() || queued.candidate.readiness == Readiness::Ready);
+    let met = count(|queued| queued.candidate.readiness == Readiness::Met);
     if queue.is_empty() {
         return "no open issue is labelled `req`: `warp issue new` files one".to_owned();
     }
     if unapproved == queue.len() {
         return "no issue is approved: `warp issue approve N` lets one be taken".to_owned();
     }
-    if ready > 0 {
+    if taken > 0 {
         return "every issue that is ready is taken already".to_owned();
+    }
+    if met > 0 && unapproved + met == queue.len() {
+        return "every criterion of what is approved is ticked: `warp issue close N` closes what is done"
+            .to_owned();
     }
     "no issue is ready: what is approved is blocked by others".to_owned()
 }

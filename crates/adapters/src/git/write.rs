@@ -363,6 +363,17 @@ impl<'a> Git<'a> {
         Ok((head.to_owned(), tree.to_owned()))
     }
 
+    /// Tells whether a file is in the index.
+    pub fn is_tracked(&self, file: &str) -> Result<bool, String> {
+        Ok(!self.text(&["ls-files", "--cached", "-z", "--", file], &[])?.is_empty())
+    }
+
+    /// Tells whether a commit is part of a branch. One that is not there, or no branch, is not.
+    pub fn is_part(&self, commit: &str, branch: &str) -> Result<bool, String> {
+        let branch = format!("refs/heads/{branch}");
+        Ok(self.run(&["merge-base", "--is-ancestor", commit, &branch], &[])?.is_success())
+    }
+
     /// Tells whether the current commit follows `base` by ordinary commits, one or more.
     pub fn follows(&self, base: &str) -> Result<bool, String> {
         if !self.run(&["merge-base", "--is-ancestor", base, "HEAD"], &[])?.is_success() {

@@ -75,6 +75,7 @@ pub(super) fn row(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> 
             | Readiness::Missing
             | Readiness::Closed
             | Readiness::NotApproved
+            | Readiness::Met
             | Readiness::Blocked { .. },
         ) => readiness.to_string(),
     };

@@ -107,10 +107,12 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         }
         Action::Close { number, reason } => {
             let by = By::person_in(&workspace.place.root);
-            let mut forge = workspace.forge().by(by);
-            items::pull(&mut forge, *number)?;
-            forge.close(*number, reason.as_deref())?;
+            let issue = items::pull(&mut workspace.forge(), *number)?.pull.and_then(|pull| pull.issue);
+            let open_again = workspace.close_pull(*number, by, reason.as_deref())?;
             output::print(&format!("#{number} is closed; its branch stays"))?;
+            if let Some(issue) = issue.filter(|_| !open_again.is_empty()) {
+                output::print(&format!("open again in issue {issue}: {}", open_again.join(", ")))?;
+            }
         }
     }
     Ok(Exit::Done)

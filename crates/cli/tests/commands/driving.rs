@@ -177,6 +177,43 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
 }
 
 #[test]
+fn what_a_closed_pull_request_met_is_open_again() {
+    let driven = handed_over();
+    let sandbox = &driven.sandbox;
+    insta::assert_snapshot!(plain(&driven, &["pr", "close", "44"]), @"
+    #44 is closed; its branch stays
+    open again in issue 42: AC-01
+    ");
+    assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("- [ ] the word word1"));
+    // The next run begins at the target, and has all of it to show. What it ticks is not the first one's to take back.
+    let said = driven.run(&["42", "--level", "2"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(sandbox.warp_ok(&["pr", "close", "44"]), "#44 is closed; its branch stays\n");
+    assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("- [x] the word word1"));
+}
+
+#[test]
+fn an_issue_whose_criteria_are_all_ticked_is_not_taken() {
+    let driven = handed_over();
+    let sandbox = &driven.sandbox;
+    sandbox.git(&["merge", "--quiet", "feature/issue-42-words-for-42"]);
+    assert_eq!(
+        sandbox.warp_ok(&["pr", "close", "44", "--reason", "merged"]),
+        "#44 is closed; its branch stays\n"
+    );
+    let said = driven.run(&["42"]);
+    assert!(said.code == Some(3) && said.err.contains("every criterion is ticked"), "{said:?}");
+    insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
+    Issue 42 (Words for 42) has every criterion ticked, so there is nothing left to do or to show.
+    What to do:
+      warp issue close 42                  closes it, if it is done
+      warp issue edit 42 --body-file FILE  says what is left, as open boxes
+    ");
+    let said = driven.run(&["--until-empty"]);
+    assert!(said.code == Some(0) && !said.out.contains("issue 42 is next"), "{said:?}");
+}
+
+#[test]
 fn what_an_agent_wrote_is_tested_without_walls_only_at_a_persons_word() {
     let driven = handed_over();
     let sandbox = &driven.sandbox;

@@ -45,6 +45,8 @@ pub enum Readiness {
     NotARequirement,
     /// No person has approved it.
     NotApproved,
+    /// All its criteria are ticked, so nothing is left that a run could show.
+    Met,
     /// It depends on issues that are not closed, or not there.
     Blocked {
         on: Vec<u64>,
@@ -80,6 +82,7 @@ impl fmt::Display for Readiness {
             Self::Closed => f.write_str("closed"),
             Self::NotARequirement => write!(f, "not labelled `{REQUIREMENT}`"),
             Self::NotApproved => f.write_str("not approved"),
+            Self::Met => f.write_str("every criterion is ticked"),
             Self::Blocked { on } => write!(f, "blocked by {}", list(on, ", ")),
             Self::Cycle { path } => write!(f, "blocked by itself: {}", list(path, " -> ")),
         }
@@ -141,6 +144,10 @@ impl Forge<'_> {
             return Ok(Readiness::Ready);
         }
         Ok(match find_cycle(item.number, |number| self.depends_on(number, dependencies))? {
+        let boxes = item.boxes().items;
+        if !boxes.is_empty() && boxes.iter().all(|(ticked, _)| *ticked) {
+            return Ok(Readiness::Met);
+        }
             Some(path) => Readiness::Cycle { path },
             None => Readiness::Blocked { on },
         })

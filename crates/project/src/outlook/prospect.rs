@@ -78,7 +78,7 @@ fn place(queued: &Queued, next: Option<u64>) -> Place {
     let item = &queued.candidate.item;
     let is = match (&queued.candidate.readiness, &queued.taken) {
         (Readiness::Ready, None) if next == Some(item.number) => "next".to_owned(),
-        (Readiness::Ready, Some(taken)) => taken.to_string(),
+        (Readiness::Ready | Readiness::Met, Some(taken)) => taken.to_string(),
         (readiness, _) => readiness.to_string(),
     };
     Place { issue: item.number, title: item.title.clone(), is }

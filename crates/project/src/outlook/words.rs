@@ -35,6 +35,7 @@ fn said(is: &Is) -> String {
         Is::Missing => "is not there.".to_owned(),
         Is::NotARequirement => "is not labelled `req`, so it is not taken.".to_owned(),
         Is::NotApproved => "is not approved, so it is not taken.".to_owned(),
+        Is::Met => "has every criterion ticked, so there is nothing left to do or to show.".to_owned(),
         Is::Blocked { on } => {
             format!("is blocked by {}.", on.iter().map(blocker).collect::<Vec<_>>().join(", "))
         }
@@ -120,6 +121,10 @@ pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
             )]
         }
         Is::Ready { after } if after.is_empty() => {
+        Is::Met => vec![
+            remedy(format!("warp issue close {issue}"), "closes it, if it is done"),
+            remedy(format!("warp issue edit {issue} --body-file FILE"), "says what is left, as open boxes"),
+        ],
             vec![remedy("warp run".to_owned(), "takes it"), run("takes it, whatever comes before")]
         }
         Is::Ready { .. } => vec![run("takes it now"), remedy("warp explain".to_owned(), "shows the queue")],
