@@ -377,16 +377,9 @@ fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>,
     Ok(here.current()?.filter(is_left))
 }
 
-/// Sees to it that a named issue can be worked on. To name it is to approve it.
+/// Looks whether a named issue can be worked on. To name it is to approve it, once its run has begun.
 fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
-    let root = here.place.root.clone();
-    let mut readiness = here.forge().readiness(number)?;
-    if matches!(readiness, Readiness::NotApproved | Readiness::NotARequirement) {
-        let mut forge = here.forge().by(By::person_in(&root));
-        forge.label(number, &["req"], &[])?;
-        forge.approve(number)?;
-        readiness = here.forge().readiness(number)?;
-    }
+    let readiness = here.forge().readiness_if_approved(number)?;
     let pulls = here.forge().open_pulls()?;
     let pull = pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
     if let Some(pull) = pull {
@@ -395,7 +388,6 @@ fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
             "it is handed over as pull request #{pull}: `warp pr merge {pull}` or `warp pr close {pull}`"
         );
         return Err(StartError::NotReady { number, why });
-        | Readiness::Met
     }
     match readiness {
         Readiness::Ready => Ok(()),
@@ -403,9 +395,22 @@ fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
         | Readiness::Closed
         | Readiness::NotARequirement
         | Readiness::NotApproved
+        | Readiness::Met
         | Readiness::Blocked { .. }
         | Readiness::Cycle { .. } => Err(StartError::NotReady { number, why: readiness.to_string() }),
     }
+}
+
+/// Approves an issue that a person has named, if nobody has.
+fn approve(here: &mut Workspace, number: u64) -> Result<(), StartError> {
+    if !matches!(here.forge().readiness(number)?, Readiness::NotApproved | Readiness::NotARequirement) {
+        return Ok(());
+    }
+    let by = By::person_in(&here.place.root);
+    let mut forge = here.forge().by(by);
+    forge.label(number, &["req"], &[])?;
+    forge.approve(number)?;
+    Ok(())
 }
 
 fn begin(
@@ -446,6 +451,9 @@ fn begin(
     })?;
     if let Some(slot) = &workspace.slot {
         slot.note_run(answer.current.run.id.as_str())?;
+    }
+    if let Some(number) = found.issue.as_deref().and_then(issue_number) {
+        approve(here, number)?;
     }
     workspace.say_next(answer.advice);
     Ok(workspace)

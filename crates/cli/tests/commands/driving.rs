@@ -214,6 +214,27 @@ fn an_issue_whose_criteria_are_all_ticked_is_not_taken() {
 }
 
 #[test]
+fn a_run_that_cannot_begin_approves_nothing() {
+    let driven = Driven::new(WARP);
+    let sandbox = &driven.sandbox;
+    sandbox.warp_ok(&["issue", "new", "--title", "Words", "--body", "- [ ] the word word1 is in file1.txt"]);
+    for (code, arguments) in [
+        (65, ["run", "1", "--agent", "script:/nope"].as_slice()),
+        (64, &["run", "1", "--agent", "nobody"]),
+        (64, &["run", "1", "--agent", "command:true", "--level", "9"]),
+        (78, &["run", "1", "--agent", "command:true", "--set", "nonsense=1"]),
+    ] {
+        let said = sandbox.warp(arguments);
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert!(plain(&driven, &["explain", "1"]).contains("is not approved"), "{arguments:?}");
+    }
+    driven.script(&Driven::plain_script(1, 1));
+    let said = driven.run(&["1", "--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(sandbox.warp_ok(&["issue", "show", "1"]).contains("approved by Test"));
+}
+
+#[test]
 fn what_an_agent_wrote_is_tested_without_walls_only_at_a_persons_word() {
     let driven = handed_over();
     let sandbox = &driven.sandbox;

@@ -123,6 +123,17 @@ impl Forge<'_> {
         }
     }
 
+    /// Tells whether an issue could be taken once a person has approved it.
+    pub fn readiness_if_approved(&mut self, number: u64) -> Result<Readiness, ForgeError> {
+        let Some(mut item) = self.item(number)? else { return Ok(Readiness::Missing) };
+        if item.pull.is_some() {
+            return Err(ForgeError::NotAnIssue { number });
+        }
+        item.labels.insert(REQUIREMENT.to_owned());
+        item.approved_by.get_or_insert_with(String::new);
+        self.judge(&item, &mut Dependencies::default())
+    }
+
     fn judge(&mut self, item: &Item, dependencies: &mut Dependencies) -> Result<Readiness, ForgeError> {
         if !item.is_open() {
             return Ok(Readiness::Closed);
@@ -132,6 +143,10 @@ impl Forge<'_> {
         }
         if item.approved_by.is_none() {
             return Ok(Readiness::NotApproved);
+        }
+        let boxes = item.boxes().items;
+        if !boxes.is_empty() && boxes.iter().all(|(ticked, _)| *ticked) {
+            return Ok(Readiness::Met);
         }
         let mut on = Vec::new();
         for number in self.depends_on(item.number, dependencies)? {
@@ -144,10 +159,6 @@ impl Forge<'_> {
             return Ok(Readiness::Ready);
         }
         Ok(match find_cycle(item.number, |number| self.depends_on(number, dependencies))? {
-        let boxes = item.boxes().items;
-        if !boxes.is_empty() && boxes.iter().all(|(ticked, _)| *ticked) {
-            return Ok(Readiness::Met);
-        }
             Some(path) => Readiness::Cycle { path },
             None => Readiness::Blocked { on },
         })
