@@ -114,7 +114,7 @@ impl Driver<'_> {
                 return Ok(Finish::Interrupted);
             }
             self.keep_claim()?;
-            let Some(current) = self.workspace.current()? else { return Ok(self.over()?) };
+            let Some(current) = self.workspace.current()? else { return self.over() };
             let flow = match &current.run.standing {
                 Standing::Ended { how } => Flow::End(ending(&current.workflow, &current.run, how)),
                 Standing::Stopped => Flow::End(Finish::Stopped),
@@ -137,16 +137,23 @@ impl Driver<'_> {
         }
     }
 
-    /// Tells how a run has ended that is no longer in its workspace.
-    fn over(&mut self) -> Result<Finish, Error> {
+    /// Tells how a run has ended that is no longer in its workspace. One that somebody has taken off it has left its work
+    /// there, which is kept.
+    fn over(&mut self) -> Result<Finish, DriveError> {
         let last = self.workspace.select(None)?;
         let Some(last) = last else { return Ok(Finish::Stopped) };
-        Ok(match &last.run.standing {
+        let finish = match &last.run.standing {
             Standing::Ended { how } => ending(&last.workflow, &last.run, how),
             Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
                 Finish::Stopped
             }
-        })
+        };
+        if let (Finish::Ended(_), Some(slot)) = (&finish, &self.workspace.slot) {
+            for name in slot.keep()? {
+                self.show.show(Shown::Did(&format!("its work is kept as {name}")));
+            }
+        }
+        Ok(finish)
     }
 
     /// Does what is the engine's own.

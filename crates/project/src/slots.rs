@@ -11,6 +11,7 @@
 //! - Where a slot's repository is, is never read from its tree.
 
 mod keeping;
+mod leaving;
 mod making;
 mod recovery;
 mod undoing;
@@ -35,6 +36,7 @@ use adapters::{boundary, machine};
 use journal::{OpenError, SqliteStore, Store as _, StoreError};
 
 pub use keeping::{Kept, KeptIn};
+pub use leaving::Left;
 pub use recovery::Recovered;
 pub use undoing::{RevertError, Reverted};
 
@@ -333,12 +335,12 @@ impl Slot {
     /// Puts the branch's commits on top of `onto`. One that a person has left half done begins anew; what they have brought
     /// together is kept.
     pub fn rebase(&self, branch: &str, onto: &str) -> Result<Rebase, RebaseError> {
-        let done = self.between.rebase(branch, onto)?;
-        rails::remember(&self.place).map_err(|error| RebaseError::Git(error.to_string()))?;
         if self.between.is_rebasing() {
             let kept = salvage::snapshot(self.root(), &self.between.slot, &self.keeper());
             kept.map_err(|error| RebaseError::Git(error.to_string()))?;
         }
+        let done = self.between.rebase(branch, onto)?;
+        rails::remember(&self.place).map_err(|error| RebaseError::Git(error.to_string()))?;
         Ok(done)
     }
 

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use adapters::git::Git;
 use engine::Run;
 
-use super::{open, person_place};
+use super::{open, person_place, pool};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Show what a run has changed since it began, committed and not
@@ -31,6 +31,12 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     };
     let (text, cut) = shown.map_err(|problem| CommandError::new(Exit::OutsideSaidNo, problem))?;
     output::print(&text)?;
+    if !run.is_open() && run.owns_workspace {
+        for name in pool(&workspace)?.kept_of(run.id.as_str())? {
+            let name = name.strip_prefix("refs/warp/salvage/").unwrap_or(&name).to_owned();
+            output::note(&format!("`warp salvage show {name}` shows what was kept when it was over"));
+        }
+    }
     if cut {
         output::note("the middle is left out; `warp diff --stat` names every file");
     }

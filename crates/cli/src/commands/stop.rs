@@ -2,7 +2,10 @@ use std::path::PathBuf;
 
 use adapters::machine;
 use engine::{Event, Standing, view, workflow::Job};
-use project::{Place, Wanted, Workspace, slots::Pool};
+use project::{
+    Place, Wanted, Workspace,
+    slots::{Left, Pool},
+};
 use serde_json::Map;
 
 use super::{exit_of, open, say, selected, summary, tell_away};
@@ -73,9 +76,31 @@ pub(crate) fn reset(workspace: &mut Workspace) -> Result<Exit, CommandError> {
         output::print(&format!("archived {}", file.display()))?;
     }
     match &reset.run {
-        Some(run) => output::print(&format!("run {run} is reset; `warp log {run}` still shows it"))?,
+        Some(run) => {
+            output::print(&format!("run {run} is reset; `warp log {run}` still shows it"))?;
+            keep(workspace, run)?;
+        }
         None if reset.archived.is_empty() => return Err(CommandError::no_session()),
         None => {}
     }
     Ok(Exit::Done)
+}
+
+/// Keeps the work of a run that was reset, and says where it is.
+fn keep(workspace: &mut Workspace, run: &str) -> Result<(), CommandError> {
+    let Some(current) = workspace.select(Some(run))? else { return Ok(()) };
+    let Left { kept, open_again, is_held } = workspace.keep_left(&current.run)?;
+    if !open_again.is_empty() {
+        output::print(&format!("open again in the issue: {}", open_again.join(", ")))?;
+    }
+    for name in &kept {
+        let name = name.strip_prefix("refs/warp/salvage/").unwrap_or(name);
+        output::print(&format!("its work is kept: `warp salvage show {name}`"))?;
+    }
+    if is_held {
+        output::print(
+            "its process is ending, and keeps what it has done: `warp salvage list` shows it then",
+        )?;
+    }
+    Ok(())
 }

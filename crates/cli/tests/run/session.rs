@@ -136,6 +136,27 @@ fn what_a_stopped_run_did_not_merge_is_open_again() {
 }
 
 #[test]
+fn a_hard_stop_keeps_the_work_at_once_and_opens_the_criteria_again() {
+    let driven = Driven::with_issue(WARP, 4, 3);
+    let plan = "[[turn]]\nphase = \"planning\"\nanswer = { approach = \"word by word\" }\n";
+    let half = "{ write = \"file4.txt\", text = \"half\\n\" }, { say = \"at work\" }, { wait_ms = 60000 },";
+    let turns = [Driven::coding_turn(1, 1..=3, ""), Driven::coding_turn(2, 4..=4, half)].concat();
+    driven.script(&format!("{plan}{turns}"));
+    killed(&driven);
+    let sandbox = &driven.sandbox;
+    let said = sandbox.warp_ok(&["stop", "42", "--hard"]);
+    assert!(said.contains("open again in the issue: AC-01, AC-02, AC-03\n"), "{said}");
+    let named = said.lines().filter_map(|line| line.strip_prefix("its work is kept: `warp salvage show "));
+    let named: Vec<&str> = named.map(|name| name.trim_end_matches('`')).collect();
+    let kept: String = named.iter().map(|name| sandbox.warp_ok(&["salvage", "show", name])).collect();
+    assert!(kept.contains("+half"), "{said}{kept}");
+    let diff = sandbox.warp(&["diff", "42"]);
+    let told = diff.err.contains(&format!("`warp salvage show {}`", named[0]));
+    assert!(told && diff.out.contains("+word1"), "{diff:?}");
+    assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("- [ ] the word word1"));
+}
+
+#[test]
 fn a_workspace_that_was_lost_and_made_again_commits_nothing_of_warps_own() {
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.script(&slow());

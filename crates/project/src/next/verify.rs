@@ -32,9 +32,9 @@ impl Workspace {
     ///
     /// In a workspace of the run's own that is everything until it is merged or handed over. A person's branch keeps what
     /// is committed on it, and a later run begins there.
-    pub(super) fn untick_unmerged(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
+    pub(crate) fn untick_unmerged(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
         let Some(issue) = run.issue.as_deref().filter(|_| !is_merged(run)) else { return Ok(Vec::new()) };
-        let is_own = self.slot.is_some();
+        let is_own = self.place.origin().is_some();
         let done = run.completed_chunks.iter().filter(|_| is_own).flat_map(|chunk| &chunk.acs);
         let current =
             run.current_criteria().iter().filter(|_| run.docs_updated && (is_own || !run.committed));

@@ -155,6 +155,12 @@ impl Pool {
         Ok(all)
     }
 
+    /// Returns the refs that keep the work of a run, the oldest first.
+    pub fn kept_of(&self, run: &str) -> Result<Vec<String>, SlotError> {
+        let all = self.kept()?.into_iter().map(|kept| kept.entry);
+        Ok(all.filter(|entry| entry.run == run).map(|entry| entry.name).collect())
+    }
+
     /// Returns what was found in slots and moved out of them because git cannot keep it, such as repositories inside a tree.
     pub fn set_aside(&self) -> Result<Vec<PathBuf>, SlotError> {
         let directory = self.dirs.project(&self.id).join(SET_ASIDE);
