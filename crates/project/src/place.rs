@@ -16,6 +16,10 @@ use adapters::{
 
 use crate::{quick::is_root, text};
 
+/// The workspace's own directory where there is no repository.
+const LOCAL: &str = ".warp/local";
+/// The file that holds a project's id.
+const PROJECT_ID: &str = "project-id";
 /// The largest file that is read as a project's id, in bytes.
 const LARGEST_ID: u64 = 1024;
 /// What reading says of something that is there, but is no small text file.
@@ -136,13 +140,7 @@ impl Place {
                 root,
                 slot,
             },
-            None => Self {
-                own: root.join(".warp/local"),
-                shared: root.join(".warp/local"),
-                exclude: None,
-                root,
-                slot,
-            },
+            None => Self { own: root.join(LOCAL), shared: root.join(LOCAL), exclude: None, root, slot },
         })
     }
 
@@ -200,22 +198,48 @@ impl Place {
     }
 
     fn id_file(&self) -> PathBuf {
-        self.shared.join("project-id")
+        self.shared.join(PROJECT_ID)
     }
 
     /// Returns the project's id; none if it never had a run.
+    ///
+    /// A project that began without a repository keeps its id when it gets one.
     pub fn project_id(&self) -> Result<Option<String>, PlaceError> {
-        let path = self.id_file();
-        match text::read(&path, LARGEST_ID) {
-            Ok(text) => {
-                let id = text.trim();
-                let fits =
-                    (8..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-                if fits { Ok(Some(id.to_owned())) } else { Err(PlaceError::BadId { path }) }
+        match read_id(self.id_file())? {
+            Some(id) => Ok(Some(id)),
+            None if self.take_over()? => read_id(self.id_file()),
+            None => Ok(None),
+        }
+    }
+
+    /// Brings what was kept in the workspace while there was no repository into the one that has appeared; returns whether
+    /// there was a project.
+    ///
+    /// One rename does it, so a crash leaves the old place or the new one. What git tracks came with the repository, and is
+    /// another project's.
+    fn take_over(&self) -> Result<bool, PlaceError> {
+        let local = self.root.join(LOCAL);
+        let is_main = self.exclude.is_some() && self.slot.is_none() && self.own == self.shared;
+        // A directory that is only named like a repository is none.
+        let is_there = is_main && self.own.with_file_name("HEAD").exists();
+        if !is_there || !local.join(PROJECT_ID).exists() {
+            return Ok(false);
+        }
+        let failed = |source| PlaceError::Write { path: self.shared.clone(), source };
+        let name = format!("{LOCAL}/{PROJECT_ID}");
+        if self.git().is_tracked(&name).map_err(|words| failed(io::Error::other(words)))? {
+            return Ok(false);
+        }
+        match boundary::around("take_over", || fs::rename(&local, &self.shared)) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            // Something lies there already: the id by itself makes it the same project.
+            Err(_) => {
+                let Some(id) = read_id(local.join(PROJECT_ID))? else { return Ok(true) };
+                keep_out_of_commits(&local).map_err(failed)?;
+                self.write_id(&id).map(|_| true)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) if NO_SMALL_TEXT.contains(&error.kind()) => Err(PlaceError::BadId { path }),
-            Err(source) => Err(PlaceError::Read { path, source }),
+            Ok(()) => Ok(true),
         }
     }
 
@@ -224,17 +248,26 @@ impl Place {
         if let Some(id) = self.project_id()? {
             return Ok(id);
         }
+        let id =
+            machine::random_text(20).map_err(|source| PlaceError::Write { path: self.id_file(), source })?;
+        self.write_id(&id)
+    }
+
+    /// Gives the project an id, and returns the one that it has then: somebody may have been faster.
+    fn write_id(&self, id: &str) -> Result<String, PlaceError> {
         let path = self.id_file();
         let failed = |source| PlaceError::Write { path: path.clone(), source };
         fs::create_dir_all(&self.shared).map_err(failed)?;
-        let id = machine::random_text(20).map_err(failed)?;
+        if self.exclude.is_none() {
+            keep_out_of_commits(&self.shared).map_err(failed)?;
+        }
         let mut draft = tempfile::NamedTempFile::new_in(&self.shared).map_err(failed)?;
         io::Write::write_all(&mut draft, format!("{id}\n").as_bytes()).map_err(failed)?;
         draft.as_file().sync_all().map_err(failed)?;
         match boundary::around("project-id", || draft.persist_noclobber(&path)) {
-            Ok(_) => Ok(id),
+            Ok(_) => Ok(id.to_owned()),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                self.project_id()?.ok_or(PlaceError::BadId { path })
+                read_id(path.clone())?.ok_or(PlaceError::BadId { path })
             }
             Err(error) => Err(failed(error.error)),
         }
@@ -273,4 +306,23 @@ impl Place {
         let mut file = fs::OpenOptions::new().append(true).create(true).open(exclude)?;
         boundary::around("exclude", || io::Write::write_all(&mut file, more.as_bytes()))
     }
+}
+
+/// Reads a project's id; none if there is no such file.
+fn read_id(path: PathBuf) -> Result<Option<String>, PlaceError> {
+    match text::read(&path, LARGEST_ID) {
+        Ok(text) => {
+            let id = text.trim();
+            let fits = (8..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            if fits { Ok(Some(id.to_owned())) } else { Err(PlaceError::BadId { path }) }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if NO_SMALL_TEXT.contains(&error.kind()) => Err(PlaceError::BadId { path }),
+        Err(source) => Err(PlaceError::Read { path, source }),
+    }
+}
+
+/// Sees to it that git, once there is a repository, leaves the workspace's own directory alone.
+fn keep_out_of_commits(local: &Path) -> io::Result<()> {
+    fs::write(local.join(".gitignore"), "*\n")
 }

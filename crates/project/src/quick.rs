@@ -46,7 +46,9 @@ pub fn quick_head(root: &Path) -> Quick<Head> {
         _ if git::slot::marker(root).is_some() => {}
         Ok(text) => return parse(&text),
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.join(".git").is_dir() => {
-            return if own.join("project-id").exists() { Quick::Unsure } else { Quick::NoRun };
+            // One that began before there was a repository is not known there yet.
+            let began = [own.join("project-id"), root.join(".warp/local/project-id")];
+            return if began.iter().any(|id| id.exists()) { Quick::Unsure } else { Quick::NoRun };
         }
         Err(_) => {}
     }

@@ -1,3 +1,5 @@
+use std::fs;
+
 use insta::assert_snapshot;
 use project::{Dirs, NewPull, Place, Workspace};
 use testkit::{Said, Sandbox};
@@ -77,6 +79,50 @@ fn an_issue_is_filed_approved_shown_and_closed() {
     assert!(sandbox.warp_ok(&["issue", "list"]).contains("#4  open"), "a capability is no requirement");
     sandbox.warp_ok(&["doctor"]);
     assert_eq!(sandbox.warp(&["status"]).code, Some(2), "an issue is no run");
+}
+
+#[test]
+fn issues_stay_when_their_directory_becomes_a_repository() {
+    let sandbox = sandbox();
+    let plain = sandbox.home().join("plain");
+    fs::create_dir(&plain).unwrap();
+    let at = plain.to_str().unwrap();
+    sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Read names"]);
+    sandbox.git(&["-C", at, "init", "--quiet"]);
+    sandbox.git(&["-C", at, "add", "--all"]);
+    assert_eq!(sandbox.git(&["-C", at, "status", "--porcelain"]), "", "what is warp's own is in no commit");
+    assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("Read names"));
+    assert!(plain.join(".git/warp/project-id").exists() && !plain.join(".warp/local").exists());
+    sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Print names"]);
+    assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("2 open"));
+}
+
+#[test]
+fn the_issues_of_a_directory_are_found_beside_what_its_repository_has_already() {
+    let sandbox = sandbox();
+    let plain = sandbox.home().join("plain");
+    fs::create_dir(&plain).unwrap();
+    let at = plain.to_str().unwrap();
+    sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Read names"]);
+    sandbox.git(&["-C", at, "init", "--quiet"]);
+    fs::create_dir(plain.join(".git/warp")).unwrap();
+    fs::write(plain.join(".git/warp/lock"), "").unwrap();
+    assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("Read names"));
+    assert!(plain.join(".git/warp/project-id").exists());
+    sandbox.git(&["-C", at, "add", "--all"]);
+    assert_eq!(sandbox.git(&["-C", at, "status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_project_that_came_with_a_repository_is_not_taken_for_this_one() {
+    let sandbox = sandbox();
+    let id = fs::read_to_string(sandbox.root().join(".git/warp/project-id"));
+    assert!(id.is_err(), "it has none yet");
+    sandbox.write(".warp/local/project-id", "0123456789abcdefghij\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.warp_ok(&["issue", "new", "--title", "Read names"]);
+    assert_ne!(sandbox.read(".git/warp/project-id").unwrap(), "0123456789abcdefghij\n");
+    assert!(sandbox.read(".warp/local/project-id").is_some());
 }
 
 #[test]
