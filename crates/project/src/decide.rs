@@ -13,12 +13,15 @@ use engine::{Actor, Decision, Event, Standing};
 use serde_json::{Map, json};
 
 use crate::{
-    Answer, AskError, By, Current, Error, ForgeError, NewItem, Place, Workspace,
+    Answer, AskError, By, Current, Error, ForgeError, NewItem, NextError, Place, Workspace,
     spend::{More, MoreError},
 };
 
 /// The longest title of the issue that a question becomes, in characters of the question.
 const LONGEST_TITLE: usize = 80;
+
+/// The label of the issue that a question becomes.
+const TODO: &str = "todo";
 
 /// An answer that a person has given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,15 +153,37 @@ impl Workspace {
         Ok(Some(Overdue::Decided(decided)))
     }
 
+    /// Returns the open issues that questions about an issue have become, oldest first, each with its question.
+    pub(crate) fn todos(&mut self, number: u64) -> Result<Vec<(u64, String)>, ForgeError> {
+        let begins = about(&number.to_string());
+        let todos =
+            self.forge().open_items()?.into_iter().filter(|item| {
+                item.pull.is_none() && item.author == By::warp() && item.labels.contains(TODO)
+            });
+        let asked =
+            todos.filter_map(|item| Some((item.number, item.title.strip_prefix(&begins)?.to_owned())));
+        Ok(asked.collect())
+    }
+
+    /// Closes the issues that questions about an issue have become, which is merged.
+    pub(crate) fn close_todos(&mut self, number: u64, words: &str) -> Result<(), NextError> {
+        for (todo, _) in self.todos(number)? {
+            let said = format!("#{number} is done without an answer. {words}");
+            self.comment(todo, &said, &format!("settled:{number}"))?;
+            self.forge().close(todo, Some(&format!("#{number} is merged")))?;
+        }
+        Ok(())
+    }
+
     /// Makes an open question an issue of its own, assigned to the person, once; returns its number.
     fn file_todo(&mut self, current: &Current, decision: &Decision) -> Result<u64, ForgeError> {
         let issue = current.run.issue.as_deref().unwrap_or_default();
         let short: String = decision.question.chars().take(LONGEST_TITLE).collect();
         let short = short.lines().next().unwrap_or_default().to_owned();
         let todo = NewItem {
-            title: format!("Decide for #{issue}: {short}"),
+            title: format!("{}{short}", about(issue)),
             body: todo(current, &decision.question, &decision.options),
-            labels: ["todo", "warp-drive"].into_iter().map(str::to_owned).collect(),
+            labels: [TODO, "warp-drive"].into_iter().map(str::to_owned).collect(),
             number: None,
         };
         let filed = self.forge().file(todo, Some(&format!("todo:{}", decision.id)))?;
@@ -166,6 +191,11 @@ impl Workspace {
         self.forge().assign(filed.number, Some(&person))?;
         Ok(filed.number)
     }
+}
+
+/// Returns how the title of an issue begins that a question about another one has become.
+fn about(issue: &str) -> String {
+    format!("Decide for #{issue}: ")
 }
 
 fn todo(current: &Current, question: &str, options: &[String]) -> String {

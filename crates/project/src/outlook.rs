@@ -54,6 +54,11 @@ pub enum Is {
     Cycle {
         path: Vec<u64>,
     },
+    /// It would be taken again, but nobody has answered what its last run asked.
+    PutOff {
+        todos: Vec<Todo>,
+        after: Vec<u64>,
+    },
     /// It would be taken; these come before it.
     Ready {
         after: Vec<u64>,
@@ -116,6 +121,13 @@ pub struct Blocker {
     pub issue: u64,
     /// Nothing if there is no such issue.
     pub title: Option<String>,
+}
+
+/// An issue that a question has become.
+#[derive(Debug, Serialize)]
+pub struct Todo {
+    pub issue: u64,
+    pub question: String,
 }
 
 /// A run and who carries it on.
@@ -188,11 +200,12 @@ impl Workspace {
                 Readiness::Closed => self.closed(item),
                 Readiness::NotARequirement => Is::NotARequirement,
                 Readiness::NotApproved => Is::NotApproved,
+                Readiness::Met => Is::Met,
                 Readiness::Blocked { on } => Is::Blocked { on: self.blockers(&on)? },
                 Readiness::Cycle { path } => Is::Cycle { path },
                 Readiness::Ready => match last.filter(|last| last.run.aborted) {
                     Some(last) => self.stopped(&last.run),
-                    None => Is::Ready { after: self.free_before(number)? },
+                    None => self.free(number)?,
                 },
             },
         })
@@ -200,12 +213,19 @@ impl Workspace {
 
     fn blockers(&mut self, on: &[u64]) -> Result<Vec<Blocker>, ForgeError> {
         let mut blockers = Vec::with_capacity(on.len());
-                Readiness::Met => Is::Met,
         for issue in on {
             let title = self.forge().item(*issue)?.map(|item| item.title);
             blockers.push(Blocker { issue: *issue, title });
         }
         Ok(blockers)
+    }
+
+    /// Says how an issue stands that can be taken.
+    fn free(&mut self, number: u64) -> Result<Is, ForgeError> {
+        let after = self.free_before(number)?;
+        let todos = self.todos(number)?.into_iter();
+        let todos: Vec<Todo> = todos.map(|(issue, question)| Todo { issue, question }).collect();
+        Ok(if todos.is_empty() { Is::Ready { after } } else { Is::PutOff { todos, after } })
     }
 
     fn free_before(&mut self, number: u64) -> Result<Vec<u64>, ForgeError> {

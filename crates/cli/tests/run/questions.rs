@@ -88,11 +88,18 @@ fn a_question_that_nobody_answers_becomes_an_issue_and_the_next_chunk_is_done() 
     assert!(todo.contains("Which greeting?") && todo.contains("todo, warp-drive"), "{todo}");
     assert!(todo.contains("assigned to Test") && todo.contains("hello, good day"), "{todo}");
     is_half_done(&project);
+    let told = project.sandbox.warp_ok(&["explain", "1"]);
+    assert!(told.contains("was put off; TODO #2 asks: Which greeting?\n"), "{told}");
+    assert!(told.contains("warp issue show 2 "), "{told}");
     // The issue stays open for what was put off, and can be run again.
     project.script(&ASKS.replace("resumed = false", "issue = 99"));
     let ended = project.run(&[]);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert!(files(&project).contains("greeting.txt"));
+    // Nothing is left to be decided.
+    let todo = project.sandbox.warp_ok(&["issue", "show", "2"]);
+    assert!(todo.contains("\nclosed (#1 is merged)"), "{todo}");
+    assert!(todo.contains("#1 is done without an answer. Merged as "), "{todo}");
 }
 
 fn is_half_done(project: &Project) {

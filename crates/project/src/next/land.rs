@@ -248,6 +248,9 @@ impl Workspace {
             format!("Merged as {}. Still open: {}.", short(commit), left.join("; "))
         };
         self.comment(number, &words, &format!("merged:{}:{commit}", run.id))?;
+        if left.is_empty() {
+            self.close_todos(number, &words)?;
+        }
         if left.is_empty() && item.state == ItemState::Open {
             self.forge().close(number, Some("merged"))?;
         }

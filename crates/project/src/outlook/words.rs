@@ -2,7 +2,7 @@
 
 use engine::view::{Asked, Used};
 
-use super::{Blocker, Handed, Is, Outlook, Remedy, Worked};
+use super::{Blocker, Handed, Is, Outlook, Remedy, Todo, Worked};
 use crate::Review;
 
 impl Outlook {
@@ -40,6 +40,14 @@ fn said(is: &Is) -> String {
             format!("is blocked by {}.", on.iter().map(blocker).collect::<Vec<_>>().join(", "))
         }
         Is::Cycle { path } => format!("is blocked by itself: {}.", numbers(path, " -> ")),
+        Is::PutOff { todos, after } => {
+            let asks = todos.iter().map(|todo| format!("TODO #{} asks: {}", todo.issue, todo.question));
+            let then = match after.as_slice() {
+                [] => "The next run takes it up again.".to_owned(),
+                after => format!("It is taken up again after {}.", numbers(after, ", ")),
+            };
+            format!("was put off; {}\n{then}", asks.collect::<Vec<_>>().join("; "))
+        }
         Is::Ready { after } if after.is_empty() => "is approved and ready, and the next one.".to_owned(),
         Is::Ready { after } => {
             format!("is approved and ready; before it come {}.", numbers(after, ", "))
@@ -113,6 +121,10 @@ pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
             remedy(format!("warp issue approve {issue}"), "puts it in the queue"),
             run("approves it and begins at once"),
         ],
+        Is::Met => vec![
+            remedy(format!("warp issue close {issue}"), "closes it, if it is done"),
+            remedy(format!("warp issue edit {issue} --body-file FILE"), "says what is left, as open boxes"),
+        ],
         Is::Blocked { on } => on.iter().map(unblock).collect(),
         Is::Cycle { .. } => {
             vec![remedy(
@@ -120,11 +132,19 @@ pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
                 "gives it a text without one of these dependencies",
             )]
         }
+        Is::PutOff { todos, .. } => {
+            let look = |todo: &Todo| {
+                remedy(format!("warp issue show {}", todo.issue), "shows the question and its options")
+            };
+            let mut next: Vec<Remedy> = todos.iter().map(look).collect();
+            next.push(remedy(
+                format!("warp issue edit {issue} --body-file FILE"),
+                "gives it a text that says what is wanted",
+            ));
+            next.push(run("takes it up again"));
+            next
+        }
         Is::Ready { after } if after.is_empty() => {
-        Is::Met => vec![
-            remedy(format!("warp issue close {issue}"), "closes it, if it is done"),
-            remedy(format!("warp issue edit {issue} --body-file FILE"), "says what is left, as open boxes"),
-        ],
             vec![remedy("warp run".to_owned(), "takes it"), run("takes it, whatever comes before")]
         }
         Is::Ready { .. } => vec![run("takes it now"), remedy("warp explain".to_owned(), "shows the queue")],
