@@ -165,7 +165,9 @@ impl<'d, 'a> Attached<'d, 'a> {
         };
         self.end_session(&how)?;
         process::end_leftovers(&self.run);
-        finish
+        let finish = finish?;
+        self.driver.keep_left(&finish)?;
+        Ok(finish)
     }
 
     fn rounds(&mut self) -> Result<Finish, DriveError> {

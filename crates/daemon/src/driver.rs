@@ -148,12 +148,18 @@ impl Driver<'_> {
                 Finish::Stopped
             }
         };
-        if let (Finish::Ended(_), Some(slot)) = (&finish, &self.workspace.slot) {
+        self.keep_left(&finish)?;
+        Ok(finish)
+    }
+
+    /// Keeps the work of a run that was ended before it was done.
+    pub(crate) fn keep_left(&mut self, finish: &Finish) -> Result<(), DriveError> {
+        if let (Finish::Ended(_), Some(slot)) = (finish, &self.workspace.slot) {
             for name in slot.keep()? {
                 self.show.show(Shown::Did(&format!("its work is kept as {name}")));
             }
         }
-        Ok(finish)
+        Ok(())
     }
 
     /// Does what is the engine's own.

@@ -103,9 +103,10 @@ fn a_run_that_is_stopped_hard_ends_its_agent_at_once() {
     assert_eq!(ended.code, Some(1), "{}", ended.said);
     assert!(ended.said.contains("the run is over (reset)"), "{}", ended.said);
     assert!(!is_running(&mark));
-    project.goes_on();
     let kept = project.sandbox.warp_ok(&["salvage", "show", "1"]);
     assert!(kept.contains("half.txt"), "{kept}");
+    project.goes_on();
+    assert_eq!(project.sandbox.warp_ok(&["salvage", "list"]).lines().count(), 1, "it is kept once");
 }
 
 /// Lets tests behind walls see what is put into a directory of the home while they run.
