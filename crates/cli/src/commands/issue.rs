@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use project::{By, Edit, FromFile, Item, NewItem, Readiness, Workspace, issue_number, read_markdown};
+use project::{
+    By, Edit, ForgeError, FromFile, Item, NewItem, Readiness, Workspace, issue_number, read_markdown,
+};
 
 use super::{
     items::{self, State},
@@ -196,6 +198,11 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             output::print(&format!("#{number} is approved by {who}: {readiness}"))?;
         }
         Action::Close { number, reason } => {
+            // What its branch alone meets is open again then.
+            if forge.item(*number)?.is_some_and(|item| item.pull.is_some()) {
+                let error = CommandError::from(ForgeError::NotAnIssue { number: *number });
+                return Err(error.hint(format!("`warp pr close {number}` closes it")));
+            }
             forge.close(*number, reason.as_deref())?;
             output::print(&format!("#{number} is closed"))?;
         }

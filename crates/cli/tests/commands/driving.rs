@@ -180,6 +180,8 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
 fn what_a_closed_pull_request_met_is_open_again() {
     let driven = handed_over();
     let sandbox = &driven.sandbox;
+    let said = sandbox.warp(&["issue", "close", "44"]);
+    assert!(said.code == Some(3) && said.err.contains("`warp pr close 44` closes it"), "{said:?}");
     insta::assert_snapshot!(plain(&driven, &["pr", "close", "44"]), @"
     #44 is closed; its branch stays
     open again in issue 42: AC-01
