@@ -16,10 +16,11 @@ use std::{
 use super::{
     Location, index, integrate, locate, nested,
     own::{GitError, Own},
+    slot,
 };
 use crate::{boundary, process::End};
 
-/// How long a snapshot may take in all.
+/// How long a snapshot of a person's checkout may take in all: an agent waits for it.
 const LIMIT: Duration = Duration::from_secs(20);
 /// How often the next number is tried because another process took it.
 const TRIES: usize = 20;
@@ -46,12 +47,12 @@ struct Taken {
 ///
 /// Returns the ref under which it is kept; nothing if there is no work that is not kept already.
 pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Own::bare(location, slot::LIMIT);
     let submodules = match head(&git)? {
         Some((commit, _)) => nested::links(&git, &commit)?,
         None => Vec::new(),
     };
-    Ok(take(root, location, run, LIMIT, &submodules)?.kept)
+    Ok(take(root, location, run, slot::LIMIT, &submodules)?.kept)
 }
 
 /// Keeps all uncommitted work of a person's own checkout, as [`snapshot`] does for a run's tree. Work in repositories inside
