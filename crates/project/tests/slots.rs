@@ -559,6 +559,55 @@ fn a_worktree_serves_as_a_slot_too() {
 }
 
 #[test]
+fn commits_of_a_worktree_are_not_signed_either() {
+    let sandbox = sandbox();
+    sandbox.git(&["config", "commit.gpgSign", "true"]);
+    sandbox.git(&["config", "gpg.program", "/bin/false"]);
+    let slot = pool(&sandbox).take(Kind::Worktree, "main").unwrap();
+    let base = slot.base().unwrap().to_owned();
+    slot.begin_branch("feature/x", &base).unwrap();
+    commit_in(&slot, "c.txt", "new\n");
+    sandbox.write("later.txt", "later\n");
+    sandbox.git(&["add", "later.txt"]);
+    sandbox.git(&["commit", "--quiet", "--no-gpg-sign", "-m", "feat: later"]);
+    let onto = sandbox.git(&["rev-parse", "main"]);
+    assert!(matches!(slot.rebase("feature/x", &onto).unwrap(), Rebase::Done { .. }));
+}
+
+#[test]
+fn a_slot_that_cannot_be_made_ready_is_passed_over_and_named() {
+    let sandbox = sandbox();
+    let slot = take(&sandbox);
+    fs::write(slot.root().join("new.txt"), "only here\n").unwrap();
+    fs::write(slot.place.git_dir().unwrap().join("index"), "no index").unwrap();
+    let root = slot.root().to_owned();
+    drop(slot);
+    let mut slot = take(&sandbox);
+    assert_eq!(slot.number(), 2);
+    let said = slot.take_passed_over();
+    let [line] = said.as_slice() else { panic!("{said:?}") };
+    assert!(line.contains(root.to_str().unwrap()) && line.contains("index"), "{line}");
+    assert!(root.join("new.txt").exists());
+}
+
+#[test]
+fn what_is_in_the_directory_of_a_submodule_is_set_aside() {
+    let sandbox = sandbox();
+    let entry = format!("160000,{},vendor", sandbox.git(&["rev-parse", "HEAD"]));
+    sandbox.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: a submodule"]);
+    let slot = take(&sandbox);
+    slot.note_run("r1").unwrap();
+    fs::write(slot.root().join("vendor/work.txt"), "only here\n").unwrap();
+    drop(slot);
+    let slot = take(&sandbox);
+    assert_eq!(fs::read_dir(slot.root().join("vendor")).unwrap().count(), 0);
+    let aside = pool(&sandbox).set_aside().unwrap();
+    let [vendor] = aside.as_slice() else { panic!("{aside:?}") };
+    assert_eq!(fs::read_to_string(vendor.join("work.txt")).unwrap(), "only here\n");
+}
+
+#[test]
 fn a_lost_workspace_is_found_again_with_its_commits() {
     let sandbox = sandbox();
     let slot = take(&sandbox);
@@ -608,10 +657,19 @@ fn a_commit_that_only_a_remote_has_is_found_there() {
     let made = commit_in(&slot, "c.txt", "one\n");
     git(&slot, &["push", "--quiet", remote.to_str().unwrap(), "feature/x"]);
     run.commit_hashes = vec![made.clone()];
-    fs::remove_dir_all(slot.root().parent().unwrap()).unwrap();
+    let directory = slot.root().parent().unwrap().to_owned();
+    fs::remove_dir_all(&directory).unwrap();
     drop(slot);
+    let elsewhere = remote.with_extension("away");
+    fs::rename(&remote, &elsewhere).unwrap();
     let recovered = pool(&sandbox).recover(&run).unwrap().unwrap();
-    assert_eq!((recovered.tip, recovered.missing.len()), (made, 0));
+    assert_eq!(recovered.missing.len(), 1);
+    assert!(recovered.unasked.len() == 1 && recovered.unasked[0].starts_with("`origin`: "), "{recovered:?}");
+    drop(recovered);
+    fs::rename(&elsewhere, &remote).unwrap();
+    fs::remove_dir_all(&directory).unwrap();
+    let recovered = pool(&sandbox).recover(&run).unwrap().unwrap();
+    assert_eq!((recovered.tip, recovered.missing.len(), recovered.unasked.len()), (made, 0, 0));
     assert_eq!(sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/warp/runs/"]), "");
 }
 

@@ -129,6 +129,11 @@ pub enum GitError {
     NotText(std::path::PathBuf),
     #[error("more than {most} repositories inside this one have uncommitted work; commit some of it first")]
     TooManyNested { most: usize },
+    #[error(
+        "not everything can be kept{}: {words}",
+        kept.as_ref().map(|kept| format!(" (the rest is, as {kept})")).unwrap_or_default()
+    )]
+    Partly { kept: Option<String>, words: String },
     #[error("failed to read or write `{}`", path.display())]
     File {
         path: std::path::PathBuf,
