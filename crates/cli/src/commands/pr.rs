@@ -164,9 +164,8 @@ impl From<MergeError> for CommandError {
                 Self::of(Exit::OutsideSaidNo, &error)
                     .hint(format!("merge it with git, then `warp pr close {number} --reason merged`"))
             }
-            MergeError::Stuck { number, .. } => Self::of(Exit::OutsideSaidNo, &error).hint(format!(
-                "nothing was changed; mend the branch and try again, or `warp pr close {number}`"
-            )),
+            MergeError::Stuck { number, .. } => Self::of(Exit::OutsideSaidNo, &error)
+                .hint(format!("no branch was moved; mend it and try again, or `warp pr close {number}`")),
             MergeError::Slot(error) => error.into(),
             MergeError::Forge(error) => error.into(),
             MergeError::Next(error) => error.into(),
