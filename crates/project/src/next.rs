@@ -20,6 +20,7 @@ mod report;
 mod select;
 mod ship;
 mod suite;
+mod verdict;
 mod verify;
 
 use std::time::Duration;

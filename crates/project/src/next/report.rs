@@ -312,7 +312,7 @@ pub(super) fn title_of(feature: &str) -> String {
     }
 }
 
-/// Tells what the phases of a loop came to, and which were left by force.
+/// Tells what the phases of a loop came to, and which were left by force or empty-handed.
 fn phases(run: &Run) -> String {
     let mut text = String::new();
     if !run.checkpoints.is_empty() {
@@ -326,6 +326,10 @@ fn phases(run: &Run) -> String {
         run.receipts.iter().filter(|receipt| receipt.forced).map(|receipt| receipt.phase.as_str()).collect();
     if !forced.is_empty() {
         text.push_str(&format!("\nLeft by force, with nothing shown: {}\n", forced.join(", ")));
+    }
+    let empty: Vec<&str> = run.shown_nothing().into_iter().map(|phase| phase.as_str()).collect();
+    if !empty.is_empty() {
+        text.push_str(&format!("\nLeft with nothing shown: {}\n", empty.join(", ")));
     }
     text
 }
