@@ -13,6 +13,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use rustix::process::Signal;
 use serde_json::Value;
 use testkit::{
     driven::Driven,
@@ -331,9 +332,36 @@ fn a_role_names_its_agent_and_who_takes_over() {
     let ended = Running::start(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let started = spending.records("turn_started");
-    assert!(started.iter().all(|record| record["data"]["agent"] == "command"), "{started:?}");
+    assert!(started.iter().all(|record| record["data"]["agent"] == spending.agent()), "{started:?}");
     let by_role = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
     assert!(by_role.contains("coder"), "{by_role}");
+}
+
+#[test]
+fn a_conversation_is_not_gone_on_with_by_another_agent_of_the_same_kind() {
+    let driven = Driven::with_issue(env!("CARGO_BIN_EXE_warp"), 1, 1);
+    let script = |name: &str, text: &str| {
+        let file = driven.sandbox.home().join(name);
+        fs::write(&file, text).unwrap();
+        format!("script:{}", file.display())
+    };
+    let asks = "[[turn]]\nphase = \"coding\"\nanswer = { summary = \"\", question = { kind = \"scope\", text = \"All?\", options = [\"yes\"] } }\n";
+    let one = script("one.toml", asks);
+    // Another fits only where it begins.
+    let two = script("two.toml", &Driven::coding_turn(1, 1..=1, "").replace("chunk = 1", "resumed = false"));
+    let run = |agent: &str| {
+        let arguments = ["run", "42", "--level", "3", "--once", "--agent", agent];
+        Running::start(driven.sandbox.warp_command(&arguments))
+    };
+    let mut running = run(&one);
+    running.until("answer with `warp answer");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+    let status = driven.sandbox.warp_ok(&["status", "42", "--json"]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    driven.sandbox.warp_ok(&["answer", status["standing"]["decision"]["id"].as_str().unwrap(), "yes"]);
+    let ended = run(&two).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
 }
 
 #[test]
