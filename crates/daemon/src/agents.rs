@@ -305,6 +305,9 @@ impl Driver<'_> {
             if self.is_hopeless(current, &mut refused_at) {
                 return Go::Stop;
             }
+            if let (Said::Model(model), Some(spend)) = (&said, self.spend.as_mut()) {
+                spend.hear_model(model);
+            }
             if let Said::Usage(usage) = &said
                 && route.is_none()
                 && self.spend.as_mut().is_some_and(|spend| spend.hear(tokens(usage), hand.model.as_deref()))
@@ -452,7 +455,7 @@ fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
         Said::Text(text) => Said::Text(lines.redacted(text.replace(tree, ""))),
         Said::Waiting(what) => Said::Waiting(clean(what)),
         Said::Session(session) => Said::Session(secrets::redacted(session)),
-        other @ (Said::Usage(_) | Said::Tick) => other,
+        other @ (Said::Model(_) | Said::Usage(_) | Said::Tick) => other,
     }
 }
 

@@ -320,6 +320,71 @@ fn what_an_unmetered_agent_says_is_in_the_run_as_it_is_in_the_ledger() {
     assert!(told.as_u64().unwrap() > 0 && *told == booked["micro_usd"], "{ended:#} {booked:#}");
 }
 
+/// A client that works with an account, so that no proxy sees its requests: it writes down what it has used, and goes on.
+const ACCOUNT: &str = r#"#!/bin/bash
+directory=$HOME/.codex/sessions/2026/11/17
+mkdir -p "$directory"
+file=$directory/rollout-2026-11-17T10-00-00-t1.jsonl
+echo '{"type":"turn_context","payload":{"model":"gpt-5.5"}}' > "$file"
+echo '{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":5000,"output_tokens":100}},"rate_limits":RATE}}' >> "$file"
+echo '{"type":"thread.started","thread_id":"t1"}'
+echo '{"type":"turn.started"}'
+THEN
+"#;
+
+/// Makes the account's client the one in the search path.
+fn with_account(spending: &Spending, rate: &str, then: &str) -> Command {
+    let home = spending.driven.sandbox.home();
+    let tools = home.join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("codex"), ACCOUNT.replace("RATE", rate).replace("THEN", then)).unwrap();
+    fs::set_permissions(tools.join("codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(home.join(".codex")).unwrap();
+    fs::write(home.join(".codex/auth.json"), r#"{"tokens":{"access_token":"t"}}"#).unwrap();
+    let mut path = tools.into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap());
+    let mut command = spending.run(&["--agent", "codex"]);
+    command.env("PATH", path);
+    command
+}
+
+#[test]
+fn codex_with_an_account_is_stopped_at_a_cap_in_the_middle_of_its_turn() {
+    if !has_walls() {
+        return;
+    }
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let mut command = with_account(&spending, "null", "exec sleep 600");
+    command.args(["--set", "budget_limit_tokens=4000"]);
+    let ended = Running::start(command).end();
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(ended.said.contains("5100 tokens of 4000 tokens"), "{}", ended.said);
+    let by_model = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "model"]);
+    assert!(by_model.contains("gpt-5.5"), "{by_model}");
+}
+
+#[test]
+fn a_limit_of_an_account_is_waited_out_until_its_window_begins_anew() {
+    if !has_walls() {
+        return;
+    }
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let resets_at = in_seconds(7200);
+    let rate =
+        format!(r#"{{"primary":{{"used_percent":100.0,"window_minutes":300,"resets_at":{resets_at}}}}}"#);
+    let failed = r#"{"type":"turn.failed","error":{"message":"You have hit your usage limit."}}"#;
+    let mut running = Running::start(with_account(&spending, &rate, &format!("echo '{failed}'; exit 1")));
+    running.until("waits:");
+    let status = spending.driven.sandbox.warp_command(&["status", "42", "--json"]).output().unwrap();
+    let standing = &serde_json::from_slice::<Value>(&status.stdout).unwrap()["standing"];
+    let wanted = engine::Time::from_millis(i64::try_from(resets_at).unwrap() * 1000);
+    assert_eq!(standing["wait"]["kind"], "limit", "{standing:#}");
+    assert_eq!(standing["wait"]["until"], serde_json::json!(wanted), "{standing:#}");
+    spending.driven.sandbox.warp_ok(&["stop", "42"]);
+    running.end();
+}
+
 #[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
