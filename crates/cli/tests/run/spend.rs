@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
     process::Command,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::{SystemTime, UNIX_EPOCH},
@@ -60,7 +60,11 @@ impl Spending {
     }
 
     fn run(&self, more: &[&str]) -> Command {
-        let mut command = self.driven.sandbox.warp_command(&["run", "42", "--level", "3", "--once"]);
+        self.run_issue("42", "3", more)
+    }
+
+    fn run_issue(&self, issue: &str, level: &str, more: &[&str]) -> Command {
+        let mut command = self.driven.sandbox.warp_command(&["run", issue, "--level", level, "--once"]);
         let agent = format!("agent={}", self.agent());
         command.args(["--set", "max_acs_per_commit=1", "--set", &agent]).args(more);
         command.env("ANTHROPIC_BASE_URL", self.model.url());
@@ -87,8 +91,12 @@ impl Spending {
     }
 
     fn records(&self, event: &str) -> Vec<Value> {
+        self.records_of("42", event)
+    }
+
+    fn records_of(&self, issue: &str, event: &str) -> Vec<Value> {
         let log: Vec<Value> =
-            serde_json::from_str(&self.driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
+            serde_json::from_str(&self.driven.sandbox.warp_ok(&["log", issue, "--json"])).unwrap();
         log.into_iter().filter(|record| record["event"] == event).collect()
     }
 
@@ -127,9 +135,10 @@ fn a_run_stops_at_its_cap_and_goes_on_with_more() {
 #[test]
 fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(10, 990, 0, 0)));
-    let (code, said) = spending.finish(&["--set", "daily_tokens=1500"]);
+    // One request passes the cap, so that a day may begin in between.
+    let (code, said) = spending.finish(&["--set", "daily_tokens=500"]);
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("this day is reached: 2000 tokens of 1500 tokens"), "{said}");
+    assert!(said.contains("this day is reached: 1000 tokens of 500 tokens"), "{said}");
     let sandbox = &spending.driven.sandbox;
     let refused = sandbox.warp(&["answer", &spending.decision(), "more", "--usd", "5"]);
     assert_eq!(refused.code, Some(64));
@@ -155,6 +164,33 @@ fn a_usage_limit_is_waited_out_and_costs_no_retry() {
     assert_eq!(spending.records("wait_over").len(), 1);
     assert_eq!(asked.load(Ordering::Relaxed), 4);
     assert!(spending.records("tests_failed").is_empty() && spending.records("question_asked").is_empty());
+}
+
+#[test]
+fn three_processes_wait_for_one_reset_and_all_of_them_finish() {
+    let resets_at = Arc::new(OnceLock::new());
+    let told = Arc::clone(&resets_at);
+    // Whoever asks before the reset is refused; it begins with the first who does.
+    let spending = Spending::new(Script::function(move |_| {
+        let resets_at = *told.get_or_init(|| in_seconds(4));
+        match resets_at.saturating_sub(in_seconds(0)) {
+            0 => Turn::say("well"),
+            retry_after => Turn::Limit { resets_at, retry_after },
+        }
+    }));
+    let issues = ["42", "43", "44"];
+    spending.driven.issue(43, 1, "");
+    spending.driven.issue(44, 1, "");
+    let runs = issues.map(|issue| Running::start(spending.run_issue(issue, "2", &[])));
+    for (issue, running) in issues.into_iter().zip(runs) {
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{issue}: {}", ended.said);
+        for charged in ["tests_failed", "question_asked", "turn_finished"] {
+            assert!(spending.records_of(issue, charged).is_empty(), "{issue} {charged}: {}", ended.said);
+        }
+    }
+    let waits: Vec<Value> = issues.iter().flat_map(|issue| spending.records_of(issue, "suspended")).collect();
+    assert!(!waits.is_empty() && waits.iter().all(|wait| wait["data"]["kind"] != "outage"), "{waits:?}");
 }
 
 #[test]
@@ -397,7 +433,10 @@ fn a_role_names_its_agent_and_who_takes_over() {
     let ended = Running::start(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let started = spending.records("turn_started");
-    assert!(started.iter().all(|record| record["data"]["agent"] == spending.agent()), "{started:?}");
+    assert!(
+        started.iter().all(|record| record["data"]["agent"] == "command:bash [HOME]/agent.sh"),
+        "{started:?}"
+    );
     let by_role = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
     assert!(by_role.contains("coder"), "{by_role}");
 }
