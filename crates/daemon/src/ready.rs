@@ -237,12 +237,12 @@ impl Driver<'_> {
     pub(crate) fn lift<'p>(
         &mut self,
         current: &Current,
-        pools: impl Iterator<Item = &'p str>,
+        mut pools: impl Iterator<Item = &'p str>,
     ) -> Result<(), DriveError> {
         if self.has_ended_wait(current, "limit")?
             && let Some(spend) = &self.spend
         {
-            pools.map(|pool| spend.lift(pool)).collect::<Result<(), _>>()?;
+            pools.try_for_each(|pool| spend.lift(pool))?;
         }
         Ok(())
     }
