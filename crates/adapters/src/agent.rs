@@ -181,6 +181,8 @@ pub enum Said {
         name: String,
         why: String,
     },
+    /// The model that it uses, where nobody has chosen one for it.
+    Model(String),
     /// What the turn has used so far.
     Usage(Usage),
     /// It waits for something, such as its model.

@@ -128,7 +128,10 @@ impl<'a> Git<'a> {
         if let Some(location) = &self.trusted {
             all.push(named("--git-dir=", &location.git_dir));
             all.push(named("--work-tree=", self.root));
-            all.extend(["-c", "gc.auto=0", "-c", "maintenance.auto=false"].map(OsString::from));
+            // Nobody is there to type the passphrase of a key.
+            for setting in ["gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false"] {
+                all.extend(["-c", setting].map(OsString::from));
+            }
             hidden = own::elsewhere();
         }
         for setting in nested::SETTINGS {

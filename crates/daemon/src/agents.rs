@@ -170,8 +170,10 @@ impl Driver<'_> {
         }
         let prompt = complaint.map_or_else(|| work.prompt.clone(), |why| work.again(why));
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
+        let is_known = worker.head.is_some() && worker.base.is_some();
         let before = run.conversation.clone().filter(|conversation| {
-            conversation.worker == worker
+            is_known
+                && conversation.worker == worker
                 && conversation.issue == run.issue
                 && conversation.role.as_deref() == role
         });
@@ -226,15 +228,16 @@ impl Driver<'_> {
         true
     }
 
-    /// Says who works, and on what. Where that cannot be read it is like nothing before, and a conversation begins anew.
+    /// Says who works, and on what, as far as that can be read.
     fn worker(&self, current: &Current, hand: &Hand) -> Worker {
-        let between = self.workspace.slot.as_ref().map(|slot| slot.between());
+        let place = &self.workspace.place;
         let target = format!("refs/heads/{}", current.run.branches.merge_target);
+        let base = place.location().and_then(|location| refs::one(&location, &target).ok().flatten());
         Worker {
-            agent: hand.agent.name().to_owned(),
+            agent: hand.name.clone(),
             model: hand.model.clone(),
-            head: self.workspace.place.git().head().found(),
-            base: between.and_then(|between| refs::one(&between.slot, &target).ok().flatten()),
+            head: place.git().head().found(),
+            base: base.filter(|commit| commit != refs::BROKEN),
         }
     }
 
@@ -302,6 +305,9 @@ impl Driver<'_> {
             }
             if self.is_hopeless(current, &mut refused_at) {
                 return Go::Stop;
+            }
+            if let (Said::Model(model), Some(spend)) = (&said, self.spend.as_mut()) {
+                spend.hear_model(model);
             }
             if let Said::Usage(usage) = &said
                 && route.is_none()
@@ -455,7 +461,7 @@ fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
         Said::Text(text) => Said::Text(lines.redacted(text.replace(tree, ""))),
         Said::Waiting(what) => Said::Waiting(clean(what)),
         Said::Session(session) => Said::Session(secrets::redacted(session)),
-        other @ (Said::Usage(_) | Said::Tick) => other,
+        other @ (Said::Model(_) | Said::Usage(_) | Said::Tick) => other,
     }
 }
 

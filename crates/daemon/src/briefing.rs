@@ -15,6 +15,8 @@ const LONGEST_LINE: usize = 200;
 /// The most that is shown of the change, in characters.
 const LONGEST_CHANGE: usize = 20_000;
 
+const UNCOMMITTED: &str = "What lies in the tree, not committed yet";
+
 /// Returns the briefing; nothing if no agent has worked on the issue before.
 pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<String>, DriveError> {
     let records = workspace.newest_records(current, LOOKED_THROUGH)?;
@@ -26,7 +28,15 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<
     let mut text = "Others have worked on this before you; you begin with a fresh mind.\n".to_owned();
     part(&mut text, "Done so far", &done(&current.run));
     part(&mut text, "What happened", &history(records));
-    let (change, cut) = workspace.place.git().change("HEAD", &["--patch"]).map_err(DriveError::World)?;
+    let (change, cut) = match workspace.place.git().change("HEAD", &["--patch"]) {
+        Ok(change) => change,
+        // Whoever goes on can look for themselves.
+        Err(why) => {
+            let words = format!("It could not be looked at: {why}");
+            part(&mut text, UNCOMMITTED, &words);
+            return Ok(Some(text));
+        }
+    };
     let shown: String = change.chars().take(LONGEST_CHANGE).collect();
     if !shown.is_empty() {
         let more = if cut || shown.len() < change.len() {
@@ -34,11 +44,7 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<
         } else {
             ""
         };
-        part(
-            &mut text,
-            "What lies in the tree, not committed yet",
-            &format!("```diff\n{}\n```{more}", shown.trim_end()),
-        );
+        part(&mut text, UNCOMMITTED, &format!("```diff\n{}\n```{more}", shown.trim_end()));
     }
     Ok(Some(text))
 }

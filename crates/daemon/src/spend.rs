@@ -41,6 +41,8 @@ pub(crate) struct Spend {
     forgotten: u64,
     /// The cap that an agent has come to by its own word.
     told: Option<Capped>,
+    /// The model that the agent says it uses.
+    model: Option<String>,
 }
 
 /// A way to the models.
@@ -80,7 +82,7 @@ impl Spend {
         let ledger = Ledger::open(&workspace.dirs)?;
         let meter = Meter::new(ledger, Tags::default(), caps(&run.settings), run.started_at)?;
         let (meter, before) = (Arc::new(meter), Usage::default());
-        Ok(Self { meter, project, name, way: None, before, forgotten: 0, told: None })
+        Ok(Self { meter, project, name, way: None, before, forgotten: 0, told: None, model: None })
     }
 
     /// Says whose the spend is from here on; returns the cap that is reached already, if one is.
@@ -105,7 +107,7 @@ impl Spend {
         self.before = self.spent();
         self.forget();
         self.forgotten = 0;
-        self.told = None;
+        (self.told, self.model) = (None, None);
         Ok(refusal.map(|cap| self.capped(cap)))
     }
 
@@ -136,9 +138,15 @@ impl Spend {
         self.way.as_ref().map(|way| way.proxy.seen()).unwrap_or_default()
     }
 
+    /// Takes which model an agent says that it uses, for what it costs where nobody has chosen one.
+    pub(crate) fn hear_model(&mut self, model: &str) {
+        self.model = Some(model.to_owned());
+    }
+
     /// Takes what an agent says that it has used in the present turn; tells whether a cap is reached with it.
     pub(crate) fn hear(&mut self, usage: Usage, model: Option<&str>) -> bool {
-        let cap = self.meter.refusal_after(usage, model.unwrap_or_default());
+        let model = model.or(self.model.as_deref()).unwrap_or_default();
+        let cap = self.meter.refusal_after(usage, model);
         self.told = cap.map(|cap| self.capped(cap));
         self.told.is_some()
     }
@@ -157,7 +165,8 @@ impl Spend {
         if reported.is_zero() {
             return Ok(reported);
         }
-        Ok(self.meter.book_report(turn, reported, model.unwrap_or_default())?)
+        let model = model.or(self.model.as_deref()).unwrap_or_default();
+        Ok(self.meter.book_report(turn, reported, model)?)
     }
 
     /// Forgets what the proxy has seen, but for how much it was.

@@ -360,6 +360,7 @@ pub struct DeferredChunk {
 /// Who works in a turn, and on what. A conversation is gone on with only where all of it is the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
+    /// The agent, as it is written where it is named.
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

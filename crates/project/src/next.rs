@@ -20,6 +20,7 @@ mod report;
 mod select;
 mod ship;
 mod suite;
+mod verdict;
 mod verify;
 
 use std::time::Duration;
@@ -30,7 +31,7 @@ use engine::{
     view::{self, Owned},
     workflow::{Activity, Job},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use dev::{ABOUT_DEV, SEED_CHECK};
 pub use hand_in::HandedIn;
@@ -199,12 +200,7 @@ impl Workspace {
             Job::Merge => self.merge(current)?,
             Job::CommitAndMerge => self.commit_and_merge(current)?,
             Job::Summarise => self.summarise(run)?,
-            Job::CleanUp => match self.clean_up(run) {
-                Err(NextError::World(why)) if phase.said(CLEANUP_FAILED).is_some() => {
-                    Report::new(CLEANUP_FAILED).with("failure", json!(why)).say(why)
-                }
-                cleaned => cleaned?,
-            },
+            Job::CleanUp => self.clean_up(run, phase.said(CLEANUP_FAILED).is_some())?,
         }))
     }
 

@@ -18,7 +18,7 @@ mod undoing;
 
 use std::{
     fs::{self, File},
-    io,
+    io, mem,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -40,7 +40,7 @@ pub use leaving::Left;
 pub use recovery::Recovered;
 pub use undoing::{RevertError, Reverted};
 
-use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails};
+use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spell::spelled};
 
 /// The file that whoever works in a slot holds.
 const LOCK: &str = "lock";
@@ -78,6 +78,8 @@ pub struct Slot {
     /// The person's checkout.
     person: Place,
     between: Between,
+    /// Why others were passed over when it was taken, a line each.
+    passed_over: Vec<String>,
     _lock: Held,
 }
 
@@ -148,15 +150,23 @@ impl Pool {
     }
 
     /// Takes a free slot that stands on the newest commit of `target`, or makes one.
+    ///
+    /// One that cannot be made ready is left as it is, for a person to look at.
     pub fn take(&self, kind: Kind, target: &str) -> Result<Slot, SlotError> {
         self.remove_unfinished()?;
+        let mut passed_over = Vec::new();
         for number in self.numbers()? {
-            if let Some(mut slot) = self.try_free(number, kind)? {
-                self.renew(&mut slot, target)?;
-                return Ok(slot);
+            let Some(mut slot) = self.try_free(number, kind)? else { continue };
+            match self.renew(&mut slot, target) {
+                Ok(()) => return Ok(Slot { passed_over, ..slot }),
+                Err(error) => passed_over.push(format!(
+                    "slot {number} is passed over and stays as it is, in {}: {}",
+                    slot.root().display(),
+                    spelled(&error)
+                )),
             }
         }
-        self.make(kind, target, None)
+        Ok(Slot { passed_over, ..self.make(kind, target, None)? })
     }
 
     /// Opens the slot of a run that goes on, by the root of its tree.
@@ -261,6 +271,7 @@ impl Pool {
             base: None,
             person: Place::at(&self.root)?,
             between,
+            passed_over: Vec::new(),
             _lock: lock,
         })
     }
@@ -275,6 +286,11 @@ impl Slot {
     /// Returns its number.
     pub fn number(&self) -> usize {
         self.number
+    }
+
+    /// Takes what a person should know about the slots that were passed over for this one.
+    pub fn take_passed_over(&mut self) -> Vec<String> {
+        mem::take(&mut self.passed_over)
     }
 
     /// Returns the commit that it was made ready on; nothing if it was opened again.

@@ -191,8 +191,9 @@ impl Workspace {
     }
 
     /// Opens a workspace of a run's own.
-    pub fn open_slot(slot: Slot, dirs: Dirs) -> Result<Self, Error> {
+    pub fn open_slot(mut slot: Slot, dirs: Dirs) -> Result<Self, Error> {
         let mut workspace = Self::open(slot.place.clone(), dirs)?;
+        workspace.say_next(slot.take_passed_over().into_iter().map(Advice).collect());
         workspace.slot = Some(slot);
         Ok(workspace)
     }

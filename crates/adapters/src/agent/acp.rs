@@ -191,10 +191,8 @@ impl Asking<'_> {
         self.answer(&mut |_| Go::On);
         let words = if self.heard.words.is_empty() { last_words(followed) } else { self.heard.words.clone() };
         let reply = self.reply.map(|(reply, _)| reply);
-        let usage = reply
-            .as_ref()
-            .and_then(|reply| reply.as_ref().ok())
-            .map_or(Usage::default(), |(_, usage)| *usage);
+        let told = reply.as_ref().and_then(|reply| reply.as_ref().ok()).map(|(_, usage)| *usage);
+        let usage = told.filter(|usage| *usage != Usage::default()).unwrap_or_else(|| self.heard.least());
         let answer = match (reply, &followed.end) {
             _ if self.stopped.is_some() => Err(NoAnswer::Stopped),
             (Some(Ok((StopReason::EndTurn, _))), _) => answer::find(&self.heard.text, self.turn.schema),

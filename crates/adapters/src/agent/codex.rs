@@ -15,9 +15,10 @@ use std::{
     ffi::OsString,
     io::Write as _,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use engine::Time;
 use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 
@@ -28,6 +29,7 @@ use super::{
 use crate::process::{End, Followed, Go, Signal};
 
 use login::Login;
+use rollout::Told;
 use stream::{Heard, Outcome};
 
 pub(super) const INSTALL: &str = "`npm install --global @openai/codex` installs it";
@@ -51,6 +53,8 @@ const QUIET: [&str; 5] = [
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
 ];
+/// How often the client's file is looked at for what it has used.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How the client begins to say that there is nothing to resume.
 const NO_CONVERSATION: &str = "no rollout found";
 /// Where temporary files go if the client's own directory lies where they usually do: it refuses to work there fully.
@@ -92,22 +96,69 @@ impl Agent for Codex {
             ladder: LADDER,
             hint: INSTALL,
         };
-        let sessions = rollout::sessions(turn.walls);
-        let before = turn.resume.and_then(|thread| rollout::usage(&sessions, thread));
+        let mut kept = Kept::new(turn, self.takes_route(turn.model) && turn.route.is_some());
         let mut heard = Heard::default();
         let followed =
-            match client.hear(turn, self.name(), &mut |line| heard.line(line).into_iter().collect(), watch) {
-                Ok(followed) => followed,
-                Err(why) => return Ended::without(why),
-            };
-        // A turn that did not come to its end says nothing of what it has used.
-        let kept = || heard.thread.as_deref().and_then(|thread| rollout::usage(&sessions, thread));
-        let usage = heard.usage.or_else(kept).map(|whole| share(whole, before.unwrap_or_default()));
+            client.hear(turn, self.name(), &mut |line| heard.line(line).into_iter().collect(), &mut |said| {
+                kept.see(said, watch)
+            });
+        let followed = match followed {
+            Ok(followed) => followed,
+            Err(why) => return Ended::without(why),
+        };
+        // A turn that did not come to its end says nothing of what it has used, and none says by which model.
+        let told = heard.thread.as_deref().map(|thread| kept.told(thread)).unwrap_or_default();
+        if let Some(model) = told.model.clone() {
+            let _ = watch(Said::Model(model));
+        }
+        let usage = heard.usage.or(told.usage).map(|whole| share(whole, kept.before));
         if let Some(usage) = usage {
             // It has ended: there is nothing left to stop.
             let _ = watch(Said::Usage(usage));
         }
-        ended(heard, usage.unwrap_or_default(), &followed, turn.schema)
+        ended(heard, usage.unwrap_or_default(), told.resets_at, &followed, turn.schema)
+    }
+}
+
+/// The file in which the client keeps the thread. Where no proxy sees the requests, it is all that tells of them while the
+/// client works.
+struct Kept {
+    sessions: PathBuf,
+    /// What the thread had used before the turn.
+    before: Usage,
+    is_metered: bool,
+    thread: Option<String>,
+    looked: Instant,
+}
+
+impl Kept {
+    fn new(turn: &Turn<'_>, is_metered: bool) -> Self {
+        let sessions = rollout::sessions(turn.walls);
+        let before = turn.resume.and_then(|thread| rollout::told(&sessions, thread).usage);
+        let (before, looked) = (before.unwrap_or_default(), Instant::now());
+        Self { sessions, before, is_metered, thread: None, looked }
+    }
+
+    fn told(&self, thread: &str) -> Told {
+        rollout::told(&self.sessions, thread)
+    }
+
+    /// Passes on what is seen of the client, and now and then what its file tells.
+    fn see(&mut self, said: Said, watch: &mut dyn FnMut(Said) -> Go) -> Go {
+        if let Said::Session(thread) = &said {
+            self.thread = Some(thread.clone());
+        }
+        let is_due = said == Said::Tick && !self.is_metered && self.looked.elapsed() >= LOOK_EVERY;
+        let mut go = watch(said);
+        if let Some(thread) = self.thread.clone().filter(|_| is_due) {
+            self.looked = Instant::now();
+            let told = self.told(&thread);
+            let usage = told.usage.map(|whole| Said::Usage(share(whole, self.before)));
+            for said in told.model.map(Said::Model).into_iter().chain(usage) {
+                go = go.max(watch(said));
+            }
+        }
+        go
     }
 }
 
@@ -225,7 +276,7 @@ fn share(whole: Usage, before: Usage) -> Usage {
     }
 }
 
-fn ended(heard: Heard, usage: Usage, followed: &Followed, wanted: &Value) -> Ended {
+fn ended(heard: Heard, usage: Usage, resets_at: Option<Time>, followed: &Followed, wanted: &Value) -> Ended {
     let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
     let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
     let answer = match (&followed.end, heard.outcome) {
@@ -235,7 +286,7 @@ fn ended(heard: Heard, usage: Usage, followed: &Followed, wanted: &Value) -> End
         (End::Exit(_), Some(Outcome::Done)) => answer::last_object(&heard.answer)
             .ok_or(NoAnswer::NotJson)
             .and_then(|found| answer::checked(strict::without_nulls(wanted, found), wanted)),
-        (End::Exit(_), Some(Outcome::Limit { words })) => Err(NoAnswer::Limit { resets_at: None, words }),
+        (End::Exit(_), Some(Outcome::Limit { words })) => Err(NoAnswer::Limit { resets_at, words }),
         (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
         (End::Exit(_), None) if errors.contains(NO_CONVERSATION) => Err(NoAnswer::NoConversation),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),

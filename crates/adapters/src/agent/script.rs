@@ -136,7 +136,12 @@ impl Heard {
         match said {
             Said::Session(session) => self.session = Some(session.clone()),
             Said::Usage(usage) => self.usage = *usage,
-            Said::Text(_) | Said::Tool { .. } | Said::ToolDenied { .. } | Said::Waiting(_) | Said::Tick => {}
+            Said::Text(_)
+            | Said::Tool { .. }
+            | Said::ToolDenied { .. }
+            | Said::Waiting(_)
+            | Said::Model(_)
+            | Said::Tick => {}
         }
     }
 

@@ -477,23 +477,16 @@ impl Between {
     /// Makes one commit on top of `onto` that undoes the commits after `base` up to `tip`, without touching the tree.
     pub fn undo(&self, base: &str, tip: &str, onto: &str, message: &str) -> Result<Undo, RebaseError> {
         let git = self.git();
-        // Undoing is a merge in which the work is the common past: what it changed is changed back.
-        let merged = git
-            .run_for(
-                LIMIT,
-                &[
-                    "merge-tree",
-                    "--write-tree",
-                    "--name-only",
-                    "-z",
-                    "--no-messages",
-                    &format!("--merge-base={tip}"),
-                    onto,
-                    base,
-                ],
-                &[],
-            )
-            .map_err(RebaseError::Git)?;
+        // Undoing is a merge in which the work is the common past: what it changed is changed back. Git before 2.40 cannot be
+        // told of another past, so it gets commits that have it.
+        let with_past = |of: &str, past: &[&str]| {
+            let tree = format!("{of}^{{tree}}");
+            git.text(&[&["commit-tree", &tree, "-m", "past"], past].concat(), &[]).map_err(RebaseError::Git)
+        };
+        let past = with_past(tip, &[])?;
+        let (now, before) = (with_past(onto, &["-p", &past])?, with_past(base, &["-p", &past])?);
+        let merge = ["merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", &now, &before];
+        let merged = git.run_for(LIMIT, &merge, &[]).map_err(RebaseError::Git)?;
         let said = String::from_utf8_lossy(&merged.stdout).into_owned();
         let mut words = listed(&said);
         let tree = words.next().unwrap_or_default().to_owned();

@@ -66,6 +66,12 @@ pub(super) fn is_foreign(directory: &Path, around: &Location) -> bool {
     !own.zip(real(&around.common_dir)).is_some_and(|(own, around)| own.starts_with(around))
 }
 
+/// Reads, of what git says while it adds, that a directory is a repository without a commit, which it cannot even name.
+pub(super) fn without_commit(line: &str) -> Option<&str> {
+    let path = line.strip_suffix("' does not have a commit checked out")?;
+    path.split_once('\'').map(|(_, path)| path.trim_end_matches('/'))
+}
+
 /// Tells whether something is in the directory of a submodule; in a run's tree none is checked out.
 pub(super) fn is_filled(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())

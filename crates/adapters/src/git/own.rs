@@ -1,11 +1,12 @@
 //! Warp's own git: no hooks, no monitor, nothing of the caller's environment decides where it works.
 
 use std::{
+    collections::BTreeMap,
     env,
     ffi::OsString,
     os::unix::fs::MetadataExt as _,
-    path::Path,
-    sync::OnceLock,
+    path::{Path, PathBuf},
+    sync::{Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -82,14 +83,35 @@ pub(super) fn call(
         return process::run_reading(input, hidden, program(), all(arguments), directory, set, limit);
     }
     let mut set = set.to_vec();
+    let asked = || {
+        let asked = all(&["config", "--get", "core.sshCommand"]);
+        process::run_without(hidden, program(), asked, directory, &set, limit)
+    };
     // A person's own way of logging in stays. Nobody can type a passphrase here, so the usual way does not ask for one.
-    let asked = ["config", "--get", "core.sshCommand"];
-    let is_own = ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|name| env::var_os(name).is_some())
-        || process::run_without(hidden, program(), all(&asked), directory, &set, limit)?.is_success();
-    if !is_own {
+    if !has_own_login(directory, asked)? {
         set.push(("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"));
     }
     process::run_interruptible(hidden, program(), all(arguments), directory, &set, limit)
+}
+
+/// Tells whether a person has said how `ssh` is called: everywhere, or for the repository in a directory, for which git is
+/// asked once.
+fn has_own_login(
+    directory: &Path,
+    ask: impl FnOnce() -> Result<Finished, RunError>,
+) -> Result<bool, RunError> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, bool>> = Mutex::new(BTreeMap::new());
+    if ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|name| env::var_os(name).is_some()) {
+        return Ok(true);
+    }
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = known().get(directory).copied();
+    if let Some(before) = before {
+        return Ok(before);
+    }
+    let is_set = ask()?.is_success();
+    known().insert(directory.to_owned(), is_set);
+    Ok(is_set)
 }
 
 /// Tells whether git talks to a remote for this. A repository on this machine, named by its path, is none.
@@ -126,12 +148,17 @@ pub enum GitError {
     #[error("`git {command}` was interrupted")]
     Interrupted { command: String },
     #[error("the path of `{0}` is not text")]
-    NotText(std::path::PathBuf),
+    NotText(PathBuf),
     #[error("more than {most} repositories inside this one have uncommitted work; commit some of it first")]
     TooManyNested { most: usize },
+    #[error(
+        "not everything can be kept{}: {words}",
+        kept.as_ref().map(|kept| format!(" (the rest is, as {kept})")).unwrap_or_default()
+    )]
+    Partly { kept: Option<String>, words: String },
     #[error("failed to read or write `{}`", path.display())]
     File {
-        path: std::path::PathBuf,
+        path: PathBuf,
         #[source]
         source: std::io::Error,
     },

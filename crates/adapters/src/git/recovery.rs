@@ -11,10 +11,19 @@ use crate::boundary;
 /// How long the search may take in all; a remote may be slow.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Brings those of a run's commits into its workspace that can be found, and returns them, in the given order.
+/// What came of the search.
+#[derive(Debug)]
+pub struct Found {
+    /// The commits that were found, in the order in which they were named.
+    pub commits: Vec<String>,
+    /// Remotes that could not be asked for the others, each with the reason.
+    pub unasked: Vec<String>,
+}
+
+/// Brings those of a run's commits into its workspace that can be found.
 ///
 /// They are looked for in the person's repository, under branches, warp's own refs or none, and then at its remotes.
-pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> Result<Vec<String>, GitError> {
+pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> Result<Found, GitError> {
     let (here, theirs) = (Own::bare(&between.slot, LIMIT), Own::bare(&between.origin, LIMIT));
     let is_in = |git: &Own<'_>, commit: &String| -> Result<bool, GitError> {
         Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], &[])?.is_success())
@@ -25,18 +34,14 @@ pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> R
             lacking.push(commit);
         }
     }
+    let mut unasked = Vec::new();
     if !lacking.is_empty() {
         for remote in theirs.text(&["remote"], &[])?.lines() {
-            let branch = format!("refs/heads/{branch}");
-            // Not every remote gives out a commit by its hash; the branch it may have.
-            for wanted in std::iter::once(branch.as_str()).chain(lacking.iter().map(|commit| commit.as_str()))
-            {
-                // A remote that cannot be reached, or has not got it, is none that helps; but what was not looked for
-                // is not known to be missing.
-                let asked = boundary::around("ask_remote", || fetch(&theirs, remote, &[wanted]));
-                if let Err(error @ GitError::Interrupted { .. }) = asked {
-                    return Err(error);
-                }
+            match boundary::around("ask_remote", || ask(&theirs, remote, branch, &lacking)) {
+                Ok(()) => {}
+                // What was not looked for is not known to be missing.
+                Err(error @ GitError::Interrupted { .. }) => return Err(error),
+                Err(error) => unasked.push(format!("`{remote}`: {error}")),
             }
         }
     }
@@ -55,7 +60,24 @@ pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> R
             theirs.text(&["update-ref", "-d", &name, commit], &[])?;
         }
     }
-    Ok(found)
+    Ok(Found { commits: found, unasked })
+}
+
+/// Fetches what a remote has of a run: its branch, and commits by their hash.
+fn ask(git: &Own<'_>, remote: &str, branch: &str, commits: &[&String]) -> Result<(), GitError> {
+    let branch = format!("refs/heads/{branch}");
+    let listed = git.text(&["ls-remote", "--", remote, &branch], &[])?;
+    if !listed.is_empty() {
+        fetch(git, remote, &[&branch])?;
+    }
+    for commit in commits {
+        // A remote that answers and does not give it out has not got it, or gives out none by its hash.
+        match fetch(git, remote, &[commit]) {
+            Ok(()) | Err(GitError::Said { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Returns the last of these commits that continues `base`.

@@ -16,10 +16,11 @@ use std::{
 use super::{
     Location, index, integrate, locate, nested,
     own::{GitError, Own},
+    slot,
 };
 use crate::{boundary, process::End};
 
-/// How long a snapshot may take in all.
+/// How long a snapshot of a person's checkout may take in all: an agent waits for it.
 const LIMIT: Duration = Duration::from_secs(20);
 /// How often the next number is tried because another process took it.
 const TRIES: usize = 20;
@@ -46,12 +47,12 @@ struct Taken {
 ///
 /// Returns the ref under which it is kept; nothing if there is no work that is not kept already.
 pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Own::bare(location, slot::LIMIT);
     let submodules = match head(&git)? {
         Some((commit, _)) => nested::links(&git, &commit)?,
         None => Vec::new(),
     };
-    Ok(take(root, location, run, LIMIT, &submodules)?.kept)
+    Ok(take(root, location, run, slot::LIMIT, &submodules)?.kept)
 }
 
 /// Keeps all uncommitted work of a person's own checkout, as [`snapshot`] does for a run's tree. Work in repositories inside
@@ -93,7 +94,7 @@ fn take(
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
-    let mut nested = add_all(&git, root, left_out, &environment)?;
+    let Added { mut nested, refused } = add_all(&git, root, left_out, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
     nested.extend(nested::links(&git, &tree)?.iter().map(|path| root.join(path)));
     let (base, base_tree) = match head {
@@ -101,13 +102,17 @@ fn take(
         None => (None, git.text(&["hash-object", "-w", "-t", "tree", "/dev/null"], &[])?),
     };
     let staged = staged.filter(|staged| *staged != tree && *staged != base_tree);
+    let taken = |kept: Option<String>| match refused {
+        None => Ok(Taken { kept, nested }),
+        Some(words) => Err(GitError::Partly { kept, words }),
+    };
     if staged.is_none() && base_tree == tree {
-        return Ok(Taken { kept: None, nested });
+        return taken(None);
     }
     let earlier = earlier(&git, run)?;
     for same in earlier.iter().filter(|earlier| earlier.tree == tree) {
         if staged_of(&git, same)? == staged {
-            return Ok(Taken { kept: None, nested });
+            return taken(None);
         }
     }
     let base = match base {
@@ -121,36 +126,42 @@ fn take(
     }
     let commit = commit(&git, &tree, &parents, &format!("Work kept by warp for run {run}"))?;
     let last = earlier.iter().map(|earlier| earlier.number).max().unwrap_or(0);
-    Ok(Taken { kept: Some(keep_after(&git, run, &commit, last)?), nested })
+    taken(Some(keep_after(&git, run, &commit, last)?))
 }
 
-/// Adds every file that is not ignored. A repository inside this one counts as one entry, and one without a commit
-/// cannot even be that: those are returned.
+/// What came of adding everything.
+struct Added {
+    /// Repositories without a commit.
+    nested: Vec<PathBuf>,
+    /// What git said of files that it could not read.
+    refused: Option<String>,
+}
+
+/// Adds every file that is not ignored and can be read. A repository inside this one counts as one entry, and one without a
+/// commit cannot even be that.
 fn add_all(
     git: &Own<'_>,
     root: &Path,
     left_out: &[String],
     environment: &[(&str, &str)],
-) -> Result<Vec<PathBuf>, GitError> {
+) -> Result<Added, GitError> {
     // A person may have asked git to refuse line ends that it would change; what is kept here changes none.
     let arguments = ["-c", "core.safecrlf=false", "add", "--all", "--ignore-errors", "--", "."];
     let left_out: Vec<String> = nested::left_out(left_out).collect();
     let arguments: Vec<&str> = arguments.into_iter().chain(left_out.iter().map(String::as_str)).collect();
     let finished = git.run(&arguments, environment)?;
-    let words = String::from_utf8_lossy(&finished.stderr);
-    let errors = words.lines().filter(|line| line.starts_with("error:") || line.starts_with("fatal:"));
-    let left_out = |line: &str| {
-        let path = line.strip_suffix("' does not have a commit checked out")?;
-        path.split_once('\'').map(|(_, path)| root.join(path))
-    };
-    let nested: Option<Vec<PathBuf>> = errors.map(left_out).collect();
-    match nested {
-        Some(nested) if finished.is_success() || finished.end == End::Exit(1) => return Ok(nested),
-        None if finished.is_success() => return Ok(Vec::new()),
-        Some(_) | None => {}
+    if !finished.is_success() && finished.end != End::Exit(1) {
+        let (end, words) = (finished.end.to_string(), finished.last_words(300));
+        return Err(GitError::Said { command: "add".to_owned(), end, words });
     }
-    let (end, words) = (finished.end.to_string(), finished.last_words(300));
-    Err(GitError::Said { command: "add".to_owned(), end, words })
+    let said = String::from_utf8_lossy(&finished.stderr);
+    let nested = said.lines().filter_map(nested::without_commit).map(|path| root.join(path)).collect();
+    let refused: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("error:") && nested::without_commit(line).is_none())
+        .collect();
+    let refused = (!finished.is_success() && !refused.is_empty()).then(|| refused.join("; "));
+    Ok(Added { nested, refused })
 }
 
 fn commit(git: &Own<'_>, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {

@@ -35,8 +35,8 @@ const FIRST_LINE: &str = "warp-slot 1";
 /// The largest marker that is read, in bytes: a few short lines.
 const LARGEST_MARKER: u64 = 64 * 1024;
 
-/// How long a repository may take to be copied or checked out.
-const LIMIT: Duration = Duration::from_secs(600);
+/// How long a repository may take to be copied or checked out, or its files to be kept.
+pub(super) const LIMIT: Duration = Duration::from_secs(600);
 /// How long to wait for a git whose warp has died before its lock counts as left behind.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 /// How deep below `refs` a lock is looked for.

@@ -60,6 +60,8 @@ pub enum ForwardError {
     Locked { target: String, at: PathBuf, words: String },
     #[error("git refuses to move `{target}` in {}: {words}", at.display())]
     Refused { target: String, at: PathBuf, words: String },
+    #[error("the files in {} are those of {new} and `{target}` is not; `git read-tree -m -u {new} HEAD` there puts them back: {words}", at.display())]
+    HalfMoved { target: String, at: PathBuf, new: String, words: String },
     #[error(transparent)]
     Push(#[from] PushError),
     #[error(transparent)]
@@ -92,7 +94,7 @@ impl Between {
     ///
     /// The person's is at `old`, or behind it: a remote may have been ahead of it, or has got `new` before a crash.
     /// A working tree that stands on it is moved along if none of its uncommitted changes is touched by that. After an
-    /// error nothing has moved.
+    /// error no branch has moved.
     pub fn fast_forward(
         &self,
         run: Option<&str>,
@@ -131,6 +133,11 @@ impl Between {
     fn check(&self, target: &str, old: &str, new: &str) -> Result<(), ForwardError> {
         let Some(Way { now, tree: Some(tree) }) = self.way(target, old, new)? else { return Ok(()) };
         let git_dir = &tree.location.git_dir;
+        let lock = git_dir.join("index.lock");
+        if lock.exists() {
+            let words = "another git is at work there".to_owned();
+            return Err(ForwardError::Locked { target: target.to_owned(), at: lock, words });
+        }
         let own = index::copy(git_dir, &git_dir.join("index")).map_err(GitError::Index)?;
         let index = [("GIT_INDEX_FILE", text(&own)?)];
         let git = Own::new(&tree.root, &tree.location, LIMIT);
@@ -213,6 +220,9 @@ impl Between {
                 }
             }
         };
+        if matches!(moved, Err(ForwardError::HalfMoved { .. })) {
+            return moved;
+        }
         match refs::one(&self.origin, &branch(target))? {
             Some(now) if now == new => moved,
             Some(now) if now != way.now => Err(ForwardError::MovedOn { target: target.to_owned(), now }),
@@ -280,11 +290,8 @@ impl Between {
             // From what git has moved to, to where the branch is: what a person has changed stays, as it did on the way there.
             let back = git.run(&["read-tree", "-m", "-u", new, "HEAD"], &[])?;
             if !back.is_success() {
-                let words = format!(
-                    "{words}; its files are those of {new}, and `git read-tree -m -u {new} HEAD` puts them back: {}",
-                    back.last_words(300)
-                );
-                return Err(ForwardError::Refused { target, at, words });
+                let (new, words) = (new.to_owned(), back.last_words(300));
+                return Err(ForwardError::HalfMoved { target, at, new, words });
             }
         }
         Err(if !files.is_empty() {

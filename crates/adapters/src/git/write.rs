@@ -11,7 +11,7 @@ use engine::Seen;
 use tempfile::TempPath;
 
 use super::{Git, LIMIT, Location, facts, index, nested, own::Own};
-use crate::boundary;
+use crate::{boundary, process::End};
 
 /// The commits that are looked through for one that was made and not recorded.
 const MOST_COMMITS: usize = 100;
@@ -25,6 +25,8 @@ pub struct Prepared<'a> {
     /// The submodules of a run's tree.
     submodules: Vec<String>,
     embedded: Vec<String>,
+    /// Why something of a run's tree is not in it.
+    refused: Option<String>,
     /// The tree that the commit would have, once it was asked for.
     tree: OnceCell<String>,
 }
@@ -52,11 +54,20 @@ impl<'a> Prepared<'a> {
         }
         self.forget_tree();
         let added = self.git.run(&words(&self.everything()), &self.environment())?;
-        if !added.is_success() {
+        let said = String::from_utf8_lossy(&added.stderr);
+        let refused: Vec<&str> = said
+            .lines()
+            .filter(|line| line.starts_with("error:") && nested::without_commit(line).is_none())
+            .collect();
+        // What an agent has put into its tree is for the agent to mend; all else is in the index.
+        let is_partly = self.git.trusted.is_some() && added.end == End::Exit(1);
+        if !added.is_success() && !is_partly {
             return Err(format!("`git add` ended with {}: {}", added.end, added.last_words(300)));
         }
-        let said = String::from_utf8_lossy(&added.stderr);
-        let embedded = said.lines().filter_map(|line| line.strip_prefix(EMBEDDED));
+        self.refused = (is_partly && !refused.is_empty()).then(|| refused.join("; "));
+        let embedded = said
+            .lines()
+            .filter_map(|line| line.strip_prefix(EMBEDDED).or_else(|| nested::without_commit(line)));
         let embedded = embedded.map(|path| path.trim_end_matches('/').to_owned()).collect();
         self.take_in_submodules(embedded)
     }
@@ -82,7 +93,7 @@ impl<'a> Prepared<'a> {
 
     /// Lays it aside, for [`Git::take_up`]; nothing if it is no commit of everything, or its tree was not asked for.
     pub fn lay_aside(self) -> Option<LaidAside> {
-        let Self { git, index, left_out, submodules, embedded, tree } = self;
+        let Self { git, index, left_out, submodules, embedded, refused: _, tree } = self;
         let tree = tree.into_inner().filter(|_| git.trusted.is_some() && left_out.is_empty())?;
         Some(LaidAside { index, submodules, embedded, tree })
     }
@@ -92,6 +103,14 @@ impl<'a> Prepared<'a> {
         &self.embedded
     }
 
+    /// Says which files git could not take in, in its own words, if there are any.
+    pub fn whole(&self) -> Result<(), String> {
+        match &self.refused {
+            Some(words) => Err(format!("not everything can be committed: {words}")),
+            None => Ok(()),
+        }
+    }
+
     /// Forgets which tree the commit would have: a hook was given the index.
     pub fn forget_tree(&mut self) {
         self.tree = OnceCell::new();
@@ -99,6 +118,7 @@ impl<'a> Prepared<'a> {
 
     /// Returns the tree that the commit would have.
     pub fn tree(&self) -> Result<String, String> {
+        self.whole()?;
         if let Some(tree) = self.tree.get() {
             return Ok(tree.clone());
         }
@@ -131,6 +151,7 @@ impl<'a> Prepared<'a> {
     /// Makes the commit, and returns it.
     pub fn commit(self, message: &str) -> Result<String, String> {
         let nothing = || Err("there is nothing to commit".to_owned());
+        self.whole()?;
         // In a repository of the run's own no merge is under way, so git itself refuses a commit of nothing.
         if self.git.trusted.is_none() && self.is_empty()? {
             return nothing();
@@ -170,7 +191,11 @@ impl<'a> Prepared<'a> {
         if self.git.trusted.is_some() {
             left_out.extend_from_slice(&self.embedded);
         }
-        let everything = ["add", "--all"].iter().chain(self.git.everything()).map(ToString::to_string);
+        let add: &[&str] = match self.git.trusted {
+            Some(_) => &["add", "--all", "--ignore-errors"],
+            None => &["add", "--all"],
+        };
+        let everything = add.iter().chain(self.git.everything()).map(ToString::to_string);
         everything.chain(nested::left_out(&left_out)).collect()
     }
 
@@ -195,8 +220,8 @@ impl<'a> Git<'a> {
             index::copy(&git_dir, &index).map_err(|error| format!("no room for an index: {error}"))?;
         index.to_str().ok_or("the repository's path is not text")?;
         let submodules = self.submodules()?;
-        let (embedded, tree) = (Vec::new(), OnceCell::new());
-        let mut prepared = Prepared { git: self.clone(), index, left_out, submodules, embedded, tree };
+        let (git, embedded, refused, tree) = (self.clone(), Vec::new(), None, OnceCell::new());
+        let mut prepared = Prepared { git, index, left_out, submodules, embedded, refused, tree };
         prepared.take_in()?;
         Ok(prepared)
     }
@@ -216,8 +241,8 @@ impl<'a> Git<'a> {
     /// Takes up a commit that was laid aside, if it has everything as it is now: that takes one look.
     pub fn take_up(&self, laid: LaidAside) -> Result<Option<Prepared<'a>>, String> {
         let LaidAside { index, submodules, embedded, tree } = laid;
-        let (left_out, tree) = (Vec::new(), OnceCell::from(tree));
-        let prepared = Prepared { git: self.clone(), index, left_out, submodules, embedded, tree };
+        let (git, left_out, refused, tree) = (self.clone(), Vec::new(), None, OnceCell::from(tree));
+        let prepared = Prepared { git, index, left_out, submodules, embedded, refused, tree };
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
         let how = [&status[..], self.everything()].concat();
         let found = self.run(&how, &prepared.environment())?;

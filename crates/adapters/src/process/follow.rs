@@ -128,10 +128,35 @@ pub fn converse(
     more: Option<Receiver<Vec<u8>>>,
     watch: &mut dyn FnMut(Seen<'_>) -> Go,
 ) -> Result<Followed, RunError> {
+    attend_to(job, Trust::None, more, watch)
+}
+
+/// Follows a program of which it is known that its children stay with it, such as git: it is begun faster.
+pub(super) fn follow_trusted(
+    job: Job<'_>,
+    watch: &mut dyn FnMut(Seen<'_>) -> Go,
+) -> Result<Followed, RunError> {
+    attend_to(job, Trust::Full, None, watch)
+}
+
+/// Whether a program leaves nothing behind that tries to get away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    None,
+    Full,
+}
+
+fn attend_to(
+    job: Job<'_>,
+    trust: Trust,
+    more: Option<Receiver<Vec<u8>>>,
+    watch: &mut dyn FnMut(Seen<'_>) -> Go,
+) -> Result<Followed, RunError> {
     let program = job.program.to_string_lossy().into_owned();
     let start = |source| RunError::Start { program: program.clone(), source };
     let name = marked::name(job.mark, &machine::random_text(12).map_err(start)?);
-    let group = group(&job, &name);
+    let may_escape = trust == Trust::None && job.reach == Reach::Group;
+    let group = may_escape.then(|| group(&job, &name)).flatten();
     let child = spawn(&job, &name, group.as_ref()).map_err(start)?;
     let rungs = Rungs { pid: child.id(), reach: job.reach, ladder: job.ladder };
     let mut following = Following::new(job.limits, rungs, Attended::new(child, job.input, more));
@@ -140,7 +165,7 @@ pub fn converse(
     rungs.kill();
     let outside = group.as_ref().map_or(0, |group| group.end(rungs.pid));
     // The walls' first process tells its end before the kernel has ended everything within, so that is looked for.
-    let looks = if job.reach == Reach::Group && group.is_none() { 3 } else { 1 };
+    let looks = if may_escape && group.is_none() { 3 } else { 1 };
     let marked = marked::end_job(&name, (rungs.pid, following.begun.elapsed()), looks);
     drop(group);
     let left_behind = outside + marked;
@@ -148,11 +173,12 @@ pub fn converse(
     following.finish(&program, status, left_behind)
 }
 
-/// Makes a control group for a job. Walls need none: all that is behind them ends with their first process.
+/// Makes a control group for a job. It costs some milliseconds, and walls need none: all that is behind them ends with
+/// their first process.
 fn group(job: &Job<'_>, name: &str) -> Option<Cgroup> {
     // What is not there is started without, so that the start itself says what is wrong.
     let is_there = job.directory.join(&job.program).is_file() || is_installed(&job.program);
-    (job.reach == Reach::Group && is_there).then(|| Cgroup::new(name)).flatten()
+    is_there.then(|| Cgroup::new(name)).flatten()
 }
 
 fn spawn(job: &Job<'_>, name: &str, group: Option<&Cgroup>) -> io::Result<Child> {

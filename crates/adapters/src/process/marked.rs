@@ -5,8 +5,8 @@
 //! ([`Cgroup`](super::Cgroup)) tells whose it is, and within a sandbox it ends with its namespace.
 
 use std::{
-    fs,
-    os::fd::OwnedFd,
+    env, fs,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
     sync::OnceLock,
     thread,
     time::{Duration, Instant},
@@ -31,20 +31,23 @@ const BEGUN_A_SECOND: u64 = 1_000_000;
 /// Up to so many numbers are tried one by one: a list of all processes takes longer.
 const FEW: u32 = 200;
 
-/// Returns this process as the driver of its children: its namespace, its number there and when it began.
+/// Returns this process as the driver of its children: where it is from, its number there and when it began.
 pub(crate) fn driver() -> &'static str {
     static DRIVER: OnceLock<String> = OnceLock::new();
     DRIVER.get_or_init(|| {
         let pid = std::process::id();
         let began = machine::owner(pid).start_ticks.unwrap_or_default();
-        format!("{}-{pid}-{began}", namespace())
+        format!("{}-{pid}-{began}", origin())
     })
 }
 
-/// Returns the number of the namespace in which this process has its number.
-fn namespace() -> String {
+/// Returns where this process is from: the namespace in which it has its number, and the home that it works for.
+fn origin() -> String {
     let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+    let namespace: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let home = env::var_os("HOME").and_then(|home| fs::metadata(home).ok());
+    let (device, file) = home.map_or((0, 0), |home| (home.dev(), home.ino()));
+    format!("{namespace}-{device}-{file}")
 }
 
 /// Names a child: the run that it belongs to, the process that drives it, and what tells it from its siblings.
@@ -52,15 +55,15 @@ pub(crate) fn name(mark: &str, own: &str) -> String {
     format!("{mark}.{}.{own}", driver())
 }
 
-/// Tells whether the driver in a child's name is no more. One in another namespace cannot be told.
+/// Tells whether the driver in a child's name is no more. Of one in another namespace that cannot be told, and one that
+/// worked for another home is not ours.
 pub(super) fn is_orphan(name: &str) -> bool {
-    let mut parts = name.rsplit('.').nth(1).unwrap_or_default().split('-');
-    let (Some(of), Some(pid), Some(began), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
+    let mut parts = name.rsplit('.').nth(1).unwrap_or_default().rsplitn(3, '-');
+    let (Some(began), Some(pid), Some(from)) = (parts.next(), parts.next(), parts.next()) else {
         return false;
     };
-    let (Ok(pid), Ok(began)) = (pid.parse(), began.parse::<u64>()) else { return false };
-    of == namespace() && machine::owner(pid).start_ticks != Some(began)
+    let (Ok(began), Ok(pid)) = (began.parse::<u64>(), pid.parse()) else { return false };
+    from == origin() && machine::owner(pid).start_ticks != Some(began)
 }
 
 /// Ends what an earlier driver of a run left behind, and returns how many processes that were.
@@ -71,7 +74,7 @@ pub fn end_leftovers(mark: &str) -> usize {
     end_known(|name| name.starts_with(&start))
 }
 
-/// Ends what drivers left behind that are no more, and returns how many processes that were.
+/// Ends what drivers left behind that are no more and worked for the same home, and returns how many processes that were.
 pub fn end_orphans() -> usize {
     end_known(is_orphan)
 }
@@ -189,10 +192,10 @@ mod tests {
     #[test]
     fn an_orphan_is_told_by_its_driver() {
         assert!(!is_orphan(&name("r-1", "x")));
-        let (namespace, own) = (namespace(), std::process::id());
-        assert!(is_orphan(&format!("r-1.{namespace}-{own}-1.x")));
-        assert!(!is_orphan(&format!("r-1.0-{own}-1.x")), "another namespace counts anew");
-        for other in ["", "r-1.keeper", "r-1.a-b-c.x", "r.1-2-3-4.x"] {
+        let (origin, own) = (origin(), std::process::id());
+        assert!(is_orphan(&format!("r-1.{origin}-{own}-1.x")));
+        assert!(!is_orphan(&format!("r-1.0-0-0-{own}-1.x")), "another namespace counts anew");
+        for other in ["", "r-1.keeper", "r-1.a-b-c.x", "r.1-2.x"] {
             assert!(!is_orphan(other), "{other}");
         }
     }

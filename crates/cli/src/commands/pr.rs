@@ -175,7 +175,7 @@ impl From<MergeError> for CommandError {
                     Mend::Target => "put that right".to_owned(),
                 };
                 Self::of(Exit::OutsideSaidNo, &error).hint(format!(
-                    "nothing was changed; {how}, then `warp pr merge {number}` again, or `warp pr close {number}`"
+                    "no branch was moved; {how}, then `warp pr merge {number}` again, or `warp pr close {number}`"
                 ))
             }
             MergeError::Slot(error) => error.into(),

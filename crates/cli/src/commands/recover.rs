@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     ] {
         lines.extend(commits.iter().map(|commit| format!("commit {commit} {what}")));
     }
+    lines.extend(recovered.unasked.iter().map(|remote| format!("this remote could not be asked: {remote}")));
     if let Some(kept) = &recovered.kept {
         lines.push(format!("files that were not committed are kept as {kept}"));
     }

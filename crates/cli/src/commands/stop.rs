@@ -32,21 +32,21 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         return reset(&mut workspace);
     }
     let stopped = stop(&mut workspace)?;
-    clean_up(&mut workspace)?;
+    let cleaned = clean_up(&mut workspace)?;
     if let Some(current) = workspace.current()?.filter(|current| current.run.standing == Standing::Stopped) {
         let waits = view::explain(&current.workflow, &current.run, machine::now()).waits_for;
         output::say(&format!("it stays where it is, and waits for {waits}"));
     }
-    Ok(stopped)
+    Ok(if stopped == Exit::Done { cleaned } else { stopped })
 }
 
 /// Cleans up after a run that warp drove, if nobody does so any more.
-fn clean_up(workspace: &mut Workspace) -> Result<(), CommandError> {
-    let Some(current) = workspace.current()? else { return Ok(()) };
+fn clean_up(workspace: &mut Workspace) -> Result<Exit, CommandError> {
+    let Some(current) = workspace.current()? else { return Ok(Exit::Done) };
     let run = &current.run;
     let is_left = current.workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::CleanUp));
     let Some(origin) = workspace.place.origin().filter(|_| is_left && !machine::is_live(&run.owner)) else {
-        return Ok(());
+        return Ok(Exit::Done);
     };
     let slot = Pool::of(&Place::at(origin)?, &workspace.dirs)?.reopen(run.root.as_ref())?;
     let mut slot = Workspace::open_slot(slot, workspace.dirs.clone())?;
@@ -54,10 +54,10 @@ fn clean_up(workspace: &mut Workspace) -> Result<(), CommandError> {
     for line in &done.said {
         output::print(line)?;
     }
-    if let Some(answer) = &done.taken {
-        output::print(&summary(answer))?;
-    }
-    Ok(())
+    let Some(answer) = &done.taken else { return Ok(Exit::Done) };
+    output::print(&summary(answer))?;
+    let has_failed = answer.records.iter().any(|record| record.data.contains_key("failure"));
+    Ok(if has_failed { Exit::OutsideSaidNo } else { Exit::Done })
 }
 
 /// Stops the run of a workspace as its workflow has it.

@@ -71,7 +71,7 @@ impl Block {
                 self.tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
             }
             Said::Text(_) => self.doing = Some(("thinks".to_owned(), Instant::now())),
-            Said::Session(_) | Said::ToolDenied { .. } | Said::Tick => {}
+            Said::Session(_) | Said::Model(_) | Said::ToolDenied { .. } | Said::Tick => {}
         }
     }
 

@@ -77,7 +77,7 @@ fn agent(said: &Said) -> Option<String> {
         Said::Tool { name, about } => format!("{name}: {about}"),
         Said::ToolDenied { name, why } => format!("{name} denied: {why}"),
         Said::Waiting(what) => format!("waits: {what}"),
-        Said::Session(_) | Said::Usage(_) | Said::Tick => return None,
+        Said::Session(_) | Said::Model(_) | Said::Usage(_) | Said::Tick => return None,
     };
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| match line.char_indices().nth(LONGEST) {

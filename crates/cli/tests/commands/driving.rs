@@ -161,7 +161,7 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
     refused(1, "would be overwritten");
     let hint = sandbox.warp(&["pr", "merge", "44"]).err;
     assert!(
-        hint.contains("nothing was changed; put that right, then") && !hint.contains("git switch"),
+        hint.contains("no branch was moved; put that right, then") && !hint.contains("git switch"),
         "{hint}"
     );
     fs::remove_file(sandbox.root().join("file1.txt")).unwrap();

@@ -39,6 +39,24 @@ fn a_phase_whose_turns_are_used_up_is_left_by_force_and_a_person_accepts_that() 
 }
 
 #[test]
+fn a_plan_that_was_never_deepened_is_a_persons_to_accept() {
+    let project = Project::new();
+    project.otherwise(r#"if test "$WARP_PHASE" = deepen; then answer '{"summary":"it is deep enough"}'; fi"#);
+    let said = project.run_alone(&[]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(project.prompt("deepen", 2).contains("the plan's content is what it was"));
+    assert!(!project.tree().join(".agent/prompt-deepen-3").exists(), "it is one pass");
+    let (_, question) = project.question();
+    assert_eq!(question, "nothing was shown in `deepen`. Is the work done all the same?");
+    assert!(forced(&project).is_empty());
+    let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
+    assert!(pull.contains("Left with nothing shown: deepen"), "{pull}");
+    project.answer("accept", &[]);
+    project.is_offered();
+    assert_eq!(project.sandbox.warp(&["status"]).code, Some(2), "the run is over");
+}
+
+#[test]
 fn fixing_has_an_end() {
     let project = Project::new();
     project.otherwise(

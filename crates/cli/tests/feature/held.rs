@@ -230,3 +230,29 @@ fn a_project_without_tests_is_said_to_have_none() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains(words) || said.out.contains(words), "{said:?}");
 }
+
+#[test]
+fn easier_tests_with_another_plan_are_not_slipped_past_a_person() {
+    let project = Project::new();
+    project.otherwise(
+        r#"case $WARP_PHASE$n in
+        work1) put $plan '# Anything will do'; put $tests true; put done yes; answer '{"summary":"done"}' ;;
+        work2) put $tests true; answer '{"summary":"the same tests once more"}' ;;
+        esac"#,
+    );
+    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.answer("approve", &[]);
+    assert_eq!(project.run(&[]).code, Some(5));
+    assert_eq!(project.phases().last().unwrap(), "work", "nothing goes on before a person has looked");
+    project.answer("reject", &["--note", "a greeting is wanted"]);
+    let said = project.run(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(project.prompt("work", 2).contains("rejected by a person: a greeting is wanted"));
+    assert!(
+        project.prompt("work", 3).contains("the acceptance tests are frozen: "),
+        "the plan that came with them is no leave for them any more"
+    );
+    project.is_shipped();
+    let test = project.sandbox.git(&["show", &format!("feature/add-a-greeting:{TESTS}")]);
+    assert_eq!(test, "./greet | grep -q hello");
+}

@@ -59,7 +59,12 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
     let root = sandbox.root();
     let typed = json!({ "prompt": format!("/auto-loop {FEATURE} --skip-brainstorm --skip-test-review") });
     let told = hook(sandbox, &root, "user-prompt-submit", &input(&root, "UserPromptSubmit", &typed));
-    assert!(told.to_string().contains("phase `plan`") || told.to_string().contains("plan"), "{told}");
+    let told = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let stands = format!(
+        "A autonomous-loop run is under way in this project, for the feature: {FEATURE}.\nIt stands in phase `plan`: Writes the plan.\n"
+    );
+    assert!(told.starts_with(&stands), "{told}");
+    assert!(told.contains("- plan_written (needs from an agent a file in the repository"), "{told}");
 
     // On the branch where the work goes in the end nothing is committed.
     let refused = said(project.command_of(&[]));
@@ -142,7 +147,7 @@ fn to_ship(project: &Project) -> PathBuf {
     let tree = project.tree();
     let told =
         hook(sandbox, &tree, "session-start", &input(&tree, "SessionStart", &json!({ "source": "startup" })));
-    assert!(told.to_string().contains("deepen"), "{told}");
+    assert!(told.to_string().contains("It stands in phase `deepen`: Deepens the plan, once."), "{told}");
 
     commit(sandbox, &tree, PLAN, "# A greeting, deeper\n", "docs: deepen the plan");
     offer(sandbox, &tree, "plan_deepened", &json!({ "summary": "deeper" }));

@@ -287,6 +287,44 @@ fn a_secret_that_a_prompt_leads_to_is_told_to_no_agent() {
 }
 
 #[test]
+fn a_repository_without_a_commit_is_no_dead_end() {
+    let project = project("");
+    let begin = "git init --quiet fx; echo x > fx/f";
+    // An agent that fails is followed by one that is told what lies there.
+    let ended = run(
+        &project,
+        &["--agent", &format!("command:{begin}; exit 1"), "--set", "decision_timeout_minutes=0"],
+    );
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(!ended.said.contains("git add"), "{}", ended.said);
+    let agent = format!(
+        "command:if test $WARP_CYCLE = 0; then {begin}; else rm -rf fx; fi
+        printf 'hello\\nworld\\n' > greeting.txt; {DONE}"
+    );
+    let ended = run(&project, &["--agent", &agent]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("fx is a git repository of its own"), "{}", ended.said);
+}
+
+#[test]
+fn a_run_with_such_a_repository_is_stopped_with_a_report_and_its_files_kept() {
+    let project = project("");
+    let agent = format!("command:git init --quiet fx; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
+    let more = ["--agent", &agent, "--set", "decision_timeout_minutes=0", "--set", "max_coding_cycles=1"];
+    let ended = run(&project, &more);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let stopped = project.sandbox.warp(&["stop", "1"]);
+    assert_eq!(stopped.code, Some(1), "{stopped:?}");
+    for words in ["fx is a git repository of its own", "uncommitted work is kept as", "the abort report is #"]
+    {
+        assert!(stopped.out.contains(words), "{stopped:?}");
+    }
+    let kept = project.sandbox.warp_ok(&["salvage", "show", "1"]);
+    assert!(kept.contains("greeting.txt"), "{kept}");
+    project.goes_on();
+}
+
+#[test]
 fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let project = project("");
     project.sandbox.git(&["rm", "--quiet", "Makefile"]);

@@ -7,12 +7,13 @@ use std::{
     path::PathBuf,
     process::Command,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use rustix::process::Signal;
 use serde_json::Value;
 use testkit::{
     driven::Driven,
@@ -59,7 +60,11 @@ impl Spending {
     }
 
     fn run(&self, more: &[&str]) -> Command {
-        let mut command = self.driven.sandbox.warp_command(&["run", "42", "--level", "3", "--once"]);
+        self.run_issue("42", "3", more)
+    }
+
+    fn run_issue(&self, issue: &str, level: &str, more: &[&str]) -> Command {
+        let mut command = self.driven.sandbox.warp_command(&["run", issue, "--level", level, "--once"]);
         let agent = format!("agent={}", self.agent());
         command.args(["--set", "max_acs_per_commit=1", "--set", &agent]).args(more);
         command.env("ANTHROPIC_BASE_URL", self.model.url());
@@ -86,8 +91,12 @@ impl Spending {
     }
 
     fn records(&self, event: &str) -> Vec<Value> {
+        self.records_of("42", event)
+    }
+
+    fn records_of(&self, issue: &str, event: &str) -> Vec<Value> {
         let log: Vec<Value> =
-            serde_json::from_str(&self.driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
+            serde_json::from_str(&self.driven.sandbox.warp_ok(&["log", issue, "--json"])).unwrap();
         log.into_iter().filter(|record| record["event"] == event).collect()
     }
 
@@ -126,9 +135,10 @@ fn a_run_stops_at_its_cap_and_goes_on_with_more() {
 #[test]
 fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(10, 990, 0, 0)));
-    let (code, said) = spending.finish(&["--set", "daily_tokens=1500"]);
+    // One request passes the cap, so that a day may begin in between.
+    let (code, said) = spending.finish(&["--set", "daily_tokens=500"]);
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("this day is reached: 2000 tokens of 1500 tokens"), "{said}");
+    assert!(said.contains("this day is reached: 1000 tokens of 500 tokens"), "{said}");
     let sandbox = &spending.driven.sandbox;
     let refused = sandbox.warp(&["answer", &spending.decision(), "more", "--usd", "5"]);
     assert_eq!(refused.code, Some(64));
@@ -154,6 +164,33 @@ fn a_usage_limit_is_waited_out_and_costs_no_retry() {
     assert_eq!(spending.records("wait_over").len(), 1);
     assert_eq!(asked.load(Ordering::Relaxed), 4);
     assert!(spending.records("tests_failed").is_empty() && spending.records("question_asked").is_empty());
+}
+
+#[test]
+fn three_processes_wait_for_one_reset_and_all_of_them_finish() {
+    let resets_at = Arc::new(OnceLock::new());
+    let told = Arc::clone(&resets_at);
+    // Whoever asks before the reset is refused; it begins with the first who does.
+    let spending = Spending::new(Script::function(move |_| {
+        let resets_at = *told.get_or_init(|| in_seconds(4));
+        match resets_at.saturating_sub(in_seconds(0)) {
+            0 => Turn::say("well"),
+            retry_after => Turn::Limit { resets_at, retry_after },
+        }
+    }));
+    let issues = ["42", "43", "44"];
+    spending.driven.issue(43, 1, "");
+    spending.driven.issue(44, 1, "");
+    let runs = issues.map(|issue| Running::start(spending.run_issue(issue, "2", &[])));
+    for (issue, running) in issues.into_iter().zip(runs) {
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{issue}: {}", ended.said);
+        for charged in ["tests_failed", "question_asked", "turn_finished"] {
+            assert!(spending.records_of(issue, charged).is_empty(), "{issue} {charged}: {}", ended.said);
+        }
+    }
+    let waits: Vec<Value> = issues.iter().flat_map(|issue| spending.records_of(issue, "suspended")).collect();
+    assert!(!waits.is_empty() && waits.iter().all(|wait| wait["data"]["kind"] != "outage"), "{waits:?}");
 }
 
 #[test]
@@ -319,6 +356,71 @@ fn what_an_unmetered_agent_says_is_in_the_run_as_it_is_in_the_ledger() {
     assert!(told.as_u64().unwrap() > 0 && *told == booked["micro_usd"], "{ended:#} {booked:#}");
 }
 
+/// A client that works with an account, so that no proxy sees its requests: it writes down what it has used, and goes on.
+const ACCOUNT: &str = r#"#!/bin/bash
+directory=$HOME/.codex/sessions/2026/11/17
+mkdir -p "$directory"
+file=$directory/rollout-2026-11-17T10-00-00-t1.jsonl
+echo '{"type":"turn_context","payload":{"model":"gpt-5.5"}}' > "$file"
+echo '{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":5000,"output_tokens":100}},"rate_limits":RATE}}' >> "$file"
+echo '{"type":"thread.started","thread_id":"t1"}'
+echo '{"type":"turn.started"}'
+THEN
+"#;
+
+/// Makes the account's client the one in the search path.
+fn with_account(spending: &Spending, rate: &str, then: &str) -> Command {
+    let home = spending.driven.sandbox.home();
+    let tools = home.join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("codex"), ACCOUNT.replace("RATE", rate).replace("THEN", then)).unwrap();
+    fs::set_permissions(tools.join("codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(home.join(".codex")).unwrap();
+    fs::write(home.join(".codex/auth.json"), r#"{"tokens":{"access_token":"t"}}"#).unwrap();
+    let mut path = tools.into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap());
+    let mut command = spending.run(&["--agent", "codex"]);
+    command.env("PATH", path);
+    command
+}
+
+#[test]
+fn codex_with_an_account_is_stopped_at_a_cap_in_the_middle_of_its_turn() {
+    if !has_walls() {
+        return;
+    }
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let mut command = with_account(&spending, "null", "exec sleep 600");
+    command.args(["--set", "budget_limit_tokens=4000"]);
+    let ended = Running::start(command).end();
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(ended.said.contains("5100 tokens of 4000 tokens"), "{}", ended.said);
+    let by_model = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "model"]);
+    assert!(by_model.contains("gpt-5.5"), "{by_model}");
+}
+
+#[test]
+fn a_limit_of_an_account_is_waited_out_until_its_window_begins_anew() {
+    if !has_walls() {
+        return;
+    }
+    let spending = Spending::new(Script::function(|_| Turn::say("well")));
+    let resets_at = in_seconds(7200);
+    let rate =
+        format!(r#"{{"primary":{{"used_percent":100.0,"window_minutes":300,"resets_at":{resets_at}}}}}"#);
+    let failed = r#"{"type":"turn.failed","error":{"message":"You have hit your usage limit."}}"#;
+    let mut running = Running::start(with_account(&spending, &rate, &format!("echo '{failed}'; exit 1")));
+    running.until("waits:");
+    let status = spending.driven.sandbox.warp_command(&["status", "42", "--json"]).output().unwrap();
+    let standing = &serde_json::from_slice::<Value>(&status.stdout).unwrap()["standing"];
+    let wanted = engine::Time::from_millis(i64::try_from(resets_at).unwrap() * 1000);
+    assert_eq!(standing["wait"]["kind"], "limit", "{standing:#}");
+    assert_eq!(standing["wait"]["until"], serde_json::json!(wanted), "{standing:#}");
+    spending.driven.sandbox.warp_ok(&["stop", "42"]);
+    running.end();
+}
+
 #[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
@@ -331,9 +433,39 @@ fn a_role_names_its_agent_and_who_takes_over() {
     let ended = Running::start(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let started = spending.records("turn_started");
-    assert!(started.iter().all(|record| record["data"]["agent"] == "command"), "{started:?}");
+    assert!(
+        started.iter().all(|record| record["data"]["agent"] == "command:bash [HOME]/agent.sh"),
+        "{started:?}"
+    );
     let by_role = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
     assert!(by_role.contains("coder"), "{by_role}");
+}
+
+#[test]
+fn a_conversation_is_not_gone_on_with_by_another_agent_of_the_same_kind() {
+    let driven = Driven::with_issue(env!("CARGO_BIN_EXE_warp"), 1, 1);
+    let script = |name: &str, text: &str| {
+        let file = driven.sandbox.home().join(name);
+        fs::write(&file, text).unwrap();
+        format!("script:{}", file.display())
+    };
+    let asks = "[[turn]]\nphase = \"coding\"\nanswer = { summary = \"\", question = { kind = \"scope\", text = \"All?\", options = [\"yes\"] } }\n";
+    let one = script("one.toml", asks);
+    // Another fits only where it begins.
+    let two = script("two.toml", &Driven::coding_turn(1, 1..=1, "").replace("chunk = 1", "resumed = false"));
+    let run = |agent: &str| {
+        let arguments = ["run", "42", "--level", "3", "--once", "--agent", agent];
+        Running::start(driven.sandbox.warp_command(&arguments))
+    };
+    let mut running = run(&one);
+    running.until("answer with `warp answer");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+    let status = driven.sandbox.warp_ok(&["status", "42", "--json"]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    driven.sandbox.warp_ok(&["answer", status["standing"]["decision"]["id"].as_str().unwrap(), "yes"]);
+    let ended = run(&two).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn probes(workflow: &Workflow, run: &Run) -> Vec<Probe> {
 /// Ends a run whose final phase still had work to do, if what it stands on can be shown.
 ///
 /// A person is told what is missing and believed. An agent is refused, or, where all that is wrong is that
-/// phases were left by force or have no receipt, or that nobody else has seen the pull request, a person is asked.
+/// phases were left by force, show nothing or have no receipt, or that nobody else has seen the pull request, a person is asked.
 pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
     let artifacts = acts::artifacts(run, ask)?;
     let mut missing = Vec::new();
@@ -58,6 +58,7 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
             },
         }
     }
+    doubts.extend(run.shown_nothing().into_iter().map(|phase| format!("nothing was shown in `{phase}`")));
     match acceptance::judge_frozen(workflow, run, ask) {
         Ok(Frozen::WithPlan) if acceptance::wants_person(workflow, run) => {
             doubts.push(

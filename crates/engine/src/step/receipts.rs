@@ -15,6 +15,8 @@ use crate::{
 
 /// The gate's name in refusals.
 const GATE: &str = "receipt";
+/// How the note ends with which a phase is left in good order, but empty-handed.
+const NOTHING_SHOWN: &str = "nothing was shown";
 
 /// What comes with an event as the receipt of its phase.
 #[derive(Clone, Debug, Default)]
@@ -160,7 +162,7 @@ pub(super) fn record_followed(draft: &mut Draft<'_>, phase: &PhaseName, reason: 
         }
     });
     let (artifact, digest, same) = revised.unwrap_or((None, None, true));
-    let note = (!forced && same).then(|| format!("{reason}: nothing was shown"));
+    let note = (!forced && same).then(|| format!("{reason}: {NOTHING_SHOWN}"));
     let (phase, timestamp) = (phase.clone(), draft.at);
     let receipt = Receipt {
         phase,
@@ -198,6 +200,23 @@ pub(super) fn required<'a>(workflow: &Workflow, run: &'a Run) -> Vec<(PhaseName,
         }
     }
     required
+}
+
+impl Run {
+    /// Returns the phases that were left in good order though nothing was shown for them, each once.
+    pub fn shown_nothing(&self) -> Vec<&PhaseName> {
+        let is_empty = |receipt: &Receipt| {
+            !receipt.forced && receipt.note.as_deref().is_some_and(|note| note.ends_with(NOTHING_SHOWN))
+        };
+        let mut phases: Vec<&PhaseName> = Vec::new();
+        for receipt in &self.receipts {
+            let is_newest = self.receipt(&receipt.phase) == Some(receipt);
+            if is_newest && is_empty(receipt) && !phases.contains(&&receipt.phase) {
+                phases.push(&receipt.phase);
+            }
+        }
+        phases
+    }
 }
 
 /// Returns what has to be looked up to judge a recorded receipt again.

@@ -67,6 +67,21 @@ fn receipts_are_looked_at_again_and_what_is_missing_is_listed() {
 }
 
 #[test]
+fn a_plan_that_was_not_deepened_is_a_persons_to_accept() {
+    let deepened = |file: &str| {
+        last(&format!(
+            r#"autonomous-loop skip_brainstorm=true: agent plan_written artifact=docs/p.md file=d1,
+            agent tests_written artifact=tests/a.rs git_sha=abcd run={{"failed":7,"errored":0}}, answer approve,
+            engine turn_finished file={file}, agent work_finished git_sha=abce, agent review_clean summary=fine,
+            agent solution_noted artifact=docs/solutions/s.md, agent tests_passed summary=green,
+            engine noted pr_url=https://forge.example/pull/7, agent shipped"#
+        ))
+    };
+    assert_snapshot!(deepened("d1"), @"ship, parked on r1.12: nothing was shown in `deepen`. Is the work done all the same? [global_iteration 1]");
+    assert_snapshot!(deepened("d2"), @"ship, ended (shipped) [global_iteration 1]");
+}
+
+#[test]
 fn a_phase_that_was_left_by_force_is_a_persons_to_accept() {
     let forced = r#"autonomous-loop skip_brainstorm=true max_phase_iterations=1: agent plan_written artifact=docs/p.md,
         agent tests_written artifact=tests/a.rs git_sha=abcd run={"failed":7,"errored":0}, answer approve,

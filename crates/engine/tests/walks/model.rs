@@ -131,7 +131,7 @@ pub(crate) struct Model {
     pub(crate) drive: warp_drive::Progress,
     pub(crate) forced: usize,
     pub(crate) rejected: usize,
-    /// Phases of the loop that were last left by force.
+    /// Phases of the loop that were last left by force, or with nothing shown.
     pub(crate) left_by_force: BTreeSet<&'static str>,
 }
 

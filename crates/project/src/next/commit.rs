@@ -81,7 +81,8 @@ impl Workspace {
     pub(super) fn left_out_by_git(&self, prepared: &Prepared<'_>) -> Option<String> {
         let embedded = prepared.embedded();
         if self.slot.is_none() || embedded.is_empty() {
-            return None;
+            let why = prepared.whole().err()?;
+            return Some(format!("{why}; see to it that every file can be read, or remove it"));
         }
         Some(format!(
             "{} a git repository of its own, whose files would not be committed: move them out of it, or remove it",

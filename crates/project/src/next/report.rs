@@ -3,10 +3,11 @@
 use engine::Run;
 use serde_json::{Map, Value, json};
 
-use super::{CHUNK_BEGINS, ISSUE_BEGINS, NextError, Report, issue};
+use super::{CHUNK_BEGINS, CLEANUP_FAILED, ISSUE_BEGINS, NextError, Report, issue};
 use crate::{
     Current, NewItem, Workspace, counted,
     rails::{self, guard},
+    spell::spelled,
 };
 
 /// The longest subject of a commit, in characters.
@@ -112,17 +113,19 @@ impl Workspace {
         Ok(Report::new("session_ended").say(format!("the session's summary is #{number}")))
     }
 
-    /// Keeps what is not committed, and files the abort report.
-    pub(super) fn clean_up(&mut self, run: &Run) -> Result<Report, NextError> {
+    /// Keeps what is not committed, and files the abort report. Where the workflow has a word for it, what could not be
+    /// kept is told with the rest.
+    pub(super) fn clean_up(&mut self, run: &Run, may_fail: bool) -> Result<Report, NextError> {
         let open_again = self.untick_unmerged(run)?;
-        let said = match self.commit_unfinished(run)? {
-            Some(said) => said,
-            None => match rails::snapshot(&self.place, run.id.as_str())? {
-                Some(kept) => format!("uncommitted work is kept as {kept}, and stays in the tree"),
-                None => "there is no uncommitted work".to_owned(),
-            },
+        let (mut said, failure) = match self.commit_unfinished(run) {
+            Ok(Some(said)) => (vec![said], None),
+            Ok(None) => (vec![self.keep_unfinished(run)?], None),
+            Err(NextError::World(why)) if may_fail => {
+                let kept = self.keep_unfinished(run).unwrap_or_else(|error| spelled(&error));
+                (vec![why.clone(), kept], Some(why))
+            }
+            Err(error) => return Err(error),
         };
-        let mut said = vec![said];
         if !open_again.is_empty() {
             said.push(format!("open again in the issue: {}", open_again.join(", ")));
         }
@@ -131,7 +134,19 @@ impl Workspace {
         let labels = ["session-summary", "warp-drive"];
         let number = self.file_away(&title, body, &labels, &key(run, "abort"))?;
         said.push(format!("the abort report is #{number}"));
-        Ok(said.into_iter().fold(Report::new("abort_resolved"), Report::say))
+        let report = match failure {
+            Some(why) => Report::new(CLEANUP_FAILED).with("failure", json!(why)),
+            None => Report::new("abort_resolved"),
+        };
+        Ok(said.into_iter().fold(report, Report::say))
+    }
+
+    /// Keeps what is not committed, and says where.
+    fn keep_unfinished(&self, run: &Run) -> Result<String, NextError> {
+        Ok(match rails::snapshot(&self.place, run.id.as_str())? {
+            Some(kept) => format!("uncommitted work is kept as {kept}, and stays in the tree"),
+            None => "there is no uncommitted work that is not kept already".to_owned(),
+        })
     }
 
     /// In a workspace of the run's own, commits unfinished work and leaves its branch in the person's repository.
@@ -142,6 +157,9 @@ impl Workspace {
             return Ok(None);
         }
         let (_, prepared) = self.prepare_commit(run)?;
+        if let Some(why) = self.left_out_by_git(&prepared) {
+            return Err(NextError::World(why));
+        }
         let has_changes = !prepared.is_empty().map_err(NextError::World)?;
         if has_changes {
             let issue = run.issue.as_deref().unwrap_or_default();
@@ -294,7 +312,7 @@ pub(super) fn title_of(feature: &str) -> String {
     }
 }
 
-/// Tells what the phases of a loop came to, and which were left by force.
+/// Tells what the phases of a loop came to, and which were left by force or empty-handed.
 fn phases(run: &Run) -> String {
     let mut text = String::new();
     if !run.checkpoints.is_empty() {
@@ -308,6 +326,10 @@ fn phases(run: &Run) -> String {
         run.receipts.iter().filter(|receipt| receipt.forced).map(|receipt| receipt.phase.as_str()).collect();
     if !forced.is_empty() {
         text.push_str(&format!("\nLeft by force, with nothing shown: {}\n", forced.join(", ")));
+    }
+    let empty: Vec<&str> = run.shown_nothing().into_iter().map(|phase| phase.as_str()).collect();
+    if !empty.is_empty() {
+        text.push_str(&format!("\nLeft with nothing shown: {}\n", empty.join(", ")));
     }
     text
 }

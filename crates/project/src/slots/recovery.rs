@@ -24,8 +24,10 @@ pub struct Recovered {
     pub found: Vec<String>,
     /// Commits of the run that are kept somewhere, but are not part of the branch.
     pub elsewhere: Vec<String>,
-    /// Commits of the run that nobody has.
+    /// Commits of the run that nobody has who could be asked.
     pub missing: Vec<String>,
+    /// Remotes that could not be asked for those, each with the reason.
+    pub unasked: Vec<String>,
     /// The ref that keeps files of the lost workspace that were not committed.
     pub kept: Option<String>,
     /// Where the remains of the lost workspace are.
@@ -63,7 +65,8 @@ impl Pool {
         let slot = self.make(kind, &branches.merge_target, Some(number))?;
         slot.note_run(run.id.as_str())?;
         let base = run.chunk.first_base.as_deref().or(slot.base()).unwrap_or_default().to_owned();
-        let found = recovery::find(&slot.between, run.id.as_str(), &branches.branch, &run.commit_hashes)?;
+        let recovery::Found { commits: found, unasked } =
+            recovery::find(&slot.between, run.id.as_str(), &branches.branch, &run.commit_hashes)?;
         let tip = recovery::newest(&slot.between, &base, &found)?.unwrap_or(base);
         let on = recovery::parts(&slot.between, &tip, &found)?;
         if !branches.branch.is_empty() {
@@ -78,6 +81,6 @@ impl Pool {
         rails::begin(&slot.place)?;
         let elsewhere = found.iter().filter(|commit| !on.contains(commit)).cloned().collect();
         let missing = run.commit_hashes.iter().filter(|commit| !found.contains(commit)).cloned().collect();
-        Ok(Some(Recovered { slot, tip, found: on, elsewhere, missing, kept, remains }))
+        Ok(Some(Recovered { slot, tip, found: on, elsewhere, missing, unasked, kept, remains }))
     }
 }

@@ -49,11 +49,13 @@ fn ask(base: &str) -> u16 {
 fn twenty_agents_pass_a_cap_by_no_more_than_what_was_under_way() {
     let home = Home::new();
     let model = Model::start(Script::function(|_| Turn::say("well").usage(0, EACH, 0, 0)));
-    let caps = Caps { day: Cap { tokens: Some(CAP), micro_usd: None }, ..Caps::default() };
+    // Of one run, because that lasts over midnight.
+    let caps = Caps { run: Cap { tokens: Some(CAP), micro_usd: None }, ..Caps::default() };
     let upstreams = || Upstreams { anthropic: model.url(), openai: model.url() };
+    let since = machine::now();
     let proxies: Vec<Proxy> = (0..PROXIES)
-        .map(|run| {
-            let meter = Meter::new(home.ledger(), tags(&format!("r{run}")), caps, machine::now()).unwrap();
+        .map(|_| {
+            let meter = Meter::new(home.ledger(), tags("r"), caps, since).unwrap();
             Proxy::start(Arc::new(meter), upstreams()).unwrap()
         })
         .collect();
@@ -69,8 +71,9 @@ fn twenty_agents_pass_a_cap_by_no_more_than_what_was_under_way() {
     let refused: Vec<u16> = proxies.iter().map(|proxy| ask(&proxy.anthropic_url())).collect();
     assert_eq!(refused, [402; PROXIES], "nothing is let out afterwards");
     drop(proxies);
-    let ledger = home.read();
-    let spent = ledger.books().spent(Scope::Day, &machine::now().day(), &tags("r0")).tokens();
+    let mut ledger = home.ledger();
+    ledger.follow(since).unwrap();
+    let spent = ledger.books().spent(Scope::Run, "", &tags("r")).tokens();
     assert_eq!(spent, EACH * answered as u64, "every answer is booked, and nothing else");
     assert_eq!(model.requests().len(), answered, "what was refused never went out");
     let under_way = (PROXIES * AGENTS) as u64 * EACH;

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, Said, brief, tail};
+use crate::agent::{LAST_WORDS, Said, Usage, brief, tail};
 
 /// How much of what the agent says is kept, in bytes: the answer is at its end.
 const MOST_TEXT: usize = 1024 * 1024;
@@ -20,6 +20,8 @@ pub(super) struct Heard {
     pub(super) session: Option<String>,
     /// What the whole conversation has cost.
     pub(super) cost_usd: Option<f64>,
+    /// The most that the conversation has held, in tokens.
+    most_read: u64,
     /// What the agent has said since the prompt; the answer is at its end.
     pub(super) text: String,
     /// What it said last.
@@ -55,8 +57,16 @@ impl Heard {
         } else if let SessionUpdate::UsageUpdate(usage) = update {
             let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
             self.cost_usd = dollars.map(|cost| cost.amount).or(self.cost_usd);
+            // What the turn has used is told at its end. Until then it is at least what the model had to read.
+            self.most_read = self.most_read.max(usage.used);
+            said.push(Said::Usage(self.least()));
         }
         said
+    }
+
+    /// Returns what the turn has used at least.
+    pub(super) fn least(&self) -> Usage {
+        Usage { input: self.most_read, ..Usage::default() }
     }
 
     /// Ends a message, and shows it.

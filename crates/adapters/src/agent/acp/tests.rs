@@ -95,13 +95,19 @@ fn what_real_agents_tell_is_heard() {
             .flat_map(|told| heard.update(&told.update))
             .collect();
         said.extend(heard.end());
-        (said, heard.cost_usd)
+        let used = said.iter().rfind(|said| matches!(said, Said::Usage(_))).cloned();
+        assert_eq!(used, Some(Said::Usage(heard.least())));
+        said.retain(|said| !matches!(said, Said::Usage(_)));
+        (said, heard.least().input, heard.cost_usd)
     });
     let tool = |name: &str, about: &str| Said::Tool { name: name.to_owned(), about: about.to_owned() };
     let done = Said::Text("all done".to_owned());
     let [claude, codex, opencode] = shown;
-    assert_eq!(claude, (vec![tool("Bash", "touch RAN && python3 -c pass"), done.clone()], Some(0.09478)));
-    assert_eq!(codex, (vec![tool("exec_command", "touch RAN"), done.clone()], None));
+    assert_eq!(
+        claude,
+        (vec![tool("Bash", "touch RAN && python3 -c pass"), done.clone()], 11806, Some(0.09478))
+    );
+    assert_eq!(codex, (vec![tool("exec_command", "touch RAN"), done.clone()], 10813, None));
     assert_eq!(opencode.0.last(), Some(&done), "{opencode:?}");
 }
 

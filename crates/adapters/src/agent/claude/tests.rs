@@ -28,6 +28,7 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
             | Said::ToolDenied { .. }
             | Said::Usage(_)
             | Said::Waiting(_)
+            | Said::Model(_)
             | Said::Tick => None,
         })
         .collect();

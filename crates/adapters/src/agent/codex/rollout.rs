@@ -1,4 +1,4 @@
-//! What a thread has used, from the file in which the client keeps it.
+//! What a thread has used, by which model and within which limits, from the file in which the client keeps it.
 
 use std::{
     env, fs,
@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use engine::Time;
 use serde_json::Value;
 
 use super::stream;
@@ -14,6 +15,9 @@ use crate::{agent::Usage, plain, sandbox::Walls};
 
 /// How much of the end of the file is looked at; what was used is told after each request.
 const LOOKED_AT: u64 = 4 * 1024 * 1024;
+/// From which percentage on a window counts as used up. The last request may not fit into what is left, and the client is
+/// then told of no window at all.
+const USED_UP: f64 = 90.0;
 /// Threads lie in directories by year, month and day.
 const DEPTH: usize = 3;
 
@@ -25,16 +29,42 @@ pub(super) fn sessions(walls: Option<&Walls>) -> PathBuf {
     }
 }
 
-/// Returns what a thread has used so far, if that can be found out.
-pub(super) fn usage(sessions: &Path, thread: &str) -> Option<Usage> {
-    let file = find(sessions, &format!("-{thread}.jsonl"), DEPTH)?;
-    let end = end_of(&file).ok()?;
-    let told = |line: &str| {
-        let line: Value = serde_json::from_str(line).ok()?;
-        let payload = line.get("payload").filter(|payload| payload["type"] == "token_count")?;
-        payload["info"].get("total_token_usage").map(stream::usage)
-    };
-    end.lines().rev().find_map(told)
+/// What a thread's file tells.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// What the whole thread has used.
+    pub(super) usage: Option<Usage>,
+    pub(super) model: Option<String>,
+    /// When the window begins anew that is used up, or nearly so.
+    pub(super) resets_at: Option<Time>,
+}
+
+/// Returns what is told of a thread so far, as far as that can be found out.
+pub(super) fn told(sessions: &Path, thread: &str) -> Told {
+    let file = find(sessions, &format!("-{thread}.jsonl"), DEPTH);
+    let end = file.and_then(|file| end_of(&file).ok()).unwrap_or_default();
+    let mut told = Told::default();
+    // The last word counts.
+    for line in end.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let payload = &line["payload"];
+        if line["type"] == "turn_context" {
+            told.model = payload["model"].as_str().map(ToOwned::to_owned).or(told.model);
+        }
+        if payload["type"] == "token_count" {
+            told.usage = payload["info"].get("total_token_usage").map(stream::usage).or(told.usage);
+            told.resets_at = resets_at(&payload["rate_limits"]).unwrap_or(told.resets_at);
+        }
+    }
+    told
+}
+
+/// Returns when the fullest window begins anew, if it is as good as used up; nothing where no window is told.
+fn resets_at(limits: &Value) -> Option<Option<Time>> {
+    let windows = ["primary", "secondary"].map(|name| &limits[name]).into_iter();
+    let windows = windows.filter_map(|window| Some((window["used_percent"].as_f64()?, window)));
+    let (used, window) = windows.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    let seconds = window["resets_at"].as_i64().filter(|_| used >= USED_UP);
+    Some(seconds.map(|seconds| Time::from_millis(seconds.saturating_mul(1000))))
 }
 
 fn find(directory: &Path, name_end: &str, depth: usize) -> Option<PathBuf> {
@@ -68,7 +98,7 @@ mod tests {
     #[test]
     fn what_a_thread_has_used_is_what_its_file_tells_last() {
         let sessions = tempfile::tempdir().unwrap();
-        assert_eq!(usage(sessions.path(), "abc"), None);
+        assert_eq!(told(sessions.path(), "abc"), Told::default());
         let day = sessions.path().join("2026/11/16");
         fs::create_dir_all(&day).unwrap();
         let line = |input: u64| {
@@ -80,6 +110,34 @@ mod tests {
         fs::write(day.join("rollout-2026-11-16T15-02-55-abc.jsonl"), text).unwrap();
         fs::write(day.join("rollout-2026-11-16T15-02-56-abd.jsonl"), line(9)).unwrap();
         let wanted = Usage { input: 290, output: 7, cache_read: 10, cache_write: 0 };
-        assert_eq!(usage(sessions.path(), "abc"), Some(wanted));
+        assert_eq!(told(sessions.path(), "abc").usage, Some(wanted));
+    }
+
+    #[test]
+    fn the_model_and_the_window_that_is_used_up_are_told_too() {
+        let sessions = tempfile::tempdir().unwrap();
+        let day = sessions.path().join("2026/11/16");
+        fs::create_dir_all(&day).unwrap();
+        let count = |limits: &str| {
+            format!(
+                r#"{{"type":"event_msg","payload":{{"type":"token_count","info":null,"rate_limits":{limits}}}}}"#
+            )
+        };
+        let windows = |percent: u8| {
+            count(&format!(
+                r#"{{"primary":{{"used_percent":{percent}.0,"window_minutes":300,"resets_at":1788858959}},"secondary":{{"used_percent":15.0,"resets_at":1789445759}}}}"#
+            ))
+        };
+        let model = r#"{"type":"turn_context","payload":{"cwd":"/x","model":"gpt-5.5"}}"#;
+        let none = count(r#"{"primary":null,"secondary":null}"#);
+        let of = |lines: &[&str]| {
+            fs::write(day.join("rollout-x-abc.jsonl"), lines.join("\n")).unwrap();
+            told(sessions.path(), "abc")
+        };
+        assert_eq!(of(&[model, &windows(40)]).resets_at, None);
+        let found = of(&[model, &windows(98), &none]);
+        assert_eq!(found.model.as_deref(), Some("gpt-5.5"));
+        assert_eq!(found.resets_at, Some(Time::from_millis(1_788_858_959_000)));
+        assert_eq!(of(&[&windows(98), &windows(3)]).resets_at, None, "it has begun anew");
     }
 }

@@ -27,7 +27,7 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
     assert_eq!(whole, Usage { input: 38911, output: 80, cache_read: 0, cache_write: 0 });
     let before = Usage { input: 38000, output: 100, ..Usage::default() };
     assert_eq!(share(whole, before), Usage { input: 911, ..Usage::default() });
-    let ended = ended(heard, whole, &followed(End::Exit(0)), &json!({}));
+    let ended = ended(heard, whole, None, &followed(End::Exit(0)), &json!({}));
     assert!(matches!(ended.answer, Err(NoAnswer::NotJson)), "{ended:?}");
     assert_eq!(ended.last_words, "all done");
 }
@@ -42,7 +42,8 @@ fn every_way_of_ending_is_told_apart() {
             for line in case["lines"].as_array().unwrap() {
                 heard.line(&line.to_string());
             }
-            let why = ended(heard, Usage::default(), &followed(End::Exit(1)), &json!({})).answer.unwrap_err();
+            let why =
+                ended(heard, Usage::default(), None, &followed(End::Exit(1)), &json!({})).answer.unwrap_err();
             format!("{}: {why}", case["case"].as_str().unwrap())
         })
         .collect();
@@ -65,7 +66,7 @@ fn retries_are_shown_and_a_lost_conversation_is_told_from_a_failure() {
     lost.stderr =
         b"Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1 (code -32600)\n"
             .to_vec();
-    let ended = ended(heard, Usage::default(), &lost, &json!({}));
+    let ended = ended(heard, Usage::default(), None, &lost, &json!({}));
     assert!(matches!(ended.answer, Err(NoAnswer::NoConversation)), "{ended:?}");
 }
 
@@ -79,7 +80,7 @@ fn an_answer_is_the_last_message_without_what_was_left_out() {
     let schema = json!({ "type": "object", "required": ["summary"], "properties": {
         "summary": { "type": "string" }, "note": { "type": "string" },
     } });
-    let ended = ended(heard, Usage::default(), &followed(End::Exit(0)), &schema);
+    let ended = ended(heard, Usage::default(), None, &followed(End::Exit(0)), &schema);
     assert_eq!(ended.answer.unwrap(), json!({ "summary": "done" }));
 }
 

@@ -50,6 +50,8 @@ fn settle(model: &mut Model, at: i64) -> Option<Answer> {
         return Some(model.park("max_iterations"));
     }
     if model.phase == "deepen" && model.count("phase_iteration") > 0 {
+        // Nothing was shown, which is accepted as little as force is.
+        model.left_by_force.insert(model.phase);
         model.enter("work", at);
         return Some(Answer::Moved);
     }

@@ -1,6 +1,8 @@
 //! Workspaces for runs, with real git: taking, keeping, reusing, losing and finding again.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod target;
+
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -8,11 +10,7 @@ use std::{
     process::Command,
 };
 
-use adapters::git::{
-    Git,
-    integrate::Rebase,
-    target::{ForwardError, Forwarded},
-};
+use adapters::git::{Git, integrate::Rebase};
 use engine::Seen;
 use project::{
     Dirs, Place, Request, Workspace,
@@ -330,80 +328,6 @@ fn a_branch_is_delivered_under_a_name_that_is_free() {
 }
 
 #[test]
-fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
-    let sandbox = sandbox();
-    let slot = take(&sandbox);
-    let base = slot.base().unwrap().to_owned();
-    slot.begin_branch("feature/x", &base).unwrap();
-    let first = commit_in(&slot, "a.txt", "two\n");
-    slot.keep_outside(&first, "r1").unwrap();
-    assert_eq!(sandbox.git(&["rev-parse", "refs/warp/runs/r1"]), first);
-
-    // The person stands on main and has changed a file that the work changes too.
-    sandbox.write("a.txt", "mine\n");
-    let error = slot.fast_forward(None, "main", &base, &first).unwrap_err();
-    assert!(matches!(&error, ForwardError::InTheWay { files, .. } if files == &["a.txt"]), "{error}");
-    assert_eq!(sandbox.git(&["rev-parse", "main"]), base);
-    assert_eq!(sandbox.read("a.txt").unwrap(), "mine\n");
-
-    // Another file may be changed.
-    sandbox.git(&["checkout", "--", "a.txt"]);
-    sandbox.write("b.txt", "mine\n");
-    slot.fast_forward(None, "main", &base, &first).unwrap();
-    slot.fast_forward(None, "main", &base, &first).unwrap();
-    assert_eq!(
-        (sandbox.read("a.txt").unwrap(), sandbox.read("b.txt").unwrap()),
-        ("two\n".into(), "mine\n".into())
-    );
-    assert_eq!(sandbox.git(&["status", "--porcelain"]), " M b.txt");
-
-    // On another branch, only the ref moves.
-    sandbox.git(&["switch", "--quiet", "-c", "other"]);
-    let second = commit_in(&slot, "c.txt", "three\n");
-    slot.fast_forward(None, "main", &first, &second).unwrap();
-    assert_eq!(sandbox.git(&["rev-parse", "main"]), second);
-    assert!(sandbox.read("c.txt").is_none());
-
-    let error = slot.fast_forward(None, "main", &first, &base).unwrap_err();
-    assert!(matches!(&error, ForwardError::MovedOn { now, .. } if *now == second), "{error}");
-    let error = slot.fast_forward(None, "main", &second, &base).unwrap_err();
-    assert!(matches!(error, ForwardError::NotAhead { .. }), "{error}");
-    let error = slot.fast_forward(None, "none", &first, &second).unwrap_err();
-    assert!(matches!(error, ForwardError::NoSuchBranch { .. }), "{error}");
-}
-
-#[test]
-fn a_target_that_another_git_holds_is_moved_with_its_checkout_or_not_at_all() {
-    let sandbox = sandbox();
-    let slot = take(&sandbox);
-    let base = slot.base().unwrap().to_owned();
-    slot.begin_branch("feature/x", &base).unwrap();
-    let made = commit_in(&slot, "a.txt", "two\n");
-    sandbox.write("b.txt", "mine\n");
-    sandbox.git(&["add", "b.txt"]);
-    let status = sandbox.git(&["status", "--porcelain"]);
-    for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
-        sandbox.write(lock, "");
-        let error = slot.fast_forward(None, "main", &base, &made).unwrap_err();
-        assert!(matches!(error, ForwardError::Locked { .. }) && error.is_overtaken(), "{error}");
-        fs::remove_file(sandbox.root().join(lock)).unwrap();
-        assert_eq!(sandbox.git(&["rev-parse", "main"]), base, "{lock}");
-        assert_eq!(sandbox.git(&["status", "--porcelain"]), status, "{lock}");
-        assert_eq!(sandbox.read("a.txt").unwrap(), "one\n", "{lock}");
-    }
-    slot.fast_forward(None, "main", &base, &made).unwrap();
-    assert_eq!(sandbox.git(&["status", "--porcelain"]), status);
-    assert_eq!(sandbox.read("a.txt").unwrap(), "two\n");
-
-    // On another branch there is only the ref.
-    sandbox.git(&["switch", "--quiet", "-c", "other"]);
-    let next = commit_in(&slot, "c.txt", "three\n");
-    sandbox.write(".git/refs/heads/main.lock", "");
-    let error = slot.fast_forward(None, "main", &made, &next).unwrap_err();
-    assert!(error.is_overtaken(), "{error}");
-}
-
-#[test]
 fn a_slot_whose_work_was_merged_is_handed_on_as_it_is() {
     let sandbox = sandbox();
     let slot = take(&sandbox);
@@ -432,107 +356,6 @@ fn a_slot_whose_work_was_merged_is_handed_on_as_it_is() {
 }
 
 #[test]
-fn a_checkout_is_found_wherever_the_target_is_checked_out() {
-    let sandbox = sandbox();
-    let slot = take(&sandbox);
-    let base = slot.base().unwrap().to_owned();
-    slot.begin_branch("feature/x", &base).unwrap();
-    let other = sandbox.home().join("other");
-    sandbox.git(&["switch", "--quiet", "-c", "mine"]);
-    sandbox.git(&["worktree", "add", "--quiet", other.to_str().unwrap(), "main"]);
-    let first = commit_in(&slot, "c.txt", "new\n");
-    slot.fast_forward(None, "main", &base, &first).unwrap();
-    assert!(other.join("c.txt").exists() && sandbox.read("c.txt").is_none());
-    sandbox.git(&["worktree", "remove", other.to_str().unwrap()]);
-    let second = commit_in(&slot, "d.txt", "new\n");
-    slot.fast_forward(None, "main", &first, &second).unwrap();
-    assert_eq!(sandbox.git(&["rev-parse", "main"]), second);
-    assert!(sandbox.read("d.txt").is_none(), "nobody stands on it");
-}
-
-#[test]
-fn a_remote_is_asked_and_pushed_to_without_force() {
-    let sandbox = sandbox();
-    let remote = sandbox.home().join("remote.git");
-    sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
-    sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
-    sandbox.git(&["push", "--quiet", "origin", "main"]);
-    let slot = take(&sandbox);
-    let base = slot.base().unwrap().to_owned();
-    slot.begin_branch("feature/x", &base).unwrap();
-    let made = commit_in(&slot, "c.txt", "mine\n");
-    slot.between().bring(&[&made]).unwrap();
-    slot.push("origin", &made, "feature/x").unwrap();
-    slot.push("origin", &made, "feature/x").unwrap();
-    assert_eq!(sandbox.git(&["--git-dir", remote.to_str().unwrap(), "rev-parse", "feature/x"]), made);
-
-    // Somebody pushes to main from elsewhere.
-    sandbox.git(&["switch", "--quiet", "-c", "theirs"]);
-    sandbox.write("b.txt", "theirs\n");
-    let theirs = commit(&sandbox, "feat: theirs");
-    sandbox.git(&["push", "--quiet", "origin", "theirs:main"]);
-    sandbox.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
-    let error = slot.push("origin", &made, "main").unwrap_err();
-    assert!(error.to_string().contains("commits in `main` that are not here"), "{error}");
-    assert_eq!(slot.bring_target("main", None).unwrap(), base);
-    assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), theirs);
-    assert!(matches!(slot.rebase("feature/x", &theirs).unwrap(), Rebase::Done { .. }));
-
-    // The remote has got the work, and a crash kept the person's own branch behind.
-    let made = git(&slot, &["rev-parse", "HEAD"]);
-    slot.between().bring(&[&made]).unwrap();
-    slot.push("origin", &made, "main").unwrap();
-    assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), made);
-    slot.fast_forward(None, "main", &made, &made).unwrap();
-    assert_eq!(sandbox.git(&["rev-parse", "main"]), made);
-}
-
-#[test]
-fn what_keeps_the_persons_branch_back_keeps_the_remotes_back_until_it_has_it() {
-    let sandbox = sandbox();
-    let remote = sandbox.home().join("remote.git");
-    sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
-    sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
-    sandbox.git(&["push", "--quiet", "origin", "main"]);
-    let there = || sandbox.git(&["--git-dir", remote.to_str().unwrap(), "rev-parse", "main"]);
-    let slot = take(&sandbox);
-    let base = slot.base().unwrap().to_owned();
-    slot.begin_branch("feature/x", &base).unwrap();
-    commit_in(&slot, "a.txt", "two\n");
-    let made = commit_in(&slot, "c.txt", "new\n");
-    let forward = || slot.fast_forward(Some("origin"), "main", &base, &made);
-
-    for name in ["a.txt", "c.txt"] {
-        sandbox.write(name, "mine\n");
-        let error = forward().unwrap_err();
-        assert!(matches!(&error, ForwardError::InTheWay { files, .. } if files == &[name]), "{error}");
-        assert_eq!((there(), sandbox.git(&["rev-parse", "main"])), (base.clone(), base.clone()));
-        assert_eq!(sandbox.read(name).unwrap(), "mine\n");
-        sandbox.git(&["stash", "--quiet", "--include-untracked"]);
-    }
-    sandbox.write(".git/MERGE_HEAD", "");
-    assert!(matches!(forward().unwrap_err(), ForwardError::Busy { .. }));
-    assert_eq!(there(), base);
-    fs::remove_file(sandbox.root().join(".git/MERGE_HEAD")).unwrap();
-
-    // A crash came after the push: what is in the way keeps only the checkout back.
-    slot.between().bring(&[&made]).unwrap();
-    slot.push("origin", &made, "main").unwrap();
-    sandbox.git(&["fetch", "--quiet", "origin"]);
-    sandbox.write("c.txt", "mine\n");
-    let forwarded = slot.fast_forward(Some("origin"), "main", &made, &made).unwrap();
-    assert!(matches!(forwarded, Forwarded::AtRemote(ForwardError::InTheWay { .. })), "{forwarded:?}");
-    assert_eq!(sandbox.git(&["rev-parse", "main"]), base);
-
-    // Another file may be changed.
-    fs::remove_file(sandbox.root().join("c.txt")).unwrap();
-    sandbox.write("b.txt", "mine\n");
-    assert!(matches!(forward().unwrap(), Forwarded::Everywhere));
-    assert_eq!((there(), sandbox.git(&["rev-parse", "main"])), (made.clone(), made.clone()));
-    assert_eq!(sandbox.git(&["status", "--porcelain"]), " M b.txt");
-}
-
-#[test]
 fn a_worktree_serves_as_a_slot_too() {
     let sandbox = sandbox();
     let pool = pool(&sandbox);
@@ -556,6 +379,55 @@ fn a_worktree_serves_as_a_slot_too() {
     assert!(!slot.root().join("new.txt").exists());
     assert_eq!(salvage(&sandbox), ["refs/warp/salvage/r1/1"]);
     assert_eq!(pool.take(Kind::Clone, "main").unwrap().number(), 2);
+}
+
+#[test]
+fn commits_of_a_worktree_are_not_signed_either() {
+    let sandbox = sandbox();
+    sandbox.git(&["config", "commit.gpgSign", "true"]);
+    sandbox.git(&["config", "gpg.program", "/bin/false"]);
+    let slot = pool(&sandbox).take(Kind::Worktree, "main").unwrap();
+    let base = slot.base().unwrap().to_owned();
+    slot.begin_branch("feature/x", &base).unwrap();
+    commit_in(&slot, "c.txt", "new\n");
+    sandbox.write("later.txt", "later\n");
+    sandbox.git(&["add", "later.txt"]);
+    sandbox.git(&["commit", "--quiet", "--no-gpg-sign", "-m", "feat: later"]);
+    let onto = sandbox.git(&["rev-parse", "main"]);
+    assert!(matches!(slot.rebase("feature/x", &onto).unwrap(), Rebase::Done { .. }));
+}
+
+#[test]
+fn a_slot_that_cannot_be_made_ready_is_passed_over_and_named() {
+    let sandbox = sandbox();
+    let slot = take(&sandbox);
+    fs::write(slot.root().join("new.txt"), "only here\n").unwrap();
+    fs::write(slot.place.git_dir().unwrap().join("index"), "no index").unwrap();
+    let root = slot.root().to_owned();
+    drop(slot);
+    let mut slot = take(&sandbox);
+    assert_eq!(slot.number(), 2);
+    let said = slot.take_passed_over();
+    let [line] = said.as_slice() else { panic!("{said:?}") };
+    assert!(line.contains(root.to_str().unwrap()) && line.contains("index"), "{line}");
+    assert!(root.join("new.txt").exists());
+}
+
+#[test]
+fn what_is_in_the_directory_of_a_submodule_is_set_aside() {
+    let sandbox = sandbox();
+    let entry = format!("160000,{},vendor", sandbox.git(&["rev-parse", "HEAD"]));
+    sandbox.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: a submodule"]);
+    let slot = take(&sandbox);
+    slot.note_run("r1").unwrap();
+    fs::write(slot.root().join("vendor/work.txt"), "only here\n").unwrap();
+    drop(slot);
+    let slot = take(&sandbox);
+    assert_eq!(fs::read_dir(slot.root().join("vendor")).unwrap().count(), 0);
+    let aside = pool(&sandbox).set_aside().unwrap();
+    let [vendor] = aside.as_slice() else { panic!("{aside:?}") };
+    assert_eq!(fs::read_to_string(vendor.join("work.txt")).unwrap(), "only here\n");
 }
 
 #[test]
@@ -608,10 +480,19 @@ fn a_commit_that_only_a_remote_has_is_found_there() {
     let made = commit_in(&slot, "c.txt", "one\n");
     git(&slot, &["push", "--quiet", remote.to_str().unwrap(), "feature/x"]);
     run.commit_hashes = vec![made.clone()];
-    fs::remove_dir_all(slot.root().parent().unwrap()).unwrap();
+    let directory = slot.root().parent().unwrap().to_owned();
+    fs::remove_dir_all(&directory).unwrap();
     drop(slot);
+    let elsewhere = remote.with_extension("away");
+    fs::rename(&remote, &elsewhere).unwrap();
     let recovered = pool(&sandbox).recover(&run).unwrap().unwrap();
-    assert_eq!((recovered.tip, recovered.missing.len()), (made, 0));
+    assert_eq!(recovered.missing.len(), 1);
+    assert!(recovered.unasked.len() == 1 && recovered.unasked[0].starts_with("`origin`: "), "{recovered:?}");
+    drop(recovered);
+    fs::rename(&elsewhere, &remote).unwrap();
+    fs::remove_dir_all(&directory).unwrap();
+    let recovered = pool(&sandbox).recover(&run).unwrap().unwrap();
+    assert_eq!((recovered.tip, recovered.missing.len(), recovered.unasked.len()), (made, 0, 0));
     assert_eq!(sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/warp/runs/"]), "");
 }
 
