@@ -27,8 +27,7 @@ fn a_commit_is_refused_in_coding_and_passes_in_committing() {
 
 #[test]
 fn a_commit_that_was_told_already_is_not_told_again() {
-    let mut project = Project::new();
-    project.sandbox.write("Makefile", "test:\n\t@true\n");
+    let mut project = Project::with(&["--set", "test_command=true"]);
     project.to_committing();
     project.git(&["add", "."]);
     // Commit and transition in one call: by the time anybody looks, the phase gives no leave any more.
