@@ -73,8 +73,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let Some(whose) = whose(arguments, &mut workspace, ledger.as_ref())? else {
         let selector = arguments.selector.as_deref().unwrap_or_default();
-        let missing = format!("no run or issue `{selector}` in {name}");
-        return Err(CommandError::new(Exit::NoSessionOrDenied, missing));
+        return Err(CommandError::unknown(selector, &name));
     };
     let by = arguments.by.map_or_else(|| whose.usual(), What::by);
     let of = whose.words(&name);

@@ -202,7 +202,7 @@ fn watch(workspace: &mut Workspace, selector: Option<&str>, json: bool) -> Resul
     let Some(mut follower) = workspace.follower()? else { return Err(CommandError::no_session()) };
     let shown = meant(workspace, selector)?;
     let named = match (selector, shown.first()) {
-        (Some(_), None) => return Err(CommandError::no_session()),
+        (Some(selector), None) => return Err(CommandError::unknown(selector, &name)),
         (Some(_), Some(current)) => Some(&current.run),
         (None, _) => None,
     };

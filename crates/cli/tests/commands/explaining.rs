@@ -85,6 +85,19 @@ fn an_issue_that_is_not_there() {
 }
 
 #[test]
+fn a_name_that_nothing_has() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    for command in [["explain", "abc"].as_slice(), &["status", "abc", "--watch"], &["cost", "abc"]] {
+        let said = driven.sandbox.warp(command);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert_eq!(
+            said.err,
+            "error: no run or issue `abc` in demo\nhint: `warp issue list` shows the issues that there are\n"
+        );
+    }
+}
+
+#[test]
 fn an_issue_that_is_no_requirement() {
     let driven = Driven::new(WARP);
     driven.sandbox.warp_ok(&["issue", "new", "--title", "An idea"]);
