@@ -272,6 +272,16 @@ fn a_run_or_issue_that_is_not_there_is_named() {
 }
 
 #[test]
+fn an_issue_that_nobody_has_worked_on_has_cost_nothing() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["issue", "new", "--title", "Later"]);
+    let said = sandbox.warp(&["cost", "1"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.starts_with("Nothing was spent on issue #1 of demo.\n"), "{said:?}");
+    assert_eq!(sandbox.warp(&["cost", "2"]).code, Some(2));
+}
+
+#[test]
 fn another_projects_spending_is_only_shown_where_it_is_asked_for() {
     let mut spent = Spent::worked();
     let other = |tags: &mut Tags| (tags.project, tags.project_name) = ("other".into(), "shop".into());
