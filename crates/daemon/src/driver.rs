@@ -236,9 +236,9 @@ impl Driver<'_> {
         self.tell_of(run);
     }
 
-    /// Tells whoever is away where the run stands. What the loop is about to answer by itself is not asked.
+    /// Tells whoever is away where the run stands. What the loop may answer by itself is told when it is asked.
     pub(crate) fn tell_of(&mut self, run: &Run) {
-        if run.phase != *"awaiting_continue" || self.asks_to_continue() {
+        if run.phase != *"awaiting_continue" {
             self.tell_away(run.id.as_str());
         }
     }
