@@ -58,6 +58,12 @@ fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
     driven.script(&apart(&[1, 2, 3]));
     let said = driven.run(&["--until-empty", "--level", "3"]);
     assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("\n\n") && said.out.contains("issue 3 is next: Words for 3\n"), "{said:?}");
+    let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
+    assert_eq!(
+        summary,
+        "  merged         #1 Words for 1\n  merged         #3 Words for 3\n  merged         #2 Words for 2\n"
+    );
     let sandbox = &driven.sandbox;
     let log = sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
     let subjects: Vec<&str> = log.lines().skip(2).collect();
@@ -91,6 +97,7 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
         told.contains("issue 2 is being worked on") && told.contains("the next one is taken"),
         "{said:?}"
     );
+    assert!(said.out.contains("\n  passed over    issue 2 is being worked on"), "{said:?}");
     let log = driven.sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
     let subjects: Vec<&str> = log.lines().skip(2).collect();
     assert_eq!(subjects, ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)"]);
