@@ -284,6 +284,9 @@ fn an_issue_that_waits_for_a_decision() {
         (told["is"].as_str(), told["decision"]["options"][0].as_str()),
         (Some("parked"), Some("approve"))
     );
+    let status = plain(&driven, &["status"]);
+    let end = "Run: [RUN]\nTitle: Words for 42\nNext: `warp answer [RUN].5 approve|reject|abort`, then `warp run 42`\n";
+    assert!(status.ends_with(end), "{status}");
 }
 
 #[test]

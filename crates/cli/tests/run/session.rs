@@ -116,6 +116,19 @@ fn an_issue_that_is_handed_over_is_not_worked_on_again() {
 }
 
 #[test]
+fn the_status_of_a_run_that_nobody_carries_on_says_which_it_is_and_what_goes_on() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.script(&slow());
+    killed(&driven);
+    let status: Value = serde_json::from_str(&driven.sandbox.warp_ok(&["status", "--json"])).unwrap();
+    let said = driven.sandbox.warp_ok(&["status"]);
+    assert!(said.contains(" (stale)\nRails: "), "{said}");
+    let run = status["run"].as_str().unwrap();
+    let end = format!("\nRun: {run}\nTitle: Words for 42\nNext: `warp run 42` goes on\n");
+    assert!(said.ends_with(&end), "{said}");
+}
+
+#[test]
 fn a_run_that_nobody_carries_on_is_cleaned_up_by_the_stop_itself() {
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.script(&slow());
