@@ -369,5 +369,6 @@ impl From<SetupError> for CommandError {
 }
 
 fn config_error(error: &ConfigError) -> CommandError {
-    CommandError::of(Exit::Configuration, error).hint("`warp config` lists every setting with its default")
+    CommandError::of(Exit::Configuration, error)
+        .hint("docs/reference/settings.md lists every setting with its default")
 }
