@@ -180,7 +180,7 @@ fn an_issue_that_is_ready_and_its_place_in_the_queue() {
       warp run 50  takes it, whatever comes before
     ");
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
-    Issue 42 (Words for 42) is approved and ready; before it come #50.
+    Issue 42 (Words for 42) is approved and ready; before it comes #50.
     What to do:
       warp run 42   takes it now
       warp explain  shows the queue
