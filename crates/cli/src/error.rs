@@ -52,6 +52,12 @@ impl CommandError {
             .hint("`warp state init . --level 2 --issue 42` starts one; `warp log` shows the last")
     }
 
+    /// The error of a command that looks at a run or an issue, where nothing has that name in the project.
+    pub(crate) fn unknown(selector: &str, project: &str) -> Self {
+        Self::new(Exit::NoSessionOrDenied, format!("no run or issue `{selector}` in {project}"))
+            .hint("`warp issue list` shows the issues that there are")
+    }
+
     /// The error of a command that is about a run, where the one that was named is not there; `what` it had to be.
     pub(crate) fn no_run(selector: Option<&str>, what: &str) -> Self {
         match selector {
@@ -363,5 +369,6 @@ impl From<SetupError> for CommandError {
 }
 
 fn config_error(error: &ConfigError) -> CommandError {
-    CommandError::of(Exit::Configuration, error).hint("`warp config` lists every setting with its default")
+    CommandError::of(Exit::Configuration, error)
+        .hint("docs/reference/settings.md lists every setting with its default")
 }

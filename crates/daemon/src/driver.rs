@@ -249,9 +249,9 @@ impl Driver<'_> {
         self.tell_of(run);
     }
 
-    /// Tells whoever is away where the run stands. What the loop is about to answer by itself is not asked.
+    /// Tells whoever is away where the run stands. What the loop may answer by itself is told when it is asked.
     pub(crate) fn tell_of(&mut self, run: &Run) {
-        if run.phase != *"awaiting_continue" || self.asks_to_continue() {
+        if run.phase != *"awaiting_continue" {
             self.tell_away(run.id.as_str());
         }
     }
@@ -299,10 +299,10 @@ impl Driver<'_> {
         view::asked(&current.workflow, &current.run)
     }
 
-    /// Returns how many chunks the run has done.
-    pub(crate) fn chunks(&mut self) -> Result<u64, DriveError> {
-        let run = self.workspace.select(None)?;
-        Ok(run.map_or(0, |current| current.run.metrics.chunks_completed))
+    /// Returns which issue the run is about, and how many chunks it has done.
+    pub(crate) fn worked_on(&mut self) -> Result<(Option<String>, u64), DriveError> {
+        let Some(current) = self.workspace.select(None)? else { return Ok((None, 0)) };
+        Ok((current.run.issue.clone(), current.run.metrics.chunks_completed))
     }
 
     /// Gives back what was taken for the run, as far as it is over.

@@ -1,6 +1,6 @@
 //! What is a person's: a decision is asked, waited for, and acted on when nobody answers.
 
-use std::{thread, time::Duration};
+use std::{collections::BTreeSet, thread, time::Duration};
 
 use adapters::machine;
 use engine::{Record, Time};
@@ -33,7 +33,7 @@ impl Driver<'_> {
                 format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
             return Ok(Flow::End(Finish::Refused(problem)));
         };
-        if current.run.phase == "awaiting_continue" && !self.asks_to_continue() {
+        if current.run.phase == "awaiting_continue" && !self.asks_to_continue()? {
             return self.answer(&asked.id, Reply { option: "no".to_owned(), note: None });
         }
         let until = current.run.question_deadline();
@@ -91,8 +91,10 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(crate) fn asks_to_continue(&self) -> bool {
-        self.options.after == After::Ask && self.show.is_attended()
+    /// Tells whether somebody is asked to go on: there has to be something to go on with.
+    fn asks_to_continue(&mut self) -> Result<bool, DriveError> {
+        let is_asked = self.options.after == After::Ask && self.show.is_attended();
+        Ok(is_asked && self.workspace.first_free(&BTreeSet::new())?.is_some())
     }
 
     pub(crate) fn answer(&mut self, decision: &str, reply: Reply) -> Result<Flow, DriveError> {

@@ -3,6 +3,8 @@
 //! Every issue has a run of its own, so that each can be looked at, told something and undone by itself. What one of them
 //! comes to does not keep the others waiting: a run that waits for a person stays where it is.
 
+mod summary;
+
 use std::{collections::BTreeSet, time::Instant};
 
 use journal::sqlite::Keeping;
@@ -14,6 +16,7 @@ use crate::{
     show::{Show, Shown},
     start::{After, Options, StartError},
 };
+use summary::Summary;
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -54,45 +57,79 @@ pub fn drive(
 ) -> Result<Finish, SessionError> {
     // Every run opens the project's journal, and the user's.
     let _keeping = Keeping::begin();
-    let one = |options: Options, show: &mut dyn Show| -> Result<(Finish, u64), SessionError> {
-        let mut driver = Driver::start(place, dirs, options, interrupts.clone(), show)?;
-        let finish = driver.drive()?;
-        let chunks = driver.chunks()?;
-        driver.finish()?;
-        Ok((finish, chunks))
-    };
     if options.after != After::UntilEmpty {
-        return Ok(one(options.clone(), show)?.0);
+        return Ok(one(place, dirs, options.clone(), interrupts, show)?.finish);
     }
+    let mut summary = Summary::default();
+    let finish = until_empty(place, dirs, options, interrupts, &mut summary, show);
+    summary.show(show);
+    finish
+}
+
+/// One run of a session.
+struct Ran {
+    issue: Option<String>,
+    finish: Finish,
+    /// How many chunks it has done.
+    chunks: u64,
+}
+
+fn one(
+    place: &Place,
+    dirs: &Dirs,
+    options: Options,
+    interrupts: &Interrupts,
+    show: &mut dyn Show,
+) -> Result<Ran, SessionError> {
+    let mut driver = Driver::start(place, dirs, options, interrupts.clone(), show)?;
+    let finish = driver.drive()?;
+    let (issue, chunks) = driver.worked_on()?;
+    driver.finish()?;
+    Ok(Ran { issue, finish, chunks })
+}
+
+fn until_empty(
+    place: &Place,
+    dirs: &Dirs,
+    options: &Options,
+    interrupts: &Interrupts,
+    summary: &mut Summary,
+    show: &mut dyn Show,
+) -> Result<Finish, SessionError> {
     // Somebody else may be faster. What a person has named is what they want, and nothing else instead.
-    let (mut worst, chunks) = match one(options.clone(), show) {
+    let first = match one(place, dirs, options.clone(), interrupts, show) {
         Err(error) if options.issue.is_none() && error.is_about_this_one() => {
-            pass_over(&error, show);
-            (Finish::Done, 0)
+            pass_over(&error, summary, show);
+            Ran { issue: None, finish: Finish::Done, chunks: 0 }
         }
         done => done?,
     };
-    let mut limits = Limits::read(place, dirs, options, chunks)?;
+    let mut limits = Limits::read(place, dirs, options, first.chunks)?;
+    summary.add(&mut limits.here, first.issue.as_deref(), &first.finish).map_err(StartError::from)?;
+    let mut worst = first.finish;
     let mut taken = BTreeSet::new();
     while worst != Finish::Interrupted {
         let Some(issue) = limits.next(&mut taken, show)? else { break };
+        show.show(Shown::Plain("\n"));
         let next = Options { issue: Some(issue), ..options.clone() };
-        let (finish, chunks) = match one(next, show) {
+        let ran = match one(place, dirs, next, interrupts, show) {
             Err(error) if error.is_about_this_one() => {
-                pass_over(&error, show);
+                pass_over(&error, summary, show);
                 continue;
             }
             done => done?,
         };
-        limits.done += chunks;
-        if finish.weight() > worst.weight() {
-            worst = finish;
+        limits.done += ran.chunks;
+        summary.add(&mut limits.here, ran.issue.as_deref(), &ran.finish).map_err(StartError::from)?;
+        if ran.finish.weight() > worst.weight() {
+            worst = ran.finish;
         }
     }
     Ok(worst)
 }
 
-fn pass_over(error: &SessionError, show: &mut dyn Show) {
+fn pass_over(error: &SessionError, summary: &mut Summary, show: &mut dyn Show) {
+    summary.pass_over(&error.to_string());
     show.show(Shown::Warned(&format!("{error}; the next one is taken")));
 }
 

@@ -16,6 +16,8 @@ pub enum Shown<'a> {
     Agent(&'a Said),
     /// A person is asked.
     Asked(&'a Asked),
+    /// Lines for whoever reads along; they tell nothing that was not told before.
+    Plain(&'a str),
     /// Time has passed.
     Tick,
 }

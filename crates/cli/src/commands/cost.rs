@@ -7,7 +7,7 @@ use engine::{
     view::{CapUse, Cost, render_cost},
 };
 use project::{
-    Workspace, config,
+    Workspace, config, issue_number,
     spend::{self, Caps, Ledger, Scope, Tags},
 };
 
@@ -73,8 +73,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let Some(whose) = whose(arguments, &mut workspace, ledger.as_ref())? else {
         let selector = arguments.selector.as_deref().unwrap_or_default();
-        let missing = format!("no run or issue `{selector}` in {name}");
-        return Err(CommandError::new(Exit::NoSessionOrDenied, missing));
+        return Err(CommandError::unknown(selector, &name));
     };
     let by = arguments.by.map_or_else(|| whose.usual(), What::by);
     let of = whose.words(&name);
@@ -128,7 +127,14 @@ fn whose(
         |line: &Line<'_>| line.tags.project == project && line.tags.issue.as_deref() == Some(issue.as_str());
     let run = workspace.select(Some(&issue))?.map(|current| current.run);
     let has_line = ledger.is_some_and(|ledger| ledger.books().lines().any(|line| of_issue(&line)));
-    Ok((run.is_some() || has_line).then_some(Whose::Issue(project, issue, run)))
+    let is_known = run.is_some() || has_line || is_filed(workspace, &issue)?;
+    Ok(is_known.then_some(Whose::Issue(project, issue, run)))
+}
+
+/// Tells whether there is such an issue, worked on or not.
+fn is_filed(workspace: &mut Workspace, issue: &str) -> Result<bool, CommandError> {
+    let Some(number) = issue_number(issue) else { return Ok(false) };
+    Ok(workspace.forge().item(number)?.is_some_and(|item| item.pull.is_none()))
 }
 
 impl Whose {

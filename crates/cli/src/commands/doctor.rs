@@ -200,7 +200,7 @@ fn configuration(place: &Place, dirs: &Dirs) -> Check {
         Err(error) => Check::failed(
             "configuration",
             CommandError::from(error).to_string(),
-            "`warp config` lists every setting",
+            "correct that; docs/reference/settings.md lists every setting",
         ),
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     match (issue, named) {
         (Some(number), named) => explain_issue(&mut workspace, number, named, json),
         (None, Some(current)) => explain(&current, json),
-        (None, None) => Err(CommandError::no_session()),
+        (None, None) => Err(CommandError::unknown(selector, &workspace.place.name())),
     }
 }
 

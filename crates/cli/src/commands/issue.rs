@@ -92,11 +92,11 @@ enum Action {
         #[arg(long, value_name = "LABEL", group = "what")]
         remove: Vec<String>,
     },
-    /// Approve an issue, so that it is worked on
+    /// Approve issues, so that they are worked on
     Approve {
-        /// Its number, as `warp issue list` shows it
-        #[arg(value_parser = number)]
-        number: u64,
+        /// Their numbers, as `warp issue list` shows them
+        #[arg(value_name = "NUMBER", value_parser = number, required = true)]
+        numbers: Vec<u64>,
     },
     /// Close an issue
     Close {
@@ -191,11 +191,13 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             let item = forge.label(*number, &texts(add), &texts(remove))?;
             output::print(&format!("#{number} is labelled {}", items::labels(&item)))?;
         }
-        Action::Approve { number } => {
-            let item = forge.approve(*number)?;
-            let readiness = forge.readiness(*number)?;
-            let who = item.approved_by.as_deref().unwrap_or_default();
-            output::print(&format!("#{number} is approved by {who}: {readiness}"))?;
+        Action::Approve { numbers } => {
+            for number in numbers {
+                let item = forge.approve(*number)?;
+                let readiness = forge.readiness(*number)?;
+                let who = item.approved_by.as_deref().unwrap_or_default();
+                output::print(&format!("#{number} is approved by {who}: {readiness}"))?;
+            }
         }
         Action::Close { number, reason } => {
             // What its branch alone meets is open again then.

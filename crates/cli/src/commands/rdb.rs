@@ -51,7 +51,11 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let dirs = Dirs::from_environment()?;
     let place = person_place(&project::Workspace::open(place(project)?, dirs.clone())?)?;
     match &arguments.action {
-        Some(Action::On) => switch(&place, &dirs, true),
+        Some(Action::On) => {
+            // Whoever cannot be reached stays where they are asked.
+            Bot::find(&dirs, &config::load(&place, &dirs, None, &[])?.settings)?;
+            switch(&place, &dirs, true)
+        }
         Some(Action::Off) => switch(&place, &dirs, false),
         Some(Action::Test) => test(&place, &dirs),
         None => status(&place, &dirs, false),
@@ -78,7 +82,7 @@ fn switch(place: &Place, dirs: &Dirs, on: bool) -> Result<Exit, CommandError> {
                 Exit::Configuration,
                 format!("you are away, but cannot be reached: {why}"),
             )
-            .hint("docs/away.md says how a bot is made; until then you are asked at the terminal"));
+            .hint("`warp rdb off` lets you be asked at the terminal"));
         }
     }
     Ok(Exit::Done)

@@ -20,11 +20,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
     let pool = pool(&workspace)?;
-    let unknown = || {
-        CommandError::new(Exit::Usage, format!("there is no run `{}`", arguments.selector))
-            .hint("`warp log RUN` shows what a run did; `warp salvage list` what was kept")
-    };
-    let current = workspace.select(Some(&arguments.selector))?.ok_or_else(unknown)?;
+    let selector = arguments.selector.as_str();
+    let current =
+        workspace.select(Some(selector))?.ok_or_else(|| CommandError::no_run(Some(selector), "run"))?;
     let sandbox = sandbox(Walled::unless(arguments.no_sandbox))?;
     let reverted = workspace
         .revert(&pool, &current.run, |place, dirs, run| content_shell(sandbox.as_ref(), place, dirs, run))?;

@@ -176,8 +176,9 @@ fn close(finish: Finish, again: &str) -> Result<Exit, CommandError> {
     let (exit, text) = match finish {
         Finish::Done => (Exit::Done, "done".to_owned()),
         Finish::PutOff(chunks) => {
+            let were = if chunks == 1 { "was" } else { "were" };
             let text =
-                format!("over, but {chunks} of its chunks were put off: the session's summary says why");
+                format!("over, but {chunks} of its chunks {were} put off: the session's summary says why");
             (Exit::Parked, text)
         }
         Finish::Aborted => {

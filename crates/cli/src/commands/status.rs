@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
                     let waits = view::explain(&current.workflow, &current.run, machine::now()).waits_for;
                     text.push_str(&format!("Waits for: {waits}\n"));
                 }
+                text.push_str(&which(&mut workspace, current)?);
                 output::print(&text)?;
             }
         }
@@ -95,6 +96,27 @@ fn status_of<'a>(current: &'a Current, name: &'a str) -> Status<'a> {
 /// Tells whether the process that carries a run on is still there.
 pub(crate) fn owned(current: &Current) -> Owned {
     if machine::is_live(&current.run.owner) { Owned::Live } else { Owned::Stale }
+}
+
+/// Says which run it is, and what a person can do about it, if anything.
+fn which(workspace: &mut Workspace, current: &Current) -> Result<String, CommandError> {
+    let run = &current.run;
+    let mut text = format!("Run: {}\n", run.id);
+    let number = run.issue.as_deref().and_then(issue_number);
+    if let Some(item) = number.map(|number| workspace.forge().item(number)).transpose()?.flatten() {
+        text.push_str(&format!("Title: {}\n", item.title));
+    }
+    let name = run.issue.as_deref().unwrap_or(run.id.as_str());
+    let is_left = run.is_open() && run.owns_workspace && owned(current) == Owned::Stale;
+    match (view::asked(&current.workflow, run), is_left) {
+        (Some(asked), _) => {
+            let then = if is_left { format!(", then `warp run {name}`") } else { String::new() };
+            text.push_str(&format!("Next: `warp answer {} {}`{then}\n", asked.id, asked.options.join("|")));
+        }
+        (None, true) => text.push_str(&format!("Next: `warp run {name}` goes on\n")),
+        (None, false) => {}
+    }
+    Ok(text)
 }
 
 /// Shows several runs, a line each.
@@ -202,7 +224,7 @@ fn watch(workspace: &mut Workspace, selector: Option<&str>, json: bool) -> Resul
     let Some(mut follower) = workspace.follower()? else { return Err(CommandError::no_session()) };
     let shown = meant(workspace, selector)?;
     let named = match (selector, shown.first()) {
-        (Some(_), None) => return Err(CommandError::no_session()),
+        (Some(selector), None) => return Err(CommandError::unknown(selector, &name)),
         (Some(_), Some(current)) => Some(&current.run),
         (None, _) => None,
     };

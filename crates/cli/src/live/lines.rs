@@ -56,6 +56,7 @@ pub(super) fn text(shown: Shown<'_>) -> Option<String> {
                 asked.deadline.map(|until| format!(" until {}", until.to_seconds())).unwrap_or_default()
             ),
         )),
+        Shown::Plain(text) => Some(text.lines().map(|line| plain(line) + "\n").collect()),
         Shown::Recorded { .. } | Shown::Tick => None,
     }
 }
@@ -127,7 +128,7 @@ pub(super) fn as_json(shown: Shown<'_>) -> Option<Value> {
         Shown::Warned(text) => json!({ "type": "warned", "text": text }),
         Shown::Agent(said) => json!({ "type": "agent", "said": said }),
         Shown::Asked(asked) => json!({ "type": "asked", "asked": asked }),
-        Shown::Recorded { .. } | Shown::Tick => return None,
+        Shown::Recorded { .. } | Shown::Plain(_) | Shown::Tick => return None,
     })
 }
 

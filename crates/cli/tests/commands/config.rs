@@ -38,7 +38,7 @@ fn an_unknown_name_is_an_error_in_our_file_and_a_warning_in_another_tools() {
     assert_eq!(
         said.err,
         "error: warp.toml:3: `max_codng_cycles` is not a setting; did you mean `max_coding_cycles`?\n\
-         hint: `warp config` lists every setting with its default\n"
+         hint: docs/reference/settings.md lists every setting with its default\n"
     );
 }
 
@@ -51,7 +51,7 @@ fn a_role_that_no_workflow_has_is_an_error_with_the_nearest_one() {
     assert_eq!(
         said.err,
         "error: warp.toml:4: no workflow has a role `revewer`, did you mean `reviewer`?; there are architect, coder, planner, reviewer\n\
-         hint: `warp config` lists every setting with its default\n"
+         hint: docs/reference/settings.md lists every setting with its default\n"
     );
     // A workflow of the project's own brings its own roles.
     let workflow = "name = \"triage\"\npurpose = \"x\"\ninitial = \"look\"\nfinal = [\"done\"]\n\

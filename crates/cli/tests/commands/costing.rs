@@ -267,7 +267,18 @@ fn json_has_every_number_whole() {
 #[test]
 fn a_run_or_issue_that_is_not_there_is_named() {
     let said = Spent::worked().sandbox.warp(&["cost", "77"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(2), "error: no run or issue `77` in demo\n"));
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.starts_with("error: no run or issue `77` in demo\n"), "{said:?}");
+}
+
+#[test]
+fn an_issue_that_nobody_has_worked_on_has_cost_nothing() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["issue", "new", "--title", "Later"]);
+    let said = sandbox.warp(&["cost", "1"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.starts_with("Nothing was spent on issue #1 of demo.\n"), "{said:?}");
+    assert_eq!(sandbox.warp(&["cost", "2"]).code, Some(2));
 }
 
 #[test]

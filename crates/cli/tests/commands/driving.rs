@@ -282,3 +282,12 @@ fn a_merge_that_was_cut_short_is_finished_by_the_next() {
     );
     assert_eq!(sandbox.git(&["rev-parse", "main"]), merged);
 }
+
+#[test]
+fn what_is_wrong_with_a_script_is_said_once() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.script("[[turn]]\nfaze = \"coding\"\n");
+    let said = driven.run(&["42"]);
+    assert_eq!(said.code, Some(65), "{said:?}");
+    assert_eq!(said.err.matches("unknown field `faze`").count(), 1, "{said:?}");
+}

@@ -85,6 +85,19 @@ fn an_issue_that_is_not_there() {
 }
 
 #[test]
+fn a_name_that_nothing_has() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    for command in [["explain", "abc"].as_slice(), &["status", "abc", "--watch"], &["cost", "abc"]] {
+        let said = driven.sandbox.warp(command);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert_eq!(
+            said.err,
+            "error: no run or issue `abc` in demo\nhint: `warp issue list` shows the issues that there are\n"
+        );
+    }
+}
+
+#[test]
 fn an_issue_that_is_no_requirement() {
     let driven = Driven::new(WARP);
     driven.sandbox.warp_ok(&["issue", "new", "--title", "An idea"]);
@@ -167,7 +180,7 @@ fn an_issue_that_is_ready_and_its_place_in_the_queue() {
       warp run 50  takes it, whatever comes before
     ");
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
-    Issue 42 (Words for 42) is approved and ready; before it come #50.
+    Issue 42 (Words for 42) is approved and ready; before it comes #50.
     What to do:
       warp run 42   takes it now
       warp explain  shows the queue
@@ -271,6 +284,9 @@ fn an_issue_that_waits_for_a_decision() {
         (told["is"].as_str(), told["decision"]["options"][0].as_str()),
         (Some("parked"), Some("approve"))
     );
+    let status = plain(&driven, &["status"]);
+    let end = "Run: [RUN]\nTitle: Words for 42\nNext: `warp answer [RUN].5 approve|reject|abort`, then `warp run 42`\n";
+    assert!(status.ends_with(end), "{status}");
 }
 
 #[test]

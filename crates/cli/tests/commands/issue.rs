@@ -21,6 +21,20 @@ fn as_agent(sandbox: &Sandbox, arguments: &[&str]) -> Option<i32> {
 const BODY: &str = "One place reads names.\n\n- [ ] reads quoted names\n- [x] reads plain names\n";
 
 #[test]
+fn several_issues_are_approved_at_once() {
+    let sandbox = sandbox();
+    for title in ["One", "Two", "Three"] {
+        sandbox.warp_ok(&["issue", "new", "--title", title, "--body", "- [ ] it is there\n"]);
+    }
+    let said = sandbox.warp_ok(&["issue", "approve", "1", "#3"]);
+    assert_eq!(said, "#1 is approved by Test: ready\n#3 is approved by Test: ready\n");
+    let listed = sandbox.warp_ok(&["issue", "list"]);
+    assert!(listed.contains("#2  not approved"), "{listed}");
+    assert_eq!(sandbox.warp(&["issue", "approve"]).code, Some(64));
+    assert_eq!(sandbox.warp(&["issue", "approve", "2", "9"]).code, Some(3), "there is no 9");
+}
+
+#[test]
 fn an_issue_is_filed_approved_shown_and_closed() {
     let sandbox = sandbox();
     assert_snapshot!(seen(&sandbox, &["issue", "list"]), @"

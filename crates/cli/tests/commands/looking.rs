@@ -4,8 +4,9 @@ use crate::{coding, json, sandbox};
 fn status_looks_as_in_the_seed() {
     let sandbox = coding();
     let said = sandbox.warp_ok(&["status"]);
-    let pid = json(&sandbox.warp_ok(&["status", "--json"]))["pid"].to_string();
-    insta::assert_snapshot!(said.replace(&pid, "[PID]"), @r"
+    let status = json(&sandbox.warp_ok(&["status", "--json"]));
+    let said = said.replace(status["run"].as_str().unwrap(), "[RUN]");
+    insta::assert_snapshot!(said.replace(&status["pid"].to_string(), "[PID]"), @r"
     WARP DRIVE ACTIVE
     Project: demo
     Phase: coding
@@ -17,6 +18,7 @@ fn status_looks_as_in_the_seed() {
     Started: [TIME]
     PID: [PID]
     Rails: none; `warp init` puts them in
+    Run: [RUN]
     ");
 }
 

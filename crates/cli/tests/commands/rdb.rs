@@ -21,6 +21,10 @@ fn a_bot_is_set_up_step_by_step_and_every_step_says_the_next() {
     let said = sandbox.warp(&["rdb", "on"]);
     assert_eq!(said.code, Some(78), "{said:?}");
     assert!(said.err.contains("[HOME]/config/warp/telegram-token"), "{said:?}");
+    assert!(said.err.contains("docs/away.md says how a bot is made"), "{said:?}");
+    let status = sandbox.warp_ok(&["rdb"]);
+    assert!(status.starts_with("away mode     off (default)"), "nothing was changed: {status}");
+    assert_eq!(sandbox.read(".claude/settings.local.json"), None);
     telegram.set_up(&sandbox, "none");
     let said = sandbox.warp_ok(&["rdb", "test"]);
     assert!(

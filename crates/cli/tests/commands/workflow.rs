@@ -1,4 +1,8 @@
+use testkit::driven::Driven;
+
 use crate::{json, sandbox};
+
+const PAGE: &str = include_str!("../../../../docs/workflows.md");
 
 #[test]
 fn the_built_in_workflows_are_listed_and_shown_for_other_tools() {
@@ -95,4 +99,70 @@ fn a_workflow_that_cannot_be_run_is_refused_with_the_path() {
         "dead end: new --lose--> lost, and no final phase",
     );
     refused(("purpose = \"Sorts", "pupose = \"Sorts"), "TOML parse error at line 3, column 1");
+}
+
+/// Returns the example of docs/workflows.md.
+fn example() -> &'static str {
+    let (_, from) = PAGE.split_once("```toml\n").expect("the page has an example");
+    from.split_once("```").expect("the example ends").0
+}
+
+#[test]
+fn the_example_of_the_page_can_be_run() {
+    let driven = Driven::with_issue(env!("CARGO_BIN_EXE_warp"), 1, 1);
+    let sandbox = &driven.sandbox;
+    sandbox.write(".warp/workflows/quick.toml", example());
+    let said = sandbox.warp_ok(&["workflow", "check", ".warp/workflows/quick.toml"]);
+    assert!(said.starts_with("quick: 8 phases") && said.ends_with("so every run ends\n"), "{said}");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: a workflow"]);
+    driven.script(
+        "[[turn]]\nphase = \"changing\"\nsteps = [{ write = \"file1.txt\", text = \"word1\\n\" }]\n\
+         answer = { event = \"changed\", data = {} }\n",
+    );
+    let said = driven.run(&["42", "--workflow", "quick", "--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(sandbox.git(&["show", "main:file1.txt"]), "word1");
+}
+
+#[test]
+fn the_page_names_every_field_and_every_word_of_a_workflow() {
+    let sandbox = sandbox();
+    let on = "on = [{ event = \"prerequisites_ok\", to = \"selecting\"";
+    for (from, to) in [
+        ("name = \"quick\"", "name = \"quick\"\nzzz = 1"),
+        ("[deadline]", "[deadline]\nzzz = 1"),
+        ("[deadline]", "initial_when = { zzz = 1 }\n[deadline]"),
+        ("[deadline]", "subject = \"zzz\"\n[deadline]"),
+        ("[deadline]", "state_file = \"zzz\"\n[deadline]"),
+        ("[deadline]", "[[tick]]\nzzz = 1\n[deadline]"),
+        ("[deadline]", "[[question]]\nzzz = 1\n[deadline]"),
+        ("[deadline]", "[deferral]\nzzz = 1\n[deadline]"),
+        ("[[budget]]", "[[budget]]\nzzz = 1"),
+        ("limit = 3", "limit = 3\ntrips = \"zzz\""),
+        ("counter = \"tries\"", "measure = \"zzz\""),
+        ("outcomes = [{", "outcomes = [{ zzz = 1,"),
+        ("[[phase]]", "[[phase]]\nzzz = 1"),
+        ("activity = \"engine\"", "activity = \"zzz\""),
+        ("does = \"check_prerequisites\"", "does = \"zzz\""),
+        ("role = \"coder\"", "receipt = \"zzz\""),
+        ("role = \"coder\"", "artifact = \"zzz\""),
+        (on, &format!("{on}, zzz = 1")),
+        (on, &format!("{on}, by = \"zzz\"")),
+        (on, &format!("{on}, gate = \"zzz\"")),
+        (on, &format!("{on}, evidence = \"zzz\"")),
+        (on, &format!("{on}, tests = \"zzz\"")),
+        (on, &format!("{on}, tool = \"zzz\"")),
+        (on, &format!("{on}, acts = [\"zzz\"]")),
+    ] {
+        assert!(example().contains(from), "{from}");
+        sandbox.write("bad.toml", example().replacen(from, to, 1));
+        let said = sandbox.warp(&["workflow", "check", "bad.toml"]).err;
+        let known = said.split_once("expected ").or_else(|| said.split_once("; there are "));
+        let (_, known) = known.unwrap_or_else(|| panic!("{to}: {said}"));
+        for word in known.split([',', ' ', '\n']).map(|word| word.trim_matches('`')) {
+            let is_said = ["one", "of", "or", ""].contains(&word) || PAGE.contains(&format!("`{word}`"));
+            assert!(is_said, "docs/workflows.md does not name `{word}`: {said}");
+        }
+    }
 }

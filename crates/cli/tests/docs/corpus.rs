@@ -32,70 +32,70 @@ const PLANTED: &[Planted] = &[
         "[x](nowhere.md)\n",
         ("link", 1, "high"),
         "nowhere.md",
-        "a file or directory `docs/planted/nowhere.md`",
+        "a path that is there: `docs/planted/nowhere.md` is gone",
         None,
     ),
     planted(
         "# A\n\ntext\n[x](../gone/)\n",
         ("link", 4, "high"),
         "../gone/",
-        "a file or directory `docs/gone`",
+        "a path that is there: `docs/gone` is gone",
         None,
     ),
     planted(
         "[x](/missing.txt)\n",
         ("link", 1, "high"),
         "/missing.txt",
-        "a file or directory `missing.txt`",
+        "a path that is there: `missing.txt` is gone",
         None,
     ),
     planted(
         "[x](../../a/none.md#twin)\n",
         ("link", 1, "high"),
         "../../a/none.md#twin",
-        "a file or directory `a/none.md`",
+        "a path that is there: `a/none.md` is gone",
         None,
     ),
     planted(
         "[x](twin.md)\n",
         ("link", 1, "high"),
         "twin.md",
-        "a file or directory `docs/planted/twin.md`",
+        "a path that is there: `docs/planted/twin.md` is gone",
         None,
     ),
     planted(
         "![picture](none.png)\n",
         ("link", 1, "high"),
         "none.png",
-        "a file or directory `docs/planted/none.png`",
+        "a path that is there: `docs/planted/none.png` is gone",
         None,
     ),
     planted(
         "<img src=\"none.svg\">\n",
         ("link", 1, "high"),
         "none.svg",
-        "a file or directory `docs/planted/none.svg`",
+        "a path that is there: `docs/planted/none.svg` is gone",
         None,
     ),
     planted(
         "text <a href='none.html'>x</a>\n",
         ("link", 1, "high"),
         "none.html",
-        "a file or directory `docs/planted/none.html`",
+        "a path that is there: `docs/planted/none.html` is gone",
         None,
     ),
     planted(
         "> - [x](none%20here.md)\n",
         ("link", 1, "high"),
         "none%20here.md",
-        "a file or directory `docs/planted/none here.md`",
+        "a path that is there: `docs/planted/none here.md` is gone",
         None,
     ),
     planted(
         "[x][label]\n\n[label]: none.md\n",
         ("link", 3, "high"),
         "none.md",
-        "a file or directory `docs/planted/none.md`",
+        "a path that is there: `docs/planted/none.md` is gone",
         None,
     ),
     planted(
@@ -110,14 +110,14 @@ const PLANTED: &[Planted] = &[
         "[x](../../api/kettle.md)\n",
         ("link", 1, "high"),
         "../../api/kettle.md",
-        "a file or directory `api/kettle.md`",
+        "a path that is there: `api/kettle.md` is gone",
         None,
     ),
     planted(
         "[x](../../api/index.md)\n",
         ("link", 1, "high"),
         "../../api/index.md",
-        "a file or directory `api/index.md`",
+        "a path that is there: `api/index.md` is gone",
         None,
     ),
     // A name that every directory may have tells nothing.
@@ -125,7 +125,7 @@ const PLANTED: &[Planted] = &[
         "[x](index.md)\n",
         ("link", 1, "high"),
         "index.md",
-        "a file or directory `docs/planted/index.md`",
+        "a path that is there: `docs/planted/index.md` is gone",
         None,
     ),
     // Links whose file was moved, or is the only one of its name.
@@ -478,8 +478,8 @@ fn only_high_severity_fails_an_audit() {
     assert_eq!(findings(&sandbox, &["audit"]).1, Some(0), "it is only asked for a list");
     assert_eq!(findings(&sandbox, &["audit", "--fail-on-drift"]).1, Some(1));
     let said = sandbox.warp(&["docs", "audit"]);
-    assert!(
-        said.out.starts_with("README.md:1: `none.md` should be a file or directory `none.md` [high, link-")
-    );
+    assert!(said.out.starts_with(
+        "README.md:1: `none.md` should be a path that is there: `none.md` is gone [high, link-"
+    ));
     assert!(said.err.ends_with("3 drifts found on 6 pages, 1 of which `warp docs sync` mends\n"), "{said:?}");
 }

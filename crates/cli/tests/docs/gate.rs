@@ -75,7 +75,11 @@ fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
     driven.script(&format!("{first}{second}"));
     let said = run(&driven, &[]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("README.md:3: `guide.md#guide` should be a file or directory"), "{}", said.out);
+    assert!(
+        said.out.contains("README.md:3: `guide.md#guide` should be a path that is there: `guide.md` is gone"),
+        "{}",
+        said.out
+    );
     let log: serde_json::Value =
         serde_json::from_str(&driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
     let blocked = log.as_array().unwrap().iter().find(|row| row["event"] == "drift_blocked").unwrap();

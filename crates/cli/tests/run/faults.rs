@@ -13,7 +13,7 @@ fn fails(steps: &str, answer: &str, more: &[&str]) -> (Project, Ended) {
     let project = Project::new(&format!("[[turn]]\nphase = \"coding\"\nsteps = [{steps}]\n{answer}\n"));
     let ended = project.run(&[&NOBODY, more].concat());
     assert_eq!(ended.code, Some(5), "{}", ended.said);
-    assert!(ended.said.contains("over, but 1 of its chunks were put off"), "{}", ended.said);
+    assert!(ended.said.contains("over, but 1 of its chunks was put off"), "{}", ended.said);
     (project, ended)
 }
 

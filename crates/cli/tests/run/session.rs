@@ -58,6 +58,12 @@ fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
     driven.script(&apart(&[1, 2, 3]));
     let said = driven.run(&["--until-empty", "--level", "3"]);
     assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("\n\n") && said.out.contains("issue 3 is next: Words for 3\n"), "{said:?}");
+    let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
+    assert_eq!(
+        summary,
+        "  merged         #1 Words for 1\n  merged         #3 Words for 3\n  merged         #2 Words for 2\n"
+    );
     let sandbox = &driven.sandbox;
     let log = sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
     let subjects: Vec<&str> = log.lines().skip(2).collect();
@@ -91,6 +97,7 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
         told.contains("issue 2 is being worked on") && told.contains("the next one is taken"),
         "{said:?}"
     );
+    assert!(said.out.contains("\n  passed over    issue 2 is being worked on"), "{said:?}");
     let log = driven.sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
     let subjects: Vec<&str> = log.lines().skip(2).collect();
     assert_eq!(subjects, ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)"]);
@@ -106,6 +113,19 @@ fn an_issue_that_is_handed_over_is_not_worked_on_again() {
     assert_eq!(driven.run(&["42", "--level", "2"]).code, Some(0));
     let said = driven.run(&["42", "--level", "2"]);
     assert!(said.code == Some(3) && said.err.contains("it is handed over as pull request #"), "{said:?}");
+}
+
+#[test]
+fn the_status_of_a_run_that_nobody_carries_on_says_which_it_is_and_what_goes_on() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    driven.script(&slow());
+    killed(&driven);
+    let status: Value = serde_json::from_str(&driven.sandbox.warp_ok(&["status", "--json"])).unwrap();
+    let said = driven.sandbox.warp_ok(&["status"]);
+    assert!(said.contains(" (stale)\nRails: "), "{said}");
+    let run = status["run"].as_str().unwrap();
+    let end = format!("\nRun: {run}\nTitle: Words for 42\nNext: `warp run 42` goes on\n");
+    assert!(said.ends_with(&end), "{said}");
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn pre_exit_verification_wants_evidence_unless_it_is_off() {
 fn decision_timeout_minutes_is_how_long_a_question_waits() {
     let said = unproved(&[AT_ONCE]);
     assert!(said.out.contains("nobody decided in time; see #43"), "{said:?}");
-    assert!(said.err.starts_with("over, but 1 of its chunks were put off"), "{said:?}");
+    assert!(said.err.starts_with("over, but 1 of its chunks was put off"), "{said:?}");
 
     let driven = Driven::with_issue(WARP, 1, 1);
     let question = "{ kind = \"scope\", text = \"Also the server?\", options = [\"yes\", \"no\"] }";

@@ -94,7 +94,7 @@ fn gone(link: &Link, path: &str, file: &str, tree: &Tree<'_>) -> Drift {
         severity: Severity::High,
         expected: match &written {
             Some(written) => format!("{written}{rest}"),
-            None => format!("a file or directory `{path}`"),
+            None => format!("a path that is there: `{path}` is gone"),
         },
         actual: link.target.clone(),
         fix,

@@ -5,7 +5,7 @@ use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
 use super::{ISSUE_BEGINS, NextError, Report, issue, suite};
-use crate::{Candidate, Current, Workspace, counted, issue_number, why_nothing};
+use crate::{Candidate, Current, Item, Workspace, counted, issue_number, why_nothing};
 
 impl Workspace {
     pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
@@ -50,13 +50,13 @@ impl Workspace {
         let named = run.issue.clone().filter(|_| !is_another_wanted(run));
         let (issue, said) = match named {
             Some(issue) => {
-                let said = format!("issue {issue} was asked for");
+                let item =
+                    issue_number(&issue).map(|number| self.forge().item(number)).transpose()?.flatten();
+                let said = item.as_ref().map_or_else(|| format!("issue {issue} was asked for"), next);
                 (issue, said)
             }
             None => match self.take_next(&run.id)? {
-                Some(Candidate { item, .. }) => {
-                    (item.number.to_string(), format!("issue {} is next: {}", item.number, item.title))
-                }
+                Some(Candidate { item, .. }) => (item.number.to_string(), next(&item)),
                 None => return Ok(Report::new("no_work").say(why_nothing(&self.queue()?))),
             },
         };
@@ -130,6 +130,10 @@ impl Workspace {
             None => report,
         })
     }
+}
+
+fn next(item: &Item) -> String {
+    format!("issue {} is next: {}", item.number, item.title)
 }
 
 /// Tells whether the run has been sent on to another issue.

@@ -50,7 +50,8 @@ fn said(is: &Is) -> String {
         }
         Is::Ready { after } if after.is_empty() => "is approved and ready, and the next one.".to_owned(),
         Is::Ready { after } => {
-            format!("is approved and ready; before it come {}.", numbers(after, ", "))
+            let come = if after.len() == 1 { "comes" } else { "come" };
+            format!("is approved and ready; before it {come} {}.", numbers(after, ", "))
         }
         Is::Claimed { pid, directory } => {
             let place = directory.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();

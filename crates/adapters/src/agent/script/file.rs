@@ -118,8 +118,12 @@ pub enum ScriptError {
         #[source]
         source: io::Error,
     },
-    #[error("`{}` is not a script: {source}", path.display())]
-    Parse { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("`{}` is not a script", path.display())]
+    Parse {
+        path: PathBuf,
+        #[source]
+        source: Box<toml::de::Error>,
+    },
 }
 
 fn text_of(path: &Path) -> Result<String, ScriptError> {

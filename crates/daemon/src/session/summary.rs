@@ -1,0 +1,68 @@
+//! What became of the issues of a session, in a line each.
+
+use project::{ForgeError, Workspace, counted, issue_number};
+
+use crate::{
+    driver::Finish,
+    show::{Show, Shown},
+};
+
+/// What became of every issue so far, in the order in which they were taken.
+#[derive(Default)]
+pub(super) struct Summary {
+    rows: Vec<(&'static str, String)>,
+}
+
+impl Summary {
+    /// Takes down how a run has ended; `issue` is nothing if there was none to be had.
+    pub(super) fn add(
+        &mut self,
+        here: &mut Workspace,
+        issue: Option<&str>,
+        finish: &Finish,
+    ) -> Result<(), ForgeError> {
+        let Some(number) = issue.and_then(issue_number) else { return Ok(()) };
+        let title = here.forge().item(number)?.map(|item| item.title).unwrap_or_default();
+        let about = format!("#{number} {title}");
+        self.rows.push(match finish {
+            Finish::Done => match handed_over(here, number)? {
+                Some(pull) => ("handed over", format!("{about}: `warp pr show {pull}`")),
+                None => ("merged", about),
+            },
+            Finish::PutOff(chunks) => {
+                ("put off", format!("{about}: {}", counted(*chunks as u64, "chunk", "chunks")))
+            }
+            Finish::Parked(asked) => {
+                let options = asked.options.join("|");
+                ("waits for you", format!("{about}: `warp answer {} {options}`", asked.id))
+            }
+            Finish::Interrupted => ("interrupted", format!("{about}: `warp run {number}` goes on")),
+            Finish::Aborted | Finish::Stopped => ("stopped", about),
+            Finish::Ended(how) => ("over", format!("{about} ({how})")),
+            Finish::Refused(problem) => ("not begun", format!("{about}: {problem}")),
+        });
+        Ok(())
+    }
+
+    /// Takes down why an issue was left to somebody else.
+    pub(super) fn pass_over(&mut self, why: &str) {
+        self.rows.push(("passed over", why.to_owned()));
+    }
+
+    /// Shows all of it, if there is any.
+    pub(super) fn show(&self, show: &mut dyn Show) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let row = |(what, about): &(&str, String)| format!("  {what:<13}  {about}\n");
+        let rows: String = self.rows.iter().map(row).collect();
+        show.show(Shown::Plain(&format!("\nThis session:\n{rows}")));
+    }
+}
+
+/// Returns the pull request by which an issue waits to be merged.
+fn handed_over(here: &mut Workspace, number: u64) -> Result<Option<u64>, ForgeError> {
+    let pulls = here.forge().open_pulls()?;
+    let about = |pull: &&project::Item| pull.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
+    Ok(pulls.iter().find(about).map(|pull| pull.number))
+}

@@ -1,0 +1,95 @@
+//! Whoever sits at the terminal is asked to go on while there is something to go on with.
+//!
+//! The run reads the home and git's settings from its environment, so the test starts itself again in its sandbox.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::{env, path::PathBuf, process::Stdio, sync::Arc};
+
+use adapters::agent::script::{Player, Reply as Played, Script};
+use daemon::{Driver, Finish, Interrupts, Options, Reply, Show, Shown};
+use engine::view::Asked;
+use project::{By, Dirs, NewItem, Place, Workspace};
+use testkit::Sandbox;
+
+const TEST: &str = "a_person_is_asked_to_go_on_only_while_another_issue_is_ready";
+/// Set where the run is.
+const INSIDE: &str = "WARP_TEST_INSIDE";
+const ISSUES: [u64; 2] = [1, 2];
+
+/// Somebody who wants all of it.
+#[derive(Default)]
+struct Eager {
+    asked: Vec<String>,
+}
+
+impl Show for Eager {
+    fn show(&mut self, shown: Shown<'_>) {
+        if let Shown::Asked(asked) = shown {
+            self.asked.push(asked.question.clone());
+        }
+    }
+
+    fn reply(&mut self, _asked: &Asked) -> Option<Reply> {
+        Some(Reply { option: "yes".to_owned(), note: None })
+    }
+
+    fn is_attended(&self) -> bool {
+        true
+    }
+}
+
+fn inside() {
+    let turn = |issue: u64| {
+        format!(
+            "[[turn]]\nphase = \"coding\"\nissue = {issue}\nsteps = [{{ write = \"file{issue}.txt\", text = \"word{issue}\\n\" }}]\n\
+             answer = {{ summary = \"done\", evidence = [{{ ac = \"AC-01\", file = \"file{issue}.txt\", line = 1 }}] }}\n"
+        )
+    };
+    let script: String = ISSUES.map(turn).concat();
+    let player = Player::new(Script::parse(&script).unwrap(), Box::new(|_, _| Played::default()));
+    let place = Place::at(&PathBuf::from(env::var_os("HOME").unwrap()).join("demo")).unwrap();
+    let dirs = Dirs::from_environment().unwrap();
+    let options = Options { issue: Some("1".to_owned()), level: Some(2), ..Options::default() };
+    let mut eager = Eager::default();
+    let mut driver =
+        Driver::start_with(Arc::new(player), &place, &dirs, options, Interrupts::default(), &mut eager)
+            .unwrap();
+    assert_eq!(driver.drive().unwrap(), Finish::Done);
+    driver.finish().unwrap();
+    assert_eq!(eager.asked, ["Continue to next task?"], "once: after the second there is none");
+    let pulls = Workspace::open(place, dirs).unwrap().forge().open_pulls().unwrap();
+    assert_eq!(pulls.len(), ISSUES.len());
+}
+
+#[test]
+fn a_person_is_asked_to_go_on_only_while_another_issue_is_ready() {
+    if env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let sandbox = Sandbox::new("warp");
+    sandbox.git(&["switch", "--quiet", "main"]);
+    sandbox.write("test.sh", "true\n");
+    sandbox.write("warp.toml", "[workflow]\ntest_command = \"sh test.sh\"\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    file_issues(&sandbox);
+    let mut command = sandbox.command(env::current_exe().unwrap());
+    command.env(INSIDE, "yes").args(["--exact", TEST, "--nocapture"]).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+fn file_issues(sandbox: &Sandbox) {
+    let place = Place::at(&sandbox.root()).unwrap();
+    let home = sandbox.home().canonicalize().unwrap();
+    let dirs = Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let mut workspace = Workspace::open(place, dirs).unwrap();
+    let mut forge = workspace.forge().by(By::person("Ann"));
+    for issue in ISSUES {
+        let body = format!("- [ ] the word word{issue} is in file{issue}.txt\n");
+        let filed = forge.file(NewItem::of(format!("Word {issue}"), body, Default::default()), None).unwrap();
+        forge.approve(filed.number).unwrap();
+    }
+}
