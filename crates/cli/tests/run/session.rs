@@ -80,6 +80,30 @@ fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
 }
 
 #[test]
+fn the_end_of_a_session_says_what_waits_for_a_person_and_how_it_is_answered() {
+    let driven = Driven::new(WARP);
+    for issue in [1, 2, 3] {
+        driven.issue(issue, 1, "");
+    }
+    let breaks = "[[turn]]\nphase = \"coding\"\nissue = 2\nsteps = [{ write = \"broken\", text = \"word1 is in file1.txt\\n\" }]\n\
+        answer = { summary = \"done\", evidence = [{ ac = \"AC-01\", file = \"broken\", line = 1 }] }\n";
+    let asks = "[[turn]]\nphase = \"coding\"\nissue = 3\n\
+        answer = { summary = \"\", question = { kind = \"scope\", text = \"Which?\", options = [\"a\", \"b\"] } }\n";
+    driven.script(&format!("{}{breaks}{asks}", apart(&[1])));
+    let limits = ["--set", "max_coding_cycles=1", "--set", "decision_timeout_minutes=0"];
+    let said = driven.run(&[&["--until-empty", "--level", "2"], limits.as_slice()].concat());
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
+    let rows: Vec<&str> = summary.lines().collect();
+    assert!(rows[0].starts_with("  handed over    #1 Words for 1: `warp pr show "), "{summary}");
+    assert!(rows[1].starts_with("  waits for you  #2 Words for 2: `warp answer "), "{summary}");
+    assert!(rows[1].ends_with(" continue|abort`"), "{summary}");
+    assert_eq!(rows[2..], ["  put off        #3 Words for 3: 1 chunk"], "{summary}");
+    let json = driven.run(&[&["--until-empty", "--level", "2", "--json"], limits.as_slice()].concat());
+    assert!(!json.out.contains("This session"), "{json:?}");
+}
+
+#[test]
 fn an_issue_that_somebody_else_takes_first_is_passed_over() {
     let driven = Driven::new(WARP);
     for issue in [1, 2, 3] {
