@@ -1,7 +1,7 @@
 //! Git, by its own command line.
 //!
 //! Configuration that would run programs out of the repository (hooks, the file-system monitor) is switched
-//! off for every call, no call looks into a repository inside this one ([`nested`]), and nothing here takes a lock that a
+//! off for every call, no call looks into a repository inside this one (`nested`), and nothing here takes a lock that a
 //! person's own git would wait for.
 //!
 //! In a workspace that was made for a run ([`slot`]) the git directory lies beside the tree and is named in every call, so
