@@ -47,8 +47,8 @@ enum Command {
     },
     /// Stop keeping an entry
     Drop {
-        /// Its ref, `RUN/N`, or its number in the list
-        #[arg(value_name = "REF|N")]
+        /// Its whole ref, as the list shows it
+        #[arg(value_name = "REF")]
         entry: String,
     },
 }
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         Command::List { json } => list(&mut workspace, &all, &pool.set_aside()?, *json),
         Command::Show { entry } => show(find(&all, entry)?),
         Command::Restore { entry, to } => restore(&pool, find(&all, entry)?, to.as_deref(), base),
-        Command::Drop { entry } => drop_entry(&pool, find(&all, entry)?),
+        Command::Drop { entry } => drop_entry(&pool, &all, entry),
     }
 }
 
@@ -163,10 +163,12 @@ fn find<'a>(all: &'a [Kept], entry: &str) -> Result<&'a Kept, CommandError> {
     let is_named = |kept: &&Kept| {
         kept.entry.name == entry || kept.entry.name.strip_prefix("refs/warp/salvage/") == Some(entry)
     };
-    by_number.or_else(|| all.iter().find(is_named)).ok_or_else(|| {
-        CommandError::new(Exit::Usage, format!("nothing is kept as `{entry}`"))
-            .hint("`warp salvage list` shows everything that is kept")
-    })
+    by_number.or_else(|| all.iter().find(is_named)).ok_or_else(|| not_kept(entry))
+}
+
+fn not_kept(entry: &str) -> CommandError {
+    CommandError::new(Exit::Usage, format!("nothing is kept as `{entry}`"))
+        .hint("`warp salvage list` shows everything that is kept")
 }
 
 fn show(kept: &Kept) -> Result<Exit, CommandError> {
@@ -202,11 +204,14 @@ fn restore(pool: &Pool, kept: &Kept, to: Option<&str>, base: Option<PathBuf>) ->
     Ok(Exit::Done)
 }
 
-fn drop_entry(pool: &Pool, kept: &Kept) -> Result<Exit, CommandError> {
+fn drop_entry(pool: &Pool, all: &[Kept], entry: &str) -> Result<Exit, CommandError> {
+    let Some(kept) = all.iter().find(|kept| kept.entry.name == entry) else {
+        return Err(not_kept(entry).hint("to be dropped, an entry is named by its whole ref"));
+    };
     pool.drop_kept(kept)?;
     output::print(&format!(
-        "{} is not kept any more; until git cleans up, `git branch NAME {}` brings it back",
-        kept.entry.name, kept.entry.object
+        "{entry} is not kept any more; until git cleans up, `git branch NAME {}` brings it back",
+        kept.entry.object
     ))?;
     Ok(Exit::Done)
 }
