@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_as_the_seeds_write_it_and_read_back() {
+    fn a_time_is_written_as_the_originals_write_it_and_read_back() {
         let time = Time::from_millis(1_778_255_819_401);
         assert_eq!(time.to_string(), "2026-05-08T15:56:59.401Z");
         assert_eq!(time.to_seconds(), "2026-05-08T15:56:59Z");

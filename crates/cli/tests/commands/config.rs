@@ -67,7 +67,7 @@ fn a_role_that_no_workflow_has_is_an_error_with_the_nearest_one() {
 }
 
 #[test]
-fn every_setting_of_the_seeds_table_is_shown() {
+fn every_setting_of_the_originals_table_is_shown() {
     let sandbox = sandbox();
     let said = sandbox.warp_ok(&["config"]);
     for name in [

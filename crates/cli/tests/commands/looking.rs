@@ -1,7 +1,7 @@
 use crate::{coding, json, sandbox};
 
 #[test]
-fn status_looks_as_in_the_seed() {
+fn status_looks_as_in_the_original() {
     let sandbox = coding();
     let said = sandbox.warp_ok(&["status"]);
     let status = json(&sandbox.warp_ok(&["status", "--json"]));

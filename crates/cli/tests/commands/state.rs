@@ -12,7 +12,7 @@ fn a_second_session_on_the_same_root_is_refused() {
 }
 
 #[test]
-fn a_level_below_two_is_refused_in_the_seeds_words() {
+fn a_level_below_two_is_refused_in_the_originals_words() {
     let sandbox = sandbox();
     let said = sandbox.warp(&["state", "init", ".", "--level", "1"]);
     assert_eq!(said.code, Some(64));
