@@ -1,6 +1,11 @@
 //! Finding or beginning a run, and making ready what it needs.
 
-use std::{env, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    env,
+    path::PathBuf,
+    sync::{Arc, Once},
+    time::Instant,
+};
 
 use adapters::{
     agent::{Agent, NamedError},
@@ -145,6 +150,9 @@ impl From<ClaimError> for StartError {
     }
 }
 
+/// Every process of the machine is looked at for orphans: once is enough for a session of many runs.
+static ORPHANS: Once = Once::new();
+
 impl<'a> Driver<'a> {
     /// Takes up the run that is meant, or begins one.
     pub fn start(
@@ -156,7 +164,9 @@ impl<'a> Driver<'a> {
     ) -> Result<Self, StartError> {
         let sandbox = sandbox(options.walled)?;
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
-        process::end_orphans();
+        ORPHANS.call_once(|| {
+            process::end_orphans();
+        });
         crate::dev::end_left_behind(place, dirs)?;
         let found = find(&mut here, &options)?;
         // Before anything is begun: without an agent there is nothing to begin.
