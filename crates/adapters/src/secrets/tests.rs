@@ -191,8 +191,10 @@ proptest! {
     }
 
     #[test]
-    fn a_text_without_a_secret_is_not_touched(text in "([a-z]{1,12}|[A-Z][a-z]{1,9}|[0-9]{1,6}|[0-9a-f]{40}|[ \n\t.,;:!?(){}<>\"'/_=+*@#$-]{1,3}| é …){0,40}") {
-        prop_assume!(!text.contains("://"));
+    fn a_text_without_a_secret_is_not_touched(text in "([a-z]{1,12}|[A-Z][a-z]{1,9}|[0-9]{1,6}|[0-9a-f]{40}|[ \n\t.,;:!?(){}<>\"'/=+*@#$-]{1,3}| é …){0,40}") {
+        // By chance a word, a dash and a digest may be spelled as a token is.
+        let beginnings = ["://", "sk-", "pat-", "dt-", "xox", "xapp-", "pypi-"];
+        prop_assume!(!beginnings.iter().any(|beginning| text.contains(beginning)));
         prop_assert_eq!(looked(&text), text);
     }
 }
