@@ -96,6 +96,7 @@ fn until_empty(
     summary: &mut Summary,
     show: &mut dyn Show,
 ) -> Result<Finish, SessionError> {
+    let began = Instant::now();
     // Somebody else may be faster. What a person has named is what they want, and nothing else instead.
     let first = match one(place, dirs, options.clone(), interrupts, show) {
         Err(error) if options.issue.is_none() && error.is_about_this_one() => {
@@ -104,7 +105,7 @@ fn until_empty(
         }
         done => done?,
     };
-    let mut limits = Limits::read(place, dirs, options, first.chunks)?;
+    let mut limits = Limits::read(place, dirs, options, began, first.chunks)?;
     summary.add(&mut limits.here, first.issue.as_deref(), &first.finish).map_err(StartError::from)?;
     let mut worst = first.finish;
     let mut taken = BTreeSet::new();
@@ -158,12 +159,18 @@ struct Limits {
 }
 
 impl Limits {
-    fn read(place: &Place, dirs: &Dirs, options: &Options, done: u64) -> Result<Self, StartError> {
+    fn read(
+        place: &Place,
+        dirs: &Dirs,
+        options: &Options,
+        began: Instant,
+        done: u64,
+    ) -> Result<Self, StartError> {
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         let config = here.configuration(&options.set).map_err(project::BeginError::Config)?;
         let count = |key: &str| config.settings.count(key);
         Ok(Self {
-            began: Instant::now(),
+            began,
             minutes: count("max_session_minutes"),
             chunks: count("max_total_chunks"),
             done,
