@@ -9,8 +9,10 @@
 //! - The last connection to close would fold the log into the database, which syncs two files more. Leaving the log
 //!   and folding it only when it has 64 pages takes 0.6 of the time, with 1 sync instead of 5. A smaller limit
 //!   folds too often (16 pages: 0.7), a larger one makes every opener read a longer log (128 pages: no gain).
-//! - The log is made that long before it is written to: a sync within a file takes 0.6 of one that makes it longer.
-//!   (For root 0.85: SQLite sets the owner of the log with every opening then, which is written with the next sync.)
+//! - The log is made that long before it is written to: a sync within a file takes 0.6 of one that makes it longer. (For root
+//!   only because SQLite is kept from setting the log's owner with every opening, which the next sync would write: `owner.c`.)
+//! - A process that is alone with the store keeps it to itself ([`SqliteStore::open_briefly`]): 0.85 of the time, because
+//!   no memory is shared, so no file is cut and grown for it and no lock is taken for every look.
 //! - A process that ends next leaves everything to the kernel ([`SqliteStore::leave`]) instead of closing.
 //! - SQLite starts and appends in 0.93 of the time with its pools of memory in the sizes that an append takes, and in 0.95
 //!   of that as smaller code without the functions that nobody calls: see `.cargo/config.toml` and the release profile.
@@ -26,7 +28,6 @@ use std::mem;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Statement};
@@ -34,7 +35,7 @@ use rusqlite::{Connection, Statement};
 use crate::error::{AppendError, LeaseError, StoreError};
 use crate::store::{Lease, NewEvent, Store, StoredEvent, StreamId, StreamView, Version, View};
 
-use guard::{Guard, PATIENCE};
+use guard::Guard;
 use kept::{FileId, Part};
 
 mod append;
@@ -68,11 +69,8 @@ const LOG_PAGES: u64 = 64;
 /// the file grows, it is several.
 const LOG_LENGTH: u64 = 32 + LOG_PAGES * (24 + PAGE);
 
-/// When the log is this long, in pages, it is folded at once.
-///
-/// This is for a process that stays, and for those that end without closing their store: whoever comes next never
-/// has a longer log to read. For a process that stays it adds a few syncs to every 64 appends or so.
-const LOG_PAGES_AT_MOST: u64 = 256;
+/// How much memory the thread has that waits for the disk, in bytes: it does nothing else.
+const STACK: usize = 64 * 1024;
 
 /// How many statements a process that stays keeps ready: more than there are.
 const STATEMENTS: usize = 40;
@@ -107,10 +105,6 @@ impl Statements {
         }
     }
 }
-
-/// The same for a process that stays and syncs later: whoever comes while it is there reads no log, and it folds its
-/// own when it closes the store.
-const LOG_PAGES_OF_A_DRIVER: u64 = 1024;
 
 /// A sync that another thread waits for, of all up to a position.
 #[derive(Debug)]
@@ -225,21 +219,11 @@ impl SqliteStore {
         }
     }
 
-    /// Keeps the log short after a write.
+    /// Notes a write. A process that stays does not let the log grow without end: SQLite folds it when it has 1,000 pages, and
+    /// begins at its front again. It is not made shorter then, for within a file a sync is fastest.
     fn has_committed(&mut self) {
         self.has_written = true;
         self.log_length = place::log_length(&self.path).unwrap_or(0);
-        let most = match self.durable {
-            Durable::AtOnce => LOG_PAGES_AT_MOST,
-            Durable::Later => LOG_PAGES_OF_A_DRIVER,
-        };
-        if self.log_length > most * PAGE {
-            // The write has succeeded whatever comes of this, and nobody should wait for a reader because of it.
-            let _ = self.connection.busy_timeout(Duration::ZERO);
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = self.connection.busy_timeout(PATIENCE);
-            self.log_length = place::log_length(&self.path).unwrap_or(0);
-        }
     }
 
     /// Makes the name of a log durable that nobody had written to when it was found. Whoever only reads need not wait for it.

@@ -6,3 +6,6 @@ mod demo;
 mod ends;
 mod running;
 mod support;
+
+// SQLite, as it is built here, calls a function that the journal brings along.
+use journal as _;

@@ -1,15 +1,15 @@
 //! What is taken for a store, and what is refused and left alone.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use journal::{Corruption, NewEvent, OpenError, SqliteStore, Store, StoreError, Version, View, sqlite};
+use journal::{Corruption, OpenError, SqliteStore, Store, StoreError, View, sqlite};
 use rusqlite::Connection;
 
-use crate::support::{Place, append, event, events, furnished, id};
+use crate::support::{Place, append, event, events, furnished};
 
 fn corruption(outcome: Result<SqliteStore, OpenError>) -> Corruption {
     match outcome {
@@ -227,13 +227,33 @@ fn a_writer_of_leases_keeps_the_log_short_too() {
 }
 
 #[test]
-fn a_very_long_log_is_folded_at_once() {
+fn the_log_of_a_process_that_stays_has_an_end() {
     let place = Place::new();
     let mut store = place.open();
-    let huge = NewEvent { body: vec![b'x'; 2_000_000], ..event("huge") };
-    store.append(&id("run:a"), &Version::NONE, &[huge], View::default()).unwrap();
-    assert_eq!(fs::metadata(place.side("-wal")).unwrap().len(), 0);
-    assert!(store.verify().unwrap().is_sound());
+    store.sync_later().unwrap();
+    for _ in 0..1500 {
+        append(&mut store, "run:a", &["a"]);
+    }
+    let log = fs::metadata(place.side("-wal")).unwrap().len();
+    assert!(log < 5_000_000, "{log} bytes");
+    // Whoever comes after it has been killed finds everything, and folds what is left.
+    store.sync().unwrap();
+    std::mem::forget(store);
+    assert!(place.open().verify().unwrap().is_sound());
+}
+
+#[test]
+fn the_log_belongs_to_whom_the_database_belongs() {
+    const SOMEBODY: u32 = 54321;
+    let place = furnished();
+    if chown(place.path(), Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+        return testkit::agents::skip("only root can give a file to somebody else");
+    }
+    append(&mut place.open(), "run:a", &["a"]);
+    let owner = || fs::metadata(place.side("-wal")).unwrap().uid();
+    assert_eq!(owner(), SOMEBODY);
+    append(&mut place.open(), "run:a", &["b"]);
+    assert_eq!(owner(), SOMEBODY);
 }
 
 /// A file as the first version of the schema was written, as SQL. It is never regenerated.
