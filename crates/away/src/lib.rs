@@ -34,6 +34,7 @@ pub use courier::{Courier, Delivered};
 pub use hear::{Heard, hear};
 pub use memory::{AwayError, Followed, Listening, Memory, Stranger};
 pub use port::{Channel, Closing, Message, Post, Question, Said, Trouble};
+pub use telegram::is_set_up;
 pub use wake::Wake;
 
 /// The way to the person, if they want to be reached.

@@ -116,7 +116,7 @@ impl Bot {
 }
 
 /// Tells whether there may be a bot; it takes no time to find out.
-pub(crate) fn is_set_up(dirs: &Dirs) -> bool {
+pub fn is_set_up(dirs: &Dirs) -> bool {
     env::var_os(TOKEN).is_some() || dirs.config.join(TOKEN_FILE).exists()
 }
 

@@ -84,6 +84,13 @@ enum Durable {
     Later,
 }
 
+/// Who else may have the store open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Company {
+    None,
+    Any,
+}
+
 /// Whether a statement is kept for the next time, as a process that stays does; for one that ends it would be in vain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statements {
@@ -122,6 +129,7 @@ pub struct SqliteStore {
     path: PathBuf,
     /// Which file it is, if it is to be kept open.
     file: Option<FileId>,
+    company: Company,
     has_written: bool,
     /// How long the log was when it was last looked at.
     log_length: u64,
@@ -340,5 +348,17 @@ impl Store for SqliteStore {
     fn lease(&mut self, name: &str) -> Result<Option<Lease>, StoreError> {
         lease::lease(self.statements, &self.connection, name)
             .map_err(|error| fault::classify(&self.path, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appends an event to a stream that is not there yet.
+    pub(super) fn append(store: &mut SqliteStore, stream: &str) {
+        let event = NewEvent { at: 0, kind: "noted".into(), body: b"{}".to_vec() };
+        let stream = StreamId::parse(stream).unwrap();
+        store.append(&stream, &Version::NONE, &[event], View::default()).unwrap();
     }
 }

@@ -21,6 +21,8 @@ pub use follow::{Followed, Follower};
 pub use tally::{Edits, count_edit};
 pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
+use lock::Lock;
+
 use crate::{Dirs, Place, PlaceError, Shell, config::ConfigError, dev, slots::Slot};
 
 /// How many events are read at a time.
@@ -171,8 +173,21 @@ pub enum BeginError {
 impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
+        Self::open_by(place, dirs, SqliteStore::open_existing)
+    }
+
+    /// Opens the workspace at `place` for a process that asks once and ends. Until then it may be alone with the store.
+    pub fn open_briefly(place: Place, dirs: Dirs) -> Result<Self, Error> {
+        Self::open_by(place, dirs, SqliteStore::open_briefly)
+    }
+
+    fn open_by(
+        place: Place,
+        dirs: Dirs,
+        open: impl FnOnce(PathBuf) -> Result<Option<SqliteStore>, OpenError>,
+    ) -> Result<Self, Error> {
         let store = match place.project_id()? {
-            Some(id) => SqliteStore::open_existing(dirs.journal(&id))?,
+            Some(id) => open(dirs.journal(&id))?,
             None => None,
         };
         Ok(Self {
@@ -217,6 +232,25 @@ impl Workspace {
     pub fn store_path(&self) -> Result<Option<PathBuf>, Error> {
         let id = self.place.project_id()?;
         Ok(id.map(|id| self.dirs.journal(&id)))
+    }
+
+    /// Lets others use the store too, before anything is waited for.
+    pub fn share(&mut self) -> Result<(), Error> {
+        if let Some(store) = self.store.take() {
+            self.store = Some(store.share()?);
+        }
+        Ok(())
+    }
+
+    /// Takes the workspace's lock. Nobody is kept from the store while another process has it.
+    fn lock(&mut self) -> Result<Lock, Error> {
+        match Lock::take_at_once(&self.place.own)? {
+            Some(lock) => Ok(lock),
+            None => {
+                self.share()?;
+                Lock::take(&self.place.own)
+            }
+        }
     }
 
     /// Tells whether there is a journal.

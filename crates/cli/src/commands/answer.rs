@@ -66,6 +66,6 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let answer = workspace.decide(&given)?;
     say(&answer.advice);
     output::print(&summary(&answer))?;
-    tell_away(&workspace, &answer);
+    tell_away(&mut workspace, &answer);
     Ok(exit_of(&answer.outcome))
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         output::print(done.next.trim_end())?;
     }
     if let Some(answer) = &done.taken {
-        tell_away(&workspace, answer);
+        tell_away(&mut workspace, answer);
     }
     Ok(done.taken.as_ref().map_or(Exit::Done, |answer| exit_of(&answer.outcome)))
 }

@@ -107,14 +107,17 @@ struct Init {
 pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let project = project.unwrap_or_default();
     let open = |root: PathBuf| open(&project.join(root));
+    let open_briefly = |root: PathBuf| -> Result<Workspace, CommandError> {
+        Ok(Workspace::open_briefly(Place::at(&project.join(root))?, Dirs::from_environment()?)?)
+    };
     match arguments.action {
         Action::Init(init) => begin(open(init.root.clone())?, init),
         Action::Status { root, json: _ } => status(open(root)?),
         Action::Transition { root, event, data, json } => {
-            transition(open(root)?, &event, data.as_deref(), json)
+            transition(open_briefly(root)?, &event, data.as_deref(), json)
         }
         Action::Inject { root } => inject(open(root)?),
-        Action::Gate { root, operation } => gate(open(root)?, &operation),
+        Action::Gate { root, operation } => gate(open_briefly(root)?, &operation),
         Action::Verify { root, event } => verify(open(root)?, &event),
         Action::Abort { root } => stop::stop(&mut open(root)?),
         Action::Resume { root } => ask(&mut open(root)?, Event::Resumed, Map::new(), false),

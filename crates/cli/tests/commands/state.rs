@@ -102,6 +102,16 @@ fn verification_gates_run_before_their_event_and_with_verify() {
 }
 
 #[test]
+fn a_transition_keeps_nobody_from_the_journal_while_its_gates_run() {
+    let sandbox = sandbox();
+    let gate = format!("{} state status .", env!("CARGO_BIN_EXE_warp"));
+    let gates = value!({ "_workflow": { "verification_gates": { "prerequisites_ok": [gate] } } });
+    sandbox.write(".claude/settings.local.json", gates.to_string());
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+    sandbox.transitions(&["prerequisites_ok"]);
+}
+
+#[test]
 fn budgets_redirect_with_exit_4_and_say_why() {
     let sandbox = coding();
     sandbox.write("src/a.rs", "fn a() {}\n");

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::guard::Guard;
-use super::{Durable, SqliteStore, Statements, place};
+use super::{Company, Durable, SqliteStore, Statements, place};
 
 /// How many stores are kept at most. A driver uses its project's through two workspaces at a time, and the user's.
 const MOST: usize = 4;
@@ -107,6 +107,7 @@ impl Kept {
             log_length: place::log_length(&self.path).unwrap_or(0),
             path: self.path,
             file: Some(self.file),
+            company: Company::Any,
             has_written: self.has_written,
             is_log_new: self.is_log_new,
             durable: Durable::AtOnce,
@@ -154,13 +155,8 @@ pub(super) fn take(path: &Path) -> Option<SqliteStore> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{NewEvent, Store as _, StreamId, Version, View};
-
-    fn append(store: &mut SqliteStore, stream: &str) {
-        let event = NewEvent { at: 0, kind: "noted".into(), body: b"{}".to_vec() };
-        let stream = StreamId::parse(stream).unwrap();
-        store.append(&stream, &Version::NONE, &[event], View::default()).unwrap();
-    }
+    use crate::sqlite::tests::append;
+    use crate::store::Store as _;
 
     #[test]
     fn a_store_that_is_kept_is_opened_again_as_it_was_opened_first() {

@@ -48,7 +48,7 @@ impl Workspace {
         let mut gathered: (Vec<Probe>, Observations) = Default::default();
         let mut words = Vec::new();
         for _ in 0..TRIES {
-            let lock = Lock::take(&self.place.own)?;
+            let lock = self.lock()?;
             let current = self.current()?.ok_or(AskError::NoRun)?;
             let mut probes = needs(&current.workflow, &current.run, &event, &data);
             // A person is believed, and need not wait for tests that prove nothing to anybody.
@@ -56,6 +56,7 @@ impl Workspace {
             if probes != gathered.0 {
                 // Probes may take minutes, so nobody is kept waiting for them.
                 drop(lock);
+                self.share()?;
                 if probes.iter().any(|probe| matches!(probe, Probe::Commands(_) | Probe::Tests { .. })) {
                     self.sync()?;
                 }
@@ -100,7 +101,7 @@ impl Workspace {
         if is_shown && !self.has_tally(&current) {
             return Ok(Vec::new());
         }
-        let _lock = Lock::take(&self.place.own)?;
+        let _lock = self.lock()?;
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
         let (current, advice) = self.settle(current)?;
         let current = self.take_tally(current)?;

@@ -13,7 +13,6 @@ use serde_json::Map;
 
 use super::{
     Answer, Append, AskError, BeginError, Current, DEFAULT_WORKFLOW, Error, Shown, Workspace, find_workflow,
-    lock::Lock,
     show::{digest_of, view_digest},
 };
 use crate::{
@@ -101,7 +100,7 @@ impl Workspace {
     pub fn reset(&mut self) -> Result<Reset, Error> {
         let mut reset = Reset::default();
         {
-            let _lock = Lock::take(&self.place.own)?;
+            let _lock = self.lock()?;
             for file in self.stray_state_files() {
                 reset.archived.push(self.set_aside(&file, &machine::now().millis().to_string())?);
             }
@@ -138,7 +137,7 @@ impl Workspace {
         step: Step,
         mut advice: Vec<Advice>,
     ) -> Result<Answer, BeginError> {
-        let _lock = Lock::take(&self.place.own)?;
+        let _lock = self.lock()?;
         self.refuse_second_run()?;
         self.clear_leftovers(&workflow)?;
         let stream =
