@@ -96,6 +96,10 @@ impl Arguments {
         Self { project: None, command: Command::State(state::Arguments::transition(root, event)) }
     }
 
+    pub(crate) fn gate(root: PathBuf, operation: String) -> Self {
+        Self { project: None, command: Command::State(state::Arguments::gate(root, operation)) }
+    }
+
     /// Reads the bare arguments of one of git's hooks, which a commit runs several of.
     pub(crate) fn git_hook(arguments: &[std::ffi::OsString]) -> Option<Self> {
         let arguments = git_hook::Arguments::bare(arguments)?;

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     if let Some(code) = quick::hook(&arguments).or_else(|| quick::gate(&arguments)) {
         return code.into();
     }
-    let bare = quick::transition(&arguments).or_else(|| commands::Arguments::git_hook(&arguments));
+    let bare = quick::state(&arguments).or_else(|| commands::Arguments::git_hook(&arguments));
     let parsed = match bare {
         Some(arguments) => Ok(arguments),
         None => commands::Arguments::try_parse_from(&arguments),

@@ -29,13 +29,18 @@ pub(crate) fn gate(arguments: &[OsString]) -> Option<Exit> {
     }
 }
 
-/// Returns what the ordinary parser would make of a bare transition, which takes it longer than all the rest.
-pub(crate) fn transition(arguments: &[OsString]) -> Option<commands::Arguments> {
-    let [_, state, transition, root, event] = arguments else { return None };
-    if state != "state" || transition != "transition" || is_option(root) || is_option(event) {
+/// Returns what the ordinary parser would make of a bare transition or gate, which takes it longer than all the rest.
+pub(crate) fn state(arguments: &[OsString]) -> Option<commands::Arguments> {
+    let [_, state, action, root, name] = arguments else { return None };
+    if state != "state" || is_option(root) || is_option(name) {
         return None;
     }
-    Some(commands::Arguments::transition(root.into(), event.to_str()?.to_owned()))
+    let (root, name) = (root.into(), name.to_str()?.to_owned());
+    match action.to_str()? {
+        "transition" => Some(commands::Arguments::transition(root, name)),
+        "gate" => Some(commands::Arguments::gate(root, name)),
+        _ => None,
+    }
 }
 
 fn is_option(argument: &OsString) -> bool {

@@ -37,6 +37,10 @@ impl Arguments {
     pub(super) fn transition(root: PathBuf, event: String) -> Self {
         Self { action: Action::Transition { root, event, data: None, json: false } }
     }
+
+    pub(super) fn gate(root: PathBuf, operation: String) -> Self {
+        Self { action: Action::Gate { root, operation } }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
