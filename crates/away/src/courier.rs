@@ -117,7 +117,7 @@ impl Courier {
         let mut passed = known.clone();
         let untold = usize::try_from(current.events().saturating_sub(known.next)).unwrap_or(usize::MAX);
         let records = self.workspace.newest_records(&current, untold)?;
-        if let Some(index) = records.iter().rposition(engine::Record::moves).filter(|index| *index > 0) {
+        if let Some(index) = records.iter().rposition(|record| record.moves()).filter(|index| *index > 0) {
             passed.next += index as u64;
             passed.done.clear();
         }

@@ -4,6 +4,8 @@
 //! nothing can go on with it. Words of people who wrote the issue are data, and stand between lines that nobody can
 //! guess.
 
+use std::sync::Arc;
+
 use adapters::machine;
 use engine::{Event, EventName, Record, Run, Standing, visible_text};
 use project::{
@@ -207,11 +209,11 @@ pub(crate) fn guide(workspace: &Workspace, run: &Run, built_in: &str) -> String 
 }
 
 /// The newest records of a run.
-pub(crate) struct History(Vec<Record>);
+pub(crate) struct History(Vec<Arc<Record>>);
 
 impl History {
     /// Keeps what belongs to the present issue: what was planned, decided and tried for another says nothing about it.
-    fn of_issue(mut records: Vec<Record>) -> Self {
+    fn of_issue(mut records: Vec<Arc<Record>>) -> Self {
         let selected = records.iter().rposition(|record| record.event == *"work_selected");
         Self(records.split_off(selected.unwrap_or(0)))
     }
@@ -232,7 +234,8 @@ impl History {
 
     /// Returns why the last attempt at this chunk failed.
     fn failure(&self) -> Option<&str> {
-        let failed = |record: &&Record| ["tests_failed", "drift_blocked"].contains(&record.event.as_str());
+        let failed =
+            |record: &&Arc<Record>| ["tests_failed", "drift_blocked"].contains(&record.event.as_str());
         self.0.iter().rev().find(failed)?.data.get("failure").and_then(Value::as_str)
     }
 
@@ -248,7 +251,7 @@ impl History {
         let mut open = None;
         for record in &self.0 {
             match record.event.as_str() {
-                "question_asked" => open = Some(record),
+                "question_asked" => open = Some(&**record),
                 "decision_answered" => {
                     let word = |field: &str| record.data.get(field).and_then(Value::as_str);
                     if let (Some(asked), Some(option)) = (open.take(), word("option")) {
@@ -373,12 +376,12 @@ mod tests {
 
     use super::*;
 
-    fn record(event: &str, data: Value) -> Record {
+    fn record(event: &str, data: Value) -> Arc<Record> {
         let record = json!({
             "version": 1, "event": event, "at": "2026-05-08T15:56:59.401Z", "from": "planning", "phase": "planning",
             "data": data, "changes": [],
         });
-        serde_json::from_value(record).unwrap()
+        Arc::new(serde_json::from_value(record).unwrap())
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What an agent has to know who takes up work that another conversation began: what happened, from the journal, and
 //! what lies in the tree, from git.
 
+use std::sync::Arc;
+
 use engine::{Record, Run};
 use project::{Current, Workspace};
 use serde_json::Value;
@@ -63,8 +65,8 @@ fn done(run: &Run) -> String {
     run.completed_chunks.iter().map(chunk).collect::<Vec<_>>().join("\n")
 }
 
-fn history(records: &[Record]) -> String {
-    let lines: Vec<String> = records.iter().filter_map(line).collect();
+fn history(records: &[Arc<Record>]) -> String {
+    let lines: Vec<String> = records.iter().filter_map(|record| line(record)).collect();
     let skip = lines.len().saturating_sub(MOST_LINES);
     lines[skip..].join("\n")
 }

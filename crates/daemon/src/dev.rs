@@ -2,6 +2,8 @@
 //!
 //! What goes wrong here is only said: between chunks it is looked at again, and then a person decides.
 
+use std::sync::Arc;
+
 use engine::{Record, workflow::Job};
 use project::{
     Current, Dirs, NextError, Place, Workspace,
@@ -68,7 +70,7 @@ pub(crate) fn end_left_behind(place: &Place, dirs: &Dirs) -> Result<(), StartErr
 }
 
 /// Says what an agent has to know of the environment: where the server is, and which tables were left without seed data.
-pub(crate) fn told(workspace: &Workspace, records: &[Record]) -> String {
+pub(crate) fn told(workspace: &Workspace, records: &[Arc<Record>]) -> String {
     let mut told = Vec::new();
     if let Some((url, log)) = workspace.dev_server() {
         told.push(format!(
@@ -80,7 +82,7 @@ pub(crate) fn told(workspace: &Workspace, records: &[Record]) -> String {
 }
 
 /// Returns the advice on seed data that the newest code was given.
-fn missing_seeds(records: &[Record]) -> Option<&str> {
+fn missing_seeds(records: &[Arc<Record>]) -> Option<&str> {
     let last = records
         .iter()
         .rev()
@@ -109,7 +111,7 @@ mod tests {
             (vec!["code_complete", "seeds_missing", "code_complete", "tests_passed"], false),
             (vec!["code_complete"], false),
         ] {
-            let records: Vec<Record> = events.iter().map(|event| record(event)).collect();
+            let records: Vec<Arc<Record>> = events.iter().map(|event| Arc::new(record(event))).collect();
             assert_eq!(missing_seeds(&records).is_some(), expected, "{events:?}");
         }
     }

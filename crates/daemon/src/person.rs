@@ -1,6 +1,6 @@
 //! What is a person's: a decision is asked, waited for, and acted on when nobody answers.
 
-use std::{collections::BTreeSet, thread, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, thread, time::Duration};
 
 use adapters::machine;
 use engine::{Record, Time};
@@ -79,7 +79,7 @@ impl Driver<'_> {
     /// Shows what somebody has answered from elsewhere, and what came of it.
     fn show_answer(&mut self, current: &Current, decision: &str) -> Result<(), DriveError> {
         let records = self.workspace.newest_records(current, FRESH)?;
-        let is_answer = |record: &Record| {
+        let is_answer = |record: &Arc<Record>| {
             record.event == *ANSWERED && record.data.get("decision").and_then(Value::as_str) == Some(decision)
         };
         let Some(answered) = records.iter().position(is_answer) else { return Ok(()) };

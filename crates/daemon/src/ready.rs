@@ -1,6 +1,8 @@
 //! Before a turn: who works, whether there is money for it, and whether there is a place. After it: what kept the agent
 //! from its answer without being its fault.
 
+use std::sync::Arc;
+
 use adapters::{
     agent::{Ended, NoAnswer},
     machine, secrets,
@@ -252,7 +254,8 @@ impl Driver<'_> {
         const TELLING: [&str; 5] = ["resumed", "suspended", "wait_over", "stop_requested", "turn_ended"];
         let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
         let mut telling = records.iter().rev().filter(|record| TELLING.contains(&record.event.as_str()));
-        let is = |record: Option<&Record>, event: &str| record.is_some_and(|record| record.event == *event);
+        let is =
+            |record: Option<&Arc<Record>>, event: &str| record.is_some_and(|record| record.event == *event);
         if !is(telling.next(), "resumed") {
             return Ok(false);
         }

@@ -3,7 +3,7 @@
 //! The client would show it at a terminal where nobody is. Instead it becomes a decision of the run, is asked wherever
 //! the person can be reached, and the hook waits: its answer is what the client then takes for the person's own.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use adapters::machine;
 use away::{Bridge, Of, Reach};
@@ -147,7 +147,7 @@ fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -
 fn heard(workspace: &mut Workspace, question: &Question, since: Time) -> Result<Option<String>, Failure> {
     let Some(current) = workspace.current()? else { return Ok(None) };
     let records = workspace.newest_records(&current, RECENT)?;
-    let is_it = |record: &&engine::Record| {
+    let is_it = |record: &&Arc<engine::Record>| {
         record.event == *"question_asked"
             && record.at >= since
             && record.data.get("question").and_then(Value::as_str).is_some_and(|asked| question.is(asked))

@@ -244,7 +244,7 @@ impl Workspace {
     ) -> Result<Vec<Map<String, Value>>, NextError> {
         let records = self.newest_records(current, LOOKED_THROUGH)?;
         let found = records.into_iter().rev().take_while(|record| !since.contains(&record.event.as_str()));
-        Ok(found.filter(|record| record.event == *event).map(|record| record.data).collect())
+        Ok(found.filter(|record| record.event == *event).map(|record| record.data.clone()).collect())
     }
 }
 

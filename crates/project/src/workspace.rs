@@ -58,7 +58,7 @@ pub struct Workspace {
 struct Newest {
     stream: StreamId,
     from: u64,
-    records: Vec<Record>,
+    records: Vec<Arc<Record>>,
 }
 
 /// A run as it stands in the store.
@@ -408,7 +408,7 @@ impl Workspace {
     }
 
     /// Returns the newest records of a run, oldest first, at most `most`.
-    pub fn newest_records(&mut self, current: &Current, most: usize) -> Result<Vec<Record>, Error> {
+    pub fn newest_records(&mut self, current: &Current, most: usize) -> Result<Vec<Arc<Record>>, Error> {
         let from = current.version.events().saturating_sub(most as u64);
         let is_kept = |newest: &Newest| newest.stream == current.stream && newest.from <= from;
         let mut newest = self.newest.take().filter(is_kept).unwrap_or_else(|| Newest {
@@ -420,13 +420,21 @@ impl Workspace {
         let missing = usize::try_from(current.version.events().saturating_sub(next)).unwrap_or(usize::MAX);
         if missing > 0 {
             for event in self.store()?.read(&current.stream, next, missing)? {
-                newest.records.push(parse_record(&current.stream, event.seq, &event.body)?);
+                newest.records.push(Arc::new(parse_record(&current.stream, event.seq, &event.body)?));
             }
         }
         let before = usize::try_from(from - newest.from).unwrap_or(usize::MAX);
         let records = newest.records.iter().skip(before).take(most).cloned().collect();
         self.newest = Some(newest).filter(|newest| self.slot.is_some() && newest.records.len() <= PAGE);
         Ok(records)
+    }
+
+    /// Adds what was just recorded to the newest records, if all before it is among them.
+    fn add_newest(&mut self, stream: &StreamId, first: u64, records: &[Record]) {
+        let newest = self.newest.as_mut().filter(|newest| newest.stream == *stream);
+        if let Some(newest) = newest.filter(|newest| newest.from + newest.records.len() as u64 == first) {
+            newest.records.extend(records.iter().cloned().map(Arc::new));
+        }
     }
 
     /// Makes a run of what is kept beside its stream, or of its events where that is no use.

@@ -159,6 +159,7 @@ impl Workspace {
             Append::Moved | Append::MarkTaken => return Ok(None),
         }
         self.remember(&current);
+        self.add_newest(&current.stream, expected.events(), &step.records);
         if step.records.iter().any(Record::moves) {
             self.drop_tally()?;
         }
