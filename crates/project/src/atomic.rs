@@ -22,13 +22,23 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// Takes a file away, to where [`replace`] writes the next one: no file is made and removed for each.
 pub(crate) fn withdraw(path: &Path) -> io::Result<()> {
-    // What is no file is not moved either.
+    retire(path, &draft(path)?)
+}
+
+/// Takes a file away that [`exchange`] has put there. It is kept for the next time there is one: to make a file and to remove
+/// it takes longer than all that is done with it.
+pub(crate) fn withdraw_exchanged(path: &Path, spare: &Path) -> io::Result<()> {
+    retire(path, &second(spare))
+}
+
+/// Moves a file to where it is written anew.
+fn retire(path: &Path, place: &Path) -> io::Result<()> {
+    // What is no file is not moved.
     if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let draft = draft(path)?;
-    let moved = boundary::around(name_of(path), || gone(fs::rename(path, &draft)));
-    // Something that is no file may be in the way.
+    let moved = boundary::around(name_of(path), || gone(fs::rename(path, place)));
+    // Something that is no file may be in the way, or it is on another disk.
     moved.or_else(|_| gone(fs::remove_file(path)))
 }
 
@@ -49,9 +59,18 @@ pub(crate) fn exchange(path: &Path, spare: &Path, text: &str) -> io::Result<()> 
         }
         Ok(()) => Ok(()),
         // There is none yet, or the file system cannot do it.
-        Err(_) if fs::rename(spare, path).is_ok() => Ok(()),
+        Err(_) if fs::rename(spare, path).is_ok() => {
+            // The last one that was taken away is the spare one then. Without one, the next text makes a file.
+            let _ = fs::rename(second(spare), spare);
+            Ok(())
+        }
         Err(_) => replace(path, text),
     }
+}
+
+/// Returns where a file is kept that was taken away, beside the spare one.
+fn second(spare: &Path) -> PathBuf {
+    spare.with_extension("old")
 }
 
 /// Returns where a file is written before it is renamed into place.

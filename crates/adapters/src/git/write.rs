@@ -177,8 +177,7 @@ impl<'a> Prepared<'a> {
         match &self.git.trusted {
             // Nobody else has put anything into this index, so the commit's own takes its place whole.
             Some(location) if self.left_out.is_empty() => {
-                let index = location.git_dir.join("index");
-                boundary::around("index", || self.index.persist(&index))
+                boundary::around("index", || index::put(self.index, &location.git_dir))
                     .map_err(|error| format!("the index could not be put in place: {error}"))
             }
             // The person's index follows; what they have put into it of the rest stays there.

@@ -145,7 +145,7 @@ impl Pool {
         if slot.kind == Kind::Clone {
             slot::put_refs(&slot.between.slot, target, &base)?;
         }
-        atomic::remove(&slot.directory.join(RUN))
+        atomic::withdraw(&slot.directory.join(RUN))
             .map_err(|source| SlotError::File { path: slot.directory.join(RUN), source })?;
         slot.base = Some(base);
         Ok(())

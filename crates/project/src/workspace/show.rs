@@ -63,13 +63,12 @@ impl Workspace {
         let head = self.place.head_file();
         let failed = |path: &Path, source| Error::Write { path: path.to_owned(), source };
         if let Some(path) = current.workflow.state_file.and_then(|kind| self.state_file_place(kind)) {
-            match view {
-                Some(view) => {
-                    let spare = self.place.own.join(SPARE);
-                    atomic::exchange(&path, &spare, &view.text).map_err(|source| failed(&path, source))?;
-                }
-                None => atomic::remove(&path).map_err(|source| failed(&path, source))?,
-            }
+            let spare = self.place.own.join(SPARE);
+            let shown = match view {
+                Some(view) => atomic::exchange(&path, &spare, &view.text),
+                None => atomic::withdraw_exchanged(&path, &spare),
+            };
+            shown.map_err(|source| failed(&path, source))?;
         }
         self.show_progress(&current.run)?;
         if current.run.is_open() {
