@@ -150,11 +150,10 @@ pub fn head(location: &Location) -> Result<HeadAt, ReadError> {
 
 /// Reads one ref; nothing if it is not there.
 pub fn one(location: &Location, name: &str) -> Result<Option<String>, ReadError> {
-    if location.common_dir.join("reftable").is_dir() {
-        return Ok(from_git(location)?.remove(name));
-    }
+    // With reftable no ref has a file, so one that is found needs no look at how refs are kept.
     match small_text(&location.common_dir.join(name), LARGEST_REF)? {
         Some(text) => Ok(Some(value_of(&text).unwrap_or_else(|| BROKEN.to_owned()))),
+        None if location.common_dir.join("reftable").is_dir() => Ok(from_git(location)?.remove(name)),
         None => packed(location, name),
     }
 }
