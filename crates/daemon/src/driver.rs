@@ -307,12 +307,14 @@ impl Driver<'_> {
 
     /// Gives back what was taken for the run, as far as it is over.
     pub fn finish(mut self) -> Result<(), DriveError> {
-        self.workspace.sync()?;
+        self.workspace.begin_sync()?;
         self.end_away();
-        if let Some(claim) = self.claim.take() {
-            self.workspace.release(&claim)?;
+        let Self { mut workspace, claim, confined, .. } = self;
+        drop(confined);
+        if let Some(claim) = claim {
+            workspace.release(&claim)?;
         }
-        Ok(())
+        Ok(workspace.sync()?)
     }
 }
 

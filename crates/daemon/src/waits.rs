@@ -34,6 +34,7 @@ impl Driver<'_> {
     /// Waits until it is over, or until a person has said something else.
     pub(crate) fn wait(&mut self, wait: &Wait) -> Result<Flow, DriveError> {
         self.show.show(Shown::Did(&format!("waits: {wait}")));
+        self.workspace.sync()?;
         loop {
             if self.interrupts.is_asked() {
                 return Ok(Flow::End(Finish::Interrupted));

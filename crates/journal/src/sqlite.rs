@@ -181,7 +181,8 @@ impl SqliteStore {
             return self.sync();
         }
         let log = self.open_log().map_err(|error| self.failed(error))?;
-        let done = thread::spawn(move || log.sync_data());
+        let thread = thread::Builder::new().stack_size(STACK);
+        let done = thread.spawn(move || log.sync_data()).map_err(|error| self.failed(error))?;
         self.syncing = Some(Syncing { position, done });
         Ok(())
     }

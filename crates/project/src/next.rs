@@ -175,8 +175,12 @@ impl Workspace {
         let Some(job) = phase.job else { return Ok(None) };
         match reach(job) {
             Reach::Journal => {}
-            Reach::Again => self.begin_sync()?,
-            Reach::World => self.sync()?,
+            Reach::Again | Reach::LastStep => self.begin_sync()?,
+            Reach::Content => {
+                self.begin_sync()?;
+                self.show_now()?;
+            }
+            Reach::World => self.sync_journal()?,
         }
         Ok(Some(match job {
             Job::CheckPrerequisites => {
@@ -269,8 +273,12 @@ pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
 enum Reach {
     /// It stays within the journal.
     Journal,
-    /// It looks at what is outside, and can be done again whatever becomes of it.
+    /// It changes nothing but a workspace of the run's own, and looks for what it has done there before it does it again.
     Again,
+    /// It runs what the repository holds, which may look at views, and can be run again.
+    Content,
+    /// It changes what is outside at last, and waits itself until all that led to it is on disk before it does.
+    LastStep,
     /// It changes what is outside, so all that led to it has to be on disk before.
     World,
 }
@@ -283,10 +291,10 @@ fn reach(job: Job) -> Reach {
         | Job::FileReport
         | Job::TakeChunk
         | Job::Summarise => Reach::Journal,
-        Job::RunTests | Job::RunFinalTests => Reach::Again,
-        Job::SelectWork | Job::Commit | Job::CheckDocs | Job::Merge | Job::CommitAndMerge | Job::CleanUp => {
-            Reach::World
-        }
+        Job::SelectWork => Reach::Again,
+        Job::RunTests | Job::RunFinalTests => Reach::Content,
+        Job::Commit | Job::Merge | Job::CommitAndMerge => Reach::LastStep,
+        Job::CheckDocs | Job::CleanUp => Reach::World,
     }
 }
 

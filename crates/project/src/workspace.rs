@@ -51,6 +51,20 @@ pub struct Workspace {
     newest: Option<Newest>,
     /// What a person is told with the next event that is recorded.
     unsaid: Vec<Advice>,
+    views: Views,
+}
+
+/// When views are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Views {
+    /// With every event.
+    AtOnce,
+    /// Before anybody else may look, by whoever drives a run: most of its events follow each other at once.
+    Later {
+        /// Where the run stood when this process recorded something last that it has not shown yet. There is no head then, and
+        /// the state file is the one before. Whoever else records something shows all of it.
+        unshown: Option<Version>,
+    },
 }
 
 /// Records of a run without a gap, the first of which has this number.
@@ -74,7 +88,8 @@ pub struct Current {
 
 /// What a stream's snapshot holds: the run, and digests of the state file as shown now and before.
 ///
-/// The earlier digest tells a state file that a crash left behind from one that somebody changed.
+/// The earlier digest tells a state file that a crash left behind from one that somebody changed. Whoever shows a run later
+/// leaves out the other one, which can be made of the run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Snapshot<R, S> {
     format: u32,
@@ -202,6 +217,7 @@ impl Workspace {
             last: None,
             newest: None,
             unsaid: Vec::new(),
+            views: Views::AtOnce,
         })
     }
 
@@ -266,15 +282,23 @@ impl Workspace {
         Ok(self.store.as_mut().expect("it was opened just now"))
     }
 
-    /// Lets events wait for the disk until something is done about them.
+    /// Lets events wait for the disk, and views for whoever may look at them, until something is done about those events.
     ///
     /// For whoever drives a run, and calls [`Workspace::sync`] before anything outside of the journal is done.
     pub fn sync_later(&mut self) -> Result<(), Error> {
-        Ok(self.store()?.sync_later()?)
+        self.store()?.sync_later()?;
+        self.views = Views::Later { unshown: None };
+        Ok(())
     }
 
-    /// Sees to it that everything that was recorded is on disk.
+    /// Sees to it that everything that was recorded is on disk and is shown.
     pub fn sync(&mut self) -> Result<(), Error> {
+        self.sync_journal()?;
+        self.show_now()
+    }
+
+    /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
+    pub(crate) fn sync_journal(&mut self) -> Result<(), Error> {
         match &mut self.store {
             Some(store) => Ok(store.sync()?),
             None => Ok(()),
@@ -282,7 +306,7 @@ impl Workspace {
     }
 
     /// Begins to put on disk what was recorded, while something is done that can be done again.
-    pub(crate) fn begin_sync(&mut self) -> Result<(), Error> {
+    pub fn begin_sync(&mut self) -> Result<(), Error> {
         match &mut self.store {
             Some(store) => Ok(store.begin_sync()?),
             None => Ok(()),

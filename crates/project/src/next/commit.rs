@@ -5,7 +5,7 @@ use engine::Run;
 
 use super::{CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, short, suite};
 use crate::{
-    Current, Workspace,
+    Current, Error, Workspace,
     rails::{self, guard},
     slots::SlotError,
 };
@@ -24,9 +24,13 @@ impl Workspace {
                 report::commit_message(title.as_deref(), proposed, run)
             }
         };
-        let tested = self.laid.take();
-        let tested = tested.map(|laid| self.git().take_up(laid)).transpose().map_err(NextError::World)?;
-        let (left_out, mut prepared) = match tested.flatten() {
+        let tested = self.laid.take().map(|laid| self.place.git().take_up(laid)).transpose();
+        let tested = tested.map_err(NextError::World)?.flatten();
+        // From here on something is changed.
+        if let Some(store) = &mut self.store {
+            store.sync().map_err(Error::from)?;
+        }
+        let (left_out, mut prepared) = match tested {
             Some(prepared) => (Vec::new(), prepared),
             None => self.prepare_commit(run)?,
         };

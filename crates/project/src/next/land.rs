@@ -148,6 +148,7 @@ impl Workspace {
         }
         let head = self.git().head_commit().map_err(NextError::World)?;
         if head != *tested {
+            self.show_now()?;
             let outcome = suite::run(&self.shell, &self.place.root, run)?;
             if !outcome.passed {
                 let why = format!(
@@ -164,6 +165,8 @@ impl Workspace {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
             slot.between().note_merge(run.id.as_str(), &newest, &head).map_err(SlotError::from)?;
         }
+        self.sync_journal()?;
+        let slot = self.slot.as_ref().expect("it was there before the tests");
         Ok(match slot.fast_forward(remote.as_deref(), target, &newest, &head) {
             Ok(Forwarded::Everywhere) => Landed::At { commit: head, behind: None },
             Ok(Forwarded::AtRemote(error)) => {
@@ -178,6 +181,7 @@ impl Workspace {
     /// Merges in a person's own checkout, where that is a matter of this repository alone.
     fn merge_here(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
         let (branch, target) = (self.git().branch(), run.branches.merge_target.clone());
+        self.sync_journal()?;
         match self.git().fast_forward(&target, &branch, commit) {
             Ok(()) => {
                 rails::remember(&self.place)?;
@@ -192,6 +196,7 @@ impl Workspace {
     /// Hands the work over as a pull request, whose branch is in the person's repository.
     fn hand_over(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
         let (branch, target) = (self.git().branch(), run.branches.merge_target.clone());
+        self.sync_journal()?;
         let (branch, pushed) = match &self.slot {
             Some(slot) => {
                 let branch = slot.deliver(run.id.as_str(), commit, &branch)?;

@@ -14,8 +14,9 @@ use journal::{NewEvent, Store, Version, View};
 use serde_json::{Map, Value};
 
 use super::{
-    Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Workspace, append_outcome,
-    lock::Lock, show::Found, topic,
+    Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Views, Workspace, append_outcome,
+    show::{Found, view_digest},
+    topic,
 };
 use crate::{SEED_CHECK, probe};
 
@@ -113,6 +114,9 @@ impl Workspace {
     ///
     /// One that we did not write is set aside and recorded, never obeyed and never lost.
     fn settle(&mut self, current: Current) -> Result<(Current, Vec<Advice>), Error> {
+        if self.is_behind(&current) {
+            return Ok((current, Vec::new()));
+        }
         match self.find_state_file(&current) {
             Found::Ours => Ok((current, Vec::new())),
             Found::Old => {
@@ -132,6 +136,29 @@ impl Workspace {
         }
     }
 
+    /// Tells whether the views of a run wait for [`Workspace::show_now`].
+    fn is_behind(&self, current: &Current) -> bool {
+        matches!(&self.views, Views::Later { unshown: Some(version) } if *version == current.version)
+    }
+
+    /// Shows what was recorded and waits for that.
+    pub(crate) fn show_now(&mut self) -> Result<(), Error> {
+        let Views::Later { unshown } = &mut self.views else { return Ok(()) };
+        let Some(version) = unshown.take() else { return Ok(()) };
+        let _lock = self.lock()?;
+        let Some(current) = self.current()?.filter(|current| current.version == version) else {
+            return Ok(());
+        };
+        let (current, mut advice) = match self.find_state_file(&current) {
+            Found::Foreign => self.settle(current)?,
+            Found::Ours | Found::Old => (current, Vec::new()),
+        };
+        advice.extend(self.show_if_possible(&current, state_file(&current.workflow, &current.run).as_ref()));
+        self.unsaid.append(&mut advice);
+        self.views = Views::Later { unshown: None };
+        Ok(())
+    }
+
     /// Records an event of warp's own that only notes something. The caller holds the lock.
     pub(super) fn note(&mut self, current: Current, event: Event) -> Result<Current, Error> {
         let ask = Ask { actor: Actor::Engine, ..Ask::new(event, machine::now()) };
@@ -141,14 +168,20 @@ impl Workspace {
 
     /// Records a step and shows it; nothing if others recorded something in between.
     fn record(&mut self, before: Current, step: Step) -> Result<Option<Answer>, Error> {
+        // What lies in the place of the state file until this is shown.
+        let lies_there = match self.is_behind(&before) {
+            true => before.shown.before.clone(),
+            false => before.shown.current.clone().or_else(|| view_digest(&before)),
+        };
         // A run that has ended is kept for later versions too.
         let is_open = step.run.is_open();
+        let waits = is_open && self.views != Views::AtOnce;
         let settings = step.run.settings.clone();
         let settings = if is_open { settings.abridged() } else { settings.whole() };
         let mut current = Current { run: Arc::new(Run { settings, ..step.run }), ..before };
-        let view = state_file(&current.workflow, &current.run);
+        let view = if waits { None } else { state_file(&current.workflow, &current.run) };
         let digest = view.as_ref().map(|view| digest(&view.text));
-        current.shown = Shown { current: digest, before: current.shown.current.take() };
+        current.shown = Shown { current: digest, before: lies_there };
         self.hide_head()?;
         if !current.run.is_open() {
             self.note_session(&current.run)?;
@@ -164,7 +197,11 @@ impl Workspace {
             self.drop_tally()?;
         }
         let mut advice = step.advice;
-        advice.extend(self.show_if_possible(&current, view.as_ref()));
+        if waits {
+            self.views = Views::Later { unshown: Some(current.version.clone()) };
+        } else {
+            advice.extend(self.show_if_possible(&current, view.as_ref()));
+        }
         if !current.run.is_open() {
             advice.extend(self.settle_sessions().err().map(|error| Advice(not_kept(&error))));
         }
