@@ -3,8 +3,16 @@
 //!
 //! Functions are named without what differs from build to build. One that is new or has another name is put where all
 //! others are; that costs a little time and nothing else, so the list need not be made with every change.
+//!
+//! Those that every command runs come first, then those that the same commands run, so that a command touches few pages
+//! that it has no use for.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use super::{count, measure::Row, project::Warp, sandbox::Sandbox};
 use crate::{
@@ -28,13 +36,18 @@ const TAIL: &str = "    }\n}\nINSERT BEFORE .text;\n";
 pub(super) fn write(sandbox: &Sandbox, warp: &Path) -> Result {
     let valgrind = found("valgrind").ok_or("valgrind is not installed")?;
     let mut rows: Vec<Row<'_>> = Warp { sandbox, program: warp }.rows()?;
-    let mut run = BTreeSet::new();
+    let mut run: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for row in &mut rows {
         for text in count::callgrind(row, &valgrind, sandbox)? {
-            run.extend(text.lines().filter_map(function).map(pattern));
+            for pattern in text.lines().filter_map(function).map(pattern) {
+                run.entry(pattern).or_default().insert(row.name.clone());
+            }
         }
     }
-    let lines = run.iter().map(|pattern| format!("        *(.text.{pattern})\n"));
+    let mut run: Vec<_> =
+        run.into_iter().map(|(pattern, rows)| (Reverse(rows.len()), rows, pattern)).collect();
+    run.sort();
+    let lines = run.iter().map(|(_, _, pattern)| format!("        *(.text.{pattern})\n"));
     let text: String = [HEAD.to_owned()].into_iter().chain(lines).chain([TAIL.to_owned()]).collect();
     fs::write(root().join(FILE), text).map_err(|error| format!("{FILE}: {error}"))?;
     say(&format!("{FILE}: {} functions", run.len()));
