@@ -46,8 +46,14 @@ impl Keeping {
 impl Drop for Keeping {
     fn drop(&mut self) {
         if self.is_outermost {
-            // Each is closed as it would have been.
-            KEPT.take().into_iter().flatten().for_each(|kept| drop(kept.open()));
+            // Each is closed as it would have been. The last of them folds a log that any has written.
+            let kept = KEPT.take().unwrap_or_default();
+            let written: Vec<FileId> =
+                kept.iter().filter(|kept| kept.has_written).map(|kept| kept.file).collect();
+            for kept in kept {
+                let has_written = written.contains(&kept.file);
+                drop(Kept { has_written, ..kept }.open());
+            }
         }
     }
 }
@@ -176,6 +182,23 @@ mod tests {
         drop(again);
         drop(keeping);
         assert!(KEPT.with_borrow(Option::is_none));
+    }
+
+    #[test]
+    fn a_log_that_one_of_several_has_written_is_folded_in_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let keeping = Keeping::begin();
+        let (mut writes, mut looks) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+        for number in 0..100 {
+            append(&mut writes, &format!("run:{number}"));
+        }
+        assert_eq!(looks.names("run:").unwrap().len(), 100);
+        drop(writes);
+        drop(looks);
+        assert!(place::log_length(&path).unwrap() > 0);
+        drop(keeping);
+        assert_eq!(place::log_length(&path).unwrap(), 0);
     }
 
     #[test]
