@@ -6,6 +6,7 @@
 
 use std::{
     fs,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     process::Child,
     thread,
@@ -27,6 +28,8 @@ use crate::{
 
 /// How many issues are worked on unless the caller says otherwise.
 pub(super) const ISSUES: usize = 200;
+/// In how many sessions, each after git alone with the same commits: a disk is not as fast in one minute as in the next.
+const SESSIONS: usize = 5;
 /// How long one issue may take before something is wrong.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Who commits.
@@ -36,20 +39,23 @@ const WHO: &[(&str, &str)] = &[
     ("GIT_COMMITTER_NAME", "Bench"),
     ("GIT_COMMITTER_EMAIL", "bench@localhost"),
 ];
-/// Limits that no benchmark reaches.
-const NO_LIMITS: [&str; 4] =
-    ["--set", "max_session_minutes=4000000000", "--set", "max_total_chunks=4000000000"];
 
-/// What a run took.
-struct Driven {
-    elapsed: Duration,
+/// What a session took, and git alone for the same commits.
+struct Session {
+    warp: Duration,
+    git: Duration,
     /// The most memory that the program itself had at once, in kilobytes.
     peak: u64,
-    /// How long the first tenth of the chunks took and how long the last, each.
-    early: Duration,
-    late: Duration,
     /// Whose the time was, where that can be seen.
     shares: Option<Shares>,
+}
+
+impl Session {
+    /// Returns the program's own time against that of git alone.
+    fn ratio(&self) -> Option<f64> {
+        let shares = self.shares?;
+        Some(shares.of(shares.own, self.warp).as_secs_f64() / self.git.as_secs_f64())
+    }
 }
 
 /// Runs so many issues, and prints what came of it.
@@ -57,28 +63,40 @@ pub(super) fn run(sandbox: &Sandbox, warp: &Path, issues: usize) -> Result {
     // Agent and tests are behind walls, and the tests are a makefile's.
     package("bwrap", "bubblewrap");
     package("make", "make");
-    say(&format!("running {issues} issues"));
+    say(&format!("running {issues} issues in {SESSIONS} sessions"));
     let bench = Bench { sandbox, warp };
-    // Before and after, because a disk is not as fast in one minute as in the next.
-    let before = bench.git_alone("git-before", issues)?;
-    let driven = bench.drive(issues)?;
-    let after = bench.git_alone("git-after", issues)?;
-    let git = (before + after) / 2;
-    let each = |whole: Duration| whole / u32::try_from(issues).unwrap_or(u32::MAX);
-    let (warp, git) = (each(driven.elapsed), each(git));
-    say(&format!("\n{}\n", table(warp, git, driven.shares)));
-    say(&format!("peak memory of `warp run`: {:.1} MB (aim: under 60 MB)", driven.peak as f64 / 1000.0));
-    say(&format!(
-        "a chunk of the first tenth: {}; of the last: {}",
-        millis(driven.early),
-        millis(driven.late)
-    ));
-    if let Some(shares) = driven.shares {
-        let ratio = shares.of(shares.own, warp).as_secs_f64() / git.as_secs_f64();
-        let met = if ratio < 1.0 { "aim met" } else { "aim missed" };
-        say(&format!("warp's own time against git alone: {ratio:.2} times (aim: less than 1): {met}"));
+    let (project, git) = (bench.project("drive", issues)?, bench.repository("git-alone")?);
+    let mut sessions = Vec::new();
+    for session in 0..SESSIONS {
+        let part = session * issues / SESSIONS + 1..=(session + 1) * issues / SESSIONS;
+        if !part.is_empty() {
+            let alone = bench.git_alone(&git, part.clone())?;
+            sessions.push(bench.drive(&project, part.count(), alone)?);
+        }
+    }
+    for root in [&project.root, &git] {
+        bench.check(root, issues)?;
+    }
+    let (early, late) = bench.pace(&project.root, issues)?;
+    say(&format!("\n{}\n", table(&sessions, issues)));
+    let peak = sessions.iter().map(|session| session.peak).max().unwrap_or(0);
+    say(&format!("peak memory of `warp run`: {:.1} MB (aim: under 60 MB)", peak as f64 / 1000.0));
+    say(&format!("a chunk of the first tenth: {}; of the last: {}", millis(early), millis(late)));
+    let mut ratios: Vec<f64> = sessions.iter().filter_map(Session::ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    if let Some(median) = ratios.get(ratios.len() / 2) {
+        let met = if *median < 1.0 { "aim met" } else { "aim missed" };
+        let each = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(", ");
+        say(&format!("warp's own time against git alone, by session: {each}"));
+        say(&format!("their median: {median:.2} times (aim: less than 1): {met}"));
     }
     Ok(())
+}
+
+/// A project with issues, and the agent that works on them.
+struct Project {
+    root: PathBuf,
+    agent: String,
 }
 
 #[derive(Clone, Copy)]
@@ -103,8 +121,8 @@ impl Bench<'_> {
         Ok(root)
     }
 
-    /// Makes a project with issues, and returns a call that works on all of them.
-    fn project(&self, name: &str, issues: usize) -> Result<(PathBuf, Call)> {
+    /// Makes a project with issues.
+    fn project(&self, name: &str, issues: usize) -> Result<Project> {
         let root = self.repository(name)?;
         let texts = self.sandbox.path(&format!("{name}-issues"));
         fs::create_dir(&texts).map_err(|error| format!("{}: {error}", texts.display()))?;
@@ -118,9 +136,7 @@ impl Bench<'_> {
         }
         let file = texts.join("script.toml");
         write(&file, &script)?;
-        let agent = format!("script:{}", file.display());
-        let call = self.call(&root).words(&["run", "--until-empty", "--level", "3", "--agent", &agent]);
-        Ok((root, call.words(&NO_LIMITS)))
+        Ok(Project { root, agent: format!("script:{}", file.display()) })
     }
 
     fn call(&self, root: &Path) -> Call {
@@ -128,16 +144,23 @@ impl Bench<'_> {
     }
 
     /// Works on so many issues.
-    fn drive(&self, issues: usize) -> Result<Driven> {
-        let (root, call) = self.project("drive", issues)?;
+    fn drive(&self, project: &Project, issues: usize, git: Duration) -> Result<Session> {
+        // One more than the limit ends a session.
+        let chunks = format!("max_total_chunks={}", issues - 1);
+        let call = self.call(&project.root).words(&[
+            "run",
+            "--until-empty",
+            "--level",
+            "3",
+            "--agent",
+            &project.agent,
+        ]);
+        let call = call.words(&["--set", "max_session_minutes=4000000000", "--set", &chunks]);
         let longest = LONGEST * u32::try_from(issues).unwrap_or(u32::MAX);
         let started = Instant::now();
         let mut child = call.command()?.spawn().map_err(said)?;
         let (peak, shares) = watch(&mut child, started + longest)?;
-        let elapsed = started.elapsed();
-        self.check(&root, issues)?;
-        let (early, late) = self.pace(&root, issues)?;
-        Ok(Driven { elapsed, peak, early, late, shares })
+        Ok(Session { warp: started.elapsed(), git, peak, shares })
     }
 
     /// Makes sure that every issue became a commit of the merge target.
@@ -169,10 +192,9 @@ impl Bench<'_> {
     }
 
     /// Makes the same commits on branches of their own and merges them, with nothing but git; returns how long git took.
-    fn git_alone(&self, name: &str, issues: usize) -> Result<Duration> {
-        let root = self.repository(name)?;
+    fn git_alone(&self, root: &Path, issues: RangeInclusive<usize>) -> Result<Duration> {
         let mut whole = Duration::ZERO;
-        for issue in 1..=issues {
+        for issue in issues {
             let (branch, message) = (format!("feature/issue-{issue}"), format!("feat: add part {issue}"));
             write(&root.join(format!("src/{issue}.txt")), &format!("part {issue}\n"))?;
             let commands: [&[&str]; 5] = [
@@ -183,13 +205,12 @@ impl Bench<'_> {
                 &["merge", "--quiet", "--ff-only", &branch],
             ];
             for words in commands {
-                let call = self.git(&root)?.words(words);
+                let call = self.git(root)?.words(words);
                 let started = Instant::now();
                 call.check(0)?;
                 whole += started.elapsed();
             }
         }
-        self.check(&root, issues)?;
         Ok(whole)
     }
 }
@@ -231,17 +252,26 @@ fn watch(child: &mut Child, deadline: Instant) -> Result<(u64, Option<Shares>)> 
     }
 }
 
-fn table(warp: Duration, git: Duration, shares: Option<Shares>) -> String {
-    let mut rows = vec![("warp run", warp)];
-    if let Some(shares) = shares {
+/// Shows the time of all sessions, for one issue.
+fn table(sessions: &[Session], issues: usize) -> String {
+    let each = |of: &dyn Fn(&Session) -> Duration| {
+        sessions.iter().map(of).sum::<Duration>() / u32::try_from(issues).unwrap_or(u32::MAX)
+    };
+    let share = |part: fn(&Shares) -> usize| {
+        each(&|session| {
+            session.shares.map_or(Duration::ZERO, |shares| shares.of(part(&shares), session.warp))
+        })
+    };
+    let mut rows = vec![("warp run", each(&|session| session.warp))];
+    if sessions.iter().all(|session| session.shares.is_some()) {
         rows.extend([
-            ("of that, its git processes", shares.of(shares.git, warp)),
-            ("of that, the agent", shares.of(shares.agent, warp)),
-            ("of that, the tests, twice", shares.of(shares.tests, warp)),
-            ("of that, warp itself", shares.of(shares.own, warp)),
+            ("of that, its git processes", share(|shares| shares.git)),
+            ("of that, the agent", share(|shares| shares.agent)),
+            ("of that, the tests, twice", share(|shares| shares.tests)),
+            ("of that, warp itself", share(|shares| shares.own)),
         ]);
     }
-    rows.push(("git alone, the same commits", git));
+    rows.push(("git alone, the same commits", each(&|session| session.git)));
     let mut lines = vec![
         "| What                        |  A chunk |".to_owned(),
         "| --------------------------- | -------: |".to_owned(),
