@@ -85,7 +85,8 @@ pub(super) fn run(sandbox: &Sandbox, warp: &Path, issues: usize) -> Result {
     let mut ratios: Vec<f64> = sessions.iter().filter_map(Session::ratio).collect();
     ratios.sort_by(f64::total_cmp);
     if let Some(median) = ratios.get(ratios.len() / 2) {
-        let met = if *median < 1.0 { "aim met" } else { "aim missed" };
+        // As it is printed: what looks like as much is not less.
+        let met = if (median * 100.0).round() < 100.0 { "aim met" } else { "aim missed" };
         let each = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(", ");
         say(&format!("warp's own time against git alone, by session: {each}"));
         say(&format!("their median: {median:.2} times (aim: less than 1): {met}"));
