@@ -25,6 +25,9 @@ pub struct Input {
     pub cwd: Option<PathBuf>,
     #[serde(default, deserialize_with = "lenient")]
     pub tool_name: Option<String>,
+    /// The call of the tool, as the client counts it.
+    #[serde(default, deserialize_with = "lenient")]
+    pub tool_use_id: Option<String>,
     #[serde(default)]
     pub tool_input: Tool,
     /// What a person typed.

@@ -47,14 +47,14 @@ pub(crate) fn open(current: &Current) -> Option<(String, Time)> {
 }
 
 /// Waits until a decision is made or its time is up, and acts on that.
-pub(crate) fn wait(workspace: &mut Workspace, id: &str, until: Time, begun: Instant) -> Result<End, Failure> {
+pub(crate) fn wait(workspace: &mut Workspace, id: &str, begun: Instant) -> Result<End, Failure> {
     loop {
-        let is_open = |current: &Current| open(current).is_some_and(|(open, _)| open == id);
-        if !workspace.current()?.is_some_and(|current| is_open(&current)) {
+        let open = workspace.current()?.and_then(|current| open(&current)).filter(|(open, _)| open == id);
+        let Some((_, until)) = open else {
             let run = id.rsplit_once('.').map_or(id, |(run, _)| run);
             let Some(current) = workspace.select(Some(run))? else { return Ok(End::Gone) };
             return Ok(workspace.decided(&current, id)?.map_or(End::Gone, End::Decided));
-        }
+        };
         if machine::now() >= until || begun.elapsed() >= LONGEST {
             return put_off(workspace);
         }

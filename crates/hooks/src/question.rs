@@ -3,24 +3,21 @@
 //! The client would show it at a terminal where nobody is. Instead it becomes a decision of the run, is asked wherever
 //! the person can be reached, and the hook waits: its answer is what the client then takes for the person's own.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
-use adapters::machine;
 use away::{Bridge, Of, Reach};
-use engine::{Actor, Event, Standing, Time};
-use project::{AskError, Current, Decided, Quick, Workspace};
+use engine::{Event, Standing};
+use project::{AskError, Decided, Quick, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::{
     Answer, Failure, Here, Input,
-    person::{End, LAST_WORDS, open, put_off_words, wait},
+    person::{End, LAST_WORDS, put_off_words, wait},
     session::is_owner,
 };
 
 /// The tool by which a client's agent asks its person.
 pub(crate) const TOOL: &str = "AskUserQuestion";
-/// How many events are looked through for an answer to the same call.
-const RECENT: usize = 50;
 /// The kind of such questions, and the option that stands for an answer in words.
 const KIND: &str = "ambiguity";
 const OTHER: &str = "other";
@@ -46,7 +43,7 @@ pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failur
     let Some(questions) = questions(&input.tool_input.questions) else { return Ok(None) };
     let of = Of::run(&workspace.place, current.run.id.as_str());
     let Some(bridge) = Bridge::start(&workspace.dirs, &reach, of) else { return Ok(None) };
-    let answered = answers(&mut workspace, &bridge, &questions);
+    let answered = answers(&mut workspace, &bridge, &questions, input.tool_use_id.as_deref());
     bridge.finish(LAST_WORDS);
     Ok(match answered? {
         Outcome::Answers(answers) => {
@@ -109,18 +106,19 @@ fn question(question: &Value) -> Option<Question> {
     Some(Question { text, shown, labels, takes_several })
 }
 
-fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -> Result<Outcome, Failure> {
-    let (begun, since) = (Instant::now(), machine::now());
+fn answers(
+    workspace: &mut Workspace,
+    bridge: &Bridge,
+    questions: &[Question],
+    call: Option<&str>,
+) -> Result<Outcome, Failure> {
+    let begun = Instant::now();
     let mut answers = Map::new();
-    for question in questions {
-        if let Some(answer) = heard(workspace, question, since)? {
-            answers.insert(question.text.clone(), json!(answer));
-            continue;
-        }
-        let Some(current) = park(workspace, question)? else { return Ok(Outcome::AtTheTerminal) };
+    for (number, question) in questions.iter().enumerate() {
+        let call = call.map(|call| format!("{call}.{number}"));
+        let Some(id) = park(workspace, question, call.as_deref())? else { return Ok(Outcome::AtTheTerminal) };
         bridge.nudge();
-        let Some((id, until)) = open(&current) else { return Ok(Outcome::AtTheTerminal) };
-        match wait(workspace, &id, until, begun)? {
+        match wait(workspace, &id, begun)? {
             End::Decided(decided) => match meant(&decided, question) {
                 Some(answer) => _ = answers.insert(question.text.clone(), json!(answer)),
                 None => {
@@ -142,40 +140,27 @@ fn answers(workspace: &mut Workspace, bridge: &Bridge, questions: &[Question]) -
     Ok(Outcome::Answers(answers))
 }
 
-/// Returns the answer to a question that was asked and answered since this hook began: where the client was told twice to
-/// ask warp, there is another hook for the same call.
-fn heard(workspace: &mut Workspace, question: &Question, since: Time) -> Result<Option<String>, Failure> {
-    let Some(current) = workspace.current()? else { return Ok(None) };
-    let records = workspace.newest_records(&current, RECENT)?;
-    let is_it = |record: &&Arc<engine::Record>| {
-        record.event == *"question_asked"
-            && record.at >= since
-            && record.data.get("question").and_then(Value::as_str).is_some_and(|asked| question.is(asked))
-    };
-    let id = records.iter().rev().find(is_it).and_then(|record| record.data.get("decision")?.as_str());
-    Ok(match id {
-        Some(id) => workspace.decided(&current, id)?.and_then(|decided| meant(&decided, question)),
-        None => None,
-    })
-}
-
 /// Makes a question a decision of the run; one that is open already is gone on with.
-fn park(workspace: &mut Workspace, question: &Question) -> Result<Option<Current>, Failure> {
+fn park(
+    workspace: &mut Workspace,
+    question: &Question,
+    call: Option<&str>,
+) -> Result<Option<String>, Failure> {
     let mut options = question.labels.clone();
     options.push(OTHER.to_owned());
     let event = Event::QuestionAsked { kind: KIND.to_owned(), question: question.shown.clone(), options };
-    match workspace.ask_as(Actor::Agent, event, Map::new()) {
-        Ok(answer) => Ok(Some(answer.current)),
+    match workspace.ask_for(call, event) {
+        Ok(decision) => Ok(Some(decision)),
         Err(AskError::NoRun) => Ok(None),
         Err(AskError::Refused(_)) => {
-            let is_it = |current: &Current| match &current.run.standing {
-                Standing::Parked { decision } => question.is(&decision.question),
-                Standing::Active
+            Ok(workspace.current()?.and_then(|current| match &current.run.standing {
+                Standing::Parked { decision } if question.is(&decision.question) => Some(decision.id.clone()),
+                Standing::Parked { .. }
+                | Standing::Active
                 | Standing::Suspended { .. }
                 | Standing::Stopped
-                | Standing::Ended { .. } => false,
-            };
-            Ok(workspace.current()?.filter(is_it))
+                | Standing::Ended { .. } => None,
+            }))
         }
         Err(AskError::Failed(error)) => Err(error.into()),
     }

@@ -75,12 +75,12 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
 
 /// Waits for a person who is away; returns what came of it, if the run does not wait for them any more.
 fn heard(workspace: &mut Workspace, current: &Current) -> Result<Option<String>, Failure> {
-    let Some((id, until)) = person::open(current) else { return Ok(None) };
+    let Some((id, _)) = person::open(current) else { return Ok(None) };
     let reach = Reach::of(&workspace.place, &workspace.dirs, &[]);
     let of = Of::run(&workspace.place, current.run.id.as_str());
     let ended = match Bridge::start(&workspace.dirs, &reach, of) {
         Some(bridge) => {
-            let ended = person::wait(workspace, &id, until, Instant::now());
+            let ended = person::wait(workspace, &id, Instant::now());
             bridge.finish(person::LAST_WORDS);
             ended?
         }

@@ -10,7 +10,7 @@ use std::{
 
 use adapters::machine;
 use engine::{Actor, Decision, Event, Standing};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Answer, AskError, By, Current, Error, ForgeError, NewItem, NextError, Place, Workspace,
@@ -19,6 +19,11 @@ use crate::{
 
 /// The longest title of the issue that a question becomes, in characters of the question.
 const LONGEST_TITLE: usize = 80;
+
+/// The field that says for which call of the agent's client a question was asked.
+const CALL: &str = "call";
+/// How many records are looked through for a question of the same call.
+const RECENT: usize = 50;
 
 /// The label of the issue that a question becomes.
 const TODO: &str = "todo";
@@ -90,6 +95,26 @@ impl Workspace {
         Ok(self.ask(event, data)?)
     }
 
+    /// Makes what a call of the agent's client asks a decision of the run, in the agent's name, and returns its id.
+    ///
+    /// A client that was told twice to ask warp has two hooks for one call. Whichever is later gets the first one's
+    /// decision, open or not.
+    pub fn ask_for(&mut self, call: Option<&str>, question: Event) -> Result<String, AskError> {
+        let asked = |workspace: &mut Self, current: &Current| {
+            let records = workspace.newest_records(current, RECENT)?;
+            Ok(records.iter().rev().find_map(|record| {
+                let is_it = record.event == *"question_asked" && record.data.get(CALL)? == call?;
+                is_it.then(|| record.data.get("decision").cloned())?
+            }))
+        };
+        let data = call.map(|call| (CALL.to_owned(), json!(call))).into_iter().collect();
+        let decision = match self.ask_unless(Actor::Agent, question, data, asked)? {
+            Ok(answer) => answer.records.iter().find_map(|record| record.data.get("decision").cloned()),
+            Err(before) => Some(before),
+        };
+        Ok(decision.as_ref().and_then(Value::as_str).expect("a question is a decision").to_owned())
+    }
+
     /// Opens the workspace in which a run works, from any workspace of its project.
     pub fn of_run(&mut self, run: &str) -> Result<Option<(Self, Current)>, Error> {
         let Some(current) = self.select(Some(run))? else { return Ok(None) };
@@ -108,7 +133,7 @@ impl Workspace {
                 && record.data.get("decision") == Some(&json!(decision))
         };
         let text = |record: &engine::Record, field: &str| {
-            record.data.get(field).and_then(serde_json::Value::as_str).map(str::to_owned)
+            record.data.get(field).and_then(Value::as_str).map(str::to_owned)
         };
         Ok(records.iter().rev().find(is_meant).map(|record| Decided {
             option: text(record, "option").unwrap_or_default(),

@@ -36,11 +36,16 @@ fn questions() -> Value {
 }
 
 fn ask(sandbox: &Sandbox) -> Answered {
-    call(
-        sandbox,
-        "pre-tool-use",
-        json!({ "tool_name": "AskUserQuestion", "tool_input": { "questions": questions() } }),
-    )
+    let input = json!({
+        "tool_name": "AskUserQuestion", "tool_use_id": "toolu_01A09q90qw90lq917835lq9",
+        "tool_input": { "questions": questions() },
+    });
+    call(sandbox, "pre-tool-use", input)
+}
+
+/// Counts the questions that were put to the person.
+fn asked(telegram: &Telegram) -> usize {
+    telegram.texts(501).iter().filter(|text| text.contains("Which ")).count()
 }
 
 #[test]
@@ -110,8 +115,49 @@ fn two_hooks_of_one_call_ask_once_and_answer_alike() {
     for answered in [one, two] {
         assert_eq!(answered.json()["hookSpecificOutput"]["updatedInput"]["answers"], answers, "{answered:?}");
     }
-    let asked = telegram.texts(501).iter().filter(|text| text.contains("Which ")).count();
-    assert_eq!(asked, 2, "{:#?}", telegram.texts(501));
+    assert_eq!(asked(&telegram), 2, "{:#?}", telegram.texts(501));
+}
+
+#[test]
+fn a_hook_that_comes_late_to_a_call_takes_the_answers_that_are_there() {
+    let (sandbox, telegram) = away("10");
+    let (one, two) = thread::scope(|scope| {
+        let one = scope.spawn(|| ask(&sandbox));
+        let first = telegram.until_sent("Which parser?");
+        telegram.press(ANN, first.id, "a crate");
+        let second = telegram.until_sent("Which name?");
+        let two = scope.spawn(|| ask(&sandbox));
+        telegram.press(ANN, second.id, "tea");
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    let answers = json!({ "Which parser?": "a crate", "Which name?": "tea" });
+    for answered in [one, two, ask(&sandbox)] {
+        assert_eq!(answered.json()["hookSpecificOutput"]["updatedInput"]["answers"], answers, "{answered:?}");
+    }
+    assert_eq!(asked(&telegram), 2, "{:#?}", telegram.texts(501));
+}
+
+#[test]
+fn the_same_question_of_another_call_is_asked_again() {
+    let (sandbox, telegram) = away("10");
+    let ask = |id: &str, option: &str| {
+        let input = json!({
+            "tool_name": "AskUserQuestion", "tool_use_id": id, "tool_input": { "questions": [questions()[0]] },
+        });
+        let before = asked(&telegram);
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| call(&sandbox, "pre-tool-use", input));
+            telegram.until("the question", |state| {
+                let texts = state.messages.iter().filter(|sent| sent.text.contains("Which "));
+                (texts.count() > before).then_some(())
+            });
+            telegram.press(ANN, telegram.until_sent("Which parser?").id, option);
+            asking.join().unwrap().json()["hookSpecificOutput"]["updatedInput"]["answers"]["Which parser?"]
+                .clone()
+        })
+    };
+    assert_eq!(ask("toolu_01A", "a crate"), "a crate");
+    assert_eq!(ask("toolu_01B", "by hand"), "by hand");
 }
 
 #[test]

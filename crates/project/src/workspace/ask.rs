@@ -1,6 +1,6 @@
 //! The path of one event: needs, probes, step, journal, views.
 
-use std::{mem, sync::Arc};
+use std::{convert::Infallible, mem, sync::Arc};
 
 use adapters::{
     boundary, machine,
@@ -45,12 +45,27 @@ impl Workspace {
         event: Event,
         data: Map<String, Value>,
     ) -> Result<Answer, AskError> {
+        let Ok(answer) = self.ask_unless(actor, event, data, |_, _| Ok(None::<Infallible>))?;
+        Ok(answer)
+    }
+
+    /// Offers an event unless something is found in the run; nobody comes in between.
+    pub(crate) fn ask_unless<Found>(
+        &mut self,
+        actor: Actor,
+        event: Event,
+        data: Map<String, Value>,
+        look: impl Fn(&mut Self, &Current) -> Result<Option<Found>, Error>,
+    ) -> Result<Result<Answer, Found>, AskError> {
         let (event, data) = without_secrets(event, data);
         let mut gathered: (Vec<Probe>, Observations) = Default::default();
         let mut words = Vec::new();
         for _ in 0..TRIES {
             let lock = self.lock()?;
             let current = self.current()?.ok_or(AskError::NoRun)?;
+            if let Some(found) = look(self, &current)? {
+                return Ok(Err(found));
+            }
             let mut probes = needs(&current.workflow, &current.run, &event, &data);
             // A person is believed, and need not wait for tests that prove nothing to anybody.
             probes.retain(|probe| actor == Actor::Agent || !matches!(probe, Probe::Tests { .. }));
@@ -87,7 +102,7 @@ impl Workspace {
                 answer.advice = advice;
                 drop(lock);
                 self.advise_seeds(&mut answer)?;
-                return Ok(answer);
+                return Ok(Ok(answer));
             }
         }
         Err(Error::Contended.into())
