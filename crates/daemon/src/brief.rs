@@ -280,9 +280,9 @@ impl Issue {
         };
         Ok(match item {
             Some(item) => Self {
-                title: item.title,
+                title: item.title.clone(),
                 body: visible_text(&item.body).chars().take(LONGEST_ISSUE).collect(),
-                labels: item.labels.into_iter().collect(),
+                labels: item.labels.iter().cloned().collect(),
             },
             None => Self {
                 title: run.feature.clone().unwrap_or_default(),

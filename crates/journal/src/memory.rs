@@ -113,6 +113,10 @@ impl Store for MemoryStore {
         Ok(self.sorted_views(|view| view.topic.as_deref() == Some(topic)))
     }
 
+    fn views_marked(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
+        Ok(self.sorted_views(|view| view.mark.as_ref().is_some_and(|mark| mark.starts_with(prefix))))
+    }
+
     fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
         Ok(self.sorted_views(|view| view.stream.as_str().starts_with(prefix)))
     }

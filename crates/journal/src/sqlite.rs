@@ -174,6 +174,17 @@ impl SqliteStore {
         read::holder(self, mark)
     }
 
+    /// Returns the version of a stream: [`Store::view`] for whoever knows the rest of that version.
+    pub fn version(&mut self, stream: &StreamId) -> Result<Option<Version>, StoreError> {
+        read::version(self.statements, &self.connection, stream)
+            .map_err(|error| fault::classify(&self.path, error))
+    }
+
+    /// Returns the streams with a topic and their versions: [`Store::views_about`] for whoever knows most of them.
+    pub fn versions_about(&mut self, topic: &str) -> Result<Vec<(StreamId, Version)>, StoreError> {
+        read::versions_about(self, topic)
+    }
+
     /// Begins to put on disk what was appended, while the caller goes on; [`SqliteStore::sync`] waits for it.
     pub fn begin_sync(&mut self) -> Result<(), StoreError> {
         let Some(position) = self.unsynced else { return Ok(()) };
@@ -298,6 +309,10 @@ impl Store for SqliteStore {
 
     fn views_about(&mut self, topic: &str) -> Result<Vec<StreamView>, StoreError> {
         read::views_about(self, topic)
+    }
+
+    fn views_marked(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
+        read::views_marked(self, prefix)
     }
 
     fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {

@@ -39,6 +39,9 @@ pub trait Store {
     /// Returns the streams with this topic, the most recently appended to first.
     fn views_about(&mut self, topic: &str) -> Result<Vec<StreamView>, StoreError>;
 
+    /// Returns the streams that hold a mark which begins with `prefix`, the most recently appended to first.
+    fn views_marked(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError>;
+
     /// Returns the streams whose names begin with `prefix`, the most recently appended to first.
     fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError>;
 

@@ -33,6 +33,7 @@ on_both_stores!(
     views_come_most_recent_first,
     views_can_be_asked_for_by_topic,
     streams_can_be_asked_for_by_the_beginning_of_their_names,
+    streams_can_be_asked_for_by_the_beginning_of_their_marks,
     reading_goes_on_where_it_stopped,
     the_store_is_read_in_the_order_of_appending,
     a_record_ends_with_its_append,
@@ -221,6 +222,19 @@ fn streams_can_be_asked_for_by_the_beginning_of_their_names(store: &mut dyn Stor
     assert_eq!(store.last_named("item:").unwrap(), Some(stream("item:10")));
     assert_eq!(store.last_named("pull:").unwrap(), None);
     assert_eq!((store.count_about("open").unwrap(), store.count_about("closed").unwrap()), (7, 0));
+}
+
+fn streams_can_be_asked_for_by_the_beginning_of_their_marks(store: &mut dyn Store) {
+    let marks = ["file:todo:4:a", "file:todo:42:a", "file:todo:4:\u{fc}", "file:todo:4", "/home/a"];
+    for (number, mark) in marks.into_iter().enumerate() {
+        append(store, &format!("item:{number}"), &["opened"], marked(mark));
+    }
+    append(store, "item:9", &["opened"], View::default());
+    let mut begun_with = |prefix| -> Vec<String> {
+        store.views_marked(prefix).unwrap().into_iter().map(|view| view.stream.to_string()).collect()
+    };
+    assert_eq!(begun_with("file:todo:4:"), ["item:2", "item:0"]);
+    assert_eq!(begun_with("file:todo:5:"), [""; 0]);
 }
 
 fn reading_goes_on_where_it_stopped(store: &mut dyn Store) {

@@ -13,7 +13,7 @@ use engine::{Actor, Decision, Event, Standing};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Answer, AskError, By, Current, Error, ForgeError, NewItem, NextError, Place, Workspace,
+    Answer, AskError, By, Current, Error, ForgeError, Item, NewItem, NextError, Place, Workspace,
     spend::{More, MoreError},
 };
 
@@ -180,14 +180,10 @@ impl Workspace {
 
     /// Returns the open issues that questions about an issue have become, oldest first, each with its question.
     pub(crate) fn todos(&mut self, number: u64) -> Result<Vec<(u64, String)>, ForgeError> {
-        let begins = about(&number.to_string());
-        let todos =
-            self.forge().open_items()?.into_iter().filter(|item| {
-                item.pull.is_none() && item.author == By::warp() && item.labels.contains(TODO)
-            });
-        let asked =
-            todos.filter_map(|item| Some((item.number, item.title.strip_prefix(&begins)?.to_owned())));
-        Ok(asked.collect())
+        let (marker, begins) = (marker(&number.to_string()), about(&number.to_string()));
+        let todos = self.forge().filed_as(&marker)?.into_iter().filter(|item| item.is_open());
+        let question = |item: &Item| item.title.strip_prefix(&begins).unwrap_or(&item.title).to_owned();
+        Ok(todos.map(|item| (item.number, question(&item))).collect())
     }
 
     /// Closes the issues that questions about an issue have become, which is merged.
@@ -211,11 +207,16 @@ impl Workspace {
             labels: [TODO, "warp-drive"].into_iter().map(str::to_owned).collect(),
             number: None,
         };
-        let filed = self.forge().file(todo, Some(&format!("todo:{}", decision.id)))?;
+        let filed = self.forge().file(todo, Some(&format!("{}{}", marker(issue), decision.id)))?;
         let person = self.person();
         self.forge().assign(filed.number, Some(&person))?;
         Ok(filed.number)
     }
+}
+
+/// Returns how the marker of an issue begins that a question about another one has become.
+fn marker(issue: &str) -> String {
+    format!("{TODO}:{issue}:")
 }
 
 /// Returns how the title of an issue begins that a question about another one has become.

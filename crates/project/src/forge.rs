@@ -15,13 +15,14 @@ mod kept;
 mod readiness;
 mod text;
 
-use std::{collections::BTreeSet, env, path::Path};
+use std::{collections::BTreeSet, env, path::Path, sync::Arc};
 
 use adapters::git::Git;
 use engine::{Actor, Boxes, Seen, open_boxes, read_boxes, without_ticks};
 
 pub use import::{FromFile, Imported, read_markdown};
 pub use item::{Comment, Item, ItemState, Pull, Review};
+pub(crate) use kept::Kept;
 pub use readiness::{Candidate, Priority, Readiness};
 
 use crate::{Error, Workspace};
@@ -155,7 +156,7 @@ impl Forge<'_> {
     }
 
     /// Returns an issue or a pull request.
-    pub fn item(&mut self, number: u64) -> Result<Option<Item>, ForgeError> {
+    pub fn item(&mut self, number: u64) -> Result<Option<Arc<Item>>, ForgeError> {
         Ok(self.load(number)?.map(|kept| kept.item))
     }
 
@@ -207,7 +208,7 @@ impl Forge<'_> {
     }
 
     /// Changes an item's title or text.
-    pub fn edit(&mut self, number: u64, edit: &Edit) -> Result<Item, ForgeError> {
+    pub fn edit(&mut self, number: u64, edit: &Edit) -> Result<Arc<Item>, ForgeError> {
         let title = edit.title.as_deref().map(text::title).transpose()?;
         let body = edit.body.as_deref().map(text::body).transpose()?;
         self.change(number, |item| {
@@ -219,7 +220,12 @@ impl Forge<'_> {
     }
 
     /// Adds a comment, once for each marker.
-    pub fn comment(&mut self, number: u64, words: &str, marker: Option<&str>) -> Result<Item, ForgeError> {
+    pub fn comment(
+        &mut self,
+        number: u64,
+        words: &str,
+        marker: Option<&str>,
+    ) -> Result<Arc<Item>, ForgeError> {
         let said = text::comment(words)?;
         let marker = marker.map(text::marker).transpose()?;
         self.change(number, |item| {
@@ -232,7 +238,7 @@ impl Forge<'_> {
     }
 
     /// Adds and removes labels. A person who adds `approved` approves, and whoever removes it takes that back.
-    pub fn label(&mut self, number: u64, add: &[&str], remove: &[&str]) -> Result<Item, ForgeError> {
+    pub fn label(&mut self, number: u64, add: &[&str], remove: &[&str]) -> Result<Arc<Item>, ForgeError> {
         let clean = |labels: &[&str]| -> Result<BTreeSet<String>, ForgeError> {
             labels.iter().map(|label| text::label(label)).collect()
         };
@@ -253,18 +259,18 @@ impl Forge<'_> {
     }
 
     /// Approves an issue, in a person's name. The first approval stays.
-    pub fn approve(&mut self, number: u64) -> Result<Item, ForgeError> {
+    pub fn approve(&mut self, number: u64) -> Result<Arc<Item>, ForgeError> {
         if self.by.actor != Actor::Person {
             return Err(ForgeError::NotAPerson { name: self.by.name.clone() });
         }
-        match self.item(number)?.map(|item| item.pull) {
-            Some(Some(_)) => Err(ForgeError::NotAnIssue { number }),
-            Some(None) | None => self.label(number, &[APPROVED], &[]),
+        match self.item(number)? {
+            Some(item) if item.pull.is_some() => Err(ForgeError::NotAnIssue { number }),
+            Some(_) | None => self.label(number, &[APPROVED], &[]),
         }
     }
 
     /// Says who works on an issue; none gives it back.
-    pub fn assign(&mut self, number: u64, to: Option<&str>) -> Result<Item, ForgeError> {
+    pub fn assign(&mut self, number: u64, to: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         let to = to.map(|to| text::name("name", to)).transpose()?;
         self.change(number, |item| {
             let is_same = item.assignee == to;
@@ -290,7 +296,7 @@ impl Forge<'_> {
     }
 
     /// Takes the ticks from criteria.
-    pub fn untick(&mut self, number: u64, criteria: &[String]) -> Result<Item, ForgeError> {
+    pub fn untick(&mut self, number: u64, criteria: &[String]) -> Result<Arc<Item>, ForgeError> {
         self.change(number, |item| {
             let body = without_ticks(&item.body, criteria);
             let is_same = body == item.body;
@@ -299,7 +305,7 @@ impl Forge<'_> {
     }
 
     /// Closes an issue or a pull request.
-    pub fn close(&mut self, number: u64, reason: Option<&str>) -> Result<Item, ForgeError> {
+    pub fn close(&mut self, number: u64, reason: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         let reason = reason.map(text::title).transpose()?;
         self.change(number, |item| {
             Ok(match item.state {
@@ -310,7 +316,7 @@ impl Forge<'_> {
     }
 
     /// Opens an issue or a pull request again.
-    pub fn reopen(&mut self, number: u64) -> Result<Item, ForgeError> {
+    pub fn reopen(&mut self, number: u64) -> Result<Arc<Item>, ForgeError> {
         self.change(number, |item| {
             if item.pull.as_ref().is_some_and(|pull| pull.merged.is_some()) {
                 return Err(ForgeError::Merged { number });
@@ -323,7 +329,12 @@ impl Forge<'_> {
     }
 
     /// Reviews a pull request. Nobody approves their own.
-    pub fn review(&mut self, number: u64, review: Review, words: Option<&str>) -> Result<Item, ForgeError> {
+    pub fn review(
+        &mut self,
+        number: u64,
+        review: Review,
+        words: Option<&str>,
+    ) -> Result<Arc<Item>, ForgeError> {
         let said = words.map(text::comment).transpose()?;
         let by = self.by.clone();
         self.change(number, |item| {
@@ -344,7 +355,7 @@ impl Forge<'_> {
     }
 
     /// Offers another commit in a pull request; who has reviewed the one before has not reviewed this one.
-    pub fn offer_head(&mut self, number: u64, head: &str) -> Result<Item, ForgeError> {
+    pub fn offer_head(&mut self, number: u64, head: &str) -> Result<Arc<Item>, ForgeError> {
         let head = text::name("commit", head)?;
         self.change(number, |item| {
             let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;
@@ -356,7 +367,7 @@ impl Forge<'_> {
     }
 
     /// Records that a pull request was merged as this commit, which closes it.
-    pub fn merged(&mut self, number: u64, commit: &str) -> Result<Item, ForgeError> {
+    pub fn merged(&mut self, number: u64, commit: &str) -> Result<Arc<Item>, ForgeError> {
         let commit = text::name("commit", commit)?;
         self.change(number, |item| {
             let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;

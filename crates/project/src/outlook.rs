@@ -177,7 +177,7 @@ impl Workspace {
             (None, None) => Is::Missing,
             (None, Some(item)) => self.of_item(item, run.as_ref())?,
         };
-        let title = item.map(|item| item.title);
+        let title = item.map(|item| item.title.clone());
         let next = words::remedies(number, &is);
         Ok(Outlook { version: 1, issue: number, title, is, next, explanation })
     }
@@ -214,7 +214,7 @@ impl Workspace {
     fn blockers(&mut self, on: &[u64]) -> Result<Vec<Blocker>, ForgeError> {
         let mut blockers = Vec::with_capacity(on.len());
         for issue in on {
-            let title = self.forge().item(*issue)?.map(|item| item.title);
+            let title = self.forge().item(*issue)?.map(|item| item.title.clone());
             blockers.push(Blocker { issue: *issue, title });
         }
         Ok(blockers)

@@ -4,6 +4,8 @@
 //! there, and then the target moved forward. What was ticked for a pull request that is closed without it is open again,
 //! because the next run begins at the target.
 
+use std::sync::Arc;
+
 use adapters::git::Git;
 use engine::{
     Run,
@@ -134,7 +136,7 @@ impl Workspace {
     /// Tells whether the ticks of a pull request were taken back when it was closed.
     fn is_taken_back(&mut self, number: u64, pull: &Pull) -> Result<bool, NextError> {
         let Some(issue) = pull.issue else { return Ok(false) };
-        let comments = self.forge().item(issue)?.map(|issue| issue.comments).unwrap_or_default();
+        let comments = self.forge().item(issue)?.map(|issue| issue.comments.clone()).unwrap_or_default();
         let marker = taken_back(number);
         Ok(comments.iter().any(|comment| comment.marker.as_ref() == Some(&marker)))
     }
@@ -146,7 +148,7 @@ impl Workspace {
     }
 
     /// Returns a pull request that may be merged.
-    fn mergeable(&mut self, number: u64) -> Result<(Item, Pull), MergeError> {
+    fn mergeable(&mut self, number: u64) -> Result<(Arc<Item>, Pull), MergeError> {
         let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
         let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
         match (&pull.merged, item.is_open(), pull.review) {
@@ -171,7 +173,7 @@ impl Workspace {
             return Ok(self.runs()?.into_iter().find(knows_it));
         };
         let words = format!("Handed over as pull request #{}.", item.number);
-        let comments = self.forge().item(issue)?.map(|issue| issue.comments).unwrap_or_default();
+        let comments = self.forge().item(issue)?.map(|issue| issue.comments.clone()).unwrap_or_default();
         let said = comments.iter().find(|comment| comment.text == words);
         let run = said.and_then(|comment| comment.marker.as_deref()?.strip_prefix("handed-over:"));
         let selector = run.map_or_else(|| issue.to_string(), str::to_owned);

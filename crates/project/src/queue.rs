@@ -5,12 +5,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    sync::Arc,
 };
 
 use adapters::machine;
 use engine::{Owner, Run, RunId, Standing};
 
-use crate::{Candidate, ClaimError, Current, ForgeError, Item, NextError, Readiness, Workspace};
+use crate::{Candidate, ClaimError, Current, ForgeError, Item, Readiness, Workspace};
 
 /// What keeps an issue that is ready from being taken.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub enum Taken {
     /// A process has claimed it, and has no run for it.
     Claimed(Owner),
     /// It was handed over as this pull request.
-    Pull(Box<Item>),
+    Pull(Arc<Item>),
 }
 
 impl fmt::Display for Taken {
@@ -78,42 +79,35 @@ impl Workspace {
 
     /// Returns the first issue that is ready and free, and none of those that are `passed` over.
     pub fn first_free(&mut self, passed: &BTreeSet<u64>) -> Result<Option<u64>, ForgeError> {
-        let candidates = self.forge().candidates()?;
         let pulls = self.forge().open_pulls()?;
-        let ready = candidates.into_iter().filter(|candidate| candidate.readiness == Readiness::Ready);
-        for number in ready.map(|candidate| candidate.item.number).filter(|number| !passed.contains(number)) {
-            if self.taken(number, &pulls, None)?.is_none() {
-                return Ok(Some(number));
-            }
-        }
-        Ok(None)
+        self.forge().first_ready(|workspace, item| {
+            let is_free =
+                !passed.contains(&item.number) && workspace.taken(item.number, &pulls, None)?.is_none();
+            Ok(is_free.then_some(item.number))
+        })
     }
 
     /// Takes the first issue that is ready and free, and claims it. A run does not stand in its own way.
-    pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Candidate>, NextError> {
-        let candidates = self.forge().candidates()?;
+    pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Arc<Item>>, ForgeError> {
         let pulls = self.forge().open_pulls()?;
-        let ready = candidates.into_iter().filter(|candidate| candidate.readiness == Readiness::Ready);
-        for candidate in ready {
-            let number = candidate.item.number;
-            if self.taken(number, &pulls, Some(by))?.is_some() {
-                continue;
+        self.forge().first_ready(|workspace, item| {
+            if workspace.taken(item.number, &pulls, Some(by))?.is_some() {
+                return Ok(None);
             }
-            match self.claim(&number.to_string()) {
-                Ok(_) => return Ok(Some(candidate)),
+            match workspace.claim(&item.number.to_string()) {
+                Ok(_) => Ok(Some(Arc::clone(item))),
                 // Somebody was faster.
-                Err(ClaimError::Held { .. }) => {}
-                Err(ClaimError::Failed(error)) => return Err(error.into()),
+                Err(ClaimError::Held { .. }) => Ok(None),
+                Err(ClaimError::Failed(error)) => Err(error.into()),
             }
-        }
-        Ok(None)
+        })
     }
 
     /// Returns what keeps an issue from being taken: somebody works on it, or has handed it over.
     pub(crate) fn taken(
         &mut self,
         number: u64,
-        pulls: &[Item],
+        pulls: &[Arc<Item>],
         by: Option<&RunId>,
     ) -> Result<Option<Taken>, ForgeError> {
         let issue = number.to_string();
@@ -122,9 +116,9 @@ impl Workspace {
         if let Some(current) = run.filter(is_other) {
             return Ok(Some(Taken::Run(Box::new(current))));
         }
-        let is_about = |item: &&Item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
+        let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
         if let Some(item) = pulls.iter().find(is_about) {
-            return Ok(Some(Taken::Pull(Box::new(item.clone()))));
+            return Ok(Some(Taken::Pull(Arc::clone(item))));
         }
         Ok(self.claimant(&issue)?.map(Taken::Claimed))
     }

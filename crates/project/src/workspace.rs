@@ -8,7 +8,7 @@ mod show;
 mod tally;
 mod workflows;
 
-use std::{io, mem, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, io, mem, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Record, Refused, Run, Workflow, WorkflowError};
@@ -23,7 +23,7 @@ pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
 use lock::Lock;
 
-use crate::{Dirs, Place, PlaceError, Shell, config::ConfigError, dev, slots::Slot};
+use crate::{Dirs, Place, PlaceError, Shell, config::ConfigError, dev, forge, slots::Slot};
 
 /// How many events are read at a time.
 const PAGE: usize = 1000;
@@ -49,6 +49,8 @@ pub struct Workspace {
     last: Option<Current>,
     /// The newest records of that run, as far as they were read: a driver looks through them several times for one phase.
     newest: Option<Newest>,
+    /// Issues and pull requests as they were read or changed last, by their numbers.
+    pub(crate) items: BTreeMap<u64, forge::Kept>,
     /// What a person is told with the next event that is recorded.
     unsaid: Vec<Advice>,
     views: Views,
@@ -216,6 +218,7 @@ impl Workspace {
             workflow: None,
             last: None,
             newest: None,
+            items: BTreeMap::new(),
             unsaid: Vec::new(),
             views: Views::AtOnce,
         })

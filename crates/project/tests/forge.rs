@@ -1,7 +1,11 @@
 //! The embedded forge, in a real store: numbers, markers, folding, and what can be taken.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::{collections::BTreeSet, sync::Barrier, thread};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Barrier},
+    thread,
+};
 
 use journal::{NewEvent, SqliteStore, Store, View};
 use project::{
@@ -43,6 +47,10 @@ fn pull(branch: &str) -> NewPull {
         head: "97165b483c".to_owned(),
         issue: Some(1),
     }
+}
+
+fn titles(forge: &mut Forge<'_>) -> Vec<String> {
+    forge.open_items().unwrap().iter().map(|item| item.title.clone()).collect()
 }
 
 fn journal(workspace: &Workspace) -> SqliteStore {
@@ -229,12 +237,12 @@ fn folding_the_events_gives_what_is_kept_beside_them() {
     let kept = workspace.forge().all_items().unwrap();
     forget_snapshots(&workspace);
     assert_eq!(workspace.forge().all_items().unwrap(), kept);
-    let [issue, pull] = <[Item; 2]>::try_from(kept).unwrap();
+    let [issue, pull] = <[Arc<Item>; 2]>::try_from(kept).unwrap();
     assert_eq!(issue.body, "- [ ] reads\n- [x] writes well\n");
     assert_eq!(issue.labels, ["approved", "p1-critical", "req", "y"].map(str::to_owned).into());
     assert_eq!(issue.approved_by.as_deref(), Some("Ada"));
     assert_eq!((issue.state, pull.state), (ItemState::Open, ItemState::Closed));
-    let opened = pull.pull.unwrap();
+    let opened = pull.pull.as_ref().unwrap();
     assert_eq!((opened.review, opened.merged.as_deref()), (Review::Approved, Some("1234567890")));
     assert_eq!(pull.comments[0].text, "a test is missing");
     assert!(matches!(ada(&mut workspace).reopen(2), Err(ForgeError::Merged { number: 2 })));
@@ -261,13 +269,41 @@ fn open_ones_are_listed_without_reading_closed_ones() {
     let beside = View { snapshot: b"", mark: None, topic: view.topic.as_deref() };
     store.append(&view.stream, &view.version, &[event], beside).unwrap();
     let mut forge = workspace.forge();
-    let titles = |items: Vec<Item>| items.into_iter().map(|item| item.title).collect::<Vec<_>>();
-    assert_eq!(titles(forge.open_items().unwrap()), ["Open"]);
+    assert_eq!(titles(&mut forge), ["Open"]);
     assert_eq!(forge.candidates().unwrap().len(), 1);
     assert_eq!((forge.closed_issues().unwrap(), forge.closed_pulls().unwrap()), (5, 0));
     assert!(matches!(forge.all_items(), Err(ForgeError::Event { seq: 2, .. })));
     assert_eq!(workspace.runs().unwrap().len(), 0, "items are no runs");
     assert!(workspace.select(None).unwrap().is_none());
+}
+
+#[test]
+fn what_others_do_is_seen_by_whoever_has_looked_before() {
+    let (sandbox, mut workspace) = project();
+    for title in ["One", "Two", "Three"] {
+        workspace.forge().file(titled(title), None).unwrap();
+    }
+    assert_eq!(titles(&mut workspace.forge()), ["One", "Two", "Three"]);
+    let mut other = open(&sandbox);
+    ada(&mut other).close(2, None).unwrap();
+    let retitled = Edit { title: Some("The first".to_owned()), body: None };
+    ada(&mut other).edit(1, &retitled).unwrap();
+    other.forge().file(titled("Four"), None).unwrap();
+    assert_eq!(titles(&mut workspace.forge()), ["The first", "Three", "Four"]);
+    assert!(!workspace.forge().item(2).unwrap().unwrap().is_open());
+    // A change is made of what is there by then.
+    ada(&mut other).comment(3, "from afar", None).unwrap();
+    let item = ada(&mut workspace).comment(3, "and from here", None).unwrap();
+    let texts: Vec<&str> = item.comments.iter().map(|comment| comment.text.as_str()).collect();
+    assert_eq!(texts, ["from afar", "and from here"]);
+    assert_eq!(other.forge().item(3).unwrap().unwrap(), item);
+    // So many are read at once.
+    for number in 5..40 {
+        other.forge().file(titled(&format!("Nr. {number}")), None).unwrap();
+    }
+    ada(&mut other).reopen(2).unwrap();
+    let all = titles(&mut workspace.forge());
+    assert_eq!((all.len(), all[1].as_str(), all.last().unwrap().as_str()), (39, "Two", "Nr. 39"));
 }
 
 #[test]

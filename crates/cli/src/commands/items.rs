@@ -1,5 +1,7 @@
 //! How issues and pull requests are shown.
 
+use std::sync::Arc;
+
 use engine::read_dependencies;
 use project::{Forge, ForgeError, Item, ItemState, Readiness, Review, Taken, Workspace};
 use serde_json::{Value, json};
@@ -19,7 +21,7 @@ pub(super) enum State {
 
 impl State {
     /// Returns the items that are wanted; closed ones are not read unless they are.
-    pub(super) fn items(self, forge: &mut Forge<'_>) -> Result<Vec<Item>, ForgeError> {
+    pub(super) fn items(self, forge: &mut Forge<'_>) -> Result<Vec<Arc<Item>>, ForgeError> {
         let mut items = match self {
             Self::Open => forge.open_items()?,
             Self::Closed | Self::All => forge.all_items()?,
@@ -41,7 +43,7 @@ pub(super) fn show(workspace: &mut Workspace, number: u64, as_json: bool) -> Res
 }
 
 /// Refuses an issue where a pull request is wanted.
-pub(super) fn pull(forge: &mut Forge<'_>, number: u64) -> Result<Item, CommandError> {
+pub(super) fn pull(forge: &mut Forge<'_>, number: u64) -> Result<Arc<Item>, CommandError> {
     let item = forge.item(number)?.ok_or(ForgeError::Missing { number })?;
     if item.pull.is_some() {
         return Ok(item);

@@ -107,7 +107,8 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         }
         Action::Close { number, reason } => {
             let by = By::person_in(&workspace.place.root);
-            let issue = items::pull(&mut workspace.forge(), *number)?.pull.and_then(|pull| pull.issue);
+            let issue =
+                items::pull(&mut workspace.forge(), *number)?.pull.as_ref().and_then(|pull| pull.issue);
             let open_again = workspace.close_pull(*number, by, reason.as_deref())?;
             output::print(&format!("#{number} is closed; its branch stays"))?;
             if let Some(issue) = issue.filter(|_| !open_again.is_empty()) {
@@ -195,7 +196,7 @@ fn list(workspace: &mut Workspace, state: State, json: bool) -> Result<(), Comma
             pulls.iter().map(|item| items::json(item, &Readiness::NotARequirement, None)).collect();
         return output::print_json(&shown);
     }
-    let rows: Vec<_> = pulls.iter().map(items::pull_row).collect();
+    let rows: Vec<_> = pulls.iter().map(|pull| items::pull_row(pull)).collect();
     let closed = forge.closed_pulls()?;
     let mut text = items::table(&rows);
     text.push_str(&match (state, pulls.len()) {

@@ -114,7 +114,10 @@ impl Attached<'_, '_> {
             };
             let (number, is_open) = (item.number, item.is_open());
             let words = item.comments.last().map(|comment| comment.text.clone()).unwrap_or_default();
-            let pull = item.pull.ok_or_else(|| DriveError::World(format!("#{number} is no pull request")))?;
+            let pull = item
+                .pull
+                .clone()
+                .ok_or_else(|| DriveError::World(format!("#{number} is no pull request")))?;
             if !said {
                 said = true;
                 self.driver.show.show(Shown::Did(&format!(

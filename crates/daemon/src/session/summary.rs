@@ -22,7 +22,7 @@ impl Summary {
         finish: &Finish,
     ) -> Result<(), ForgeError> {
         let Some(number) = issue.and_then(issue_number) else { return Ok(()) };
-        let title = here.forge().item(number)?.map(|item| item.title).unwrap_or_default();
+        let title = here.forge().item(number)?.map(|item| item.title.clone()).unwrap_or_default();
         let about = format!("#{number} {title}");
         self.rows.push(match finish {
             Finish::Done => match handed_over(here, number)? {
@@ -63,6 +63,6 @@ impl Summary {
 /// Returns the pull request by which an issue waits to be merged.
 fn handed_over(here: &mut Workspace, number: u64) -> Result<Option<u64>, ForgeError> {
     let pulls = here.forge().open_pulls()?;
-    let about = |pull: &&project::Item| pull.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
-    Ok(pulls.iter().find(about).map(|pull| pull.number))
+    let is_about = |pull: &project::Pull| pull.issue == Some(number);
+    Ok(pulls.iter().find(|item| item.pull.as_ref().is_some_and(is_about)).map(|pull| pull.number))
 }

@@ -60,9 +60,18 @@ pub(super) fn views_about(store: &SqliteStore, topic: &str) -> Result<Vec<Stream
     select_views(store, sql, [topic])
 }
 
-/// A text that comes after every name with the prefix: names hold no character as high as this one.
+/// A text that comes after every one with the prefix: no character is higher than this one.
 fn past(prefix: &str) -> String {
-    format!("{prefix}\u{7f}")
+    format!("{prefix}{}", char::MAX)
+}
+
+pub(super) fn views_marked(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
+    let sql = concat!(
+        "SELECT ",
+        view_columns!(),
+        " FROM stream WHERE mark >= ?1 AND mark < ?2 ORDER BY position DESC"
+    );
+    select_views(store, sql, [prefix, &past(prefix)])
 }
 
 pub(super) fn views_named(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
@@ -161,9 +170,22 @@ pub(super) fn version(
 /// Returns the stream that holds a mark, and its version, without what is kept beside it.
 pub(super) fn holder(store: &SqliteStore, mark: &str) -> Result<Option<(StreamId, Version)>, StoreError> {
     let sql = "SELECT name, events, head FROM stream WHERE mark = ?1";
-    let from_row = |row: &Row<'_>| Ok((stream_id(row, 0)?, Version::new(number(row, 1)?, digest(row, 2)?)));
-    let holder = one(store.statements, &store.connection, sql, [mark], from_row).optional();
+    let holder = one(store.statements, &store.connection, sql, [mark], named_version).optional();
     holder.map_err(|error| fault::classify(&store.path, error))
+}
+
+/// Returns the streams with a topic and their versions, without what is kept beside them.
+pub(super) fn versions_about(
+    store: &SqliteStore,
+    topic: &str,
+) -> Result<Vec<(StreamId, Version)>, StoreError> {
+    let sql = "SELECT name, events, head FROM stream WHERE topic = ?1 ORDER BY position DESC";
+    select(store.statements, &store.connection, sql, [topic], named_version)
+        .map_err(|error| fault::classify(&store.path, error))
+}
+
+fn named_version(row: &Row<'_>) -> rusqlite::Result<(StreamId, Version)> {
+    Ok((stream_id(row, 0)?, Version::new(number(row, 1)?, digest(row, 2)?)))
 }
 
 /// Returns the one row of a statement.

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     io::{self, Read as _},
     path::Path,
+    sync::Arc,
 };
 
 use engine::{OPEN_BOX, criterion, digest, open_boxes, read_boxes, split_title};
@@ -27,7 +28,7 @@ pub struct FromFile {
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    pub item: Item,
+    pub item: Arc<Item>,
     /// Whether the issue was there before, and was brought up to date.
     pub was_there: bool,
 }

@@ -1,4 +1,9 @@
 //! Items in the store: streams, numbers, snapshots.
+//!
+//! A workspace keeps the items that it has read with their versions. Whoever asks again, as a session does for the queue
+//! and a run for its issue, reads only what has changed.
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use adapters::{boundary, machine};
 use engine::Time;
@@ -22,6 +27,9 @@ const TRIES: usize = 1000;
 /// How many events are read at a time.
 const PAGE: usize = 1000;
 
+/// Up to so many items are read one by one.
+const FEW: usize = 10;
+
 /// Topics: what is open is found without reading what is closed, and issues without pull requests.
 pub(super) const OPEN_ISSUES: &str = "issues:open";
 const CLOSED_ISSUES: &str = "issues:closed";
@@ -29,8 +37,9 @@ const OPEN_PULLS: &str = "pulls:open";
 const CLOSED_PULLS: &str = "pulls:closed";
 
 /// An item as it stands in the store.
-pub(super) struct Kept {
-    pub(super) item: Item,
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(super) item: Arc<Item>,
     version: Version,
     /// The mark that the stream holds, which it has to present again.
     mark: Option<String>,
@@ -44,7 +53,7 @@ struct Snapshot {
 
 impl Forge<'_> {
     /// Returns the open issues and pull requests, oldest first.
-    pub fn open_items(&mut self) -> Result<Vec<Item>, ForgeError> {
+    pub fn open_items(&mut self) -> Result<Vec<Arc<Item>>, ForgeError> {
         let mut items = self.about(OPEN_ISSUES)?;
         items.extend(self.about(OPEN_PULLS)?);
         items.sort_by_key(|item| item.number);
@@ -52,14 +61,21 @@ impl Forge<'_> {
     }
 
     /// Returns the open pull requests, oldest first.
-    pub fn open_pulls(&mut self) -> Result<Vec<Item>, ForgeError> {
+    pub fn open_pulls(&mut self) -> Result<Vec<Arc<Item>>, ForgeError> {
         self.about(OPEN_PULLS)
     }
 
     /// Returns every issue and pull request, oldest first.
-    pub fn all_items(&mut self) -> Result<Vec<Item>, ForgeError> {
+    pub fn all_items(&mut self) -> Result<Vec<Arc<Item>>, ForgeError> {
         let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
         let views = store.views_named(ITEMS).map_err(Error::from)?;
+        self.sorted(views)
+    }
+
+    /// Returns those that were filed with a marker that begins like this, oldest first.
+    pub(crate) fn filed_as(&mut self, marker: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
+        let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
+        let views = store.views_marked(&mark(marker)).map_err(Error::from)?;
         self.sorted(views)
     }
 
@@ -78,13 +94,34 @@ impl Forge<'_> {
         Ok(store.count_about(topic).map_err(Error::from)?)
     }
 
-    pub(super) fn about(&mut self, topic: &str) -> Result<Vec<Item>, ForgeError> {
+    pub(super) fn about(&mut self, topic: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
         let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
-        let views = store.views_about(topic).map_err(Error::from)?;
-        self.sorted(views)
+        let items = &mut self.workspace.items;
+        let versions = store.versions_about(topic).map_err(Error::from)?;
+        let versions: BTreeMap<u64, Version> = versions
+            .into_iter()
+            .filter_map(|(stream, version)| Some((number_of(&stream)?, version)))
+            .collect();
+        items.retain(|number, kept| topic_of(&kept.item) != topic || versions.contains_key(number));
+        let is_news = |(number, version): &(&u64, &Version)| {
+            items.get(number).is_none_or(|known| known.version != **version)
+        };
+        let news: Vec<u64> = versions.iter().filter(is_news).map(|(number, _)| *number).collect();
+        if news.len() > FEW {
+            for view in store.views_about(topic).map_err(Error::from)? {
+                let kept = self.read(view)?;
+                self.workspace.items.insert(kept.item.number, kept);
+            }
+        } else {
+            for number in news {
+                self.load(number)?;
+            }
+        }
+        let known = self.workspace.items.values().map(|kept| &kept.item);
+        Ok(known.filter(|item| topic_of(item) == topic).cloned().collect())
     }
 
-    fn sorted(&mut self, views: Vec<StreamView>) -> Result<Vec<Item>, ForgeError> {
+    fn sorted(&mut self, views: Vec<StreamView>) -> Result<Vec<Arc<Item>>, ForgeError> {
         let mut items = Vec::with_capacity(views.len());
         for view in views {
             items.push(self.read(view)?.item);
@@ -98,8 +135,16 @@ impl Forge<'_> {
         if !(1..=HIGHEST).contains(&number) {
             return Ok(None);
         }
-        let view = store.view(&stream(number)).map_err(Error::from)?;
-        view.map(|view| self.read(view)).transpose()
+        let stream = stream(number);
+        if let Some(known) = self.workspace.items.get(&number)
+            && store.version(&stream).map_err(Error::from)?.as_ref() == Some(&known.version)
+        {
+            return Ok(Some(known.clone()));
+        }
+        let Some(view) = store.view(&stream).map_err(Error::from)? else { return Ok(None) };
+        let kept = self.read(view)?;
+        self.workspace.items.insert(number, kept.clone());
+        Ok(Some(kept))
     }
 
     pub(super) fn find(&mut self, marker: &str) -> Result<Option<u64>, ForgeError> {
@@ -115,7 +160,7 @@ impl Forge<'_> {
             Some(snapshot) => snapshot.item,
             None => self.fold(&view.stream)?,
         };
-        Ok(Kept { item, version: view.version, mark: view.mark })
+        Ok(Kept { item: Arc::new(item), version: view.version, mark: view.mark })
     }
 
     fn fold(&mut self, stream: &StreamId) -> Result<Item, ForgeError> {
@@ -160,7 +205,7 @@ impl Forge<'_> {
             };
             let at = machine::now();
             let item = Item::opened(number, at, &self.by, &what).expect("it is an event that opens an item");
-            let kept = Kept { item, version: Version::NONE, mark: mark.clone() };
+            let kept = Kept { item: Arc::new(item), version: Version::NONE, mark: mark.clone() };
             match self.append(&kept, at, std::slice::from_ref(&what)) {
                 Ok(_) => return Ok(Filed { number, was_there: false }),
                 Err(AppendError::Conflict { .. }) if wanted.is_some() => {
@@ -189,7 +234,7 @@ impl Forge<'_> {
         &mut self,
         number: u64,
         decide: impl Fn(&Item) -> Result<Vec<What>, ForgeError>,
-    ) -> Result<Item, ForgeError> {
+    ) -> Result<Arc<Item>, ForgeError> {
         for _ in 0..TRIES {
             let mut kept = self.load(number)?.ok_or(ForgeError::Missing { number })?;
             let whats = decide(&kept.item)?;
@@ -198,12 +243,17 @@ impl Forge<'_> {
             }
             // A clock that went back does not make an item older.
             let at = machine::now().max(kept.item.updated_at);
+            let item = Arc::make_mut(&mut kept.item);
             for what in &whats {
-                kept.item.apply(at, &self.by, what);
+                item.apply(at, &self.by, what);
             }
             text::check_room(&kept.item)?;
             match self.append(&kept, at, &whats) {
-                Ok(_) => return Ok(kept.item),
+                Ok(version) => {
+                    let item = Arc::clone(&kept.item);
+                    self.workspace.items.insert(number, Kept { version, ..kept });
+                    return Ok(item);
+                }
                 Err(AppendError::Conflict { .. }) => {}
                 Err(AppendError::Store(error)) => return Err(Error::from(error).into()),
                 Err(AppendError::MarkTaken { .. }) => unreachable!("the stream holds the mark already"),
@@ -222,8 +272,10 @@ impl Forge<'_> {
                 .expect(json),
         };
         let events: Vec<NewEvent> = whats.iter().map(event).collect();
-        let snapshot = serde_json::to_vec(&Snapshot { format: FORMAT, item: kept.item.clone() }).expect(json);
-        let view = View { snapshot: &snapshot, mark: kept.mark.as_deref(), topic: Some(topic(&kept.item)) };
+        let snapshot =
+            serde_json::to_vec(&Snapshot { format: FORMAT, item: Item::clone(&kept.item) }).expect(json);
+        let view =
+            View { snapshot: &snapshot, mark: kept.mark.as_deref(), topic: Some(topic_of(&kept.item)) };
         let name = whats.last().map_or("nothing", What::name);
         let stream = stream(kept.item.number);
         let store = self.workspace.store.as_mut().expect("an item is opened or read before");
@@ -243,7 +295,7 @@ fn mark(marker: &str) -> String {
     format!("file:{marker}")
 }
 
-fn topic(item: &Item) -> &'static str {
+fn topic_of(item: &Item) -> &'static str {
     match (&item.pull, item.state) {
         (None, ItemState::Open) => OPEN_ISSUES,
         (None, ItemState::Closed) => CLOSED_ISSUES,

@@ -3,11 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    sync::Arc,
 };
 
 use engine::{find_cycle, read_dependencies};
 
 use super::{Forge, ForgeError, Item, kept::OPEN_ISSUES};
+use crate::Workspace;
 
 /// The label of an issue that is to be worked on.
 pub(super) const REQUIREMENT: &str = "req";
@@ -19,7 +21,7 @@ pub(super) const APPROVED: &str = "approved";
 /// An open issue that is labelled as a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    pub item: Item,
+    pub item: Arc<Item>,
     pub priority: Priority,
     pub readiness: Readiness,
 }
@@ -101,18 +103,41 @@ struct Dependencies {
 impl Forge<'_> {
     /// Returns every open requirement in the order in which they are taken: by priority, then oldest first.
     pub fn candidates(&mut self) -> Result<Vec<Candidate>, ForgeError> {
-        let issues = self.about(OPEN_ISSUES)?;
         let mut dependencies = Dependencies::default();
-        for item in &issues {
-            dependencies.learn(item.number, Some(item));
+        for item in self.about(OPEN_ISSUES)? {
+            dependencies.learn(item.number, Some(&item));
         }
         let mut candidates = Vec::new();
-        for item in issues.into_iter().filter(|item| item.labels.contains(REQUIREMENT)) {
+        for (priority, item) in self.requirements()? {
             let readiness = self.judge(&item, &mut dependencies)?;
-            candidates.push(Candidate { priority: Priority::of(&item.labels), item, readiness });
+            candidates.push(Candidate { item, priority, readiness });
         }
-        candidates.sort_by_key(|candidate| (candidate.priority, candidate.item.number));
         Ok(candidates)
+    }
+
+    /// Offers the open requirements that can be taken in the order in which they are, until `take` has taken one.
+    pub(crate) fn first_ready<Took>(
+        &mut self,
+        mut take: impl FnMut(&mut Workspace, &Arc<Item>) -> Result<Option<Took>, ForgeError>,
+    ) -> Result<Option<Took>, ForgeError> {
+        let mut dependencies = Dependencies::default();
+        for (_, item) in self.requirements()? {
+            if self.judge(&item, &mut dependencies)? == Readiness::Ready
+                && let Some(took) = take(self.workspace, &item)?
+            {
+                return Ok(Some(took));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns every open requirement by priority, then oldest first.
+    fn requirements(&mut self) -> Result<Vec<(Priority, Arc<Item>)>, ForgeError> {
+        let issues = self.about(OPEN_ISSUES)?.into_iter();
+        let requirements = issues.filter(|item| item.labels.contains(REQUIREMENT));
+        let mut all: Vec<_> = requirements.map(|item| (Priority::of(&item.labels), item)).collect();
+        all.sort_by_key(|(priority, item)| (*priority, item.number));
+        Ok(all)
     }
 
     /// Tells whether an issue can be taken, and why not.
@@ -125,10 +150,11 @@ impl Forge<'_> {
 
     /// Tells whether an issue could be taken once a person has approved it.
     pub fn readiness_if_approved(&mut self, number: u64) -> Result<Readiness, ForgeError> {
-        let Some(mut item) = self.item(number)? else { return Ok(Readiness::Missing) };
+        let Some(item) = self.item(number)? else { return Ok(Readiness::Missing) };
         if item.pull.is_some() {
             return Err(ForgeError::NotAnIssue { number });
         }
+        let mut item = Item::clone(&item);
         item.labels.insert(REQUIREMENT.to_owned());
         item.approved_by.get_or_insert_with(String::new);
         self.judge(&item, &mut Dependencies::default())
@@ -148,6 +174,7 @@ impl Forge<'_> {
         if !boxes.is_empty() && boxes.iter().all(|(ticked, _)| *ticked) {
             return Ok(Readiness::Met);
         }
+        dependencies.learn(item.number, Some(item));
         let mut on = Vec::new();
         for number in self.depends_on(item.number, dependencies)? {
             self.depends_on(number, dependencies)?;
@@ -171,7 +198,7 @@ impl Forge<'_> {
     ) -> Result<BTreeSet<u64>, ForgeError> {
         if !dependencies.known.contains_key(&number) {
             let item = self.item(number)?;
-            dependencies.learn(number, item.as_ref());
+            dependencies.learn(number, item.as_deref());
         }
         Ok(dependencies.known.get(&number).cloned().unwrap_or_default())
     }
@@ -179,6 +206,9 @@ impl Forge<'_> {
 
 impl Dependencies {
     fn learn(&mut self, number: u64, item: Option<&Item>) {
+        if self.known.contains_key(&number) {
+            return;
+        }
         let open = item.filter(|item| item.is_open());
         if open.is_some() || item.is_none() {
             self.holding.insert(number);

@@ -8,7 +8,7 @@ use crate::{Forge, issue_number};
 /// Returns the title of a run's issue, if there is one.
 pub(super) fn title(forge: &mut Forge<'_>, run: &Run) -> Result<Option<String>, NextError> {
     let Some(number) = run.issue.as_deref().and_then(issue_number) else { return Ok(None) };
-    Ok(forge.item(number)?.map(|item| item.title))
+    Ok(forge.item(number)?.map(|item| item.title.clone()))
 }
 
 /// Returns names for the criteria that are not ticked yet: `AC-03` is the third box of the issue.

@@ -211,7 +211,7 @@ impl Workspace {
         };
         let issue = run.issue.as_deref().and_then(issue_number);
         let title = match issue {
-            Some(number) => self.forge().item(number)?.map(|item| item.title),
+            Some(number) => self.forge().item(number)?.map(|item| item.title.clone()),
             None => run.feature.clone(),
         };
         let pull = NewPull {

@@ -3,6 +3,8 @@
 //! The agent neither commits nor pushes. What it hands in is committed as it is, delivered under one branch, and offered
 //! by one pull request, whose head moves on with every round. Checks are the project's own tests, on what was committed.
 
+use std::sync::Arc;
+
 use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
 use serde_json::{Map, json};
@@ -64,7 +66,7 @@ impl Workspace {
     }
 
     /// Returns the pull request that a run has opened.
-    pub fn pull_of(&mut self, run: &Run) -> Result<Option<Item>, NextError> {
+    pub fn pull_of(&mut self, run: &Run) -> Result<Option<Arc<Item>>, NextError> {
         match self.forge().filed(&marker(run))? {
             Some(number) => Ok(self.forge().item(number)?),
             None => Ok(None),
@@ -75,7 +77,7 @@ impl Workspace {
     pub fn is_published(&mut self, run: &Run) -> Result<bool, NextError> {
         let is_clean = self.prepare_commit(run)?.1.is_empty().map_err(NextError::World)?;
         let head = self.git().head_commit().map_err(NextError::World)?;
-        let pull = self.pull_of(run)?.and_then(|item| item.pull);
+        let pull = self.pull_of(run)?.and_then(|item| item.pull.clone());
         Ok(is_clean && pull.is_some_and(|pull| pull.head == head))
     }
 

@@ -5,7 +5,7 @@ use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
 use super::{ISSUE_BEGINS, NextError, Report, issue, suite};
-use crate::{Candidate, Current, Item, Workspace, counted, issue_number, why_nothing};
+use crate::{Current, Item, Workspace, counted, issue_number, why_nothing};
 
 impl Workspace {
     pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
@@ -52,11 +52,11 @@ impl Workspace {
             Some(issue) => {
                 let item =
                     issue_number(&issue).map(|number| self.forge().item(number)).transpose()?.flatten();
-                let said = item.as_ref().map_or_else(|| format!("issue {issue} was asked for"), next);
+                let said = item.as_deref().map_or_else(|| format!("issue {issue} was asked for"), next);
                 (issue, said)
             }
             None => match self.take_next(&run.id)? {
-                Some(Candidate { item, .. }) => (item.number.to_string(), next(&item)),
+                Some(item) => (item.number.to_string(), next(&item)),
                 None => return Ok(Report::new("no_work").say(why_nothing(&self.queue()?))),
             },
         };
@@ -71,7 +71,7 @@ impl Workspace {
     /// Returns the branch for an issue; in a workspace of the run's own it is begun here.
     pub(super) fn branch_for(&mut self, run: &Run, issue: &str) -> Result<String, NextError> {
         let title = match issue_number(issue) {
-            Some(number) => self.forge().item(number)?.map(|item| item.title).unwrap_or_default(),
+            Some(number) => self.forge().item(number)?.map(|item| item.title.clone()).unwrap_or_default(),
             None => String::new(),
         };
         let Some(slot) = &self.slot else { return Ok(self.git().branch()) };
