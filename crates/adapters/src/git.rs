@@ -23,7 +23,7 @@ pub mod target;
 mod write;
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     env,
     ffi::OsString,
     fs::{self, File},
@@ -346,16 +346,26 @@ impl<'a> Git<'a> {
 
     /// Returns a file as it is in a branch's newest commit; nothing if it is not there.
     pub fn file_in(&self, branch: &str, path: &str) -> Result<Option<String>, String> {
-        if self.is_known_absent(branch, path) {
-            return Ok(None);
-        }
         let full = format!("refs/heads/{branch}");
-        let finished = self.run(&["show", &format!("{full}:{path}")], &[])?;
+        let object = match self.at_top(&full, path) {
+            Some(None) => return Ok(None),
+            Some(Some(object)) => Some(object).filter(|_| !path.contains('/')),
+            None => None,
+        };
+        if let Some(text) = object.as_deref().and_then(facts::text) {
+            return Ok(Some(text));
+        }
+        let finished = self.run(&["--no-replace-objects", "show", &format!("{full}:{path}")], &[])?;
         let failed = |why: &str| Err(format!("`{path}` of `{branch}` cannot be read: {why}"));
         if finished.is_success() {
             return match String::from_utf8(finished.stdout) {
                 _ if finished.cut => failed("it is too large"),
-                Ok(text) => Ok(Some(text)),
+                Ok(text) => {
+                    if let Some(object) = &object {
+                        facts::learn_text(object, &text);
+                    }
+                    Ok(Some(text))
+                }
                 Err(_) => failed("it is not text"),
             };
         }
@@ -375,31 +385,28 @@ impl<'a> Git<'a> {
         Ok(listed.is_success() && listed.stdout.is_empty())
     }
 
-    /// Tells whether a branch's newest commit has nothing of the name with which a path begins. A commit is looked at once:
-    /// several files are looked for in it, and most are in none.
-    fn is_known_absent(&self, branch: &str, path: &str) -> bool {
-        static SEEN: Mutex<VecDeque<(String, BTreeSet<String>)>> = Mutex::new(VecDeque::new());
-        let commit = self.in_files().and_then(|location| {
-            refs::one(&location, &format!("refs/heads/{branch}"))
-                .ok()
-                .flatten()
-                .filter(|value| is_object(value))
-        });
-        let (Some(commit), Some(first)) = (commit, path.split('/').next()) else { return false };
+    /// Returns the object at the top of a branch's newest commit with the name with which a path begins, or that there is none; nothing
+    /// if that cannot be told. A commit is looked at once: several files are looked for in it, and most are in none.
+    fn at_top(&self, full: &str, path: &str) -> Option<Option<String>> {
+        static SEEN: Mutex<VecDeque<(String, BTreeMap<String, String>)>> = Mutex::new(VecDeque::new());
+        let first = path.split('/').next()?;
+        let commit = refs::one(&self.in_files()?, full).ok().flatten().filter(|value| is_object(value))?;
         let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, names)) = seen.iter().find(|(known, _)| *known == commit) {
-            return !names.contains(first);
+        if let Some((_, entries)) = seen.iter().find(|(known, _)| *known == commit) {
+            return Some(entries.get(first).cloned());
         }
-        let listed = self.run(&["ls-tree", "--full-tree", "--name-only", "-z", &commit], &[]);
-        let Some(listed) = listed.ok().filter(|listed| listed.is_success() && !listed.cut) else {
-            return false;
+        let listed = self.run(&["--no-replace-objects", "ls-tree", "--full-tree", "-z", &commit], &[]);
+        let listed = listed.ok().filter(|listed| listed.is_success() && !listed.cut)?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let entry = |entry: &str| {
+            let (about, name) = entry.split_once('\t')?;
+            Some((name.to_owned(), about.rsplit_once(' ')?.1.to_owned()))
         };
-        let names = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let names: BTreeSet<String> = names.split('\0').map(str::to_owned).collect();
-        let is_absent = !names.contains(first);
+        let entries: BTreeMap<String, String> = listed.split('\0').filter_map(entry).collect();
+        let found = entries.get(first).cloned();
         seen.truncate(COMMITS_SEEN - 1);
-        seen.push_front((commit, names));
-        is_absent
+        seen.push_front((commit, entries));
+        Some(found)
     }
 
     /// Returns the name of whoever works here, as git would write it into a commit.

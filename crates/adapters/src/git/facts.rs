@@ -1,6 +1,6 @@
-//! What this process has learnt of commits.
+//! What this process has learnt of commits, and of files in them.
 //!
-//! A commit's name is the digest of what it says, so its parents and its tree are the same in every repository and for
+//! An object's name is the digest of what it says, so a commit's parents and its tree are the same in every repository and for
 //! ever: whatever git has told of one need not be asked again. Only what was told without replacements is learnt.
 
 use std::{
@@ -20,6 +20,12 @@ struct Fact {
     links: Option<Vec<String>>,
 }
 
+/// How many texts are remembered, and the longest of them, in bytes: of those that say how a project is worked on, one run after the other
+/// asks for the same.
+const MOST_TEXTS: usize = 8;
+const LONGEST_TEXT: usize = 64 * 1024;
+
+static TEXTS: Mutex<VecDeque<(String, String)>> = Mutex::new(VecDeque::new());
 static KNOWN: Mutex<VecDeque<Fact>> = Mutex::new(VecDeque::new());
 
 /// Remembers the parents of a commit.
@@ -35,6 +41,21 @@ pub(super) fn learn_tree(commit: &str, tree: &str) {
 /// Returns the tree of a commit, if it is known.
 pub(super) fn tree(commit: &str) -> Option<String> {
     known().iter().find(|fact| fact.commit == commit)?.tree.clone()
+}
+
+/// Remembers what is in a file, unless it is long.
+pub(super) fn learn_text(object: &str, text: &str) {
+    if text.len() <= LONGEST_TEXT {
+        let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.truncate(MOST_TEXTS - 1);
+        texts.push_front((object.to_owned(), text.to_owned()));
+    }
+}
+
+/// Returns what is in a file, if it is known.
+pub(super) fn text(object: &str) -> Option<String> {
+    let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    texts.iter().find(|(known, _)| known == object).map(|(_, text)| text.clone())
 }
 
 /// Remembers which paths of a commit, or of a tree, are repositories.

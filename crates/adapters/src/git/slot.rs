@@ -22,7 +22,7 @@ use super::{
 use crate::{
     boundary,
     process::{self, End},
-    refs::{self, HeadAt},
+    refs::{self, HeadAt, is_object},
 };
 
 /// The working tree in a slot's directory.
@@ -300,14 +300,17 @@ pub fn check_out_only<E: From<GitError>>(
 
 /// Tells whether a working tree is exactly its last commit: nothing is changed, new, ignored or a repository of its own.
 pub fn is_clean(root: &Path, location: &Location) -> Result<bool, GitError> {
-    let arguments = ["status", "--porcelain", "-z", "--ignored=traditional", "--untracked-files=normal"];
+    let arguments =
+        ["status", "--porcelain=v2", "--branch", "-z", "--ignored=traditional", "--untracked-files=normal"];
     let git = Own::new(root, location, LIMIT);
     let listed = git.run(&arguments, &[])?;
-    if !listed.is_success() || !listed.stdout.is_empty() {
-        return Ok(false);
-    }
-    let head = git.text(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?;
-    Ok(!nested::links(&git, &head)?.iter().any(|path| nested::is_filled(&root.join(path))))
+    let said = String::from_utf8_lossy(&listed.stdout);
+    let (about, changed): (Vec<&str>, Vec<&str>) =
+        said.split_terminator('\0').partition(|line| line.starts_with("# "));
+    let head =
+        about.iter().find_map(|line| line.strip_prefix("# branch.oid ")).filter(|head| is_object(head));
+    let Some(head) = head.filter(|_| listed.is_success() && changed.is_empty()) else { return Ok(false) };
+    Ok(!nested::links(&git, head)?.iter().any(|path| nested::is_filled(&root.join(path))))
 }
 
 /// Checks out `commit` in a working tree that is clean, on no branch.
