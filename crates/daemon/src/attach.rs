@@ -124,7 +124,6 @@ struct Attached<'d, 'a> {
     /// Whether it was said that the phase file cannot be read.
     told_unread: bool,
     idle: Idle,
-    run: String,
 }
 
 impl<'d, 'a> Attached<'d, 'a> {
@@ -150,10 +149,9 @@ impl<'d, 'a> Attached<'d, 'a> {
         if Session::is_there(&name).map_err(|error| DriveError::World(spelled(&error)))? {
             name = format!("{name}-{}", run.id);
         }
-        let (run, idle) = (run.id.to_string(), Idle::new(run));
-        let place = place.clone();
+        let (idle, place) = (Idle::new(run), place.clone());
         let (session, seat, told, owed, told_unread) = (None, None, None, None, false);
-        Ok(Self { driver, place, agent, name, files, session, seat, told, owed, told_unread, idle, run })
+        Ok(Self { driver, place, agent, name, files, session, seat, told, owed, told_unread, idle })
     }
 
     fn drive(&mut self) -> Result<Finish, DriveError> {
@@ -164,7 +162,7 @@ impl<'d, 'a> Attached<'d, 'a> {
             Err(error) => error.to_string(),
         };
         self.end_session(&how)?;
-        process::end_leftovers(&self.run);
+        process::end_leftovers(&self.driver.run);
         let finish = finish?;
         self.driver.keep_left(&finish)?;
         Ok(finish)
@@ -213,7 +211,9 @@ impl<'d, 'a> Attached<'d, 'a> {
     }
 
     fn over(&mut self) -> Result<Finish, DriveError> {
-        let Some(last) = self.driver.workspace.select(None)? else { return Ok(Finish::Stopped) };
+        let Some(last) = self.driver.workspace.select(Some(&self.driver.run))? else {
+            return Ok(Finish::Stopped);
+        };
         Ok(match &last.run.standing {
             Standing::Ended { how } if *how == *FAILED => Finish::Ended(self.why_failed(&last)?),
             Standing::Ended { how } => ending(&last.workflow, &last.run, how),

@@ -31,6 +31,8 @@ const CLAIM_EVERY: Duration = Duration::from_secs(20);
 /// A run, a place to work in, and all that is needed to take it to its end.
 pub struct Driver<'a> {
     pub(crate) workspace: Workspace,
+    /// The run's id.
+    pub(crate) run: String,
     pub(crate) crew: Crew,
     /// What the run spends; opened before its first agent.
     pub(crate) spend: Option<Spend>,
@@ -140,8 +142,7 @@ impl Driver<'_> {
     /// Tells how a run has ended that is no longer in its workspace. One that somebody has taken off it has left its work
     /// there, which is kept.
     fn over(&mut self) -> Result<Finish, DriveError> {
-        let last = self.workspace.select(None)?;
-        let Some(last) = last else { return Ok(Finish::Stopped) };
+        let Some(last) = self.workspace.select(Some(&self.run))? else { return Ok(Finish::Stopped) };
         let finish = match &last.run.standing {
             Standing::Ended { how } => ending(&last.workflow, &last.run, how),
             Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
@@ -301,7 +302,7 @@ impl Driver<'_> {
 
     /// Returns which issue the run is about, and how many chunks it has done.
     pub(crate) fn worked_on(&mut self) -> Result<(Option<String>, u64), DriveError> {
-        let Some(current) = self.workspace.select(None)? else { return Ok((None, 0)) };
+        let Some(current) = self.workspace.select(Some(&self.run))? else { return Ok((None, 0)) };
         Ok((current.run.issue.clone(), current.run.metrics.chunks_completed))
     }
 

@@ -220,6 +220,7 @@ impl<'a> Driver<'a> {
         }
         workspace.shell = content(confined.walls.clone(), run, &interrupts);
         Self {
+            run: run.to_owned(),
             workspace,
             crew,
             spend: None,

@@ -351,8 +351,9 @@ impl Workspace {
     pub fn driven(&mut self) -> Result<Vec<Current>, Error> {
         let Some(store) = &mut self.store else { return Ok(Vec::new()) };
         let mut driven = Vec::new();
-        // An open run holds its workspace by a mark; the others need not be read.
-        for view in store.views_named(RUNS)?.into_iter().filter(|view| view.mark.is_some()) {
+        // An open run holds its workspace, whose path is its mark; the others need not be read.
+        for view in store.views_marked("/")?.into_iter().filter(|view| view.stream.as_str().starts_with(RUNS))
+        {
             let current = self.load(view)?;
             if current.run.owns_workspace {
                 driven.push(current);
