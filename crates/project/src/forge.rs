@@ -173,14 +173,16 @@ impl Forge<'_> {
 
     /// Files an issue, once for each marker.
     pub fn file(&mut self, new: NewItem, marker: Option<&str>) -> Result<Filed, ForgeError> {
-        let labels = new.labels.iter().map(|label| text::label(label)).collect::<Result<_, _>>()?;
-        let what = What::IssueOpened {
-            title: text::title(&new.title)?,
-            body: text::body(&new.body)?,
-            labels,
-            marker: marker.map(text::marker).transpose()?,
-        };
-        self.open(what, new.number)
+        self.open(&[opened(&new, marker)?], new.number)
+    }
+
+    /// Files an issue that is closed from the beginning, once for each marker.
+    pub fn file_closed(&mut self, new: NewItem, marker: Option<&str>) -> Result<Filed, ForgeError> {
+        let filed = self.open(&[opened(&new, marker)?, What::Closed { reason: None }], new.number)?;
+        if filed.was_there {
+            self.close(filed.number, None)?;
+        }
+        Ok(filed)
     }
 
     /// Opens a pull request, once for each marker.
@@ -199,7 +201,7 @@ impl Forge<'_> {
                 merged: None,
             },
         };
-        self.open(what, None)
+        self.open(&[what], None)
     }
 
     /// Returns the item that was filed under a marker.
@@ -226,15 +228,8 @@ impl Forge<'_> {
         words: &str,
         marker: Option<&str>,
     ) -> Result<Arc<Item>, ForgeError> {
-        let said = text::comment(words)?;
-        let marker = marker.map(text::marker).transpose()?;
-        self.change(number, |item| {
-            let is_known = |comment: &Comment| marker.is_some() && comment.marker == marker;
-            if item.comments.iter().any(is_known) {
-                return Ok(Vec::new());
-            }
-            Ok(vec![What::Commented { text: said.clone(), marker: marker.clone() }])
-        })
+        let comment = commented(words, marker)?;
+        self.change(number, |item| Ok(news(item, &comment).into_iter().collect()))
     }
 
     /// Adds and removes labels. A person who adds `approved` approves, and whoever removes it takes that back.
@@ -307,11 +302,20 @@ impl Forge<'_> {
     /// Closes an issue or a pull request.
     pub fn close(&mut self, number: u64, reason: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         let reason = reason.map(text::title).transpose()?;
+        self.change(number, |item| Ok(closed(item, reason.as_deref()).into_iter().collect()))
+    }
+
+    /// Adds a comment, once for each marker, and closes an item with it.
+    pub fn close_with(
+        &mut self,
+        number: u64,
+        words: &str,
+        marker: &str,
+        reason: &str,
+    ) -> Result<Arc<Item>, ForgeError> {
+        let (comment, reason) = (commented(words, Some(marker))?, text::title(reason)?);
         self.change(number, |item| {
-            Ok(match item.state {
-                ItemState::Open => vec![What::Closed { reason: reason.clone() }],
-                ItemState::Closed => Vec::new(),
-            })
+            Ok(news(item, &comment).into_iter().chain(closed(item, Some(&reason))).collect())
         })
     }
 
@@ -375,6 +379,32 @@ impl Forge<'_> {
             Ok(if is_known { Vec::new() } else { vec![What::Merged { commit: commit.clone() }] })
         })
     }
+}
+
+/// Returns the event with which an issue begins.
+fn opened(new: &NewItem, marker: Option<&str>) -> Result<What, ForgeError> {
+    Ok(What::IssueOpened {
+        title: text::title(&new.title)?,
+        body: text::body(&new.body)?,
+        labels: new.labels.iter().map(|label| text::label(label)).collect::<Result<_, _>>()?,
+        marker: marker.map(text::marker).transpose()?,
+    })
+}
+
+/// Returns the event that adds a comment.
+fn commented(words: &str, marker: Option<&str>) -> Result<What, ForgeError> {
+    Ok(What::Commented { text: text::comment(words)?, marker: marker.map(text::marker).transpose()? })
+}
+
+/// Returns the event that adds a comment, unless one with its marker is there.
+fn news(item: &Item, comment: &What) -> Option<What> {
+    let is_known = |known: &Comment| matches!(comment, What::Commented { marker: Some(marker), .. } if known.marker.as_ref() == Some(marker));
+    (!item.comments.iter().any(is_known)).then(|| comment.clone())
+}
+
+/// Returns the event that closes an item, unless it is closed.
+fn closed(item: &Item, reason: Option<&str>) -> Option<What> {
+    item.is_open().then(|| What::Closed { reason: reason.map(str::to_owned) })
 }
 
 impl NewItem {

@@ -186,12 +186,13 @@ impl Forge<'_> {
         }
     }
 
-    /// Files an item under its number or the next one.
-    pub(super) fn open(&mut self, what: What, wanted: Option<u64>) -> Result<Filed, ForgeError> {
+    /// Files an item under its number or the next one, with what happened to it first.
+    pub(super) fn open(&mut self, whats: &[What], wanted: Option<u64>) -> Result<Filed, ForgeError> {
         if let Some(number) = wanted.filter(|number| !(1..=HIGHEST).contains(number)) {
             return Err(ForgeError::Number { number, most: HIGHEST });
         }
         self.workspace.store()?;
+        let [what, later @ ..] = whats else { unreachable!("an event opens it") };
         let mark = what.marker().map(mark);
         if let Some(marker) = what.marker()
             && let Some(number) = self.find(marker)?
@@ -204,9 +205,11 @@ impl Forge<'_> {
                 None => self.next_number()?,
             };
             let at = machine::now();
-            let item = Item::opened(number, at, &self.by, &what).expect("it is an event that opens an item");
+            let mut item =
+                Item::opened(number, at, &self.by, what).expect("it is an event that opens an item");
+            later.iter().for_each(|what| item.apply(at, &self.by, what));
             let kept = Kept { item: Arc::new(item), version: Version::NONE, mark: mark.clone() };
-            match self.append(&kept, at, std::slice::from_ref(&what)) {
+            match self.append(&kept, at, whats) {
                 Ok(_) => return Ok(Filed { number, was_there: false }),
                 Err(AppendError::Conflict { .. }) if wanted.is_some() => {
                     return Err(ForgeError::Taken { number });

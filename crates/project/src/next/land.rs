@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{NextError, Report, Wanted, short, suite};
 use crate::{
-    Current, ForgeError, Item, ItemState, NewPull, Workspace, issue_number, rails,
+    Current, ForgeError, Item, NewPull, Workspace, issue_number, rails,
     slots::{Slot, SlotError},
     spelled,
 };
@@ -252,12 +252,15 @@ impl Workspace {
         } else {
             format!("Merged as {}. Still open: {}.", short(commit), left.join("; "))
         };
-        self.comment(number, &words, &format!("merged:{}:{commit}", run.id))?;
-        if left.is_empty() {
-            self.close_todos(number, &words)?;
+        let marker = format!("merged:{}:{commit}", run.id);
+        if !left.is_empty() {
+            return self.comment(number, &words, &marker);
         }
-        if left.is_empty() && item.state == ItemState::Open {
-            self.forge().close(number, Some("merged"))?;
+        self.close_todos(number, &words)?;
+        match self.forge().close_with(number, &words, &marker, "merged") {
+            // One that is full goes without a comment.
+            Err(ForgeError::Full { .. }) => drop(self.forge().close(number, Some("merged"))?),
+            closed => drop(closed?),
         }
         Ok(())
     }

@@ -186,9 +186,7 @@ impl Workspace {
         labels: &[&str],
         marker: &str,
     ) -> Result<u64, NextError> {
-        let number = self.file_open(title, body, labels, marker)?;
-        self.forge().close(number, None)?;
-        Ok(number)
+        Ok(self.forge().file_closed(titled(title, body, labels), Some(marker))?.number)
     }
 
     /// Files something that a person has to look at.
@@ -199,12 +197,15 @@ impl Workspace {
         labels: &[&str],
         marker: &str,
     ) -> Result<u64, NextError> {
-        let title: String = title.trim().chars().take(LONGEST_TITLE).collect();
-        let title = if title.is_empty() { "Without a title".to_owned() } else { title };
-        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-        let new = NewItem { title, body, labels, number: None };
-        Ok(self.forge().file(new, Some(marker))?.number)
+        Ok(self.forge().file(titled(title, body, labels), Some(marker))?.number)
     }
+}
+
+fn titled(title: &str, body: String, labels: &[&str]) -> NewItem {
+    let title: String = title.trim().chars().take(LONGEST_TITLE).collect();
+    let title = if title.is_empty() { "Without a title".to_owned() } else { title };
+    let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+    NewItem { title, body, labels, number: None }
 }
 
 /// Names a report, so that it is filed once.
