@@ -25,9 +25,9 @@
 use std::fs::File;
 use std::io;
 use std::mem;
+use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Statement};
@@ -37,6 +37,7 @@ use crate::store::{Lease, NewEvent, Store, StoredEvent, StreamId, StreamView, Ve
 
 use guard::Guard;
 use kept::{FileId, Part};
+use syncer::Syncer;
 
 mod append;
 mod fault;
@@ -49,6 +50,7 @@ mod read;
 mod repair;
 mod salvage;
 mod schema;
+mod syncer;
 mod verify;
 mod watch;
 
@@ -68,9 +70,6 @@ const LOG_PAGES: u64 = 64;
 /// SQLite takes the zeros at its end for the end. A sync of what lies within a file is one write to the disk; where
 /// the file grows, it is several.
 const LOG_LENGTH: u64 = 32 + LOG_PAGES * (24 + PAGE);
-
-/// How much memory the thread has that waits for the disk, in bytes: it does nothing else.
-const STACK: usize = 64 * 1024;
 
 /// How many statements a process that stays keeps ready: more than there are.
 const STATEMENTS: usize = 40;
@@ -113,11 +112,38 @@ impl Statements {
     }
 }
 
-/// A sync that another thread waits for, of all up to a position.
-#[derive(Debug)]
-struct Syncing {
-    position: u64,
-    done: JoinHandle<io::Result<()>>,
+/// A transaction that writes. Unless it is committed, nothing of it is left.
+struct Writing<'a> {
+    connection: &'a Connection,
+    statements: Statements,
+}
+
+impl<'a> Writing<'a> {
+    fn begin(connection: &'a Connection, statements: Statements) -> rusqlite::Result<Self> {
+        statements.with(connection, "BEGIN IMMEDIATE", |statement| statement.execute([]))?;
+        Ok(Self { connection, statements })
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.statements.with(self.connection, "COMMIT", |statement| statement.execute([])).map(drop)
+    }
+}
+
+impl Deref for Writing<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if !self.connection.is_autocommit() {
+            // If even that fails, closing does it.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
 }
 
 /// A [`Store`] in a file.
@@ -139,8 +165,10 @@ pub struct SqliteStore {
     statements: Statements,
     /// The last position that was appended and need not be on disk.
     unsynced: Option<u64>,
-    /// The sync that is under way.
-    syncing: Option<Syncing>,
+    /// Up to where the sync goes that is under way.
+    syncing: Option<u64>,
+    /// Who waits for the disk, once that was wanted.
+    syncer: Option<Syncer>,
     // Declared in this order because the guard has to outlive the connection.
     connection: Part<Connection>,
     guard: Part<Guard>,
@@ -192,17 +220,19 @@ impl SqliteStore {
             return self.sync();
         }
         let log = self.open_log().map_err(|error| self.failed(error))?;
-        let thread = thread::Builder::new().stack_size(STACK);
-        let done = thread.spawn(move || log.sync_data()).map_err(|error| self.failed(error))?;
-        self.syncing = Some(Syncing { position, done });
+        if self.syncer.is_none() {
+            self.syncer = Some(Syncer::start().map_err(|error| self.failed(error))?);
+        }
+        let begun = self.syncer.as_ref().map_or(Ok(()), |syncer| syncer.begin(log));
+        begun.map_err(|error| self.failed(error))?;
+        self.syncing = Some(position);
         Ok(())
     }
 
     /// Sees to it that everything that was appended is on disk.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        if let Some(Syncing { position, done }) = self.syncing.take() {
-            let outcome = done.join().unwrap_or_else(|_| Err(io::Error::other("the sync was cut short")));
-            outcome.map_err(|error| self.failed(error))?;
+        if let (Some(position), Some(syncer)) = (self.syncing.take(), &self.syncer) {
+            syncer.wait().map_err(|error| self.failed(error))?;
             self.guard.acknowledge(position);
             self.unsynced = self.unsynced.filter(|newest| *newest > position);
         }

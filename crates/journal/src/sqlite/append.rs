@@ -4,7 +4,7 @@
 //! caller presents, and the update of the stream's row finds nothing to update if that version is not the current
 //! one. Only then is it worth finding out why.
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 
 use crate::chain::{self, Digest, Extension};
 use crate::error::AppendError;
@@ -12,7 +12,7 @@ use crate::integrity::Mismatch;
 use crate::store::{NewEvent, StreamId, Version, View};
 
 use super::read::{self, clamp};
-use super::{Durable, SqliteStore, Statements, fault};
+use super::{Durable, SqliteStore, Statements, Writing, fault};
 
 pub(super) fn append(
     store: &mut SqliteStore,
@@ -79,7 +79,7 @@ struct Row<'a> {
 impl Row<'_> {
     /// Writes events and row in one transaction, and returns the position of the last event.
     fn write(&self, store: &SqliteStore, events: &[NewEvent]) -> Result<u64, Refusal> {
-        let transaction = Transaction::new_unchecked(&store.connection, TransactionBehavior::Immediate)?;
+        let transaction = Writing::begin(&store.connection, self.statements)?;
         // If that fails, so may the append, and says it better.
         let _ = store.lengthen_log();
         let position = match self.insert_events(&transaction, events) {
@@ -217,7 +217,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         let (other, mut store) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
-        let _writing = Transaction::new_unchecked(&other.connection, TransactionBehavior::Immediate).unwrap();
+        let _writing = Writing::begin(&other.connection, other.statements).unwrap();
         store.connection.busy_timeout(Duration::ZERO).unwrap();
         let event = NewEvent { at: 0, kind: "late".into(), body: Vec::new() };
         let stream = StreamId::parse("run:a").unwrap();

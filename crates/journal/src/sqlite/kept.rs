@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::guard::Guard;
+use super::syncer::Syncer;
 use super::{Company, Durable, SqliteStore, Statements, place};
 
 /// How many stores are kept at most. A driver uses its project's through two workspaces at a time, and the user's.
@@ -103,6 +104,7 @@ struct Kept {
     file: FileId,
     has_written: bool,
     is_log_new: bool,
+    syncer: Option<Syncer>,
     connection: Connection,
     guard: Guard,
 }
@@ -120,6 +122,7 @@ impl Kept {
             statements: Statements::Kept,
             unsynced: None,
             syncing: None,
+            syncer: self.syncer,
             connection: Part::new(self.connection),
             guard: Part::new(self.guard),
         }
@@ -138,7 +141,8 @@ pub(super) fn put(store: &mut SqliteStore) -> bool {
         let kept = kept.as_mut().filter(|kept| kept.len() < MOST)?;
         let (connection, guard) = (store.connection.0.take()?, store.guard.0.take()?);
         let (path, has_written, is_log_new) = (store.path.clone(), store.has_written, store.is_log_new);
-        kept.push(Kept { path, file, has_written, is_log_new, connection, guard });
+        let syncer = store.syncer.take();
+        kept.push(Kept { path, file, has_written, is_log_new, syncer, connection, guard });
         Some(())
     };
     // When the thread ends there is nobody left.

@@ -6,13 +6,13 @@
 //! A lease does not wait for the disk: it is between processes of one machine, and none of them outlives a power cut.
 //! What is recorded after it takes it along.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::LeaseError;
 use crate::store::Lease;
 
 use super::read::{self, clamp, number};
-use super::{Durable, SqliteStore, Statements, fault};
+use super::{Durable, SqliteStore, Statements, Writing, fault};
 
 pub(super) fn acquire(
     store: &mut SqliteStore,
@@ -107,16 +107,22 @@ fn in_transaction<T>(
     store: &mut SqliteStore,
     act: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> Result<T, LeaseError> {
+    let statements = store.statements;
     let run = |connection: &Connection| {
-        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        let transaction = Writing::begin(connection, statements)?;
         let outcome = act(&transaction)?;
         transaction.commit()?;
         Ok(outcome)
     };
     store.name_log()?;
-    store.set_synchronous(Durable::Later)?;
+    let waits = store.durable == Durable::AtOnce;
+    if waits {
+        store.set_synchronous(Durable::Later)?;
+    }
     let outcome = run(&store.connection).map_err(|error| fault::classify(&store.path, error));
-    store.set_synchronous(store.durable)?;
+    if waits {
+        store.set_synchronous(Durable::AtOnce)?;
+    }
     let outcome = outcome?;
     store.has_committed();
     Ok(outcome)

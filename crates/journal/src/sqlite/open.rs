@@ -123,6 +123,7 @@ fn open(path: &Path, company: Company) -> Result<SqliteStore, OpenError> {
         statements: Statements::UsedOnce,
         unsynced: None,
         syncing: None,
+        syncer: None,
         connection: Part::new(connection),
         guard: Part::new(guard),
     };
