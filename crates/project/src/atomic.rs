@@ -33,9 +33,11 @@ pub(crate) fn withdraw_exchanged(path: &Path, spare: &Path) -> io::Result<()> {
 
 /// Moves a file to where it is written anew.
 fn retire(path: &Path, place: &Path) -> io::Result<()> {
-    // What is no file is not moved.
-    if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
-        return Err(io::ErrorKind::IsADirectory.into());
+    match path.symlink_metadata() {
+        // What is no file is not moved.
+        Ok(data) if data.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(_) | Err(_) => {}
     }
     let moved = boundary::around(name_of(path), || gone(fs::rename(path, place)));
     // Something that is no file may be in the way, or it is on another disk.

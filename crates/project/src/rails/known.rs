@@ -249,8 +249,7 @@ impl Known {
     pub fn store(&self, own: &Path) -> Result<(), KnownError> {
         let path = file(own);
         let failed = |source| KnownError::Write { path: path.clone(), source };
-        fs::create_dir_all(own).map_err(failed)?;
-        let mut draft = tempfile::NamedTempFile::new_in(own).map_err(failed)?;
+        let mut draft = in_directory(own, || tempfile::NamedTempFile::new_in(own)).map_err(failed)?;
         draft.write_all(self.render().as_bytes()).map_err(failed)?;
         boundary::around("refs", || draft.persist(&path)).map_err(|error| failed(error.error))?;
         Ok(())
@@ -262,13 +261,23 @@ impl Hold {
     pub(super) fn take(own: &Path) -> Result<Self, KnownError> {
         let path = own.join("refs.lock");
         let failed = |source| KnownError::Write { path: path.clone(), source };
-        fs::create_dir_all(own).map_err(failed)?;
-        let open = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-        let file = open.map_err(failed)?;
+        let open = || File::options().create(true).truncate(false).read(true).write(true).open(&path);
+        let file = in_directory(own, open).map_err(failed)?;
         if hold::wait(&file, PATIENCE).map_err(failed)? {
             return Ok(Self { _file: file });
         }
         Err(KnownError::Locked { path, seconds: PATIENCE.as_secs() })
+    }
+}
+
+/// Makes a file in a directory, which is made if it is not there.
+fn in_directory<T>(directory: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match make() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(directory)?;
+            make()
+        }
+        made => made,
     }
 }
 

@@ -161,6 +161,7 @@ impl Workspace {
                 return Err(Error::Contended.into());
             }
         }
+        self.remember(&current);
         advice.extend(step.advice);
         if let Err(error) = known.and_then(|()| rails::ensure_begun(&self.place)) {
             advice.push(Advice(format!("moves of branches cannot be told in this run: {error}")));
