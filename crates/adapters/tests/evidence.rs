@@ -186,6 +186,30 @@ fn a_change_in_the_second_of_the_checkout_is_seen_whatever_its_size() {
 }
 
 #[test]
+fn a_file_of_a_branch_is_read_as_it_is_in_its_newest_commit() {
+    let sandbox = sandbox();
+    let (root, branch) = (sandbox.root(), sandbox.git(&["branch", "--show-current"]));
+    let git = Git::new(&root);
+    let commit = |name: &str, text: &str| {
+        sandbox.write(name, text);
+        sandbox.git(&["add", name]);
+        sandbox.git(&["commit", "--quiet", "-m", "feat: more"]);
+        git.file_in(&branch, "Makefile").unwrap()
+    };
+    assert_eq!(commit("other", "1\n"), None);
+    assert_eq!(commit("Makefile", "test:\n").as_deref(), Some("test:\n"));
+    assert_eq!(commit("other", "2\n").as_deref(), Some("test:\n"), "what is known of it still holds");
+    assert_eq!(commit("Makefile", "check:\n").as_deref(), Some("check:\n"));
+    assert_eq!(commit("Makefile", "test:\n").as_deref(), Some("test:\n"));
+    // Whoever replaces an object does not decide what is in the branch.
+    let object = sandbox.git(&["rev-parse", "HEAD:Makefile"]);
+    sandbox.git(&["replace", &object, &sandbox.git(&["rev-parse", "HEAD:other"])]);
+    assert_eq!(commit("other", "3\n").as_deref(), Some("test:\n"));
+    sandbox.git(&["rm", "--quiet", "Makefile"]);
+    assert_eq!(commit("other", "4\n"), None);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there() {
     let sandbox = sandbox();
     fs::write(sandbox.root().join("bytes"), [0xff, 0xfe]).unwrap();
