@@ -398,8 +398,9 @@ fn commented(words: &str, marker: Option<&str>) -> Result<What, ForgeError> {
 
 /// Returns the event that adds a comment, unless one with its marker is there.
 fn news(item: &Item, comment: &What) -> Option<What> {
-    let is_known = |known: &Comment| matches!(comment, What::Commented { marker: Some(marker), .. } if known.marker.as_ref() == Some(marker));
-    (!item.comments.iter().any(is_known)).then(|| comment.clone())
+    let What::Commented { marker: Some(marker), .. } = comment else { return Some(comment.clone()) };
+    let is_known = item.comments.iter().any(|known| known.marker.as_ref() == Some(marker));
+    (!is_known).then(|| comment.clone())
 }
 
 /// Returns the event that closes an item, unless it is closed.

@@ -46,9 +46,9 @@ pub(crate) struct Kept {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Snapshot {
+struct Snapshot<I> {
     format: u32,
-    item: Item,
+    item: I,
 }
 
 impl Forge<'_> {
@@ -155,7 +155,7 @@ impl Forge<'_> {
 
     /// Makes an item of what is kept beside its stream, or of its events where that is no use.
     fn read(&mut self, view: StreamView) -> Result<Kept, ForgeError> {
-        let snapshot: Option<Snapshot> = serde_json::from_slice(&view.snapshot).ok();
+        let snapshot: Option<Snapshot<Item>> = serde_json::from_slice(&view.snapshot).ok();
         let item = match snapshot.filter(|snapshot| snapshot.format == FORMAT) {
             Some(snapshot) => snapshot.item,
             None => self.fold(&view.stream)?,
@@ -275,8 +275,7 @@ impl Forge<'_> {
                 .expect(json),
         };
         let events: Vec<NewEvent> = whats.iter().map(event).collect();
-        let snapshot =
-            serde_json::to_vec(&Snapshot { format: FORMAT, item: Item::clone(&kept.item) }).expect(json);
+        let snapshot = serde_json::to_vec(&Snapshot { format: FORMAT, item: &*kept.item }).expect(json);
         let view =
             View { snapshot: &snapshot, mark: kept.mark.as_deref(), topic: Some(topic_of(&kept.item)) };
         let name = whats.last().map_or("nothing", What::name);

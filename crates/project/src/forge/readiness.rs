@@ -103,12 +103,13 @@ struct Dependencies {
 impl Forge<'_> {
     /// Returns every open requirement in the order in which they are taken: by priority, then oldest first.
     pub fn candidates(&mut self) -> Result<Vec<Candidate>, ForgeError> {
+        let issues = self.about(OPEN_ISSUES)?;
         let mut dependencies = Dependencies::default();
-        for item in self.about(OPEN_ISSUES)? {
-            dependencies.learn(item.number, Some(&item));
+        for item in &issues {
+            dependencies.learn(item.number, Some(item));
         }
         let mut candidates = Vec::new();
-        for (priority, item) in self.requirements()? {
+        for (priority, item) in requirements(issues) {
             let readiness = self.judge(&item, &mut dependencies)?;
             candidates.push(Candidate { item, priority, readiness });
         }
@@ -121,7 +122,7 @@ impl Forge<'_> {
         mut take: impl FnMut(&mut Workspace, &Arc<Item>) -> Result<Option<Took>, ForgeError>,
     ) -> Result<Option<Took>, ForgeError> {
         let mut dependencies = Dependencies::default();
-        for (_, item) in self.requirements()? {
+        for (_, item) in requirements(self.about(OPEN_ISSUES)?) {
             if self.judge(&item, &mut dependencies)? == Readiness::Ready
                 && let Some(took) = take(self.workspace, &item)?
             {
@@ -129,15 +130,6 @@ impl Forge<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// Returns every open requirement by priority, then oldest first.
-    fn requirements(&mut self) -> Result<Vec<(Priority, Arc<Item>)>, ForgeError> {
-        let issues = self.about(OPEN_ISSUES)?.into_iter();
-        let requirements = issues.filter(|item| item.labels.contains(REQUIREMENT));
-        let mut all: Vec<_> = requirements.map(|item| (Priority::of(&item.labels), item)).collect();
-        all.sort_by_key(|(priority, item)| (*priority, item.number));
-        Ok(all)
     }
 
     /// Tells whether an issue can be taken, and why not.
@@ -202,6 +194,14 @@ impl Forge<'_> {
         }
         Ok(dependencies.known.get(&number).cloned().unwrap_or_default())
     }
+}
+
+/// Returns the requirements among issues by priority, then oldest first.
+fn requirements(issues: Vec<Arc<Item>>) -> Vec<(Priority, Arc<Item>)> {
+    let requirements = issues.into_iter().filter(|item| item.labels.contains(REQUIREMENT));
+    let mut all: Vec<_> = requirements.map(|item| (Priority::of(&item.labels), item)).collect();
+    all.sort_by_key(|(priority, item)| (*priority, item.number));
+    all
 }
 
 impl Dependencies {
