@@ -92,11 +92,11 @@ fn the_command_that_tests_the_project_is_the_merge_targets_whatever_an_agent_wri
     sandbox.warp_ok(&["state", "reset", "."]);
 
     sandbox.git(&["switch", "--quiet", "main"]);
-    sandbox.write("package.json", r#"{ "scripts": { "test": "exit 1" } }"#);
-    sandbox.git(&["add", "package.json"]);
+    sandbox.write("Cargo.toml", "[workspace]\n");
+    sandbox.git(&["add", "Cargo.toml"]);
     sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
     sandbox.git(&["switch", "--quiet", "feature/issue-42-parser"]);
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
     let said = next(&sandbox);
-    assert!(said.contains("tests by `npm test`"), "{said}");
+    assert!(said.contains("tests by `cargo test`"), "{said}");
 }

@@ -1,7 +1,10 @@
 //! Agents that go wrong: each fault has a name that a person reads, no process is left, nothing is lost, and
 //! `warp run` can go on afterwards.
 
-use std::{env, fs, os::unix::fs::symlink};
+use std::{
+    env, fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
 
 use crate::support::{Ended, GOOD, Project, Running, has_cgroups, is_running, mark};
 
@@ -165,4 +168,42 @@ fn a_program_that_is_not_there_is_named_with_what_to_do() {
     assert!(ended.said.contains(wanted), "{}", ended.said);
     assert_eq!(project.turns().len(), 1, "asking again would not help");
     project.goes_on();
+}
+
+#[test]
+fn tests_that_nothing_here_can_run_are_told_before_an_agent_works() {
+    let project = Project::new(GOOD);
+    let ended = project.run(&["--set", "test_command=CI=1 no-such-tester --all"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let told = "`no-such-tester` is not installed, and `CI=1 no-such-tester --all` is how this project is tested: install it";
+    assert!(ended.said.contains(told), "{}", ended.said);
+    assert_eq!(project.count("turn_started"), 0);
+    project.goes_on();
+}
+
+#[test]
+fn a_runner_of_tests_that_is_missing_is_not_the_agents_fault() {
+    let project = Project::new(GOOD);
+    let tester = project.sandbox.home().join("bin/tester");
+    fs::create_dir_all(tester.parent().unwrap()).unwrap();
+    fs::write(&tester, "#!/bin/sh\necho \"tester: No module named pytest\" >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&tester, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tester.parent().unwrap().display(), env::var("PATH").unwrap());
+    let with_tester = |more: &[&str]| {
+        let mut command = project.command(more);
+        command.env("PATH", &path);
+        Running::start(command).end()
+    };
+    let ended = with_tester(&["--set", "test_command=tester -m pytest"]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let (id, question) = project.question();
+    assert!(question.contains("`tester -m pytest` cannot run here: No module named pytest"), "{question}");
+    assert_eq!((project.count("tests_failed"), project.count("turn_started")), (0, 1));
+    // A person installs it, and the work that is there is tested.
+    fs::write(&tester, "#!/bin/sh\nexit 0\n").unwrap();
+    project.sandbox.warp_ok(&["answer", &id, "continue"]);
+    let ended = with_tester(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(project.count("turn_started"), 1);
+    assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
 }

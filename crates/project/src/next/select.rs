@@ -17,6 +17,9 @@ impl Workspace {
             }
         }
         let command = suite::command(&self.place.root, run)?;
+        if let Some(why) = suite::cannot_run(&command).filter(|_| run.settings.is_on("test_before_commit")) {
+            return Err(NextError::World(why));
+        }
         if self.slot.is_some() {
             let place = if run.settings.text("workspace") == "worktree" { "a worktree" } else { "a clone" };
             return Ok(report.say(format!("level {}, {place} of its own, tests by `{command}`", run.level)));

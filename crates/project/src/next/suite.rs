@@ -2,7 +2,11 @@
 
 use std::{convert::Infallible, fs, path::Path};
 
-use adapters::{boundary, git::Git, process::End};
+use adapters::{
+    boundary,
+    git::Git,
+    process::{End, Finished, is_installed},
+};
 use engine::Run;
 
 use super::{NextError, patience};
@@ -12,6 +16,19 @@ use crate::Shell;
 const OUTPUT_KEPT: usize = 4000;
 /// How many names of tests are kept.
 const NAMES_KEPT: usize = 500;
+
+/// First words of a command that are the shell's own.
+const SHELLS_OWN: &[&str] = &[
+    "alias", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if",
+    "printf", "pwd", "read", "return", "set", "shift", "source", "test", "time", "trap", "true", "type",
+    "ulimit", "umask", "unset", "until", "wait", "while",
+];
+
+/// What a person does about a test command that cannot run.
+const MEND: &str = "install it, or set `test_command` under [workflow] in warp.toml and begin anew";
+
+/// What a command prints that has found no tests to run, because what runs them is not installed.
+const NO_RUNNER: &[(&str, &str)] = &[("-m pytest", "No module named pytest")];
 
 /// What came of the tests.
 pub(super) struct Outcome {
@@ -42,6 +59,27 @@ pub(super) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
              under [workflow] in warp.toml and begin anew"
         ))
     })
+}
+
+/// Says that a test command cannot run on this machine, if that is plain: no agent can do anything about it.
+pub(super) fn cannot_run(command: &str) -> Option<String> {
+    let program = program(command).filter(|program| !is_installed(program))?;
+    Some(format!("`{program}` is not installed, and `{command}` is how this project is tested: {MEND}"))
+}
+
+/// Returns the program that a command begins with, if it is one that lies in `PATH`.
+fn program(command: &str) -> Option<&str> {
+    let is_name = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let is_plain =
+        |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._+-".contains(letter));
+    for word in command.split_whitespace() {
+        match word.split_once('=') {
+            Some((name, value)) if is_name(name) && is_plain(value) && name != "PATH" => {}
+            Some(_) => return None,
+            None => return Some(word).filter(|word| is_plain(word) && !SHELLS_OWN.contains(word)),
+        }
+    }
+    None
 }
 
 /// Finds the command that tests the project, before an agent has written anything: in the merge target, or else in a tree.
@@ -94,12 +132,25 @@ pub(super) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, Next
     }
     let said = format!("`{command}` ended with {}", finished.end);
     let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
+    if !finished.is_success()
+        && let Some(why) = cannot_run(&command).or_else(|| has_no_runner(&command, &finished))
+    {
+        return Err(NextError::World(why));
+    }
     Ok(Outcome {
         passed: finished.is_success(),
         said,
         output: finished.last_words(OUTPUT_KEPT),
         names: names(&printed),
     })
+}
+
+fn has_no_runner(command: &str, finished: &Finished) -> Option<String> {
+    let said = |sign: &str| {
+        [&finished.stdout, &finished.stderr].iter().any(|out| String::from_utf8_lossy(out).contains(sign))
+    };
+    let (_, sign) = NO_RUNNER.iter().find(|(part, sign)| command.contains(part) && said(sign))?;
+    Some(format!("`{command}` cannot run here: {sign}: {MEND}"))
 }
 
 /// Returns the command that tests the project in a run; none if there is none, or if tests are switched off.
@@ -140,7 +191,27 @@ fn names(output: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use super::{names, program};
+
+    #[test]
+    fn the_program_that_runs_the_tests_is_told_where_that_is_plain() {
+        for (command, expected) in [
+            ("make test", Some("make")),
+            ("CI=true RUST_LOG=debug cargo test", Some("cargo")),
+            ("python3.12 -m pytest", Some("python3.12")),
+            ("npm test && npm run lint", Some("npm")),
+            ("./run-tests", None),
+            ("cd api && cargo test", None),
+            ("PATH=$PATH:bin check", None),
+            ("NAME='a b' check", None),
+            ("\"$TESTER\" all", None),
+            ("(make test)", None),
+            ("test -f a=b", None),
+            ("", None),
+        ] {
+            assert_eq!(program(command), expected, "{command}");
+        }
+    }
 
     #[test]
     fn names_of_passed_tests_are_read_from_common_reports() {
