@@ -53,7 +53,7 @@ answer = { summary = "comments", evidence = [{ ac = "AC-05", file = "comment.txt
 "#;
 
 /// How far two points are apart at which a run is killed.
-const STEP: usize = 37;
+const STEP: usize = 23;
 /// A run is killed at least so often; less means that it has fewer points than it should.
 const FEWEST: usize = 10;
 

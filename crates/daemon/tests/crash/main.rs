@@ -39,7 +39,7 @@ const SHARE: &str = "WARP_TEST_SHARE";
 /// Levels differ from here on.
 const TESTED: &str = "after merge_ready";
 /// A run has at least so many points; fewer mean that some acts are not looked at any more.
-const FEWEST: usize = 500;
+const FEWEST: usize = 350;
 
 #[test]
 fn a_run_that_stops_at_any_point_comes_to_the_same_end() {
