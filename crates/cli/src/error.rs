@@ -127,9 +127,27 @@ fn store_error(error: &StoreError) -> CommandError {
             .hint("`warp doctor` names every fault")
             .hint("`warp doctor --repair` sets the file aside and keeps all that can be verified"),
         StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Busy { .. } => {
-            CommandError::of(Exit::OutsideSaidNo, error)
+            let shown = CommandError::of(Exit::OutsideSaidNo, error);
+            outside(error).into_iter().fold(shown, CommandError::hint)
         }
         StoreError::Failed { .. } => CommandError::of(Exit::Internal, error),
+    }
+}
+
+/// Says what mends a store that nothing is wrong with, but for the place where it is.
+pub(crate) fn outside(error: &StoreError) -> Option<String> {
+    match error {
+        StoreError::Full { .. } => {
+            Some("make room on that disk and try again; all that was recorded is there".to_owned())
+        }
+        StoreError::ReadOnly { path } => {
+            let directory = path.parent().unwrap_or(path).display();
+            Some(format!(
+                "let yourself write there, e.g. `chmod -R u+rwX {directory}`; on a disk that is read-only, `XDG_STATE_HOME` names another place"
+            ))
+        }
+        StoreError::Busy { .. } => Some("try again when the other one is done".to_owned()),
+        StoreError::Corrupt { .. } | StoreError::Failed { .. } => None,
     }
 }
 

@@ -4,7 +4,10 @@ use std::{
 };
 
 use adapters::{git::Git, machine, process, sandbox::Sandbox};
-use journal::sqlite::{self, Outcome, RepairReport};
+use journal::{
+    OpenError,
+    sqlite::{self, Outcome, RepairReport},
+};
 use project::{
     Dirs, Place, config,
     rails::backstop::{self, State},
@@ -13,7 +16,11 @@ use project::{
 use serde::Serialize;
 
 use super::place;
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{
+    error::{self, CommandError},
+    exit::Exit,
+    output,
+};
 
 /// How long a program may take to say that it is there.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -241,8 +248,12 @@ fn verify(name: &'static str, path: &Path) -> Vec<Check> {
             .map(|fault| Check::failed(name, fault.to_string(), mend))
             .collect(),
         Err(error) => {
+            let outside = match &error {
+                OpenError::Store(error) => error::outside(error),
+                OpenError::Directory { .. } | OpenError::Foreign { .. } | OpenError::Newer { .. } => None,
+            };
             let found = CommandError::of(Exit::BadData, &error).to_string();
-            vec![Check::failed(name, found, mend)]
+            vec![Check::failed(name, found, outside.as_deref().unwrap_or(mend))]
         }
     }
 }

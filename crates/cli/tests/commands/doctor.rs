@@ -56,3 +56,29 @@ fn a_damaged_journal_is_reported_and_repaired_without_losing_a_byte() {
     assert!(said.out.contains("the damaged files are kept in"), "{}", said.out);
     assert!(said.out.contains("nothing of the journal could be read"), "{}", said.out);
 }
+
+#[test]
+fn a_journal_that_may_not_be_written_is_told_with_what_lets_it() {
+    if !testkit::machine::has_walls_or_skip() {
+        return;
+    }
+    let sandbox = coding();
+    let journal = sandbox.journal();
+    let directory = journal.parent().unwrap();
+    // Permissions do not bind root, so the whole place is read-only.
+    let said = |command: &str| {
+        let mut walled = sandbox.command("bwrap");
+        walled.args(["--dev-bind", "/", "/", "--ro-bind"]).args([directory, directory]);
+        let output = walled.args([env!("CARGO_BIN_EXE_warp"), command]).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let mend = format!("let yourself write there, e.g. `chmod -R u+rwX {}`", directory.display());
+    for command in ["status", "doctor"] {
+        let (code, said) = said(command);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("may not be written") && said.contains(&mend), "{said}");
+        assert!(!said.contains("--repair"), "{said}");
+    }
+    assert_eq!(sandbox.warp(&["status"]).code, Some(0));
+}
