@@ -220,11 +220,14 @@ impl SqliteStore {
             return self.sync();
         }
         let log = self.open_log().map_err(|error| self.failed(error))?;
-        if self.syncer.is_none() {
-            self.syncer = Some(Syncer::start().map_err(|error| self.failed(error))?);
-        }
-        let begun = self.syncer.as_ref().map_or(Ok(()), |syncer| syncer.begin(log));
-        begun.map_err(|error| self.failed(error))?;
+        let syncer = match &self.syncer {
+            Some(syncer) => syncer,
+            None => {
+                let started = Syncer::start().map_err(|error| self.failed(error))?;
+                self.syncer.insert(started)
+            }
+        };
+        syncer.begin(log).map_err(|error| self.failed(error))?;
         self.syncing = Some(position);
         Ok(())
     }
