@@ -26,7 +26,7 @@ fn slot(sandbox: &Sandbox) -> (PathBuf, Location) {
     slot::mark(&directory, Kind::Clone, &git_dir, &sandbox.root()).unwrap();
     let location = Location { git_dir: git_dir.clone(), common_dir: git_dir };
     let nothing = |_: &Path| Ok::<_, GitError>(());
-    slot::check_out_only(&tree, &location, "refs/heads/main", nothing).unwrap();
+    slot::check_out_only(&tree, &location, slot::Head::Detached("refs/heads/main"), nothing).unwrap();
     (tree, location)
 }
 

@@ -28,7 +28,7 @@ use adapters::git::{
     self, Location,
     integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
     salvage,
-    slot::{self, GIT, TREE},
+    slot::{self, GIT, Head, TREE},
     target::{ForwardError, Forwarded},
 };
 use adapters::refs::GitError;
@@ -314,26 +314,30 @@ impl Slot {
         self.person.git().remote().ok().map(|(name, _)| name)
     }
 
-    /// Keeps what is not committed under a ref of the run's, and returns the tree to its last commit.
+    /// Keeps what is not committed under a ref of the run's, and returns the tree to its last commit. HEAD stays on its
+    /// branch: the work that is committed there is handed over by that name.
     ///
     /// Returns that ref; nothing if there was nothing to keep.
     pub fn clear(&self, run: &str) -> Result<Option<String>, SlotError> {
         let kept = salvage::snapshot(&self.place.root, &self.between.slot, run)?;
-        let head = self.between.git().head_commit().map_err(|words| SlotError::Unreadable { words })?;
-        boundary::around("clear", || self.check_out_only(&head))?;
+        let git = self.between.git();
+        let (head, branch) =
+            (git.head_commit().map_err(|words| SlotError::Unreadable { words })?, git.branch());
+        let head = if branch.is_empty() { Head::Detached(&head) } else { Head::OnBranch(&branch) };
+        boundary::around("clear", || self.check_out_only(head))?;
         Ok(kept)
     }
 
-    /// Makes the tree exactly a commit; what is in it must have been kept before. A repository inside it is moved to where
+    /// Makes the tree exactly what `head` has; what is in it must have been kept before. A repository inside it is moved to where
     /// the project's things are set aside.
-    fn check_out_only(&self, commit: &str) -> Result<(), SlotError> {
+    fn check_out_only(&self, head: Head<'_>) -> Result<(), SlotError> {
         let project = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
         let set_aside = |path: &Path| {
             let label = format!("slot-{}-{}", self.number, machine::now().millis());
             let moved = atomic::set_aside(path, &project.join(SET_ASIDE), &label);
             moved.map(drop).map_err(|source| SlotError::File { path: path.to_owned(), source })
         };
-        slot::check_out_only(&self.place.root, &self.between.slot, commit, set_aside)
+        slot::check_out_only(&self.place.root, &self.between.slot, head, set_aside)
     }
 
     /// Brings the newest commit of `target`, also from `remote` if one is named, and returns it.

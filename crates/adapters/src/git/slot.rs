@@ -263,23 +263,35 @@ pub fn worktree_of(origin: &Location, tree: &Path) -> Result<Option<PathBuf>, Gi
     Ok(None)
 }
 
-/// Checks out `commit` over whatever is there, on no branch, and removes everything that is not part of it.
+/// Where a tree's HEAD is after a checkout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head<'a> {
+    /// At a commit, on no branch.
+    Detached(&'a str),
+    /// On the branch that it is on already.
+    OnBranch(&'a str),
+}
+
+/// Checks out `head` over whatever is there, and removes everything that is not part of it.
 ///
 /// What can be lost by that must have been kept before. Repositories inside the tree, and whatever is in the directory of a
 /// submodule, are given to `set_aside`, which moves them out of it: they may hold work that nobody else has.
 pub fn check_out_only<E: From<GitError>>(
     root: &Path,
     location: &Location,
-    commit: &str,
+    head: Head<'_>,
     mut set_aside: impl FnMut(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
     let git = Own::new(root, location, LIMIT);
+    let (how, name, commit) = match head {
+        Head::Detached(commit) => ("--detach", commit, commit),
+        Head::OnBranch(name) => ("--no-guess", name, "HEAD"),
+    };
     let left: Vec<PathBuf> = boundary::around("check_out", || {
         for name in ["rebase-merge", "rebase-apply", "sequencer"] {
             remove_directory(&location.git_dir.join(name))?;
         }
-        let workers =
-            ["-c", "checkout.workers=0", "checkout", "--quiet", "--force", "--detach", commit, "--"];
+        let workers = ["-c", "checkout.workers=0", "checkout", "--quiet", "--force", how, name, "--"];
         git.text(&workers, &[])?;
         // A single `-f`: what has a repository of its own is not removed.
         git.text(&["clean", "-f", "-d", "-x", "--quiet"], &[])?;

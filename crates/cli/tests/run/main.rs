@@ -3,6 +3,7 @@
 
 mod away;
 mod budgets;
+mod deferred;
 mod escapes;
 mod faults;
 mod killed;

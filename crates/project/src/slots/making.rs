@@ -12,7 +12,7 @@ use adapters::{
     git::{
         Location,
         integrate::Between,
-        slot::{self, GIT, Kind, MARKER, TREE},
+        slot::{self, GIT, Head, Kind, MARKER, TREE},
     },
     machine,
 };
@@ -88,7 +88,7 @@ impl Pool {
         let between = Between { root: tree.clone(), slot: location.clone(), origin: self.origin.clone() };
         let base = between.bring_target(target, None)?;
         // Nobody has worked there yet, so there is nothing to set aside.
-        slot::check_out_only(&tree, &location, &base, |_| Ok::<_, SlotError>(()))?;
+        slot::check_out_only(&tree, &location, Head::Detached(&base), |_| Ok::<_, SlotError>(()))?;
         let number = self.number(&making, number)?;
         let directory = self.directory.join(number.to_string());
         self.link(&directory, kind, &location_after(&location, kind, &directory))?;
@@ -137,7 +137,7 @@ impl Pool {
                 if has_nothing {
                     slot::check_out(slot.root(), &slot.between.slot, &base)?;
                 } else {
-                    slot.check_out_only(&base)?;
+                    slot.check_out_only(Head::Detached(&base))?;
                 }
                 base
             }
