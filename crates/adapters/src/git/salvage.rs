@@ -265,10 +265,27 @@ pub fn restore(
         [] | [_] | [_, _, _, ..] => object.to_owned(),
     };
     boundary::around("restore", || match tree {
-        Some(tree) => git.text(&["worktree", "add", "--quiet", "-b", branch, tree, &restored], &[]),
-        None => git.text(&["branch", "--no-track", branch, &restored], &[]),
+        Some(tree) => add_worktree(to, branch, tree, &restored),
+        None => git.text(&["branch", "--no-track", branch, &restored], &[]).map(std::mem::drop),
     })?;
     Ok(restored)
+}
+
+/// Checks a commit out on a new branch in a new working tree of a repository.
+///
+/// Our git names an index in every call. `worktree add` would fill that one, which is the person's, and leave the new tree
+/// without, so the files are checked out by a second call that works in the new tree.
+fn add_worktree(to: &Location, branch: &str, tree: &str, commit: &str) -> Result<(), GitError> {
+    let add = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch, tree, commit];
+    Own::bare(to, LIMIT).text(&add, &[])?;
+    let root = Path::new(tree);
+    let git_dir = locate(root).map(|location| location.git_dir).ok_or_else(|| GitError::Said {
+        command: "worktree add".to_owned(),
+        end: "success".to_owned(),
+        words: format!("`{tree}` is no working tree of the repository"),
+    })?;
+    let location = Location { git_dir, common_dir: to.common_dir.clone() };
+    Own::new(root, &location, slot::LIMIT).text(&["reset", "--quiet", "--hard"], &[]).map(std::mem::drop)
 }
 
 /// Removes kept work, if it is still that object. Git keeps the object for a while.

@@ -168,8 +168,15 @@ fn kept_work_is_listed_shown_restored_and_dropped() {
     let again = sandbox.warp(&["salvage", "restore", &first]);
     assert!(again.code == Some(1) && again.err.contains("already exists"), "{again:?}");
     sandbox.git(&["branch", "--quiet", "-D", &branch]);
+    // What the person has staged stays staged, and the new directory is as clean as after a checkout.
+    sandbox.write("staged.txt", "mine too\n");
+    sandbox.git(&["add", "staged.txt"]);
+    let before = sandbox.git(&["status", "--short"]);
     sandbox.warp_ok(&["salvage", "restore", &first, "--to", "../elsewhere"]);
-    assert_eq!(fs::read_to_string(sandbox.home().join("elsewhere/new.txt")).unwrap(), "not committed\n");
+    assert_eq!(sandbox.git(&["status", "--short"]), before);
+    let elsewhere = sandbox.home().join("elsewhere");
+    assert_eq!(fs::read_to_string(elsewhere.join("new.txt")).unwrap(), "not committed\n");
+    assert_eq!(sandbox.git(&["-C", elsewhere.to_str().unwrap(), "status", "--short"]), "");
 
     let said = sandbox.warp(&["salvage", "drop", "1"]);
     assert!(said.code == Some(64) && said.err.contains("by its whole ref"), "{said:?}");
