@@ -33,6 +33,7 @@ mod shell;
 pub mod slots;
 mod spell;
 pub mod spend;
+pub mod suite;
 mod text;
 pub mod tools;
 mod workspace;
@@ -48,7 +49,7 @@ pub use forge::{
 };
 pub use next::{
     ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, SEED_CHECK, Wanted, escalation,
-    ships, test_command, test_project,
+    ships,
 };
 pub use place::{Dirs, Place, PlaceError};
 pub use pulls::{MergeError, MergedPull};
@@ -56,6 +57,7 @@ pub use queue::{Queued, Taken, why_nothing};
 pub use quick::{Quick, quick_gate, quick_head, quick_roots};
 pub use shell::Shell;
 pub use spell::{counted, spelled};
+pub use suite::{test_command, test_project};
 pub use workspace::{
     Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
     Reset, Workspace, count_edit, find_workflow, workflow_files,

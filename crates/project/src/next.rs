@@ -19,7 +19,6 @@ mod publish;
 mod report;
 mod select;
 mod ship;
-mod suite;
 mod verdict;
 mod verify;
 
@@ -38,8 +37,6 @@ pub use hand_in::HandedIn;
 pub(crate) use land::behind;
 pub use land::{Landed, Mend};
 pub use publish::{Checked, Published};
-pub(crate) use suite::found_test_command;
-pub use suite::{test_command, test_project};
 
 use crate::{
     Answer, AskError, Current, Error, ForgeError, Overdue, Workspace, prompts, rails, slots::SlotError,
@@ -332,6 +329,6 @@ fn take_chunk(run: &Run) -> Report {
 }
 
 /// How long the project's tests may take: as long as the phase, and at least a minute.
-fn patience(run: &Run) -> Duration {
+pub(crate) fn patience(run: &Run) -> Duration {
     Duration::from_secs(60 * run.settings.count("max_phase_minutes").max(1))
 }

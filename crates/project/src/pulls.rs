@@ -15,9 +15,10 @@ use engine::{
 use crate::{
     By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, Workspace,
     issue_number,
-    next::found_test_command,
     slots::{Kind, Pool, Slot, SlotError},
-    spelled, test_command,
+    spelled,
+    suite::found_test_command,
+    test_command,
 };
 
 /// A pull request that was merged.

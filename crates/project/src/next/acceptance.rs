@@ -6,10 +6,10 @@ use adapters::{boundary, git::Git, process::End};
 use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict};
 
 use super::{
-    patience, suite,
+    patience,
     verdict::{self, Judged, Whose},
 };
-use crate::Shell;
+use crate::{Shell, suite};
 
 /// How much of what the tests print is kept: it goes into an agent's prompt.
 const OUTPUT_KEPT: usize = 1200;

@@ -3,11 +3,12 @@
 use adapters::git::Prepared;
 use engine::Run;
 
-use super::{CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, short, suite};
+use super::{CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, short};
 use crate::{
     Current, Error, Workspace,
     rails::{self, guard},
     slots::SlotError,
+    suite,
 };
 
 impl Workspace {

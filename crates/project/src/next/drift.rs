@@ -4,11 +4,11 @@ use adapters::{git::Prepared, history};
 use engine::Run;
 use serde_json::json;
 
-use super::{NextError, Report, hooks, short, suite};
+use super::{NextError, Report, hooks, short};
 use crate::{
     Workspace, counted,
     docs::{Docs, DocsError, Finding, Severity},
-    rails, spelled,
+    rails, spelled, suite,
 };
 
 /// How many findings an agent is told of at once.

@@ -10,11 +10,11 @@ use adapters::git::{
 use engine::Run;
 use serde_json::json;
 
-use super::{NextError, Report, Wanted, short, suite};
+use super::{NextError, Report, Wanted, short};
 use crate::{
     Current, ForgeError, Item, NewPull, Workspace, issue_number, rails,
     slots::{Slot, SlotError},
-    spelled,
+    spelled, suite,
 };
 
 /// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.

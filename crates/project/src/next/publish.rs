@@ -9,8 +9,8 @@ use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
 use serde_json::{Map, json};
 
-use super::{NextError, hooks, issue, report, short, suite};
-use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, rails};
+use super::{NextError, hooks, issue, report, short};
+use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, rails, suite};
 
 /// Work that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use adapters::git::{Listed, integrate::slug};
 use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
-use super::{ISSUE_BEGINS, NextError, Report, issue, suite};
-use crate::{Current, Item, Workspace, counted, issue_number, why_nothing};
+use super::{ISSUE_BEGINS, NextError, Report, issue};
+use crate::{Current, Item, Workspace, counted, issue_number, suite, why_nothing};
 
 impl Workspace {
     pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {

@@ -3,8 +3,8 @@
 use engine::Run;
 use serde_json::json;
 
-use super::{NextError, Report, are, issue, short, suite};
-use crate::{Workspace, counted};
+use super::{NextError, Report, are, issue, short};
+use crate::{Workspace, counted, suite};
 
 impl Workspace {
     /// Ticks the criteria of the chunk in the issue.

@@ -17,8 +17,9 @@ use super::{
 };
 use crate::{
     config::{self, Config, ConfigError},
-    next::found_test_command,
-    rails, text,
+    rails,
+    suite::found_test_command,
+    text,
 };
 
 /// The largest file that a run is begun from, in bytes.

@@ -9,8 +9,8 @@ use adapters::{
 };
 use engine::Run;
 
-use super::{NextError, patience};
 use crate::Shell;
+use crate::next::{NextError, patience};
 
 /// How much of what the tests print is kept.
 const OUTPUT_KEPT: usize = 4000;
@@ -31,19 +31,19 @@ const MEND: &str = "install it, or set `test_command` under [workflow] in warp.t
 const NO_RUNNER: &[(&str, &str)] = &[("-m pytest", "No module named pytest")];
 
 /// What came of the tests.
-pub(super) struct Outcome {
-    pub(super) passed: bool,
+pub(crate) struct Outcome {
+    pub(crate) passed: bool,
     /// How they ended, in words.
-    pub(super) said: String,
+    pub(crate) said: String,
     /// The last of what they printed.
-    pub(super) output: String,
+    pub(crate) output: String,
     /// The names of those that passed, where the output tells.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
 }
 
 /// Returns the command that tests the project: the one that is set, the one that was found when the run began, or the one
 /// that the merge target's files suggest. What an agent writes into its tree is no word in that.
-pub(super) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
+pub(crate) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
     let set = run.settings.text("test_command");
     if set != "auto" {
         return Ok(set.to_owned());
@@ -62,7 +62,7 @@ pub(super) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
 }
 
 /// Says that a test command cannot run on this machine, if that is plain: no agent can do anything about it.
-pub(super) fn cannot_run(command: &str) -> Option<String> {
+pub(crate) fn cannot_run(command: &str) -> Option<String> {
     let program = program(command).filter(|program| !is_installed(program))?;
     Some(format!("`{program}` is not installed, and `{command}` is how this project is tested: {MEND}"))
 }
@@ -122,7 +122,7 @@ fn suggested<E>(file: impl Fn(&str) -> Result<Option<String>, E>) -> Result<Opti
 }
 
 /// Runs the project's tests.
-pub(super) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, NextError> {
+pub(crate) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, NextError> {
     let command = command(root, run)?;
     let finished = boundary::around("tests", || shell.line(root, &command, &[("CI", "true")], patience(run)));
     let finished =
