@@ -127,6 +127,50 @@ pub struct Turn<'a> {
     pub mark: &'a str,
 }
 
+impl Turn<'_> {
+    /// Returns where the agent sees its tree.
+    fn place(&self) -> &Path {
+        self.walls.map_or(self.tree, Walls::inside)
+    }
+
+    /// Returns where the agent sees a file that warp shows it.
+    fn seen(&self, path: &Path) -> PathBuf {
+        self.walls.map_or_else(|| path.to_owned(), |walls| walls.seen_at(path))
+    }
+
+    /// Returns the sandbox with all that this agent needs to see (its program, which was `found`, files for the turn, and
+    /// warp itself) and the program's name inside.
+    fn shown(
+        &self,
+        walls: &Walls,
+        program: &OsStr,
+        found: &Path,
+        files: &[PathBuf],
+    ) -> Result<(Walls, OsString), NoAnswer> {
+        let mut walls = walls.clone();
+        let by_name = Path::new(program).components().count() == 1;
+        let own = walls.project.as_ref().and_then(|project| found.strip_prefix(project).ok());
+        match own.filter(|_| by_name) {
+            // One that the project brings along is the tree's own.
+            Some(own) if walls.tree.join(own).exists() => {}
+            Some(_) => {
+                let hint =
+                    "it lies in your checkout, which agents do not see: install it elsewhere".to_owned();
+                return Err(NoAnswer::Missing { program: found.display().to_string(), hint });
+            }
+            None => {
+                walls.tools.push(found.to_owned());
+                walls.visible.push(found.to_owned());
+            }
+        }
+        walls.visible.extend(files.iter().cloned());
+        walls.visible.extend(self.hooks.into_iter().flat_map(Hooks::files));
+        walls.visible.extend(self.mcp.map(|mcp| mcp.program.clone()));
+        let program = if by_name { program.to_owned() } else { self.seen(Path::new(program)).into() };
+        Ok((walls, program))
+    }
+}
+
 /// Where model traffic goes, by whose interface it speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -326,13 +370,9 @@ impl Client<'_> {
         };
         let (program, arguments, reach) = match turn.walls {
             Some(walls) => {
-                let mut walls = walls.clone();
-                walls.visible.push(found);
-                walls.visible.extend(self.files);
-                walls.visible.extend(turn.hooks.into_iter().flat_map(Hooks::files));
-                walls.visible.extend(turn.mcp.map(|mcp| mcp.program.clone()));
+                let (walls, program) = turn.shown(walls, &self.program, &found, &self.files)?;
                 let (program, arguments) = walls
-                    .wrap(Who::Agent, &self.program, self.arguments)
+                    .wrap(Who::Agent, &program, self.arguments)
                     .map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
                 (program, arguments, Reach::Within)
             }
@@ -387,7 +427,7 @@ fn environment(turn: &Turn<'_>, name: &str, own: Vec<(OsString, OsString)>) -> V
     }
     all.extend(turn.facts.iter().map(|(name, value)| (name.into(), value.into())));
     if let Some(hooks) = turn.hooks {
-        all.push((HOOK_SOCKET.into(), hooks.socket.clone().into()));
+        all.push((HOOK_SOCKET.into(), turn.seen(&hooks.socket).into()));
         all.push((HOOK_TOKEN.into(), hooks.token.clone().into()));
     }
     all

@@ -3,12 +3,18 @@
 //! Bubblewrap builds them: the world is read-only, one tree is writable, its git directory is not, what warp keeps is
 //! not there at all, and of the person's home only what is named. Processes within are counted anew and end together.
 //! What is shown, hidden and kept is in one table, `table.rs`; the network stays as it is.
+//!
+//! A run's tree can be mounted over the project's own path ([`Walls::project`]): then absolute paths, editable installs and
+//! links that lead to the project mean the run's tree, and the person's checkout cannot be seen. [`View`] translates paths.
 
 mod home;
 mod mounts;
 mod table;
+mod tools;
+mod view;
 
 pub(crate) use home::elsewhere;
+pub use view::View;
 
 use std::{
     env,
@@ -66,6 +72,10 @@ pub struct Walls {
     program: PathBuf,
     /// The directory that is worked in.
     pub tree: PathBuf,
+    /// The project's own path, over which the tree is mounted; without one the tree is seen where it is. Canonical.
+    pub project: Option<PathBuf>,
+    /// Other spellings of the project's path, which lead to it through links.
+    pub also_known_as: Vec<PathBuf>,
     /// The tree's git directory, if it is not in the tree: it can be read, not written.
     pub git_dir: Option<PathBuf>,
     /// Directories that are not there: warp's own state.
@@ -74,6 +84,8 @@ pub struct Walls {
     pub home: PathBuf,
     /// What of the home is shown besides what the table names, relative to it.
     pub shown: Vec<PathBuf>,
+    /// Programs that are needed, by their path: they are shown with what belongs to them.
+    pub tools: Vec<PathBuf>,
     /// Where caches and conversations are kept that last from one agent to the next.
     pub kept: PathBuf,
     /// Files and directories that have to be seen although they are in a place that is hidden.
@@ -95,6 +107,12 @@ pub enum WallError {
     },
     #[error("`{}` contains all of what is to be hidden or protected", path.display())]
     TooWide { path: PathBuf },
+    #[error(
+        "the project `{}` contains `{}`, so a run's tree cannot take its place in the sandbox: move the project into a \
+         directory of its own",
+        project.display(), path.display()
+    )]
+    ProjectTooWide { project: PathBuf, path: PathBuf },
 }
 
 impl Sandbox {
@@ -127,10 +145,13 @@ impl Sandbox {
         Walls {
             program: self.program.clone(),
             tree: tree.to_owned(),
+            project: None,
+            also_known_as: Vec::new(),
             git_dir: None,
             hidden: Vec::new(),
             home: home.to_owned(),
             shown: Vec::new(),
+            tools: Vec::new(),
             kept: kept.to_owned(),
             visible: Vec::new(),
             writable: Vec::new(),
@@ -150,6 +171,32 @@ impl NoSandbox {
 }
 
 impl Walls {
+    /// Returns the same sandbox around another tree, which is mounted where this one's is.
+    pub fn over(&self, tree: &Path) -> Self {
+        Self { tree: tree.to_owned(), ..self.clone() }
+    }
+
+    /// Returns where the tree is seen inside.
+    pub fn inside(&self) -> &Path {
+        self.project.as_deref().unwrap_or(&self.tree)
+    }
+
+    /// Returns what is called differently inside: the tree and its git directory.
+    pub fn view(&self) -> View {
+        let Some(project) = &self.project else { return View::default() };
+        let git = self.git_dir.iter().map(|git_dir| (git_dir.clone(), mounts::git_inside()));
+        View::new(std::iter::once((self.tree.clone(), project.clone())).chain(git))
+    }
+
+    /// Returns where a file of [`Self::visible`] is seen. One of the person's checkout, which is not there, has another
+    /// place.
+    pub fn seen_at(&self, path: &Path) -> PathBuf {
+        match &self.project {
+            Some(project) if path.starts_with(project) => mounts::seen_inside(path),
+            Some(_) | None => path.to_owned(),
+        }
+    }
+
     /// Returns where a part of a client's directory lies that is kept from one agent to the next.
     pub(crate) fn kept_of(&self, directory: &str, part: &str) -> PathBuf {
         self.kept.join(mounts::flat(directory)).join(part)
@@ -165,6 +212,7 @@ impl Walls {
             (how == Line::Typed || data.permissions().mode() & 0o111 != 0).then_some(path)
         };
         let files: Vec<PathBuf> = line.split_whitespace().filter_map(named).collect();
+        self.tools.extend(files.iter().cloned());
         self.shown.extend(files);
     }
 

@@ -284,7 +284,8 @@ impl Driver<'_> {
             self.show.show(Shown::Warned(&text));
         }
         let confined = self.confined.clone();
-        let tree = format!("{}/", confined.tree.display());
+        let tree = format!("{}/", confined.place().display());
+        let prompt = &confined.told(prompt);
         let mut facts = confined.facts(&current.run);
         facts.extend(self.dev_facts());
         let given =

@@ -80,7 +80,7 @@ impl Driver<'_> {
 
     /// Names the file of an answer by where it is in the project, as an agent that thinks in whole paths does not.
     fn with_plain_path(&self, mut value: Value) -> Value {
-        let tree = format!("{}/", self.workspace.place.root.display());
+        let tree = format!("{}/", self.confined.place().display());
         if let Some(Value::String(file)) = value.get_mut("artifact") {
             let plain = file.strip_prefix(&tree).unwrap_or(file);
             *file = plain.strip_prefix("./").unwrap_or(plain).to_owned();

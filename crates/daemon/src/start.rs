@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Once},
     time::Instant,
 };
@@ -172,11 +172,11 @@ impl<'a> Driver<'a> {
         // Before anything is begun: without an agent there is nothing to begin.
         let crew = crew(&mut here, found.run.as_ref(), &options)?;
         let taken = take_up(&mut here, found, &options)?;
-        let settings = &taken.current.run.settings;
+        let run = &taken.current.run;
         let mut walls =
-            sandbox.map(|sandbox| walls(&sandbox, &taken.workspace.place, dirs, settings)).transpose()?;
+            sandbox.map(|sandbox| walls(&sandbox, &taken.workspace.place, dirs, run)).transpose()?;
         if let Some(walls) = &mut walls {
-            show_agent(walls, &options, settings);
+            show_agent(walls, &options, &run.settings);
         }
         let confined = confine(&taken, walls, &interrupts)?;
         Ok(Self::of(taken, crew, confined, options, interrupts, show))
@@ -195,8 +195,9 @@ impl<'a> Driver<'a> {
         let found = find(&mut here, &options)?;
         let taken = take_up(&mut here, found, &options)?;
         let tree = taken.workspace.place.root.clone();
+        let shell = content(None, taken.current.run.id.as_str(), &interrupts);
         let confined =
-            Confined { tree, walls: None, hooks: None, mcp: None, allowed: Vec::new(), _server: None };
+            Confined { tree, walls: None, shell, hooks: None, mcp: None, allowed: Vec::new(), _server: None };
         Ok(Self::of(taken, Crew::of_one(agent), confined, options, interrupts, show))
     }
 
@@ -218,7 +219,7 @@ impl<'a> Driver<'a> {
         {
             show.show(Shown::Warned(NO_TESTS));
         }
-        workspace.shell = content(confined.walls.clone(), run, &interrupts);
+        workspace.shell = confined.shell.clone();
         Self {
             run: run.to_owned(),
             workspace,
@@ -511,15 +512,36 @@ fn driver(walled: Walled) -> &'static str {
 }
 
 /// Builds walls around a workspace of a run's own.
-fn walls(sandbox: &Sandbox, place: &Place, dirs: &Dirs, settings: &Settings) -> Result<Walls, Error> {
+fn walls(sandbox: &Sandbox, place: &Place, dirs: &Dirs, run: &Run) -> Result<Walls, Error> {
     let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let kept = dirs.project(&place.ensure_project_id()?).join("kept");
     let mut walls = sandbox.walls(&place.root, &home, &kept);
     walls.git_dir = place.git_dir().map(PathBuf::from);
     walls.hidden.push(dirs.state.clone());
+    if let Some((Kind::Clone, origin)) = place.kind().zip(place.origin()) {
+        walls.also_known_as.extend(spelled_root(origin));
+        // A checkout that is a further working tree has its repository elsewhere.
+        let repository = Place::at(origin).ok().and_then(|place| place.location()).map(|at| at.common_dir);
+        walls.hidden.extend(repository.filter(|repository| !repository.starts_with(origin)));
+        walls.project = Some(origin.to_owned());
+    }
+    let test_command = test_command(&place.root, run);
+    if let Some(command) = test_command {
+        walls.show_files_of(&command, Line::Configured);
+    }
+    let settings = &run.settings;
     let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
     walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
     Ok(walls)
+}
+
+/// Returns the project's path as the person has come to it, if that leads through links.
+fn spelled_root(root: &Path) -> Option<PathBuf> {
+    let directory = PathBuf::from(env::var_os("PWD")?);
+    let real = directory.canonicalize().ok()?;
+    let below = real.strip_prefix(root).ok()?.components().count();
+    let spelled = directory.ancestors().nth(below)?;
+    (spelled != root && spelled.canonicalize().ok()? == root).then(|| spelled.to_owned())
 }
 
 /// Shows an agent that is a command line the files of its own.
@@ -549,7 +571,7 @@ pub fn content_shell(
     dirs: &Dirs,
     run: &Run,
 ) -> Result<Shell, Error> {
-    let walls = sandbox.map(|sandbox| walls(sandbox, place, dirs, &run.settings)).transpose()?;
+    let walls = sandbox.map(|sandbox| walls(sandbox, place, dirs, run)).transpose()?;
     Ok(Shell::within(walls, run.id.as_str(), || Go::On))
 }
 
@@ -557,7 +579,8 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     let workspace = &taken.workspace;
     let program = env::current_exe().map_err(StartError::Program)?;
     let shell = content(walls.clone(), taken.current.run.id.as_str(), interrupts);
-    let server = Server::start(&workspace.place.root, shell)?;
+    let view = walls.as_ref().map(Walls::view).unwrap_or_default();
+    let server = Server::start(&workspace.place.root, view, shell.clone())?;
     let hooks = server.hooks(&program);
     let tree = workspace.place.root.clone();
     let mcp = Some(work::tools(&hooks));
@@ -565,7 +588,7 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     // What holds it without walls is a list of what it may do: edit, and run the project's tests.
     let allowed = if walls.is_some() { None } else { test_command(&tree, &taken.current.run) };
     let allowed = allowed.into_iter().collect();
-    Ok(Confined { tree, walls, hooks, mcp, allowed, _server: server })
+    Ok(Confined { tree, walls, shell, hooks, mcp, allowed, _server: server })
 }
 
 /// Returns how what an agent has written is run for a run.

@@ -1,6 +1,11 @@
 //! What an agent works with: the walls around it, the hooks that watch it, its limits and what it is told of the run.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use adapters::{
     agent::{HOOK_SOCKET, HOOK_TOKEN, Hooks, Mcp, Route, Turn},
@@ -9,6 +14,7 @@ use adapters::{
 };
 use engine::Run;
 use hooks::Server;
+use project::Shell;
 use serde_json::Value;
 
 /// How long an agent may take for one turn where no phase limits it: a working day.
@@ -19,6 +25,8 @@ const LONGEST: Duration = Duration::from_secs(8 * 60 * 60);
 pub(crate) struct Confined {
     pub(crate) tree: PathBuf,
     pub(crate) walls: Option<Walls>,
+    /// How what agents have written is run; it has the environment variables of the run.
+    pub(crate) shell: Shell,
     /// None for an agent that asks for leave without a process of its own.
     pub(crate) hooks: Option<Hooks>,
     /// The server by whose tools an agent talks back.
@@ -39,17 +47,32 @@ pub(crate) struct Given<'a> {
 }
 
 impl Confined {
+    /// Returns where the agent sees its tree.
+    pub(crate) fn place(&self) -> &Path {
+        self.walls.as_ref().map_or(&self.tree, Walls::inside)
+    }
+
+    /// Returns a text for the agent, in which paths are those that it sees.
+    pub(crate) fn told<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match &self.walls {
+            Some(walls) => Cow::Owned(walls.view().inside_text(text).into_owned()),
+            None => Cow::Borrowed(text),
+        }
+    }
+
     /// Returns what an agent and its commands are told of the run, as variables.
     pub(crate) fn facts(&self, run: &Run) -> Vec<(String, String)> {
         let fact = |name: &str, value: String| (name.to_owned(), value);
-        vec![
+        let mut all = self.shell.env();
+        all.extend([
             fact("WARP_RUN", run.id.to_string()),
             fact("WARP_ISSUE", run.issue.clone().unwrap_or_default()),
             fact("WARP_WORKFLOW", run.workflow.clone()),
             fact("WARP_PHASE", run.phase.to_string()),
             fact("WARP_CHUNK", run.chunk.index.to_string()),
             fact("WARP_CYCLE", (run.counter("coding_cycles") + run.counter("fix_review_cycles")).to_string()),
-        ]
+        ]);
+        all
     }
 
     /// Returns one question to an agent.

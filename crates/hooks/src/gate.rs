@@ -6,6 +6,7 @@
 
 use std::{env, path::Path, sync::mpsc, thread, time::Duration};
 
+use adapters::sandbox::View;
 use engine::view::{Head, Permission};
 use project::{Error, Place, Quick, rails};
 
@@ -144,7 +145,7 @@ fn look(here: &Here, input: Input) -> Finding {
     {
         return finding;
     }
-    let denied = |path: &Path| protected::refuses(&protected::of(&here.root), &here.cwd, path);
+    let denied = |path: &Path| protected::refused(here, &protected::of(&here.root), path);
     for path in [&tool.file_path, &tool.notebook_path].into_iter().flatten() {
         if let Some(reason) = denied(path) {
             return Finding::Denied(reason);
@@ -186,7 +187,7 @@ fn look_at_unknown(here: &Here, name: &str, texts: &[String]) -> Option<Finding>
     let protected = protected::of(&here.root);
     let path = |text: &&String| !text.contains(['\n', '\0']) && (text.contains('/') || text.starts_with('.'));
     let reason =
-        texts.iter().filter(path).find_map(|text| protected::refuses(&protected, &here.cwd, Path::new(text)));
+        texts.iter().filter(path).find_map(|text| protected::refused(here, &protected, Path::new(text)));
     reason.map(Finding::Denied)
 }
 
@@ -205,7 +206,7 @@ pub(crate) fn perhaps_patched(patch: &str) -> impl Iterator<Item = &str> {
 
 fn read(here: &Here, command: String) -> Finding {
     let judged = if is_plain(&command) {
-        judge_command(&here.root, &here.cwd, &command)
+        judge_command(&here.root, &here.cwd, &here.view, &command)
     } else {
         match judge_apart(here, command) {
             Ok(judged) => judged,
@@ -248,19 +249,21 @@ fn is_plain(command: &str) -> bool {
     command.len() <= PLAIN && command.chars().filter(opens).count() <= PLAIN_OPENERS
 }
 
-fn judge_command(root: &Path, cwd: &Path, command: &str) -> Judgement {
-    let protected = protected::of(root);
+/// Judges a command as the agent's shell would read it: by the paths inside.
+fn judge_command(root: &Path, cwd: &Path, view: &View, command: &str) -> Judgement {
+    let protected = protected::seen(root, view);
     let home = env::home_dir();
-    shell::judge(command, &Scene { root, cwd, home: home.as_deref(), protected: &protected })
+    let (root, cwd) = (view.inside(root), view.inside(cwd));
+    shell::judge(command, &Scene { root: &root, cwd: &cwd, home: home.as_deref(), protected: &protected })
 }
 
 /// Reads a command in a thread of its own.
 fn judge_apart(here: &Here, command: String) -> Result<Judgement, String> {
     let (tell, told) = mpsc::channel();
-    let (root, cwd) = (here.root.clone(), here.cwd.clone());
+    let (root, cwd, view) = (here.root.clone(), here.cwd.clone(), here.view.clone());
     let read = move || {
         // Nobody listens any more once the time is up.
-        let _ = tell.send(judge_command(&root, &cwd, &command));
+        let _ = tell.send(judge_command(&root, &cwd, &view, &command));
     };
     let thread = thread::Builder::new().stack_size(STACK).spawn(read);
     thread.map_err(|error| format!("the command cannot be read: {error}"))?;

@@ -8,7 +8,8 @@
 //! opened for leave, and for what is recorded.
 //!
 //! Behind walls there is neither head nor store. There the driver answers, by a [`Server`] that a hook reaches through
-//! a socket.
+//! a socket. What an agent there calls by one path may be at another outside: [`Here`] knows both, the server translates
+//! what is answered.
 
 mod answer;
 mod gate;
@@ -30,7 +31,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{git, machine};
+use adapters::{git, machine, sandbox::View};
 use engine::{Outcome, Owner, Run, view::Head};
 use project::{
     Dirs, Error, ForgeError, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError,
@@ -151,7 +152,10 @@ struct Here {
     root: PathBuf,
     /// The workspace's own directory.
     own: PathBuf,
+    /// The agent's directory, as it is outside.
     cwd: PathBuf,
+    /// What the agent calls otherwise than it is called outside.
+    view: View,
     head: Quick<Head>,
 }
 
@@ -177,21 +181,27 @@ impl Here {
             found = found.or(Some((root, head)));
         }
         let (root, head) = found?;
-        Some(Self::with(root, cwd, head))
+        Some(Self::with(root, cwd, View::default(), head))
     }
 
     /// Takes the workspace of a run that is driven: the agent's calls are this run's, wherever the agent went.
-    fn at(root: &Path, input: &Input) -> Self {
-        let cwd = input.cwd.clone().filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| root.to_owned());
-        Self::with(root.to_owned(), cwd, quick_head(root))
+    fn at(root: &Path, view: &View, input: &Input) -> Self {
+        let cwd = input.cwd.as_ref().filter(|cwd| cwd.is_absolute());
+        let cwd = cwd.map_or_else(|| root.to_owned(), |cwd| view.outside(cwd));
+        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root))
     }
 
-    fn with(root: PathBuf, cwd: PathBuf, head: Quick<Head>) -> Self {
+    fn with(root: PathBuf, cwd: PathBuf, view: View, head: Quick<Head>) -> Self {
         let own = match git::locate(&root) {
             Some(location) => location.git_dir.join("warp"),
             None => root.join(".warp/local"),
         };
-        Self { root, own, cwd, head }
+        Self { root, own, cwd, view, head }
+    }
+
+    /// Returns where a file is outside that the agent names.
+    fn outside(&self, path: &Path) -> PathBuf {
+        self.view.outside(&self.view.inside(&self.cwd).join(path))
     }
 
     fn open(&self) -> Result<Workspace, Error> {

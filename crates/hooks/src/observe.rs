@@ -113,7 +113,7 @@ impl<'a> Watch<'a> {
     }
 
     fn edited(&mut self, file: &Path) -> Result<(), Failure> {
-        let file = self.here.cwd.join(file);
+        let file = self.here.outside(file);
         let file = file.strip_prefix(&self.here.root).unwrap_or(&file).to_string_lossy().into_owned();
         // The store is not opened for an edit, unless the head cannot tell.
         match count_edit(&self.here.root, &self.here.own, &file)? {

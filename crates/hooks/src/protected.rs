@@ -5,10 +5,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use adapters::git;
+use adapters::{git, sandbox::View};
 use project::Dirs;
 
-use crate::shell::Protected;
+use crate::{Here, shell::Protected};
 
 /// Files and directories of a workspace, relative to its root, and what to do instead of writing them.
 const IN_WORKSPACE: &[(&str, &str)] = &[
@@ -74,8 +74,24 @@ fn around(directory: &Path, root: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| !root.starts_with(path)).collect()
 }
 
-/// Tells why a file may not be written, if it may not: by its name as given, and by where links lead.
-pub(crate) fn refuses(protected: &[Protected], cwd: &Path, path: &Path) -> Option<String> {
+/// Returns what is protected, by the paths that an agent calls it by.
+pub(crate) fn seen(root: &Path, view: &View) -> Vec<Protected> {
+    let seen = |entry: Protected| Protected { path: view.inside(&entry.path), instead: entry.instead };
+    of(root).into_iter().map(seen).collect()
+}
+
+/// Tells why a file that an agent names may not be written, if it may not.
+pub(crate) fn refused(here: &Here, protected: &[Protected], path: &Path) -> Option<String> {
+    let outside = here.outside(path);
+    // A link may lead to the project's own path, which is the workspace inside.
+    let led = here.view.outside(&resolve(&tidy(&outside)));
+    let why = refuses(protected, &here.cwd, &outside).or_else(|| refuses(protected, &here.cwd, &led));
+    // The agent is told of the file as it has named it.
+    why.map(|instead| format!("`{}` is not for an agent to write: {instead}", path.display()))
+}
+
+/// Tells what to do instead of writing a file that may not be written: by its name as given, and by where links lead.
+fn refuses(protected: &[Protected], cwd: &Path, path: &Path) -> Option<String> {
     let named = tidy(&cwd.join(path));
     let real = resolve(&named);
     let hit = protected.iter().find(|entry| {
@@ -83,7 +99,7 @@ pub(crate) fn refuses(protected: &[Protected], cwd: &Path, path: &Path) -> Optio
             || real.starts_with(&entry.path)
             || real.starts_with(resolve(&entry.path))
     })?;
-    Some(format!("`{}` is not for an agent to write: {}", path.display(), hit.instead))
+    Some(hit.instead.clone())
 }
 
 /// Takes `.` and `..` out of a path, by its text.

@@ -165,6 +165,11 @@ impl Place {
         self.slot.as_ref().map(|slot| slot.location.git_dir.as_path())
     }
 
+    /// Returns how its repository hangs together with the person's, if it was made for runs.
+    pub fn kind(&self) -> Option<slot::Kind> {
+        self.slot.as_ref().map(|slot| slot.kind)
+    }
+
     /// Returns the person's checkout that a workspace for runs belongs to.
     pub fn origin(&self) -> Option<&Path> {
         self.slot.as_ref().map(|slot| slot.origin.as_path())

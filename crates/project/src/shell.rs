@@ -2,18 +2,20 @@
 //!
 //! In a workspace of the run's own an agent has written what is run here, so it is put behind walls, without logins and
 //! without tokens. In a person's own checkout it is run as the person would run it.
+//!
+//! Callers name paths as they are outside. Arguments and variables that are such a path are translated to what it is inside.
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use adapters::{
     process::{self, Environment, Finished, Go, Job, Limits, Reach, Signal},
-    sandbox::{self, Walls, Who},
+    sandbox::{self, View, Walls, Who},
     service::{Plan, Policy},
 };
 
@@ -23,12 +25,12 @@ const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(2))];
 /// Tells whether a command that is under way may go on.
 type Watch = Arc<dyn Fn() -> Go + Send + Sync>;
 
-/// How what a repository holds is run.
+/// How what a repository holds is run. A clone of it runs commands in the same environment, also if that changes later.
 #[derive(Clone, Default)]
 pub struct Shell {
     within: Option<Within>,
-    /// What commands are told besides.
-    facts: BTreeMap<String, String>,
+    /// Environment variables of the run, for tests, gates, hooks and agents alike.
+    variables: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 #[derive(Clone)]
@@ -43,15 +45,67 @@ impl Shell {
     /// Runs for `run`, behind walls if there are any, for as long as `watch` lets it.
     pub fn within(walls: Option<Walls>, run: &str, watch: impl Fn() -> Go + Send + Sync + 'static) -> Self {
         let within = Within { walls, run: run.to_owned(), watch: Arc::new(watch) };
-        Self { within: Some(within), facts: BTreeMap::new() }
+        Self { within: Some(within), variables: Arc::default() }
     }
 
-    /// Tells every command from now on something by a variable, or no longer.
-    pub(crate) fn tell(&mut self, name: &str, value: Option<String>) {
+    /// Sets or unsets an environment variable for later commands and for the run's agents.
+    pub fn set_env(&self, name: &str, value: Option<String>) {
+        let mut variables = self.variables();
         match value {
-            Some(value) => self.facts.insert(name.to_owned(), value),
-            None => self.facts.remove(name),
+            Some(value) => variables.insert(name.to_owned(), value),
+            None => variables.remove(name),
         };
+    }
+
+    /// Returns the variables that were set.
+    pub fn env(&self) -> Vec<(String, String)> {
+        self.variables().iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    fn variables(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.variables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the same shell with another tree, such as a copy, mounted where the run's tree is. Without a sandbox a
+    /// command simply runs in the directory that it is given.
+    pub fn over(&self, tree: &Path) -> Self {
+        self.with_walls(|walls| walls.over(tree))
+    }
+
+    /// Returns the same shell with a directory outside of the tree that commands may write. It must exist, and has the
+    /// same path inside and outside.
+    pub fn writing(&self, directory: &Path) -> Self {
+        self.with_walls(|walls| {
+            let mut walls = walls.clone();
+            walls.writable.push(directory.to_owned());
+            walls
+        })
+    }
+
+    fn with_walls(&self, change: impl FnOnce(&Walls) -> Walls) -> Self {
+        let mut shell = self.clone();
+        if let Some(within) = &mut shell.within {
+            within.walls = within.walls.as_ref().map(change);
+        }
+        shell
+    }
+
+    /// Returns where commands see what is outside at `path`.
+    pub fn inside(&self, path: &Path) -> PathBuf {
+        self.view().inside(path)
+    }
+
+    /// Tells whether commands see the run's tree at the project's own path.
+    pub fn is_over_project(&self) -> bool {
+        self.walls().is_some_and(|walls| walls.project.is_some())
+    }
+
+    fn walls(&self) -> Option<&Walls> {
+        self.within.as_ref().and_then(|within| within.walls.as_ref())
+    }
+
+    fn view(&self) -> View {
+        self.walls().map(Walls::view).unwrap_or_default()
     }
 
     /// Tells whether what is under way may go on.
@@ -74,6 +128,7 @@ impl Shell {
             Some(within) => within.wrapped(arguments)?,
             None => (OsString::from("sh"), arguments.to_vec(), Reach::Group),
         };
+        let environment = self.with_variables(environment);
         let environment = match &self.within {
             Some(_) => Environment::Exactly(exactly(environment)),
             None => Environment::Inherited(own(environment)),
@@ -101,15 +156,30 @@ impl Shell {
         environment: &[(&str, &str)],
         limit: Duration,
     ) -> Result<Finished, String> {
-        let facts = self.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let environment: Vec<(&str, &str)> = facts.chain(environment.iter().copied()).collect();
+        let environment = self.with_variables(environment);
         match &self.within {
-            Some(within) => within.run(root, arguments, &environment, limit),
+            Some(within) => within.run(root, arguments, environment, limit),
             None => {
+                let environment: Vec<(&str, &str)> =
+                    environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
                 process::run("sh", arguments, root, &environment, limit).map_err(|error| error.to_string())
             }
         }
     }
+
+    /// Returns the run's variables and these, with paths as they are inside.
+    fn with_variables(&self, environment: &[(&str, &str)]) -> Vec<(String, String)> {
+        let view = self.view();
+        let own = environment.iter().map(|(name, value)| ((*name).to_owned(), translated(&view, value)));
+        self.env().into_iter().chain(own).collect()
+    }
+}
+
+/// Returns a word as it is inside, if it is a path.
+fn translated(view: &View, word: &str) -> String {
+    let path = Path::new(word);
+    let inside = if path.is_absolute() { view.inside(path) } else { path.to_owned() };
+    inside.to_str().map_or_else(|| word.to_owned(), str::to_owned)
 }
 
 impl Within {
@@ -121,6 +191,11 @@ impl Within {
         let Some(walls) = &self.walls else {
             return Ok((OsString::from("sh"), arguments.into_iter().collect(), Reach::Group));
         };
+        let view = walls.view();
+        let arguments = arguments.into_iter().map(|argument| match argument.to_str() {
+            Some(text) => translated(&view, text).into(),
+            None => argument,
+        });
         let wrapped = walls.wrap(Who::Content, "sh".as_ref(), arguments);
         let (program, arguments) = wrapped.map_err(|error| crate::spelled(&error))?;
         Ok((program, arguments, Reach::Within))
@@ -130,7 +205,7 @@ impl Within {
         &self,
         root: &Path,
         arguments: &[&str],
-        environment: &[(&str, &str)],
+        environment: Vec<(String, String)>,
         limit: Duration,
     ) -> Result<Finished, String> {
         let (program, arguments, reach) = self.wrapped(arguments.iter().map(OsString::from))?;
@@ -156,12 +231,12 @@ impl Within {
     }
 }
 
-fn own(environment: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-    environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+fn own(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+    environment.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
 /// Returns what is passed on behind walls, and these.
-fn exactly(environment: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+fn exactly(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
     let mut all = sandbox::environment(Who::Content, &[]);
     all.extend(own(environment));
     all

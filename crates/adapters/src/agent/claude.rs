@@ -109,7 +109,7 @@ fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
         all.extend(["--model".into(), model.into()]);
     }
     if let Some(mcp) = turn.mcp {
-        all.extend(["--mcp-config".into(), servers(mcp).to_string().into()]);
+        all.extend(["--mcp-config".into(), servers(turn, mcp).to_string().into()]);
     }
     if turn.walls.is_none() {
         // Servers that the tree names are programs that an agent may have written; only walls hold those.
@@ -119,20 +119,21 @@ fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
 }
 
 /// Describes a server as the client reads it.
-pub(super) fn servers(mcp: &Mcp) -> Value {
+pub(super) fn servers(turn: &Turn<'_>, mcp: &Mcp) -> Value {
     let environment: Map<String, Value> =
         mcp.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({ "mcpServers": { (Mcp::NAME): {
-        "type": "stdio", "command": mcp.program, "args": mcp.arguments, "env": environment,
+        "type": "stdio", "command": turn.seen(&mcp.program), "args": mcp.arguments, "env": environment,
     } } })
 }
 
 /// Settings of the highest rank: a file in the tree cannot turn the hooks off, nor lead the traffic elsewhere.
 pub(super) fn settings(turn: &Turn<'_>) -> Value {
     let registered = turn.hooks.map(|hooks| {
+        let program = turn.seen(&hooks.program);
         let each = EVENTS.map(|(event, argument)| {
             let handler = json!({
-                "type": "command", "command": hooks.program, "args": ["hook", argument], "timeout": HOOK_TIMEOUT,
+                "type": "command", "command": program, "args": ["hook", argument], "timeout": HOOK_TIMEOUT,
             });
             (event.to_owned(), json!([{ "hooks": [handler] }]))
         });

@@ -23,8 +23,8 @@ use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 
 use super::{
-    Agent, Capabilities, Client, Ended, Hooks, Mcp, NoAnswer, Route, Said, Turn, Usage, answer, effort_word,
-    failed, last_words,
+    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Route, Said, Turn, Usage, answer, effort_word, failed,
+    last_words,
 };
 use crate::process::{End, Followed, Go, Signal};
 
@@ -179,10 +179,10 @@ fn arguments(turn: &Turn<'_>, schema: Option<&Path>, login: Login) -> Vec<OsStri
     for setting in QUIET {
         all.add(["-c", setting]);
     }
-    all.set("projects", &json!({ (turn.tree.to_string_lossy()): { "trust_level": "untrusted" } }));
+    all.set("projects", &json!({ (turn.place().to_string_lossy()): { "trust_level": "untrusted" } }));
     if let Some(hooks) = turn.hooks {
         all.add(["--dangerously-bypass-hook-trust"]);
-        all.set("hooks", &registered(hooks));
+        all.set("hooks", &registered(&turn.seen(&hooks.program)));
     }
     if let Some(schema) = schema {
         all.0.extend(["--output-schema".into(), schema.into()]);
@@ -198,7 +198,7 @@ fn arguments(turn: &Turn<'_>, schema: Option<&Path>, login: Login) -> Vec<OsStri
         all.set(&format!("model_providers.{PROVIDER}"), &provider);
     }
     if let Some(mcp) = turn.mcp {
-        all.set(&format!("mcp_servers.{}", Mcp::NAME), &server(mcp));
+        all.set(&format!("mcp_servers.{}", Mcp::NAME), &server(turn, mcp));
     }
     if let Some(thread) = turn.resume {
         all.add(["resume", thread]);
@@ -223,8 +223,8 @@ impl Arguments {
 }
 
 /// Describes the hooks as the client reads them; a command is a line of shell to it.
-fn registered(hooks: &Hooks) -> Value {
-    let program = hooks.program.to_string_lossy().replace('\'', r"'\''");
+fn registered(program: &Path) -> Value {
+    let program = program.to_string_lossy().replace('\'', r"'\''");
     let each = EVENTS.map(|(event, argument)| {
         let command = format!("'{program}' hook {argument}");
         let handler = json!({ "type": "command", "command": command, "timeout": HOOK_TIMEOUT });
@@ -250,11 +250,11 @@ fn provider(route: &Route, login: Login) -> Option<Value> {
     Some(provider)
 }
 
-fn server(mcp: &Mcp) -> Value {
+fn server(turn: &Turn<'_>, mcp: &Mcp) -> Value {
     let environment: Map<String, Value> =
         mcp.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({
-        "command": mcp.program,
+        "command": turn.seen(&mcp.program),
         "args": mcp.arguments,
         "env": environment,
         "default_tools_approval_mode": "approve",

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Hooks, NoAnswer, Turn, claude, command, environment, locate};
+use super::{NoAnswer, Turn, claude, command, environment, locate};
 use crate::{
     process::{MARK, name},
     sandbox::{Walls, Who},
@@ -101,15 +101,13 @@ impl Interactive {
         let Some(walls) = turn.walls else {
             return Ok(Inside { program: self.program.clone(), arguments, environment });
         };
-        let mut walls = walls.clone();
-        walls.visible.push(found);
-        walls.visible.extend(turn.hooks.into_iter().flat_map(Hooks::files));
+        let (mut walls, program) = turn.shown(walls, &self.program, &found, &[])?;
         if self.name == "claude" {
-            let state = consent(&walls, turn.tree, directory);
+            let state = consent(&walls, directory);
             let state = state.map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
             walls.instead.push((state, walls.home.join(CLAUDE_STATE)));
         }
-        let wrapped = walls.wrap(Who::Agent, &self.program, arguments);
+        let wrapped = walls.wrap(Who::Agent, &program, arguments);
         let (program, arguments) = wrapped.map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
         Ok(Inside { program, arguments, environment })
     }
@@ -133,7 +131,7 @@ impl Interactive {
                 let mut all: Vec<OsString> =
                     ["--permission-mode", mode, "--settings", &settings].map(OsString::from).into();
                 if let Some(mcp) = turn.mcp {
-                    all.extend(["--mcp-config".into(), claude::servers(mcp).to_string().into()]);
+                    all.extend(["--mcp-config".into(), claude::servers(turn, mcp).to_string().into()]);
                 }
                 all
             }
@@ -150,7 +148,7 @@ impl Interactive {
 
 /// Writes what Claude Code knows of the person, with their consent to work in the tree, which is warp's: behind walls
 /// nobody has to be asked for that, as nobody is when the client runs without a terminal.
-fn consent(walls: &Walls, tree: &Path, directory: &Path) -> io::Result<PathBuf> {
+fn consent(walls: &Walls, directory: &Path) -> io::Result<PathBuf> {
     let known = fs::read_to_string(walls.home.join(CLAUDE_STATE)).unwrap_or_default();
     let mut known: Value = serde_json::from_str(&known).unwrap_or_default();
     if !known.is_object() {
@@ -160,7 +158,7 @@ fn consent(walls: &Walls, tree: &Path, directory: &Path) -> io::Result<PathBuf> 
     if !known["projects"].is_object() {
         known["projects"] = json!({});
     }
-    let tree = tree.canonicalize()?.display().to_string();
+    let tree = walls.inside().canonicalize()?.display().to_string();
     known["projects"][tree] = json!({ "hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["warp"] });
     let file = directory.join("claude.json");
     let mut private = fs::OpenOptions::new();

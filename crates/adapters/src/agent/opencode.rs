@@ -173,11 +173,10 @@ fn configuration(turn: &Turn<'_>, route: Option<&Route>, own: Option<&str>, plug
         all["small_model"] = json!(format!("{COMPATIBLE}/{name}"));
     }
     if let Some(mcp) = turn.mcp {
-        all["mcp"] = json!({ (Mcp::NAME): server(mcp) });
+        all["mcp"] = json!({ (Mcp::NAME): server(turn, mcp) });
     }
-    let instructions = INSTRUCTIONS.iter().map(|name| turn.tree.join(name)).find(|path| path.is_file());
-    if let Some(path) = instructions {
-        all["instructions"] = json!([path]);
+    if let Some(name) = INSTRUCTIONS.iter().find(|name| turn.tree.join(name).is_file()) {
+        all["instructions"] = json!([turn.place().join(name)]);
     }
     all
 }
@@ -212,9 +211,10 @@ fn permissions(turn: &Turn<'_>) -> Value {
     json!({ "edit": "allow", "bash": commands, "external_directory": "deny" })
 }
 
-fn server(mcp: &Mcp) -> Value {
-    let command: Vec<String> =
-        std::iter::once(mcp.program.display().to_string()).chain(mcp.arguments.iter().cloned()).collect();
+fn server(turn: &Turn<'_>, mcp: &Mcp) -> Value {
+    let command: Vec<String> = std::iter::once(turn.seen(&mcp.program).display().to_string())
+        .chain(mcp.arguments.iter().cloned())
+        .collect();
     let environment: Map<String, Value> =
         mcp.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({ "type": "local", "command": command, "environment": environment, "enabled": true })
@@ -225,7 +225,7 @@ fn variables(turn: &Turn<'_>, places: &Places, made: &Made, content: &Value) -> 
         QUIET.iter().map(|(name, value)| (name.into(), value.into())).collect();
     all.push((CONFIGURATION.into(), content.to_string().into()));
     if let Some(hooks) = turn.hooks {
-        all.push((HOOK_PROGRAM.into(), hooks.program.clone().into()));
+        all.push((HOOK_PROGRAM.into(), turn.seen(&hooks.program).into()));
     }
     if turn.walls.is_some() {
         all.extend(places.within_walls(&made.configuration_home()));

@@ -74,7 +74,7 @@ impl Agent for Scripted {
         let resume = turn.resume.map(|session| (RESUME.into(), session.into()));
         let client = Client {
             program: self.warp.clone().into(),
-            arguments: vec!["agent-script".into(), self.file.clone().into()],
+            arguments: vec!["agent-script".into(), turn.seen(&self.file).into()],
             variables: resume.into_iter().collect(),
             input: turn.prompt.as_bytes().to_vec(),
             files: vec![self.file.clone()],

@@ -16,7 +16,10 @@ use std::{
 use super::{
     WallError, Walls, Who,
     mounts::{Mounts, flat, make},
-    table::{BESIDE_BIN, CLIENTS, COPIED, Client, GIT_CONFIG, HOME, MOVED, NEVER_WHOLE, PLACES, Row, Shown},
+    table::{
+        CLIENTS, COPIED, Client, EMPTY, GIT_CONFIG, HOME, MOVED, NEVER_WHOLE, PLACES, Row, Shown, VIRTUAL_ENV,
+    },
+    tools,
 };
 use crate::secrets;
 
@@ -36,14 +39,22 @@ pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), Wa
     mounts.add("--tmpfs", [&path]);
     let kept = make(&walls.kept)?;
     let names = names(&path);
-    let mut home = Home { mounts, path, names, kept, moved: moved(), shown: Vec::new() };
+    let project = walls.project.clone();
+    let mut home = Home { mounts, path, project, names, kept, moved: moved(), shown: Vec::new() };
     let mut places = home.wanted(&walls.shown)?;
     places.extend(home.named(Shown::Read));
-    places.extend(home.found(&walls.home));
+    places.extend(home.found(&walls.home, &walls.tools));
+    // Below the project's own path there is the run's tree, whatever the person has there.
+    places.retain(|place| !home.is_in_project(place));
     // What lies deeper comes later, so that no link is to be made where there is a directory already.
     places.sort_by_cached_key(|place| place.components().count());
     for place in places {
         home.read(&place);
+    }
+    for name in &walls.also_known_as {
+        if let Some(project) = walls.project.as_deref().filter(|project| *project != name) {
+            home.link(name, project);
+        }
     }
     let git = env::var_os(GIT_CONFIG).map(PathBuf::from).filter(|path| path.is_absolute());
     for place in home.named(Shown::Cleaned).into_iter().chain(git) {
@@ -67,6 +78,8 @@ pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), Wa
 struct Home<'a> {
     mounts: &'a mut Mounts,
     path: PathBuf,
+    /// The project's own path, if the run's tree is mounted there.
+    project: Option<PathBuf>,
     /// What lies in it, if that can be read.
     names: Option<BTreeSet<OsString>>,
     kept: PathBuf,
@@ -105,27 +118,43 @@ impl Home<'_> {
         std::iter::once(self.path.join(row.path)).chain(moved_to(&self.moved, row.path)).collect()
     }
 
-    /// Returns directories of programs that are in use, with what belongs to them, and what else the environment names.
-    fn found(&self, spelled: &Path) -> Vec<PathBuf> {
+    /// Returns directories of programs that are in use, with what belongs to them, and what else the environment names:
+    /// in the home, and in directories of the system that are empty inside.
+    fn found(&self, spelled: &Path, programs: &[PathBuf]) -> Vec<PathBuf> {
         let mut all = Vec::new();
         for entry in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
             // The home may be spelled in another way than it is.
             let entry = entry.strip_prefix(spelled).map_or(entry.clone(), |rest| self.path.join(rest));
             let Ok(real) = entry.canonicalize() else { continue };
             for directory in [entry, real] {
-                all.extend(beside(&directory, &self.path));
+                all.extend(tools::around(&directory, &self.path));
                 all.push(directory);
             }
         }
         all.extend(PLACES.iter().filter_map(env::var_os).map(PathBuf::from));
-        all.retain(|path| path.starts_with(&self.path) && !self.is_too_wide(path));
+        let environment = env::var_os(VIRTUAL_ENV).map(PathBuf::from);
+        all.extend(environment.into_iter().flat_map(|root| tools::environment(&root, &self.path)));
+        all.extend(programs.iter().flat_map(|program| tools::needs(program, &self.path)));
+        all.retain(|path| self.is_emptied(path) && !self.is_too_wide(path));
         all
+    }
+
+    /// Tells whether a path is below a directory of which only what is shown is there.
+    fn is_emptied(&self, path: &Path) -> bool {
+        path.starts_with(&self.path) || EMPTY.iter().any(|empty| path.starts_with(empty))
+    }
+
+    fn is_in_project(&self, path: &Path) -> bool {
+        let project = self.project.as_ref();
+        project.is_some_and(|project| path.starts_with(project))
     }
 
     /// Tells whether a directory holds far more than programs.
     fn is_too_wide(&self, path: &Path) -> bool {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        self.path.starts_with(&real) || NEVER_WHOLE.iter().any(|wide| real == self.path.join(wide))
+        self.path.starts_with(&real)
+            || NEVER_WHOLE.iter().any(|wide| real == self.path.join(wide))
+            || EMPTY.iter().any(|empty| Path::new(empty).starts_with(&real))
     }
 
     fn is_shown(&self, path: &Path) -> bool {
@@ -135,7 +164,7 @@ impl Home<'_> {
     /// Shows a file or a directory, if it is there.
     fn read(&mut self, path: &Path) {
         let Some(real) = real(path) else { return };
-        if self.path.starts_with(&real) {
+        if self.path.starts_with(&real) || self.is_in_project(&real) {
             return;
         }
         if !self.is_shown(&real) {
@@ -148,7 +177,7 @@ impl Home<'_> {
 
     /// Makes a way to what is shown, if it was asked for by another name than it has.
     fn link(&mut self, path: &Path, real: &Path) {
-        if path != real && path.starts_with(&self.path) && !self.is_shown(path) {
+        if path != real && self.is_emptied(path) && !self.is_shown(path) {
             self.mounts.add("--symlink", [real, path]);
             self.shown.push(path.to_owned());
         }
@@ -158,7 +187,7 @@ impl Home<'_> {
     fn clean(&mut self, path: &Path) -> Result<(), WallError> {
         let Some(real) = real(path).filter(|real| real.is_file()) else { return Ok(()) };
         self.read(path);
-        clean(self.mounts, &self.kept, &real)
+        clean(self.mounts, &self.kept, &real, &real)
     }
 
     /// Sees to it that something is not there.
@@ -238,12 +267,12 @@ impl Home<'_> {
     }
 }
 
-/// Puts a copy without secrets over a file that is shown, if there are any in it. One that is too large to be read is
-/// not there at all.
-pub(super) fn clean(mounts: &mut Mounts, kept: &Path, path: &Path) -> Result<(), WallError> {
+/// Puts a copy without secrets over a file that is shown at `inside`, if there are any in it. One that is too large to be
+/// read is not there at all.
+pub(super) fn clean(mounts: &mut Mounts, kept: &Path, path: &Path, inside: &Path) -> Result<(), WallError> {
     let Some(data) = path.metadata().ok().filter(fs::Metadata::is_file) else { return Ok(()) };
     if data.len() > LARGEST {
-        mounts.hide(path);
+        mounts.add("--ro-bind", [Path::new("/dev/null"), inside]);
         return Ok(());
     }
     let failed = |source| WallError::Path { path: path.to_owned(), source };
@@ -258,7 +287,7 @@ pub(super) fn clean(mounts: &mut Mounts, kept: &Path, path: &Path) -> Result<(),
     if let Cow::Owned(clean) = secrets::redact_settings(&text) {
         let own = make(&kept.join("cleaned"))?;
         let copy = write(&own, &flat(&path.to_string_lossy()), clean.as_bytes()).map_err(failed)?;
-        mounts.add("--ro-bind", [copy.as_path(), path]);
+        mounts.add("--ro-bind", [copy.as_path(), inside]);
     } else if text.len() <= REMEMBERED {
         let mut known = known();
         known.truncate(MOST_REMEMBERED - 1);
@@ -268,7 +297,7 @@ pub(super) fn clean(mounts: &mut Mounts, kept: &Path, path: &Path) -> Result<(),
 }
 
 /// Writes a file as a whole, or not at all.
-fn write(directory: &Path, name: &str, text: &[u8]) -> io::Result<PathBuf> {
+pub(super) fn write(directory: &Path, name: &str, text: &[u8]) -> io::Result<PathBuf> {
     let path = directory.join(name);
     let mut begun = tempfile::NamedTempFile::new_in(directory)?;
     io::Write::write_all(&mut begun, text)?;
@@ -303,15 +332,4 @@ fn moved_to(moved: &[(&str, PathBuf)], path: &str) -> Option<PathBuf> {
     let within = |base: &str| Path::new(path).strip_prefix(base).ok();
     let (place, rest) = moved.iter().find_map(|(base, place)| Some((place, within(base)?)))?;
     Some(if rest.as_os_str().is_empty() { place.clone() } else { place.join(rest) })
-}
-
-/// Returns what belongs to a directory of programs.
-fn beside(directory: &Path, home: &Path) -> Vec<PathBuf> {
-    let Some(above) = directory.parent().filter(|above| *above != home) else { return Vec::new() };
-    let is = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
-    if is(directory, "bin") || is(directory, "sbin") {
-        return BESIDE_BIN.iter().map(|name| above.join(name)).collect();
-    }
-    // Programs there are links to packages.
-    if is(directory, ".bin") && is(above, "node_modules") { vec![above.to_owned()] } else { Vec::new() }
 }

@@ -24,6 +24,9 @@ pub(super) const NAMESPACES: [&str; 8] = [
     "ALL",
 ];
 
+/// The file among what is kept that stands in the place of a tree's `.git`.
+const GIT_FILE: &str = "gitfile";
+
 pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallError> {
     let tree = real(&walls.tree)?;
     let mut mounts = Mounts::default();
@@ -40,24 +43,20 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
     for path in walls.hidden.iter().filter(|path| path.exists()) {
         mounts.hide(&real(path)?);
     }
-    mounts.add("--bind", [&tree, &tree]);
-    let in_tree = tree.join(".git");
-    let git = [Some(&in_tree).filter(|path| path.exists()), walls.git_dir.as_ref()];
-    for path in git.into_iter().flatten() {
-        let path = real(path)?;
-        for path in behind(&path).into_iter().chain([path]) {
-            let path = real(&path)?;
-            if tree.starts_with(&path) {
-                return Err(WallError::TooWide { path });
+    match &walls.project {
+        Some(project) => mounts.add_project(walls, &tree, project)?,
+        None => {
+            mounts.add("--bind", [&tree, &tree]);
+            let in_tree = Some(tree.join(".git")).filter(|path| path.exists());
+            for path in in_tree.into_iter().chain(walls.git_dir.clone()) {
+                let path = real(&path)?;
+                mounts.add_git(walls, &tree, &path, &path)?;
             }
-            mounts.add("--ro-bind", [&path, &path]);
-            // Addresses of remotes may hold tokens.
-            home::clean(&mut mounts, &walls.kept, &path.join("config"))?;
         }
     }
     for path in &walls.visible {
         let path = real(path)?;
-        mounts.add("--ro-bind", [&path, &path]);
+        mounts.add("--ro-bind", [&path, &walls.seen_at(&path)]);
     }
     for path in &walls.writable {
         let path = real(path)?;
@@ -66,9 +65,30 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
     for (file, place) in &walls.instead {
         mounts.add("--bind", [&real(file)?, place]);
     }
-    mounts.add("--chdir", [&tree]);
+    mounts.add("--chdir", [walls.project.as_ref().unwrap_or(&tree)]);
     mounts.0.extend(NAMESPACES.map(OsString::from));
     Ok(mounts.0)
+}
+
+/// A directory of the sandbox's own, for what has no place of its own inside: it is in an empty one.
+fn private() -> PathBuf {
+    let is_empty = |path: &&Path| path.is_dir() && !path.is_symlink();
+    Some(Path::new("/run")).filter(is_empty).unwrap_or(Path::new("/tmp")).join("warp")
+}
+
+/// Returns where the git directory is seen of a tree that is mounted over its project.
+///
+/// `.git` of the tree is a file that says where the git directory is, and a directory cannot be mounted over a file. So a
+/// file that names this place is mounted over it: git and its libraries go by such files, as in every submodule.
+pub(super) fn git_inside() -> PathBuf {
+    private().join("git")
+}
+
+/// Returns where a file of the person's checkout is seen, whose own place the run's tree has taken.
+pub(super) fn seen_inside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default();
+    let above = path.parent().map(|above| flat(&above.to_string_lossy())).unwrap_or_default();
+    private().join("seen").join(above).join(name)
 }
 
 /// Returns what a git directory needs besides itself: the repository that it is a working tree of, and objects that
@@ -116,6 +136,61 @@ impl Mounts {
     pub(super) fn add<const COUNT: usize>(&mut self, what: &str, paths: [impl AsRef<Path>; COUNT]) {
         self.0.push(what.into());
         self.0.extend(paths.iter().map(|path| path.as_ref().as_os_str().to_owned()));
+    }
+
+    /// Mounts the tree over the project's own path, with its git directory where the tree's `.git` says.
+    fn add_project(&mut self, walls: &Walls, tree: &Path, project: &Path) -> Result<(), WallError> {
+        let held = [Some(&walls.home), Some(&walls.kept)].into_iter().flatten().chain(&walls.hidden);
+        for path in held {
+            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+            // The tree itself may be hidden there, and the home or the state must not be lost with the checkout.
+            if path.starts_with(project) {
+                return Err(WallError::ProjectTooWide { project: project.to_owned(), path });
+            }
+        }
+        self.add("--bind", [tree, project]);
+        let Some(git_dir) = &walls.git_dir else { return Ok(()) };
+        let inside = git_inside();
+        self.add_git(walls, tree, &real(git_dir)?, &inside)?;
+        let kept = make(&walls.kept)?;
+        let link = kept.join(GIT_FILE);
+        let text = format!("gitdir: {}\n", inside.display());
+        if !fs::read(&link).is_ok_and(|found| found == text.as_bytes()) {
+            home::write(&kept, GIT_FILE, text.as_bytes())
+                .map_err(|source| WallError::Path { path: link.clone(), source })?;
+        }
+        let in_tree = tree.join(".git");
+        match in_tree.symlink_metadata() {
+            // Somebody's own repository: it is no longer theirs to write, and it is not the run's.
+            Ok(data) if data.is_dir() => self.add("--ro-bind", [&in_tree, &project.join(".git")]),
+            _ => self.add("--ro-bind", [&link, &project.join(".git")]),
+        }
+        Ok(())
+    }
+
+    /// Shows a git directory, and what it needs besides, to be read.
+    fn add_git(
+        &mut self,
+        walls: &Walls,
+        tree: &Path,
+        git_dir: &Path,
+        inside: &Path,
+    ) -> Result<(), WallError> {
+        let behind = behind(git_dir).into_iter().map(|path| Ok((real(&path)?, real(&path)?)));
+        for pair in behind.chain([Ok((git_dir.to_owned(), inside.to_owned()))]) {
+            let (path, inside): (PathBuf, PathBuf) = pair?;
+            if tree.starts_with(&path) {
+                return Err(WallError::TooWide { path });
+            }
+            // Objects that are kept in the checkout itself cannot be shown there.
+            if walls.project.as_ref().is_some_and(|project| inside.starts_with(project)) {
+                continue;
+            }
+            self.add("--ro-bind", [&path, &inside]);
+            // Addresses of remotes may hold tokens.
+            home::clean(self, &walls.kept, &path.join("config"), &inside.join("config"))?;
+        }
+        Ok(())
     }
 
     /// Covers a file or a directory.

@@ -296,7 +296,10 @@ pub(super) const MOVED: &[(&str, &str)] = &[
 
 /// Variables that are passed on and name a file or a directory of a toolchain or of git's.
 pub(super) const PLACES: &[&str] =
-    &["GOROOT", "JAVA_HOME", "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
+    &["GOROOT", "JAVA_HOME", VIRTUAL_ENV, "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
+
+/// The variable that names the virtual environment of Python that is in use.
+pub(super) const VIRTUAL_ENV: &str = "VIRTUAL_ENV";
 
 /// The variable that names git's own configuration, in the place of `.gitconfig`.
 pub(super) const GIT_CONFIG: &str = "GIT_CONFIG_GLOBAL";

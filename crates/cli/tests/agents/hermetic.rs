@@ -84,7 +84,12 @@ impl Driver {
             walls
         });
         let route = env::var(MODEL).ok().map(|url| Route { openai: format!("{url}/v1"), anthropic: url });
-        Self { server: hooks::Server::start(&root, project::Shell::default()).unwrap(), walls, route, root }
+        Self {
+            server: hooks::Server::start(&root, Default::default(), project::Shell::default()).unwrap(),
+            walls,
+            route,
+            root,
+        }
     }
 
     pub(crate) fn warp() -> &'static Path {

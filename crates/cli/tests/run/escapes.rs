@@ -6,21 +6,27 @@ use serde_json::Value;
 
 use crate::support::{Ended, GOOD, Project, Running, has_walls};
 
-/// What an attacker would like to leave behind, in a shell script; `$HERE` is the person's checkout.
+/// What an attacker would like to leave behind, in a shell script; `$HERE` is the path of the person's checkout,
+/// where the run's own tree is seen: what is put there is taken away again, so that it is not committed.
 const REACH: &str = r#"
 for place in "$HOME" /tmp /var/tmp "$HERE" "$HERE/.git" "$HERE/.git/hooks" "$XDG_STATE_HOME/warp" "$HOME/config"; do
     echo escaped > "$place/warp-escaped" 2>/dev/null
 done
-echo 'exit 1' >> "$HERE/test.sh" 2>/dev/null
+cat "$HERE/mine.txt" > $FOUND 2>/dev/null
+echo escaped >> "$HERE/mine.txt" 2>/dev/null
 git -C "$HERE" config core.fsmonitor "touch $HOME/warp-escaped" 2>/dev/null
 git -C "$HERE" update-ref refs/heads/escaped HEAD 2>/dev/null
-cat "$HOME/.ssh/id_test" "$HOME"/state/warp/projects/*/journal.db > $FOUND 2>/dev/null
+cat "$HOME/.ssh/id_test" "$HOME"/state/warp/projects/*/journal.db >> $FOUND 2>/dev/null
 env >> $FOUND
+rm -f "$HERE/warp-escaped" "$HERE/mine.txt"
 rm -rf .git
 mkdir -p .git/hooks && echo '[core]' > .git/config
 printf '#!/bin/sh\ntouch "$HOME/warp-escaped"\n' > .git/hooks/pre-commit
 true
 "#;
+
+/// A file of the person's that git does not know.
+const MINE: &str = "a private note\n";
 
 /// Sees that none of it is there.
 fn is_untouched(project: &Project) {
@@ -32,6 +38,7 @@ fn is_untouched(project: &Project) {
     }
     assert!(!here.join(".git/hooks/warp-escaped").exists() && !home.join("config/warp-escaped").exists());
     assert_eq!(project.sandbox.read("test.sh").as_deref(), Some("test ! -e broken\n"));
+    assert_eq!(project.sandbox.read("mine.txt").as_deref(), Some(MINE));
     assert!(!project.sandbox.git(&["config", "--list"]).contains("fsmonitor"));
     assert_eq!(project.sandbox.git(&["branch", "--list", "escaped"]), "");
 }
@@ -42,6 +49,8 @@ fn project(script: &str) -> Project {
     fs::create_dir_all(home.join(".ssh")).unwrap();
     fs::create_dir_all(home.join("config")).unwrap();
     fs::write(home.join(".ssh/id_test"), "a private key").unwrap();
+    project.sandbox.write(".git/info/exclude", "mine.txt\n");
+    project.sandbox.write("mine.txt", MINE);
     project
 }
 
@@ -74,7 +83,7 @@ fn an_agent_that_reaches_out_touches_nothing_and_finds_nothing() {
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     is_untouched(&project);
     let found = project.sandbox.git(&["show", "main:found.txt"]);
-    assert!(!found.contains("a private key") && !found.contains("open-sesame"), "{found}");
+    assert!(!found.contains("a private") && !found.contains("open-sesame"), "{found}");
     assert!(!found.contains("SQLite format"), "the journal was read");
     assert_eq!(
         project.sandbox.git(&["ls-tree", "--name-only", "main"]),
@@ -90,7 +99,7 @@ fn a_test_that_an_agent_wrote_reaches_no_more_than_the_agent() {
     let project = project("");
     // No socket of anybody's is within reach, the one for hooks included.
     let sockets = "find /tmp /run /var/tmp -type s 2>/dev/null | grep -q .";
-    let found = "grep -q -e 'private key' -e open-sesame -e SQLite -e WARP_HOOK /tmp/found.txt";
+    let found = "grep -q -e 'a private' -e open-sesame -e SQLite -e WARP_HOOK /tmp/found.txt";
     let test = format!("{}\n! {found} && ! {{ {sockets}; }}\n", reach(&project, "/tmp/found.txt"));
     let quoted = serde_json::to_string(&test).unwrap();
     project
@@ -283,7 +292,7 @@ fn a_secret_that_a_prompt_leads_to_is_told_to_no_agent() {
         .map(|path| fs::read_to_string(path).unwrap())
         .collect();
     assert!(told.len() > 1, "{}", ended.said);
-    assert!(told.iter().all(|text| text.contains("PLANNING") && !text.contains("a private key")), "{told:?}");
+    assert!(told.iter().all(|text| text.contains("PLANNING") && !text.contains("a private")), "{told:?}");
 }
 
 #[test]

@@ -180,7 +180,8 @@ impl Attached<'_, '_> {
 
     /// Types into the terminal. An agent that has just ended is noticed by the next wait.
     pub(super) fn type_in(&mut self, text: &str) -> Result<(), DriveError> {
-        match self.session.as_ref().map(|session| session.inject(text)) {
+        let text = self.driver.confined.told(text);
+        match self.session.as_ref().map(|session| session.inject(&text)) {
             None | Some(Ok(())) => Ok(()),
             Some(Err(TmuxError::Failed(why))) => {
                 self.driver.show.show(Shown::Warned(&format!("the terminal did not take it: {why}")));

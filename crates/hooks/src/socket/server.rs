@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{agent, machine};
+use adapters::{agent, machine, sandbox::View};
 use project::{Shell, tools::Called};
 use tempfile::TempDir;
 
@@ -68,8 +68,9 @@ impl Server {
     ///
     /// The socket lies in a directory of its own below `XDG_RUNTIME_DIR` if there is one, else below the directory for
     /// temporary files: the path of a socket has to be short.
-    /// What a call makes run of the repository's content runs in `shell`, as whatever the driver runs of it.
-    pub fn start(root: &Path, shell: Shell) -> Result<Self, ServerError> {
+    /// What a call makes run of the repository's content runs in `shell`, as whatever the driver runs of it. The agent
+    /// calls files by the paths of `view`, and is answered by them.
+    pub fn start(root: &Path, view: View, shell: Shell) -> Result<Self, ServerError> {
         let base = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let base = base.filter(|base| base.is_absolute() && base.is_dir()).unwrap_or_else(env::temp_dir);
         let failed = |source| ServerError::Socket { directory: base.clone(), source };
@@ -86,7 +87,8 @@ impl Server {
         let listener = UnixListener::bind(&path).map_err(failed)?;
         let token = machine::random_text(32).map_err(failed)?;
         let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let desk = Desk { root: root.to_owned(), shell, token: token.clone(), active: Arc::clone(&active) };
+        let (root, active_calls) = (root.to_owned(), Arc::clone(&active));
+        let desk = Desk { root, view, shell, token: token.clone(), active: active_calls };
         let until = Arc::clone(&is_over);
         let thread = thread::spawn(move || listen(&listener, &Arc::new(desk), &until));
         Ok(Self { directory, token, is_over, active, thread: Some(thread) })
@@ -123,6 +125,7 @@ impl Drop for Server {
 /// What every call is answered by.
 struct Desk {
     root: PathBuf,
+    view: View,
     shell: Shell,
     token: String,
     active: Arc<AtomicUsize>,
@@ -170,6 +173,8 @@ impl Desk {
             Ok(Answer { code, out, err }) => Reply { exit: code, stdout: out, stderr: err },
             Err(error) => Reply { exit: NO_ANSWER, stdout: String::new(), stderr: error.to_string() },
         };
+        let told = |text: String| self.view.inside_text(&text).into_owned();
+        let reply = Reply { stdout: told(reply.stdout), stderr: told(reply.stderr), ..reply };
         send(&mut stream, &reply)
     }
 
@@ -195,10 +200,10 @@ impl Desk {
                 let event = Event::named(&name).filter(|event| event.is_driven());
                 let event =
                     event.ok_or_else(|| io::Error::other(format!("`{name}` is not answered here")))?;
-                Ok(answer_here(event, &input, |input| Some(Here::at(&self.root, input))))
+                Ok(answer_here(event, &input, |input| Some(Here::at(&self.root, &self.view, input))))
             }
             Wants::Tool(name) => {
-                let here = Here::at(&self.root, &Input::default());
+                let here = Here::at(&self.root, &self.view, &Input::default());
                 let called = tool::call_here(&here, self.shell.clone(), &name, &input);
                 let Called { text, is_refused } = called.map_err(io::Error::other)?;
                 Ok(if is_refused {

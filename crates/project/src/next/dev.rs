@@ -149,7 +149,7 @@ impl Workspace {
         });
         kept.was_tried = true;
         self.dev = kept;
-        self.shell.tell(dev::URL, self.dev.url());
+        self.shell.set_env(dev::URL, self.dev.url());
         match up {
             Ok((mut said, up)) => {
                 let text =

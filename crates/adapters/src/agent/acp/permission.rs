@@ -136,7 +136,7 @@ fn paths(call: &ToolCallUpdate, input: &Value) -> Vec<PathBuf> {
 fn ask(turn: &Turn<'_>, hooks: &Hooks, tool: &Tool) -> Result<(), String> {
     let input = json!({
         "hook_event_name": "PreToolUse",
-        "cwd": turn.tree,
+        "cwd": turn.place(),
         "tool_name": tool.name,
         "tool_input": tool.input,
     });

@@ -105,12 +105,12 @@ impl Talk {
             future::ready(sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe)))
         });
         let request = Request {
-            tree: turn.tree.to_owned(),
+            tree: turn.place().to_owned(),
             prompt,
             resume: turn.resume.map(SessionId::new),
             model: turn.model.map(ToOwned::to_owned),
             effort: turn.effort.map(|effort| effort_word(effort).to_owned()),
-            servers: turn.mcp.map(server).into_iter().collect(),
+            servers: turn.mcp.map(|mcp| server(turn, mcp)).into_iter().collect(),
         };
         let pool = LocalPool::new();
         let talking = talk(Lines::new(outgoing, incoming), tell, request);
@@ -149,9 +149,9 @@ impl Talk {
     }
 }
 
-fn server(mcp: &Mcp) -> McpServer {
+fn server(turn: &Turn<'_>, mcp: &Mcp) -> McpServer {
     let environment = mcp.environment.iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
-    let server = McpServerStdio::new(Mcp::NAME, &mcp.program);
+    let server = McpServerStdio::new(Mcp::NAME, turn.seen(&mcp.program));
     McpServer::Stdio(server.args(mcp.arguments.clone()).env(environment))
 }
 

@@ -1,7 +1,7 @@
 //! What the client prints, from samples of it, and what it is told.
 
 use super::*;
-use crate::process::Limits;
+use crate::{agent::Hooks, process::Limits};
 
 const STREAM: &str = include_str!("samples/exec-events.jsonl");
 const ENDS: &str = include_str!("samples/errors.json");
