@@ -18,7 +18,6 @@ mod python;
 mod rust;
 mod tap;
 mod text;
-mod xml;
 
 use std::collections::BTreeSet;
 
@@ -276,7 +275,7 @@ fn read_file(file: &ReportFile) -> Option<Section> {
     let text = text::plain(&file.text);
     let start = text.trim_start_matches('\u{feff}').trim_start();
     if start.starts_with('<') {
-        return junit::read(start).ok();
+        return junit::read(start);
     }
     if start.starts_with('{') {
         return others::rspec_json(start).or_else(|| go::json(&text));

@@ -1,98 +1,81 @@
 //! JUnit's XML, in the dialects of pytest, jest-junit, vitest, node, Surefire, Gradle, gotestsum, PHPUnit and their like.
 
-use super::{
-    Counts, Ended, Runner, Section, python, text,
-    xml::{self, Broken, Part},
-};
+use roxmltree::{Document, Node};
 
-/// A test of the report that is being read.
-struct Case {
-    file: Option<String>,
-    class: String,
-    name: String,
+use super::{Counts, Ended, Runner, Section, python, text};
+
+/// A test of the report.
+struct Case<'a> {
+    file: Option<&'a str>,
+    class: &'a str,
+    name: &'a str,
     ended: Ended,
 }
 
-/// Reads a report.
-pub(super) fn read(document: &str) -> Result<Section, Broken> {
+/// Reads a report; nothing if it is no whole report, so that one which was cut short does not look whole.
+pub(super) fn read(document: &str) -> Option<Section> {
+    let document = Document::parse(document).ok()?;
+    let elements = |name: &'static str| document.descendants().filter(move |node| node.has_tag_name(name));
     let mut section = Section::default();
-    // The elements that are open: those of suites have their name.
-    let mut open: Vec<(String, Option<String>)> = Vec::new();
-    let mut case: Option<Case> = None;
     let mut counted = 0;
-    for part in xml::parts(document)? {
-        match part {
-            Part::Start { name, attributes } => {
-                let value = |key: &str| {
-                    attributes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
-                };
-                let mut suite = None;
-                match name.as_str() {
-                    "testsuite" => {
-                        let number =
-                            |key: &str| value(key).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
-                        let is_outermost = !open.iter().any(|(element, _)| element == "testsuite");
-                        counted += if is_outermost { number("failures") + number("errors") } else { 0 };
-                        suite = Some(value("name").unwrap_or_default().to_owned());
-                        if suite.as_deref() == Some("pytest") {
-                            section.runner = Runner::Pytest;
-                        }
-                    }
-                    "testcase" => case = Some(begun(&value)),
-                    "failure" | "error" => match &mut case {
-                        Some(case) => case.ended = Ended::Failed,
-                        // Of a whole suite.
-                        None => section.unnamed_failures += 1,
-                    },
-                    "skipped" => {
-                        if let Some(case) = case.as_mut().filter(|case| case.ended == Ended::Passed) {
-                            case.ended = Ended::Skipped;
-                        }
-                    }
-                    _ => {}
-                }
-                open.push((name, suite));
-            }
-            Part::End => {
-                let ended = open.pop().map(|(name, _)| name);
-                if ended.as_deref() == Some("testcase")
-                    && let Some(case) = case.take()
-                {
-                    let suites: Vec<&str> = open.iter().filter_map(|(_, suite)| suite.as_deref()).collect();
-                    add(&mut section, &suites, &case);
-                }
-            }
+    let mut is_report = false;
+    for suite in elements("testsuite") {
+        is_report = true;
+        if suite.attribute("name") == Some("pytest") {
+            section.runner = Runner::Pytest;
         }
+        let is_outermost = !suite.ancestors().skip(1).any(|node| node.has_tag_name("testsuite"));
+        let number =
+            |key: &str| suite.attribute(key).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+        counted += if is_outermost { number("failures") + number("errors") } else { 0 };
+        // Failures of a whole suite.
+        section.unnamed_failures += suite.children().filter(is_failure).count() as u64;
     }
-    if !document.contains("<testsuite") {
-        return Err(Broken);
+    if !is_report {
+        return None;
     }
-    if counted > section.failed.len() as u64 + section.unnamed_failures {
-        let missing = counted - section.failed.len() as u64 - section.unnamed_failures;
-        section.unnamed_failures += missing;
+    for node in elements("testcase") {
+        let mut suites: Vec<&str> = node
+            .ancestors()
+            .filter(|node| node.has_tag_name("testsuite"))
+            .map(|suite| suite.attribute("name").unwrap_or_default())
+            .collect();
+        suites.reverse();
+        add(&mut section, &suites, &case(node));
     }
+    let told = section.failed.len() as u64 + section.unnamed_failures;
+    section.unnamed_failures += counted.saturating_sub(told);
     let named = |names: &[String]| names.len() as u64;
     section.counts = Some(Counts {
         passed: named(&section.passed),
         failed: named(&section.failed),
         skipped: named(&section.skipped),
     });
-    Ok(section)
+    Some(section)
 }
 
-fn begun<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Case {
-    let is_left_out =
-        value("status").is_some_and(|status| ["notrun", "skipped", "disabled"].contains(&status));
+fn is_failure(node: &Node<'_, '_>) -> bool {
+    node.has_tag_name("failure") || node.has_tag_name("error")
+}
+
+fn case<'a>(node: Node<'a, '_>) -> Case<'a> {
+    let attribute = |key: &str| node.attribute(key).unwrap_or_default();
+    let is_skipped = ["notrun", "skipped", "disabled"].contains(&attribute("status"))
+        || node.children().any(|child| child.has_tag_name("skipped"));
     Case {
-        file: value("file").map(str::to_owned),
-        class: value("classname").unwrap_or_default().trim().to_owned(),
-        name: value("name").unwrap_or_default().trim().to_owned(),
-        ended: if is_left_out { Ended::Skipped } else { Ended::Passed },
+        file: node.attribute("file"),
+        class: attribute("classname").trim(),
+        name: attribute("name").trim(),
+        ended: match () {
+            () if node.children().any(|child| is_failure(&child)) => Ended::Failed,
+            () if is_skipped => Ended::Skipped,
+            () => Ended::Passed,
+        },
     }
 }
 
-fn add(section: &mut Section, suites: &[&str], case: &Case) {
-    let (class, name) = (case.class.as_str(), case.name.as_str());
+fn add(section: &mut Section, suites: &[&str], case: &Case<'_>) {
+    let (class, name) = (case.class, case.name);
     let is_script = super::javascript::is_script(class);
     let named = if section.runner == Runner::Pytest {
         // A file that could not be imported is a case without a name or a class.
@@ -100,7 +83,7 @@ fn add(section: &mut Section, suites: &[&str], case: &Case) {
             section.unnamed_failures += u64::from(case.ended == Ended::Failed);
             return;
         }
-        python::node_id_of(case.file.as_deref(), class, name)
+        python::node_id_of(case.file, class, name)
     } else if class == "test" {
         // Node's: the groups are suites.
         text::path(suites.iter().copied().chain([name]))
