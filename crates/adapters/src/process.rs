@@ -9,6 +9,7 @@ mod cgroup;
 mod follow;
 mod marked;
 mod output;
+mod signals;
 
 use std::{
     env,
@@ -27,9 +28,11 @@ pub use cgroup::has_cgroups;
 pub use follow::{Environment, Followed, Go, Job, Limits, Reach, Seen, converse, follow};
 pub use marked::{MARK, end_leftovers, end_orphans};
 pub use rustix::process::Signal;
+pub use signals::is_ignored;
 
 pub(crate) use cgroup::Cgroup;
 pub(crate) use marked::name;
+pub(crate) use signals::reset_in_children;
 
 use crate::secrets;
 use attend::{Attended, Came};
@@ -164,6 +167,7 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
     command.args(arguments).current_dir(directory).envs(environment.iter().copied());
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    reset_in_children();
     let child = command.spawn().map_err(|source| RunError::Start { program: program.to_owned(), source })?;
     let group = pid_of(child.id());
     let mut said =

@@ -266,6 +266,7 @@ impl Detached {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env(MARK, format!("{mark}.keeper"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        process::reset_in_children();
         command.spawn().map(Self)
     }
 

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use adapters::process::{self, Go};
+use adapters::process::{self, Go, Signal};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -26,7 +26,11 @@ impl Interrupts {
     /// for others, as for a remote, is interrupted too.
     pub fn listen() -> io::Result<Self> {
         let interrupts = Self::default();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        // Whoever started it with `nohup` does not want it to end with the terminal.
+        if !process::is_ignored(Signal::HUP) {
+            signals.add_signal(SIGHUP)?;
+        }
         let count = Arc::clone(&interrupts.count);
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for _ in signals.forever() {

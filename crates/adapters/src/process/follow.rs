@@ -23,7 +23,7 @@ use super::{
     end_of, is_installed,
     marked::{self, MARK},
     output::{Kept, Lines},
-    pid_of, signal,
+    pid_of, reset_in_children, signal,
 };
 use crate::machine;
 
@@ -200,6 +200,7 @@ fn spawn(job: &Job<'_>, name: &str, group: Option<&Cgroup>) -> io::Result<Child>
         Environment::Exactly(all) => command.env_clear().envs(all.iter().map(|(name, value)| (name, value))),
     };
     command.env(MARK, name);
+    reset_in_children();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
