@@ -209,6 +209,10 @@ impl Walls {
             let below = ["~/", "$HOME/"].into_iter().find_map(|start| word.strip_prefix(start));
             let path = below.map_or_else(|| PathBuf::from(word), |rest| self.home.join(rest));
             let data = path.metadata().ok().filter(|data| path.is_absolute() && data.is_file())?;
+            // These are the sandbox's own.
+            if mounts::KERNEL.iter().any(|own| path.starts_with(own)) {
+                return None;
+            }
             (how == Line::Typed || data.permissions().mode() & 0o111 != 0).then_some(path)
         };
         let files: Vec<PathBuf> = line.split_whitespace().filter_map(named).collect();
@@ -228,6 +232,16 @@ impl Walls {
         all.push(program.to_owned());
         all.extend(arguments);
         Ok((self.program.clone().into(), all))
+    }
+}
+
+/// Checks that a run's tree can be mounted over a project's path: what is needed besides must not be lost with the
+/// checkout.
+pub fn check_project(project: &Path, needed: &[&Path]) -> Result<(), WallError> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match needed.iter().map(|path| real(path)).find(|path| path.starts_with(project)) {
+        Some(path) => Err(WallError::ProjectTooWide { project: project.to_owned(), path }),
+        None => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ use adapters::{
     agent::{Agent, NamedError},
     machine,
     process::{self, Go},
-    sandbox::{Line, NoSandbox, Sandbox, Walls},
+    sandbox::{self, Line, NoSandbox, Sandbox, WallError, Walls},
     secrets::redacted,
 };
 use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
@@ -107,6 +107,8 @@ pub enum StartError {
     NotAboutIssues { workflow: String },
     #[error("there is no sandbox for what agents write: {0}")]
     NoSandbox(NoSandbox),
+    #[error(transparent)]
+    Walls(#[from] WallError),
     #[error("`{0}` cannot be talked to in a terminal: claude, codex or command:LINE can")]
     NoTerminal(String),
     #[error("tmux is not installed")]
@@ -445,6 +447,9 @@ fn begin(
         "worktree" => Kind::Worktree,
         _ => Kind::Clone,
     };
+    if options.walled == Walled::Always && kind == Kind::Clone {
+        sandbox::check_project(&here.place.root, &[&home(), &dirs.state])?;
+    }
     // Whoever has never chosen a level gets one at which nothing is merged without them.
     let unset = config.origins.get(LEVEL) == Some(&Origin::Default);
     let level = options.level.or_else(|| unset.then_some(2));
@@ -513,26 +518,27 @@ fn driver(walled: Walled) -> &'static str {
 
 /// Builds walls around a workspace of a run's own.
 fn walls(sandbox: &Sandbox, place: &Place, dirs: &Dirs, run: &Run) -> Result<Walls, Error> {
-    let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let kept = dirs.project(&place.ensure_project_id()?).join("kept");
-    let mut walls = sandbox.walls(&place.root, &home, &kept);
+    let mut walls = sandbox.walls(&place.root, &home(), &kept);
     walls.git_dir = place.git_dir().map(PathBuf::from);
     walls.hidden.push(dirs.state.clone());
     if let Some((Kind::Clone, origin)) = place.kind().zip(place.origin()) {
         walls.also_known_as.extend(spelled_root(origin));
         // A checkout that is a further working tree has its repository elsewhere.
         let repository = Place::at(origin).ok().and_then(|place| place.location()).map(|at| at.common_dir);
-        walls.hidden.extend(repository.filter(|repository| !repository.starts_with(origin)));
+        walls.hidden.extend(repository.filter(|path| !path.starts_with(origin)));
         walls.project = Some(origin.to_owned());
     }
-    let test_command = test_command(&place.root, run);
-    if let Some(command) = test_command {
+    let shown = Some(run.settings.text("sandbox_show")).filter(|shown| *shown != "none");
+    walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
+    if let Some(command) = test_command(&place.root, run) {
         walls.show_files_of(&command, Line::Configured);
     }
-    let settings = &run.settings;
-    let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
-    walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
     Ok(walls)
+}
+
+fn home() -> PathBuf {
+    env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from)
 }
 
 /// Returns the project's path as the person has come to it, if that leads through links.

@@ -24,6 +24,8 @@ pub(super) const NAMESPACES: [&str; 8] = [
     "ALL",
 ];
 
+/// Directories of the kernel's, of which a sandbox has its own or none of which a part can be mounted.
+pub(super) const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// The file among what is kept that stands in the place of a tree's `.git`.
 const GIT_FILE: &str = "gitfile";
 
@@ -140,14 +142,7 @@ impl Mounts {
 
     /// Mounts the tree over the project's own path, with its git directory where the tree's `.git` says.
     fn add_project(&mut self, walls: &Walls, tree: &Path, project: &Path) -> Result<(), WallError> {
-        let held = [Some(&walls.home), Some(&walls.kept)].into_iter().flatten().chain(&walls.hidden);
-        for path in held {
-            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-            // The tree itself may be hidden there, and the home or the state must not be lost with the checkout.
-            if path.starts_with(project) {
-                return Err(WallError::ProjectTooWide { project: project.to_owned(), path });
-            }
-        }
+        super::check_project(project, &[&walls.home, &walls.kept])?;
         self.add("--bind", [tree, project]);
         let Some(git_dir) = &walls.git_dir else { return Ok(()) };
         let inside = git_inside();

@@ -234,6 +234,8 @@ impl From<StartError> for CommandError {
             StartError::NoSandbox(ref none) => Self::of(Exit::Configuration, &error).hint(none.mend()).hint(
                 "`--no-sandbox` goes without walls: what agents do and write can then reach all that you can",
             ),
+            StartError::Walls(_) => Self::of(Exit::Configuration, &error)
+                .hint("`--set workspace=worktree` works beside the checkout, which agents can then read"),
             StartError::Agent(NamedError::NotInstalled(_)) => Self::of(Exit::Configuration, &error)
                 .hint("`warp agents` lists those that are")
                 .hint("`--agent command:LINE` lets another program work; docs/agents.md says how"),
