@@ -15,6 +15,7 @@ pub mod plain;
 pub mod process;
 pub mod refs;
 pub mod sandbox;
+pub mod scratch;
 pub mod secrets;
 pub mod service;
 pub mod tmux;

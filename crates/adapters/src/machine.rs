@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    fs,
+    env, fs,
     path::PathBuf,
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -18,6 +18,24 @@ thread_local! {
 /// Returns the number of the user that this process acts as.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Returns the path that a variable holds, if it is an absolute one.
+pub fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Returns the directory for warp's state; none if neither `XDG_STATE_HOME` nor `HOME` is set.
+pub fn state_directory() -> Option<PathBuf> {
+    let in_home = || absolute("HOME").map(|home| home.join(".local/state"));
+    absolute("XDG_STATE_HOME").or_else(in_home).map(|state| state.join("warp"))
+}
+
+/// Returns the number of the namespace in which this process has its own number.
+pub(crate) fn pid_namespace() -> u64 {
+    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_default()
 }
 
 /// Returns the current time.

@@ -12,6 +12,7 @@ use adapters::{
     machine,
     process::{self, Go},
     sandbox::{self, Line, NoSandbox, Sandbox, WallError, Walls},
+    scratch,
     secrets::redacted,
 };
 use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
@@ -168,6 +169,7 @@ impl<'a> Driver<'a> {
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         ORPHANS.call_once(|| {
             process::end_orphans();
+            scratch::remove_leftovers();
         });
         crate::dev::end_left_behind(place, dirs)?;
         let found = find(&mut here, &options)?;

@@ -1,7 +1,7 @@
 //! Where things are: the workspace, its own small directory, the store.
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -88,14 +88,10 @@ pub enum PlaceError {
 impl Dirs {
     /// Finds the user's directories.
     pub fn from_environment() -> Result<Self, PlaceError> {
-        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = absolute("HOME");
-        let under_home = |path: &str| home.as_ref().map(|home| home.join(path));
-        let state =
-            absolute("XDG_STATE_HOME").or_else(|| under_home(".local/state")).ok_or(PlaceError::NoHome)?;
-        let config =
-            absolute("XDG_CONFIG_HOME").or_else(|| under_home(".config")).ok_or(PlaceError::NoHome)?;
-        Ok(Self { state: state.join("warp"), config: config.join("warp") })
+        let state = machine::state_directory().ok_or(PlaceError::NoHome)?;
+        let in_home = || machine::absolute("HOME").map(|home| home.join(".config"));
+        let config = machine::absolute("XDG_CONFIG_HOME").or_else(in_home).ok_or(PlaceError::NoHome)?;
+        Ok(Self { state, config: config.join("warp") })
     }
 
     /// Returns the directory of a project's store.

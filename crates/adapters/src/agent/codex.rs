@@ -13,20 +13,23 @@ mod strict;
 use std::{
     env,
     ffi::OsString,
-    io::Write as _,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use engine::Time;
 use serde_json::{Map, Value, json};
-use tempfile::NamedTempFile;
+use tempfile::TempDir;
 
 use super::{
     Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Route, Said, Turn, Usage, answer, effort_word, failed,
     last_words,
 };
-use crate::process::{End, Followed, Go, Signal};
+use crate::{
+    process::{End, Followed, Go, Signal},
+    scratch,
+};
 
 use login::Login;
 use rollout::Told;
@@ -89,10 +92,14 @@ impl Agent for Codex {
         let instruction = if strict.is_none() { answer::instruction(turn.schema) } else { String::new() };
         let client = Client {
             program: self.program.clone().into(),
-            arguments: arguments(turn, schema_file.as_ref().map(NamedTempFile::path), Login::of_person()),
+            arguments: arguments(
+                turn,
+                schema_file.as_ref().map(|file| file.path.as_path()),
+                Login::of_person(),
+            ),
             variables: variables(),
             input: format!("{}{instruction}", turn.prompt).into_bytes(),
-            files: schema_file.iter().map(|file| file.path().to_owned()).collect(),
+            files: schema_file.iter().map(|file| file.path.clone()).collect(),
             ladder: LADDER,
             hint: INSTALL,
         };
@@ -163,10 +170,17 @@ impl Kept {
 }
 
 /// Writes the schema where the client can read it for as long as it runs.
-fn written(schema: &Value) -> std::io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix("warp-answer-").suffix(".json").tempfile()?;
-    file.write_all(schema.to_string().as_bytes())?;
-    Ok(file)
+fn written(schema: &Value) -> io::Result<SchemaFile> {
+    let directory = scratch::directory()?;
+    let path = directory.path().join("answer.json");
+    fs::write(&path, schema.to_string())?;
+    Ok(SchemaFile { path, _directory: directory })
+}
+
+/// The schema of the answer, in a directory that is gone with it.
+struct SchemaFile {
+    path: PathBuf,
+    _directory: TempDir,
 }
 
 fn arguments(turn: &Turn<'_>, schema: Option<&Path>, login: Login) -> Vec<OsString> {

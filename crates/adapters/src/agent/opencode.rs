@@ -21,7 +21,10 @@ use tempfile::TempDir;
 use super::{
     Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Route, Said, Turn, answer, failed, last_words,
 };
-use crate::process::{End, Followed, Go, Signal};
+use crate::{
+    process::{End, Followed, Go, Signal},
+    scratch,
+};
 
 use places::Places;
 use stream::{Heard, Outcome};
@@ -113,7 +116,7 @@ struct Made {
 
 impl Made {
     fn new(places: &Places) -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("warp-opencode-").tempdir()?;
+        let directory = scratch::directory()?;
         fs::write(directory.path().join("plugin.js"), PLUGIN)?;
         let made = Self { directory };
         places.copy_configuration(&made.configuration_home())?;

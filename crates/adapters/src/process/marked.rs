@@ -43,8 +43,7 @@ pub(crate) fn driver() -> &'static str {
 
 /// Returns where this process is from: the namespace in which it has its number, and the home that it works for.
 fn origin() -> String {
-    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let namespace: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let namespace = machine::pid_namespace();
     let home = env::var_os("HOME").and_then(|home| fs::metadata(home).ok());
     let (device, file) = home.map_or((0, 0), |home| (home.dev(), home.ino()));
     format!("{namespace}-{device}-{file}")

@@ -138,6 +138,10 @@ fn a_run_that_is_stopped_during_a_test_ends_after_it() {
 #[test]
 fn a_signal_ends_the_agent_and_the_run_goes_on_later() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        // Where the tests run under `nohup`, a run does not end with its terminal.
+        if signal == Signal::HUP && adapters::process::is_ignored(signal) {
+            continue;
+        }
         let mark = mark();
         let (project, running) = at_work(&mark, &[]);
         running.signal(signal);
@@ -230,6 +234,18 @@ fn a_driver_that_is_killed_takes_its_agent_along_and_the_run_goes_on() {
     assert_eq!(running.end().code, None);
     assert!(is_gone(&mark));
     goes_on_with(&project);
+}
+
+#[test]
+fn the_socket_of_a_killed_driver_is_removed_by_the_next() {
+    let (project, running) = at_work(&mark(), &[]);
+    let home = project.sandbox.home();
+    let entries = |directory: &str| fs::read_dir(home.join(directory)).unwrap().count();
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    assert_eq!(entries("state/warp/run"), 1);
+    goes_on_with(&project);
+    assert_eq!((entries("state/warp/run"), entries("tmp")), (0, 0));
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! The driver's side of the socket: each call is answered as the agent's, in the workspace of one run.
 
 use std::{
-    env, fs,
     io::{self, BufReader, Read as _},
-    os::unix::{
-        fs::PermissionsExt as _,
-        net::{UnixListener, UnixStream},
-    },
+    os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -16,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{agent, machine, sandbox::View};
+use adapters::{agent, machine, sandbox::View, scratch};
 use project::{Shell, tools::Called};
 use tempfile::TempDir;
 
@@ -34,8 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_CALLS: Duration = Duration::from_secs(5);
 /// The exit code for "no answer", which no hook has.
 const NO_ANSWER: u8 = 1;
-/// The longest path that a socket may have, in bytes.
-const LONGEST_PATH: usize = 107;
+/// The name of the socket in its directory.
+const SOCKET: &str = "hooks";
 
 /// Answers hooks of one run, until it is dropped.
 ///
@@ -53,39 +49,20 @@ pub struct Server {
 /// Why hooks cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    #[error("failed to make a socket in `{}`", directory.display())]
-    Socket {
-        directory: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the path of `{}` is too long for a socket: set XDG_RUNTIME_DIR to a shorter one", path.display())]
-    TooLong { path: PathBuf },
+    #[error("failed to make a socket for hooks")]
+    Socket(#[source] io::Error),
 }
 
 impl Server {
     /// Begins to answer hooks in the workspace at `root`.
     ///
-    /// The socket lies in a directory of its own below `XDG_RUNTIME_DIR` if there is one, else below the directory for
-    /// temporary files: the path of a socket has to be short.
     /// What a call makes run of the repository's content runs in `shell`, as whatever the driver runs of it. The agent
     /// calls files by the paths of `view`, and is answered by them.
     pub fn start(root: &Path, view: View, shell: Shell) -> Result<Self, ServerError> {
-        let base = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let base = base.filter(|base| base.is_absolute() && base.is_dir()).unwrap_or_else(env::temp_dir);
-        let failed = |source| ServerError::Socket { directory: base.clone(), source };
-        let private = fs::Permissions::from_mode(0o700);
-        let directory = tempfile::Builder::new()
-            .prefix("warp-")
-            .permissions(private)
-            .tempdir_in(&base)
-            .map_err(failed)?;
-        let path = directory.path().join("hooks");
-        if path.as_os_str().len() > LONGEST_PATH {
-            return Err(ServerError::TooLong { path });
-        }
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        let token = machine::random_text(32).map_err(failed)?;
+        let directory = scratch::directory_for_socket(SOCKET).map_err(ServerError::Socket)?;
+        let path = directory.path().join(SOCKET);
+        let listener = UnixListener::bind(&path).map_err(ServerError::Socket)?;
+        let token = machine::random_text(32).map_err(ServerError::Socket)?;
         let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (root, active_calls) = (root.to_owned(), Arc::clone(&active));
         let desk = Desk { root, view, shell, token: token.clone(), active: active_calls };
@@ -96,7 +73,7 @@ impl Server {
 
     /// Returns where the socket is.
     pub fn socket(&self) -> PathBuf {
-        self.directory.path().join("hooks")
+        self.directory.path().join(SOCKET)
     }
 
     /// Returns what an agent needs to reach this server through `program`, which is warp.
