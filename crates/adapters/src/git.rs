@@ -19,6 +19,7 @@ pub(crate) mod own;
 pub mod recovery;
 pub mod salvage;
 pub mod slot;
+mod slug;
 pub mod target;
 mod write;
 
@@ -35,6 +36,7 @@ use std::{
 use engine::{Branches, Diff, Seen};
 
 pub use listing::Listed;
+pub use slug::slug;
 pub use write::{LaidAside, Prepared};
 
 use listing::Listing;

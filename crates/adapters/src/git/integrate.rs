@@ -25,8 +25,6 @@ const MOST_NAMES: usize = 50;
 const MOST_KNOWN: usize = 100;
 /// How many objects are given to the person's repository one by one; more are fetched.
 const MOST_LINKED: usize = 2000;
-/// The longest part of a branch's name that is made of a title.
-const LONGEST_SLUG: usize = 50;
 
 /// A run's own workspace, and the person's repository that its work goes to.
 #[derive(Clone, Debug)]
@@ -106,23 +104,6 @@ pub enum BranchError {
     Git(#[from] GitError),
     #[error(transparent)]
     Refs(#[from] refs::ReadError),
-}
-
-/// Makes the last part of a branch's name of a title: lower case, plain, short, and never empty.
-pub fn slug(title: &str) -> String {
-    let mut slug = String::new();
-    for c in title.chars().flat_map(char::to_lowercase) {
-        match c {
-            'a'..='z' | '0'..='9' => slug.push(c),
-            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
-            _ => {}
-        }
-        if slug.len() >= LONGEST_SLUG {
-            break;
-        }
-    }
-    let slug = slug.trim_end_matches('-');
-    if slug.is_empty() { "work".to_owned() } else { slug.to_owned() }
 }
 
 impl Between {
@@ -567,20 +548,5 @@ fn expected(command: &str) -> impl FnOnce(Finished) -> Result<(), String> {
             return Ok(());
         }
         Err(format!("`git {command}` ended with {}: {}", finished.end, finished.last_words(300)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::slug;
-
-    #[test]
-    fn a_title_becomes_a_plain_name() {
-        assert_eq!(slug("Fix: the parser (again)!"), "fix-the-parser-again");
-        assert_eq!(slug("  ..//@{Ümlaut}.lock "), "mlaut-lock");
-        assert_eq!(slug("日本語"), "work");
-        assert_eq!(slug(""), "work");
-        let long = slug(&"long words ".repeat(20));
-        assert!(long.len() <= 50 && !long.ends_with('-'), "{long}");
     }
 }

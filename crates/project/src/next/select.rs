@@ -1,6 +1,6 @@
 //! Before the work begins: what it needs, which issue is taken, and how that is split.
 
-use adapters::git::{Listed, integrate::slug};
+use adapters::git::{Listed, slug};
 use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
