@@ -1,7 +1,7 @@
 //! The acceptance criteria and dependencies in an issue's text.
 #![no_main]
 
-use engine::{OPEN_BOX, criterion, open_boxes, read_boxes, read_dependencies};
+use engine::{criterion, open_boxes, read_boxes, read_dependencies, with_ticks};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -12,8 +12,7 @@ fuzz_target!(|text: &str| {
         assert!(text.chars().count() <= 300);
     }
     let all: Vec<String> = (0..boxes.items.len()).map(criterion).collect();
-    for at in open_boxes(text, &all) {
-        assert_eq!(text.get(at..at + OPEN_BOX.len()), Some(OPEN_BOX));
-    }
+    let ticked = with_ticks(text, &open_boxes(text, &all));
+    assert_eq!(read_boxes(&ticked).checked(), boxes.items.len());
     assert!(!read_dependencies(text, 42).contains(&42));
 });

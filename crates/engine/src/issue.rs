@@ -15,10 +15,15 @@ use markdown::Line;
 const MOST: usize = 500;
 /// The most that is read of a criterion's text, in characters.
 const LONGEST: usize = 300;
-/// How a box that is not ticked is written.
-pub const OPEN_BOX: &str = "[ ]";
+/// How boxes are written: one that is not ticked, the same without its space, and one that is ticked.
+const OPEN: &str = "[ ]";
+const EMPTY: &str = "[]";
+const TICKED: &str = "[x]";
+/// The most digits of a list's number, as in CommonMark.
+const MOST_DIGITS: usize = 9;
 
-/// Reads the `- [ ]` and `- [x]` lines of a Markdown text.
+/// Reads the `- [ ]` and `- [x]` lines of a Markdown text. The bullet may be `-`, `*`, `+` or a number, and the space
+/// in an open box may be missing.
 ///
 /// Boxes in a section of dependencies are other issues, and no criteria of this one.
 pub fn read_boxes(markdown: &str) -> Boxes {
@@ -37,10 +42,26 @@ pub fn visible_text(markdown: &str) -> String {
     text
 }
 
-/// Returns where the boxes of these criteria are, as far as they are not ticked: offsets of [`OPEN_BOX`].
+/// Returns where the boxes of these criteria are, as far as they are not ticked: offsets of their brackets.
 pub fn open_boxes(markdown: &str, criteria: &[String]) -> Vec<usize> {
     let wanted = |(index, found): &(usize, Found)| !found.is_ticked && criteria.contains(&criterion(*index));
     find_boxes(markdown).enumerate().filter(wanted).map(|(_, found)| found.at).collect()
+}
+
+/// Returns a text in which the open boxes at these offsets are ticked; where there is none, nothing changes.
+pub fn with_ticks(markdown: &str, at: &[usize]) -> String {
+    let mut text = markdown.to_owned();
+    let mut places = at.to_vec();
+    places.sort_unstable();
+    places.dedup();
+    // A box without its space gets longer, so the last one comes first.
+    for place in places.into_iter().rev() {
+        let rest = text.get(place..).unwrap_or_default();
+        if let Some(open) = [OPEN, EMPTY].into_iter().find(|open| rest.starts_with(open)) {
+            text.replace_range(place..place + open.len(), TICKED);
+        }
+    }
+    text
 }
 
 /// Returns a text in which the boxes of these criteria are not ticked.
@@ -48,7 +69,7 @@ pub fn without_ticks(markdown: &str, criteria: &[String]) -> String {
     let mut text = markdown.to_owned();
     let ticked = |(index, found): &(usize, Found)| found.is_ticked && criteria.contains(&criterion(*index));
     for (_, found) in find_boxes(markdown).enumerate().filter(ticked) {
-        text.replace_range(found.at..found.at + OPEN_BOX.len(), OPEN_BOX);
+        text.replace_range(found.at..found.at + OPEN.len(), OPEN);
     }
     text
 }
@@ -80,14 +101,26 @@ fn find_boxes(markdown: &str) -> impl Iterator<Item = Found> {
 }
 
 fn read_box(line: &Line) -> Option<Found> {
-    let rest = line.shown.trim_start().strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start();
-    let text = rest.strip_prefix(OPEN_BOX).or_else(|| rest.strip_prefix("[x]"));
-    let text = text.or_else(|| rest.strip_prefix("[X]"))?;
+    let rest = after_bullet(line.shown.trim_start())?.strip_prefix([' ', '\t'])?.trim_start();
+    let whole = [OPEN, TICKED, "[X]"].into_iter().find_map(|form| rest.strip_prefix(form));
+    // `[](page.md)` is a link.
+    let empty = || rest.strip_prefix(EMPTY).filter(|text| text.starts_with([' ', '\t']));
+    let text = whole.or_else(empty)?;
     Some(Found {
-        is_ticked: !rest.starts_with(OPEN_BOX),
+        is_ticked: !(rest.starts_with(OPEN) || rest.starts_with(EMPTY)),
         at: line.at + (line.shown.len() - rest.len()),
         text: text.trim().chars().take(LONGEST).collect(),
     })
+}
+
+/// Returns what follows the bullet or the number of a list's entry.
+fn after_bullet(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix(['-', '*', '+']) {
+        return Some(rest);
+    }
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - rest.len();
+    rest.strip_prefix(['.', ')']).filter(|_| (1..=MOST_DIGITS).contains(&digits))
 }
 
 #[cfg(test)]
@@ -98,13 +131,34 @@ mod tests {
 
     #[test]
     fn boxes_are_read_and_fences_are_not() {
-        let boxes =
-            read_boxes("# T\n- [ ] one\n* [x] two\n```\n- [x] no\n~~~\n```\n  - [X] three\n- [] no\n-[ ] no");
+        let boxes = read_boxes(
+            "# T\n- [ ] one\n* [x] two\n```\n- [x] no\n~~~\n```\n  - [X] three\n- [y] no\n-[ ] no",
+        );
         assert_eq!(
             boxes.items,
             [(false, "one".to_owned()), (true, "two".to_owned()), (true, "three".to_owned())]
         );
         assert_eq!(boxes.checked(), 2);
+    }
+
+    #[test]
+    fn every_form_of_a_box_is_read_ticked_and_unticked_in_place() {
+        let text = "- [] one\n* [ ] two\n+ [ ] three\n1. [ ] four\n12) [] five\n-\t[ ] six\n- [X] seven\n\
+                    ```\n- [] no\n1. [ ] no\n```\n- [](page.md)\n- [][1]\n1 [ ] no\n1234567890. [ ] no\nv1. [ ] no\n- []\n";
+        let boxes = read_boxes(text);
+        let texts: Vec<&str> = boxes.items.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["one", "two", "three", "four", "five", "six", "seven"]);
+        assert_eq!(boxes.checked(), 1);
+        let all: Vec<String> = (0..7).map(criterion).collect();
+        let ticked = with_ticks(text, &open_boxes(text, &all));
+        assert!(ticked.starts_with(
+            "- [x] one\n* [x] two\n+ [x] three\n1. [x] four\n12) [x] five\n-\t[x] six\n- [X] seven\n```\n- [] no\n"
+        ));
+        assert_eq!(read_boxes(&ticked).checked(), 7);
+        let open = without_ticks(&ticked, &all);
+        assert!(open.starts_with(
+            "- [ ] one\n* [ ] two\n+ [ ] three\n1. [ ] four\n12) [ ] five\n-\t[ ] six\n- [ ] seven\n"
+        ));
     }
 
     #[test]
@@ -149,18 +203,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_read(text in r"(?s)([-*#~` \[\]x!<>\n]|depends on|blocked by|#[0-9]|<!--|-->|## Dependencies|\PC){0,80}") {
+        fn any_text_can_be_read(text in r"(?s)([-*#~` \[\]x1.!<>\n]|- \[\] |1\. \[ \] |depends on|blocked by|#[0-9]|<!--|-->|## Dependencies|\PC){0,80}") {
             let boxes = read_boxes(&text);
             prop_assert!(boxes.items.len() <= MOST);
             let all: Vec<String> = (0..boxes.items.len()).map(criterion).collect();
             let open = open_boxes(&text, &all);
             prop_assert_eq!(open.len(), boxes.items.len() - boxes.checked());
-            let mut ticked = text.clone();
-            for at in open {
-                prop_assert_eq!(ticked.get(at..at + 3), Some(OPEN_BOX));
-                ticked.replace_range(at..at + 3, "[x]");
-            }
+            let ticked = with_ticks(&text, &open);
             prop_assert_eq!(read_boxes(&ticked).checked(), boxes.items.len());
+            prop_assert_eq!(read_boxes(&without_ticks(&ticked, &all)).checked(), 0);
             let _ = split_title(&text);
             prop_assert!(!read_dependencies(&text, 5).contains(&5));
         }

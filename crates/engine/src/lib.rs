@@ -34,7 +34,7 @@ pub use event::{
 };
 pub use gate::Verdict;
 pub use issue::{
-    OPEN_BOX, criterion, find_cycle, open_boxes, read_boxes, read_dependencies, split_title, visible_text,
+    criterion, find_cycle, open_boxes, read_boxes, read_dependencies, split_title, visible_text, with_ticks,
     without_ticks,
 };
 pub use name::{EventName, PhaseName, RunId};

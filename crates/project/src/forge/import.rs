@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use engine::{OPEN_BOX, criterion, digest, open_boxes, read_boxes, split_title};
+use engine::{criterion, digest, open_boxes, read_boxes, split_title, with_ticks};
 
 use super::{Edit, Filed, Forge, ForgeError, Item, NewItem, text::BODY};
 use crate::text;
@@ -70,7 +70,7 @@ impl Forge<'_> {
         }
         let mut item = self.item(filed.number)?.ok_or(ForgeError::Missing { number: filed.number })?;
         if filed.was_there {
-            let body = keep_ticks(&item.body, body);
+            let body = keep_ticks(&item.body, &body);
             item = self.edit(filed.number, &Edit { title: Some(title), body: Some(body) })?;
         }
         Ok(Imported { item, was_there: filed.was_there })
@@ -89,14 +89,12 @@ impl Forge<'_> {
 }
 
 /// Ticks the boxes of a text that were ticked in an older one.
-fn keep_ticks(old: &str, mut new: String) -> String {
+fn keep_ticks(old: &str, new: &str) -> String {
     let ticked: BTreeSet<String> =
         read_boxes(old).items.into_iter().filter(|(ticked, _)| *ticked).map(|(_, text)| text).collect();
-    let boxes = read_boxes(&new).items.into_iter().enumerate();
+    let boxes = read_boxes(new).items.into_iter().enumerate();
     let criteria: Vec<String> =
         boxes.filter(|(_, (_, text))| ticked.contains(text)).map(|(index, _)| criterion(index)).collect();
-    for at in open_boxes(&new, &criteria) {
-        new.replace_range(at..at + OPEN_BOX.len(), "[x]");
-    }
-    new
+    let open = open_boxes(new, &criteria);
+    with_ticks(new, &open)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Actor, Boxes, OPEN_BOX, Time, read_boxes};
+use engine::{Actor, Boxes, Time, read_boxes, with_ticks};
 use serde::{Deserialize, Serialize};
 
 use super::{By, readiness::APPROVED};
@@ -233,14 +233,7 @@ impl Item {
                 self.approved_by = self.approved_by.take().or_else(|| approver(added, by));
             }
             What::Assigned { to } => self.assignee.clone_from(to),
-            What::Ticked { at, .. } => {
-                for place in at {
-                    let end = place.saturating_add(OPEN_BOX.len());
-                    if self.body.get(*place..end) == Some(OPEN_BOX) {
-                        self.body.replace_range(*place..end, "[x]");
-                    }
-                }
-            }
+            What::Ticked { at, .. } => self.body = with_ticks(&self.body, at),
             What::Closed { reason } => {
                 self.state = ItemState::Closed;
                 self.closed_because.clone_from(reason);
