@@ -249,6 +249,7 @@ impl From<Refused> for CommandError {
                 }
             }
             Refused::Gate { .. }
+            | Refused::Advisory { .. }
             | Refused::StaleAttempt { .. }
             | Refused::NeedsPerson { .. }
             | Refused::OwnWork { .. }

@@ -11,7 +11,9 @@ use adapters::{
     process::Go,
     refs, secrets,
 };
-use engine::{Actor, Conversation, Event, EventName, Refused, Usage, Worker, workflow::SemanticGate};
+use engine::{
+    Actor, Conversation, Event, EventName, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate,
+};
 use project::{AskError, Current, SEED_CHECK, ships};
 use serde_json::{Map, Value, json};
 
@@ -57,18 +59,21 @@ enum Wanted {
 pub(crate) struct Complaint {
     pub(crate) why: String,
     pub(crate) may_pass: bool,
+    /// Set where a person may accept the answer all the same.
+    pub(crate) refused: Option<RefusedEvent>,
 }
 
 impl Complaint {
     pub(crate) fn no_answer(no_answer: &NoAnswer) -> Self {
         let why = secrets::redacted(project::spelled(no_answer));
-        Self { why: format!("the agent gave no answer: {why}"), may_pass: no_answer.may_pass() }
+        let why = format!("the agent gave no answer: {why}");
+        Self { why, may_pass: no_answer.may_pass(), refused: None }
     }
 }
 
 impl From<String> for Complaint {
     fn from(why: String) -> Self {
-        Self { why, may_pass: true }
+        Self { why, may_pass: true, refused: None }
     }
 }
 
@@ -84,21 +89,22 @@ impl Driver<'_> {
         self.put_rejected_back(current)?;
         self.put_away_leftovers(current)?;
         self.ready_dev(current)?;
-        let mut complaint: Option<String> = None;
+        let mut complaint: Option<Complaint> = None;
         for attempt in 1..=TRIES {
             let Some(now) = self.still(current)? else { return Ok(Flow::On) };
             let work = match brief::of(&mut self.workspace, &now)? {
                 Brief::Nothing { event, data, why } => return self.pass(current, event, data, &why),
                 Brief::Work(work) => work,
             };
-            if let Some(why) = &complaint {
+            let why = complaint.as_ref().map(|complaint| complaint.why.as_str());
+            if let Some(why) = why {
                 self.show.show(Shown::Warned(&format!("{why}; it is asked again")));
             }
             let ready = match self.ready(&now)? {
                 Ok(ready) => ready,
                 Err(flow) => return Ok(flow),
             };
-            let turn = self.turn(&now, work, complaint.as_deref(), &ready.hand)?;
+            let turn = self.turn(&now, work, why, &ready.hand)?;
             let Some(ended) = turn else { return Ok(Flow::On) };
             if self.interrupts.is_asked() {
                 return Ok(Flow::End(Finish::Interrupted));
@@ -116,14 +122,14 @@ impl Driver<'_> {
                 Ok(()) => return Ok(Flow::On),
                 // What was looked at may have been cut short; it is looked at again later.
                 Err(_) if self.interrupts.is_asked() => return Ok(Flow::End(Finish::Interrupted)),
-                Err(Complaint { why, may_pass: true }) if feature::is_loop(current) => {
+                Err(Complaint { why, may_pass: true, .. }) if feature::is_loop(current) => {
                     self.miss(current, &why, attempt)?;
                 }
-                Err(Complaint { why, may_pass: true }) => {
+                Err(refused) if refused.may_pass => {
                     self.count_turn(current)?;
-                    complaint = Some(why);
+                    complaint = Some(refused);
                 }
-                Err(Complaint { why, may_pass: false }) => {
+                Err(Complaint { why, .. }) => {
                     return self.escalate(current, &why, &["continue"]);
                 }
             }
@@ -132,7 +138,11 @@ impl Driver<'_> {
         if feature::is_loop(current) || !self.stands(current)? {
             return Ok(Flow::On);
         }
-        self.escalate(current, &complaint.unwrap_or_default(), &["continue"])
+        match complaint {
+            Some(Complaint { refused: Some(refused), .. }) => self.raise(current, refused),
+            Some(Complaint { why, .. }) => self.escalate(current, &why, &["continue"]),
+            None => Ok(Flow::On),
+        }
     }
 
     /// Leaves a phase in which there is nothing for an agent to do.
@@ -410,7 +420,7 @@ impl Driver<'_> {
         let Some((event, data)) = brief::event_of(current, &value) else {
             return Ok(Err("the answer names no event of this phase".to_owned().into()));
         };
-        match self.workspace.ask_as(Actor::Agent, event, data) {
+        match self.workspace.ask_as(Actor::Agent, event, data.clone()) {
             Ok(answer) => {
                 self.took(&answer);
                 Ok(Ok(()))
@@ -420,7 +430,10 @@ impl Driver<'_> {
                 self.show.show(Shown::Warned(&reason));
                 Ok(Ok(()))
             }
-            Err(AskError::Refused(refused)) => Ok(Err(refused.to_string().into())),
+            Err(AskError::Refused(refused)) => {
+                let to_overrule = refused.to_overrule(Actor::Agent, &data);
+                Ok(Err(Complaint { refused: to_overrule, ..refused.to_string().into() }))
+            }
             Err(AskError::NoRun) => Ok(Ok(())),
             Err(AskError::Failed(error)) => Err(error.into()),
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use adapters::agent::NamedError;
 use engine::{
-    Actor, Event, Run, Standing, Workflow, view,
+    Actor, Event, RefusedEvent, Run, Standing, Workflow, view,
     view::Asked,
     workflow::{Activity, Job},
 };
@@ -196,7 +196,10 @@ impl Driver<'_> {
             Err(NextError::World(problem)) => self.escalate(current, &problem, &["continue"]),
             Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
             Err(NextError::Ask(AskError::Refused(refused))) => {
-                self.escalate(current, &refused.to_string(), &["continue"])
+                match refused.to_overrule(Actor::Engine, &Map::new()) {
+                    Some(refused) => self.raise(current, refused),
+                    None => self.escalate(current, &self.with_place(&refused.to_string()), &["continue"]),
+                }
             }
             // Somebody ended the run meanwhile; the loop looks again.
             Err(NextError::Ask(AskError::NoRun)) => Ok(Flow::On),
@@ -216,6 +219,21 @@ impl Driver<'_> {
         }
         self.offer(Actor::Engine, escalation(&current.run, problem, options), Map::new())?;
         Ok(Flow::On)
+    }
+
+    /// Asks a person whether to accept what an advisory check refuses.
+    pub(crate) fn raise(&mut self, current: &Current, refused: RefusedEvent) -> Result<Flow, DriveError> {
+        if self.stands(current)? {
+            let event = Event::RefusalRaised { refused: Box::new(refused) };
+            self.offer(Actor::Engine, event, Map::new())?;
+        }
+        Ok(Flow::On)
+    }
+
+    /// Adds to a problem that a person has to solve where the work lies.
+    fn with_place(&self, problem: &str) -> String {
+        let root = self.workspace.place.root.display();
+        format!("{problem}\nWhat `continue` looks at again lies in {root}")
     }
 
     /// Offers an event and shows what came of it. One that came too late is no error: the loop looks again.

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Actor, AgentTurn, Artifacts, Checkpoint, ChunkUsage, CompletedChunk, Conversation, DeferredChunk,
-    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, HistoryRow, LoopError, Observations,
-    OfferedTests, Owner, PhaseName, Receipt, Run, Standing, Time, Trip, Usage,
+    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, HistoryRow, LoopError, Objection, Observations,
+    OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing, Time, Trip, Usage,
     run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
@@ -169,6 +169,19 @@ pub enum Change {
     TestsOffered {
         offered: Option<Box<OfferedTests>>,
     },
+    /// An advisory check said something against the work, or a person has accepted what it said.
+    Objected {
+        objection: Objection,
+    },
+    /// An advisory check has nothing more to say against an event of the chunk.
+    ObjectionWithdrawn {
+        gate: String,
+        event: EventName,
+    },
+    /// A person is asked about an event that an advisory check refuses. It is forgotten with their answer.
+    RefusalRaised {
+        refused: Box<RefusedEvent>,
+    },
     CheckpointAdded {
         checkpoint: Checkpoint,
     },
@@ -253,6 +266,15 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Returns what advisory checks said with the event, and what a person accepted by it.
+    pub fn objections(&self) -> impl Iterator<Item = &Objection> {
+        self.changes.iter().filter_map(|change| {
+            if let Change::Objected { objection } = change { Some(objection) } else { None }
+        })
+    }
+}
+
 impl Fold {
     /// Applies the next record.
     pub fn add(&mut self, record: &Record) -> Result<(), FoldError> {
@@ -303,7 +325,10 @@ impl Run {
             Change::PhaseClockSet { at } => self.phase_started_at = at,
             Change::FailureSeen { failure } => self.last_failure = failure,
             Change::IdleTurnsSet { count } => self.idle_turns = count,
-            Change::StandingSet { standing } => self.standing = standing,
+            Change::StandingSet { standing } => {
+                self.refused = None;
+                self.standing = standing;
+            }
             Change::EffectSet { effect } => self.effect = effect,
             Change::OwnerSet { owner } => self.owner = owner,
             Change::IssueSelected { issue, branch } => {
@@ -334,6 +359,7 @@ impl Run {
                 self.chunk = crate::ChunkPlan::default();
                 self.completed_chunks.clear();
                 self.deferred.clear();
+                self.objections.clear();
                 self.commit_hashes.clear();
                 self.test_names.clear();
                 self.tested_commit = None;
@@ -372,6 +398,9 @@ impl Run {
             Change::PullRequestDoubted { url } => self.doubted_pr = url,
             Change::ReceiptAdded { receipt } => push(&mut self.receipts, receipt, ENTRIES_KEPT),
             Change::TestsOffered { offered } => self.offered_tests = offered.map(|offered| *offered),
+            Change::Objected { objection } => self.object(objection),
+            Change::ObjectionWithdrawn { gate, event } => self.withdraw(&gate, &event),
+            Change::RefusalRaised { refused } => self.refused = Some(*refused),
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
             Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),
             Change::ChunkDeferred { chunk } => push(&mut self.deferred, chunk, ENTRIES_KEPT),
@@ -417,6 +446,17 @@ impl Run {
             push(&mut self.chunk.commits, hash.clone(), ENTRIES_KEPT);
             push(&mut self.commit_hashes, hash, ENTRIES_KEPT);
         }
+    }
+
+    /// Adds what a check says; it takes the place of what the same check said before, unless a person accepted that.
+    fn object(&mut self, objection: Objection) {
+        self.withdraw(&objection.gate, &objection.event);
+        push(&mut self.objections, objection, ENTRIES_KEPT);
+    }
+
+    fn withdraw(&mut self, gate: &str, event: &EventName) {
+        let chunk = self.chunk.index;
+        self.objections.retain(|known| known.accepted_by.is_some() || !known.is_of(gate, event, chunk));
     }
 
     fn measure_chunk(&mut self, at: Time) {

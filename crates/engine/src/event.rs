@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Capped, DevKind, EventName, Owner, Severity, Time, Usage, WaitKind, Worker};
+use crate::{Capped, DevKind, EventName, Owner, RefusedEvent, Severity, Time, Usage, WaitKind, Worker};
 
 /// Something that happened, offered to a run.
 #[derive(Clone, Debug)]
@@ -64,12 +64,14 @@ pub enum Event {
     OwnerChanged { owner: Owner },
     /// Somebody who works on the run has a question for a person, and cannot go on without an answer.
     QuestionAsked {
-        /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `plan`, `escalation`. Only `plan`
-        /// waits for as long as it takes.
+        /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `plan`, `criteria`, `check`,
+        /// `escalation`. Only `plan` waits for as long as it takes.
         kind: String,
         question: String,
         options: Vec<String>,
     },
+    /// An advisory check has refused an event, and retries did not help: a person is asked whether to accept it.
+    RefusalRaised { refused: Box<RefusedEvent> },
     /// A chunk whose question nobody answered in time is put off.
     ChunkDeferred { why: String },
     /// A person says something to whoever works on the run.
@@ -163,7 +165,8 @@ impl Event {
             Event::StateFileSetAside { .. } => "state_file_set_aside",
             Event::OwnerChanged { .. } => "owner_changed",
             Event::RailBroken { .. } => "rail_broken",
-            Event::QuestionAsked { .. } => "question_asked",
+            // Both are questions to whoever reads the log.
+            Event::QuestionAsked { .. } | Event::RefusalRaised { .. } => "question_asked",
             Event::ChunkDeferred { .. } => "chunk_deferred",
             Event::Told { .. } => "told",
             Event::FindingReported { .. } => "finding_reported",

@@ -1,6 +1,13 @@
 //! Gates: checks that must be cleared before an event is accepted.
+//!
+//! What a gate can be sure of it refuses: nothing has changed, a command has failed. What it can only guess from words and
+//! file names is a doubt: advice, or with a setting a refusal that a person may overrule.
 
 use crate::{Boxes, CommandResult, Diff, Observations, Run, Seen, workflow::SemanticGate};
+
+/// The setting that makes doubts about a change refusals, and the value that does.
+const DIFF_RELEVANCE: &str = "diff_relevance";
+const ENFORCE: &str = "enforce";
 
 /// What a gate says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,6 +15,8 @@ pub enum Verdict {
     Cleared,
     /// Cleared because there was nothing to look at; worth a word.
     NotChecked(String),
+    /// It may be wrong; a person can tell.
+    Doubted(String),
     Refused(String),
 }
 
@@ -58,6 +67,14 @@ pub(crate) fn judge(gate: SemanticGate, run: &Run, observations: &Observations) 
     }
 }
 
+/// Tells whether a gate's doubts hold an event up until a person has accepted it.
+pub(crate) fn is_enforced(gate: SemanticGate, run: &Run) -> bool {
+    match gate {
+        SemanticGate::DiffRelevanceCheck => run.settings.text(DIFF_RELEVANCE) == ENFORCE,
+        SemanticGate::AcCountCheck => true,
+    }
+}
+
 /// Judges configured verification commands: all of them must pass.
 pub(crate) fn judge_commands(wanted: &[String], results: &[CommandResult]) -> Verdict {
     for command in wanted {
@@ -87,14 +104,14 @@ fn judge_diff(run: &Run, diff: &Diff) -> Verdict {
     // Only the first files are listed; what is not listed may be code.
     let has_code = diff.files.iter().any(is_code) || diff.count > diff.files.len();
     if !has_code && !is_about_docs(run) {
-        return Verdict::Refused(format!(
+        return Verdict::Doubted(format!(
             "only documentation or lock files have changed ({})",
             list(&diff.files)
         ));
     }
     let words = criteria_words(run);
     if !words.is_empty() && diff.shared_words.is_empty() {
-        return Verdict::Refused(format!(
+        return Verdict::Doubted(format!(
             "no changed path or added line has a word of the chunk's criteria ({}); changed: {}",
             list(&words),
             list(&diff.files)
@@ -108,12 +125,12 @@ fn judge_boxes(run: &Run, boxes: &Boxes) -> Verdict {
     let in_chunk = run.current_criteria().len() as u64;
     let wanted = run.chunk.checked_before.unwrap_or(0).saturating_add(in_chunk);
     if wanted > total {
-        return Verdict::Refused(format!(
+        return Verdict::Doubted(format!(
             "the issue has {total} criteria, but {wanted} would be ticked after this chunk: were criteria removed?"
         ));
     }
     if checked < wanted {
-        return Verdict::Refused(format!(
+        return Verdict::Doubted(format!(
             "{checked} of {total} criteria are ticked in the issue; after this chunk it must be {wanted}"
         ));
     }

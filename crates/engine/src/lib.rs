@@ -16,6 +16,7 @@ mod gate;
 mod issue;
 pub mod ledger;
 mod name;
+mod objection;
 mod run;
 mod settings;
 mod signature;
@@ -38,6 +39,7 @@ pub use issue::{
     without_ticks,
 };
 pub use name::{EventName, PhaseName, RunId};
+pub use objection::{ACCEPT, Objection, RefusedEvent};
 pub use run::{
     AgentTurn, Artifacts, Branches, Checkpoint, ChunkPlan, ChunkUsage, CompletedChunk, Conversation,
     Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Effect, Failure, Finding, HistoryRow, LoopError,
@@ -46,7 +48,8 @@ pub use run::{
 pub use settings::{BadSetting, Kind, Role, Setting, Settings};
 pub use signature::failure_signature;
 pub use step::{
-    Advice, Beginning, FrozenTests, Outcome, Refused, Step, begin, doom_loop, is_document, needs, step,
+    Advice, Beginning, FrozenTests, Outcome, Refused, Step, VERIFICATION_GATES, begin, doom_loop,
+    is_document, needs, step,
 };
 pub use time::{BadTime, Time};
 pub use wait::{Capped, Wait, WaitKind};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Capped, EventName, PhaseName, RunId, Settings, Time, Wait};
+use crate::{Capped, EventName, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait};
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
 pub(crate) const HISTORY_KEPT: usize = 50;
@@ -127,6 +127,12 @@ pub struct Run {
     /// Acceptance tests that were changed with the plan, and that a person looks at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_tests: Option<OfferedTests>,
+    /// What advisory checks said against the work on the current issue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objections: Vec<Objection>,
+    /// The event that an advisory check has refused, while a person is asked whether to accept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedEvent>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
 

@@ -402,6 +402,12 @@ const TABLE: &[Setting] = &[
         "Programs whose calls in the docs are checked: `tea` or `tea=./bin/tea`; commas between",
     ),
     row(
+        "diff_relevance",
+        Kind::Choice(&["advise", "enforce"]),
+        "\"advise\"",
+        "Changes that seem to have nothing to do with the criteria: advise, or enforce",
+    ),
+    row(
         "verification_gates",
         Kind::Commands,
         "{}",

@@ -11,6 +11,7 @@ mod draft;
 pub(crate) mod evidence;
 mod measure;
 mod notes;
+mod overrule;
 mod promise;
 pub(crate) mod receipts;
 mod reconcile;
@@ -36,6 +37,9 @@ use crate::{
     workflow::{Act, Activity, EvidenceScope, ReceiptKind, Row, SemanticGate, Target},
 };
 use draft::Draft;
+
+/// The name in refusals of the commands that a project has configured.
+pub const VERIFICATION_GATES: &str = "verification_gates";
 
 /// The longest data that may come with an event, in bytes of JSON.
 const LARGEST_DATA: usize = 256 * 1024;
@@ -160,6 +164,8 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         chunk_usage: Vec::new(),
         receipts: Vec::new(),
         offered_tests: None,
+        objections: Vec::new(),
+        refused: None,
         checkpoints: Vec::new(),
         errors: Vec::new(),
         unknown_fields: Map::new(),
@@ -266,6 +272,9 @@ fn needs_of_note(workflow: &Workflow, run: &Run, event: &Event) -> Vec<Probe> {
             if let Some(offered) = acceptance::approved(run, decision, option) {
                 return needs(workflow, run, &Event::Named(offered.event.clone()), &offered.data);
             }
+            if let Some(refused) = overrule::taken(workflow, run, decision, option) {
+                return needs(workflow, run, &Event::Named(refused.event.clone()), &refused.data);
+            }
             workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
         }
         (Event::DecisionAnswered { decision, option }, Standing::Active) => {
@@ -357,7 +366,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     check_status(row, ask)?;
     check_findings(run, row, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
-    draft.advise_all(check_gates(run, row, ask)?);
+    overrule::note(&mut draft, row, check_gates(run, row, ask)?);
     draft.advise_all(evidence::check(run, row, ask)?);
     acts::check(row, run, ask)?;
     if row.completes_phase() {
@@ -411,7 +420,7 @@ fn check_own_work(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Resul
     }
     match row.gate.map(|gate| gate::judge(gate, run, &ask.observations)) {
         // A refusal is told with its reason, where gates are checked.
-        Some(Verdict::Cleared | Verdict::Refused(_)) => Ok(()),
+        Some(Verdict::Cleared | Verdict::Doubted(_) | Verdict::Refused(_)) => Ok(()),
         Some(Verdict::NotChecked(_)) | None => {
             Err(Refused::OwnWork { phase: run.phase.clone(), event: row.event.clone() })
         }
@@ -483,27 +492,37 @@ fn plain_status(status: &str) -> &str {
     }
 }
 
-fn check_gates(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
-    let mut advice = Vec::new();
-    let mut check = |name: &str, verdict: Verdict| match verdict {
-        Verdict::Cleared => Ok(()),
-        Verdict::NotChecked(why) => {
-            advice.push(Advice(format!("not checked: {why}")));
-            Ok(())
-        }
-        Verdict::Refused(reason) => Err(Refused::Gate {
-            phase: run.phase.clone(),
-            event: row.event.clone(),
-            gate: name.to_owned(),
-            reason,
-        }),
-    };
+/// Judges the gates of a row; returns what is said about the event all the same.
+fn check_gates(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<overrule::Said>, Refused> {
+    let mut said = Vec::new();
     if let Some(semantic) = row.gate {
-        check(semantic.name(), gate::judge(semantic, run, &ask.observations))?;
+        let gate = semantic.name();
+        let (phase, event) = (run.phase.clone(), row.event.clone());
+        match gate::judge(semantic, run, &ask.observations) {
+            Verdict::Cleared => said.push(overrule::Said::Nothing { gate }),
+            Verdict::NotChecked(why) => said.push(overrule::Said::NotChecked(why)),
+            Verdict::Doubted(reason) => match run.accepted(gate, &row.event) {
+                Some(objection) => said.push(overrule::Said::Accepted(objection.to_string())),
+                None if gate::is_enforced(semantic, run) => {
+                    return Err(Refused::Advisory { phase, event, gate: gate.to_owned(), reason });
+                }
+                None => said.push(overrule::Said::Doubt { gate, reason }),
+            },
+            Verdict::Refused(reason) => {
+                return Err(Refused::Gate { phase, event, gate: gate.to_owned(), reason });
+            }
+        }
     }
     let wanted = verification_gates(run, row);
-    check("verification_gates", gate::judge_commands(&wanted, &ask.observations.commands))?;
-    Ok(advice)
+    match gate::judge_commands(&wanted, &ask.observations.commands) {
+        Verdict::Cleared | Verdict::NotChecked(_) => Ok(said),
+        Verdict::Doubted(reason) | Verdict::Refused(reason) => Err(Refused::Gate {
+            phase: run.phase.clone(),
+            event: row.event.clone(),
+            gate: VERIFICATION_GATES.to_owned(),
+            reason,
+        }),
+    }
 }
 
 /// Judges the configured verification commands of `event` alone, as `warp state verify` does.

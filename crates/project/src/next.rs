@@ -189,7 +189,7 @@ impl Workspace {
             Job::TickCriteria => self.tick(run)?,
             Job::RunTests => self.test(run)?,
             Job::Commit => self.commit(current, wanted)?,
-            Job::CheckDocs => self.check_docs(run)?,
+            Job::CheckDocs => self.check_docs(current)?,
             Job::FileReport => self.report_chunk(current)?,
             Job::TakeChunk => {
                 let mut said = self.check_dev_after_chunk(current)?;

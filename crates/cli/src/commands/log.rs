@@ -11,7 +11,7 @@ pub(crate) struct Arguments {
     /// A run id or an issue; without it, this workspace's run, or the newest that warp drives
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
-    /// Also show events that moved nothing
+    /// Also show events that moved nothing and that no check said anything about
     #[arg(long)]
     all: bool,
     /// Print all events as JSON
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     if arguments.json {
         output::print_json(&rows.collect::<Vec<_>>())?;
     } else {
-        let rows: Vec<LogRow> = rows.filter(|row| row.moved || arguments.all).collect();
+        let rows: Vec<LogRow> =
+            rows.filter(|row| row.moved || !row.checks.is_empty() || arguments.all).collect();
         output::print(&render_log(&name, &rows))?;
     }
     Ok(Exit::Done)

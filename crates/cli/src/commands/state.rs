@@ -294,6 +294,8 @@ fn verify(mut workspace: Workspace, event: &str) -> Result<Exit, CommandError> {
             }
             Ok(Exit::Done)
         }
-        Verdict::Refused(reason) => Err(CommandError::new(Exit::OutsideSaidNo, reason)),
+        Verdict::Doubted(reason) | Verdict::Refused(reason) => {
+            Err(CommandError::new(Exit::OutsideSaidNo, reason))
+        }
     }
 }

@@ -89,6 +89,27 @@ fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
 }
 
 #[test]
+fn drift_that_an_agent_does_not_mend_may_be_accepted_by_a_person() {
+    let driven = project("");
+    driven.script(&Driven::coding_turn(1, 1..=1, "  { run = \"rm -f guide.md; echo >> more.txt\" },\n"));
+    let said = run(&driven, &[]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(said.err.contains("`drift_clean` is refused by doc_drift_check"), "{}", said.err);
+    let status: serde_json::Value =
+        serde_json::from_str(&driven.sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    let id = status["asked"]["id"].as_str().unwrap_or_else(|| panic!("{status:#}"));
+    driven.sandbox.warp_ok(&["answer", id, "accept", "--note", "the guide comes back"]);
+    let said = run(&driven, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(readme(&driven), "# Tea\n\n[How](guide.md#guide)");
+    let log = driven.sandbox.warp_ok(&["log", "42"]);
+    assert!(
+        log.contains("accepted by Test: doc_drift_check: ") && log.contains("(the guide comes back)"),
+        "{log}"
+    );
+}
+
+#[test]
 fn the_programs_that_are_set_are_asked_in_a_run() {
     for (programs, code) in [("none", 0), ("tea=./tea", 5)] {
         let driven = project("  { write = \"README.md\", text = \"`tea boil`\\n\" },\n");

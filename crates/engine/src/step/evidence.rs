@@ -45,8 +45,15 @@ pub(super) fn probes(run: &Run, row: &Row, data: &Map<String, Value>) -> Vec<Pro
     probes
 }
 
-/// Judges the evidence that comes with a row, and refuses an agent that brings none.
+/// Judges the evidence that comes with a row, and refuses an agent that brings none. A person may have accepted that.
 pub(super) fn check(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
+    match (judge(run, row, ask), run.accepted(GATE, &row.event)) {
+        (Err(Refused::Advisory { .. }), Some(objection)) => Ok(vec![Advice(objection.to_string())]),
+        (judged, _) => judged,
+    }
+}
+
+fn judge(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
     let Some(scope) = row.evidence else { return Ok(Vec::new()) };
     let given = read(&ask.data)?;
     reported(&ask.data)?;
@@ -135,7 +142,7 @@ fn base(run: &Run, scope: EvidenceScope) -> Option<String> {
 }
 
 fn refusal(run: &Run, event: &EventName, reason: String) -> Refused {
-    Refused::Gate { phase: run.phase.clone(), event: event.clone(), gate: GATE.to_owned(), reason }
+    Refused::Advisory { phase: run.phase.clone(), event: event.clone(), gate: GATE.to_owned(), reason }
 }
 
 fn missing(criteria: &[&str]) -> String {

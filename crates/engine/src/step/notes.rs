@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    Advice, Refused, Step, acceptance, acts, budgets, draft::Draft, promise, receipts, take_row, turns, waits,
+    Advice, Refused, Step, acceptance, acts, budgets, draft::Draft, overrule, promise, receipts, take_row,
+    turns, waits,
 };
 use crate::{
     Actor, Ask, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
@@ -109,6 +110,7 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         Event::QuestionAsked { kind, question, options } => {
             turns::asked(workflow, run, &ask, (kind, question, options))
         }
+        Event::RefusalRaised { refused } => overrule::raised(workflow, run, &ask, refused),
         Event::ChunkDeferred { why } => turns::deferred(workflow, run, &ask, why),
         Event::Told { text } => turns::told(workflow, run, &ask, text),
         Event::FindingReported { severity, file, line, text } => {
@@ -179,6 +181,7 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::StateFileSetAside { .. }
         | Event::OwnerChanged { .. }
         | Event::QuestionAsked { .. }
+        | Event::RefusalRaised { .. }
         | Event::ChunkDeferred { .. }
         | Event::FindingReported { .. }
         | Event::DevSeen { .. }
@@ -309,11 +312,14 @@ fn decision_answered(
     if !decision.options.iter().any(|known| known == option) {
         return Err(Refused::data("option", format!("must be one of {}", decision.options.join(", "))));
     }
-    if option == "stop" || option == turns::ABORT {
+    if option == turns::STOP || option == turns::ABORT {
         return stop(workflow, run, ask);
     }
     if let Some(answered) = acceptance::answered(workflow, run, ask, decision, option) {
         return answered;
+    }
+    if let Some(refused) = overrule::accepted(run, decision, option) {
+        return overrule::accept(workflow, run, ask, (decision, option), refused);
     }
     let mut draft = Draft::new(workflow, run, ask);
     if decision.capped.is_some() && option == Decision::TOMORROW {

@@ -1,6 +1,8 @@
 //! Why an event was refused. Nothing has changed then.
 
-use crate::{Decision, Effect, EventName, PhaseName, Run, Wait, Workflow};
+use serde_json::{Map, Value};
+
+use crate::{Actor, Decision, Effect, EventName, PhaseName, RefusedEvent, Run, Wait, Workflow};
 
 /// A refusal; the run is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,6 +11,9 @@ pub enum Refused {
     NotPossible { phase: PhaseName, event: EventName, possible: Vec<EventName> },
     #[error("`{event}` is refused in `{phase}` by {gate}: {reason}")]
     Gate { phase: PhaseName, event: EventName, gate: String, reason: String },
+    /// By a check that a person may overrule.
+    #[error("`{event}` is refused in `{phase}` by {gate}: {reason}")]
+    Advisory { phase: PhaseName, event: EventName, gate: String, reason: String },
     #[error("`{event}` is refused: the run waits for decision {}: {} ({})", decision.id, decision.question, decision.options.join(", "))]
     Parked { event: EventName, decision: Box<Decision> },
     #[error("`{event}` is refused: the run waits: {wait}")]
@@ -33,6 +38,13 @@ impl Refused {
     /// Refuses a field of the data.
     pub(crate) fn data(field: &str, problem: impl Into<String>) -> Self {
         Self::Data { field: field.to_owned(), problem: problem.into() }
+    }
+
+    /// Returns what a person is asked about where the refusal is theirs to overrule; `actor` has offered the event with `data`.
+    pub fn to_overrule(&self, actor: Actor, data: &Map<String, Value>) -> Option<RefusedEvent> {
+        let Self::Advisory { event, gate, reason, .. } = self else { return None };
+        let (event, gate, reason) = (event.clone(), gate.clone(), reason.clone());
+        Some(RefusedEvent { event, gate, reason, actor, data: data.clone() })
     }
 
     /// Refuses an event that the phase does not have.

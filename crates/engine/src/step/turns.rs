@@ -11,6 +11,7 @@ use crate::{
 /// The answers that every question has beside its own, where they mean something.
 pub(super) const SKIP: &str = "skip";
 pub(super) const ABORT: &str = "abort";
+pub(super) const STOP: &str = "stop";
 
 /// The kind of the question whether a plan is right.
 const PLAN: &str = "plan";
@@ -155,8 +156,18 @@ pub(super) fn asked(
     workflow: &Workflow,
     run: &Run,
     ask: &Ask,
-    (kind, question, options): (&str, &str, &[String]),
+    question: (&str, &str, &[String]),
 ) -> Result<Step, Refused> {
+    Ok(ask_person(workflow, run, ask, question)?.finish())
+}
+
+/// Drafts a step that parks the run on a question: what it is about, its words and its own options.
+pub(super) fn ask_person<'a>(
+    workflow: &'a Workflow,
+    run: &Run,
+    ask: &Ask,
+    (kind, question, options): (&str, &str, &[String]),
+) -> Result<Draft<'a>, Refused> {
     super::check_standing(run, &ask.event.name())?;
     let question = cut(question.trim(), LONGEST_SAID);
     if question.is_empty() {
@@ -165,7 +176,9 @@ pub(super) fn asked(
     let mut all: Vec<String> = Vec::new();
     let own = options.iter().map(|option| cut(option.trim(), LONGEST_OPTION));
     let defers = defers(workflow, run) && kind != PLAN;
-    let last = [defers.then_some(SKIP), Some(ABORT)];
+    // Both end the run.
+    let has_stop = options.iter().any(|option| option == STOP);
+    let last = [defers.then_some(SKIP), (!has_stop).then_some(ABORT)];
     for option in own.take(MOST_OPTIONS).chain(last.into_iter().flatten().map(str::to_owned)) {
         if !option.is_empty() && !all.contains(&option) {
             all.push(option);
@@ -179,7 +192,7 @@ pub(super) fn asked(
     let deadline = defers.then(|| ask.at.plus_minutes(minutes));
     let mut draft = Draft::new(workflow, run, &ask);
     draft.park_until(kind, question, all, deadline);
-    Ok(draft.finish())
+    Ok(draft)
 }
 
 /// Tells whether work can be put off here: in a phase that is an agent's. What warp does itself can only wait, and so

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Asked, asked};
 use crate::{
-    EventName, Finding, PhaseName, Run, Standing, Time, Workflow,
+    EventName, Finding, PhaseName, Run, Standing, Time, Workflow, gate,
     step::{evidence, receipts},
     workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
 };
@@ -27,6 +27,9 @@ pub struct Explanation {
     /// What was found in the work, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// What advisory checks said against the work on the issue, and who has accepted it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
     /// Budgets that are measured, with what is used of them.
     pub budgets: Vec<Used>,
 }
@@ -77,6 +80,7 @@ pub fn explain(workflow: &Workflow, run: &Run, now: Time) -> Explanation {
             .map(|deadline| deadline.outcome.to_string()),
         possible,
         findings: run.findings.clone(),
+        checks: run.objections.iter().map(ToString::to_string).collect(),
         budgets: used(workflow, run, run.phase_started_at, now),
     }
 }
@@ -153,7 +157,11 @@ fn needs(workflow: &Workflow, run: &Run, row: &Row) -> Vec<String> {
     let mut needs = Vec::new();
     match row.gate {
         Some(SemanticGate::DiffRelevanceCheck) => {
-            needs.push("a change that has to do with the chunk's criteria (diff_relevance_check)".to_owned());
+            let wanted = match gate::is_enforced(SemanticGate::DiffRelevanceCheck, run) {
+                true => "a change that has to do with the chunk's criteria (diff_relevance_check)",
+                false => "a change (diff_relevance_check)",
+            };
+            needs.push(wanted.to_owned());
         }
         Some(SemanticGate::AcCountCheck) => {
             needs.push("the chunk's criteria ticked in the issue (ac_count_check)".to_owned());
@@ -240,6 +248,12 @@ impl Explanation {
         }
         for finding in &self.findings {
             line(format!("  {finding} (in `{}`)", finding.phase));
+        }
+        if !self.checks.is_empty() {
+            line("Checks:".to_owned());
+        }
+        for said in &self.checks {
+            line(format!("  {said}"));
         }
         if !self.budgets.is_empty() {
             line("Budgets:".to_owned());

@@ -22,6 +22,9 @@ pub struct LogRow {
     /// The budgets that sent the run elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exceeded: Option<Vec<String>>,
+    /// What advisory checks said, and who has accepted it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
 }
@@ -38,6 +41,7 @@ impl LogRow {
             actor: record.actor,
             moved: record.moves(),
             exceeded: record.trip().map(|trip| trip.reasons.clone()),
+            checks: record.objections().map(ToString::to_string).collect(),
             data: record.data.clone(),
         }
     }
@@ -57,6 +61,9 @@ pub fn render_log(project: &str, rows: &[LogRow]) -> String {
     line("───", &"─".repeat(phase), &"─".repeat(event), &"─".repeat(21));
     for row in rows {
         line(&row.seq.to_string(), row.phase.as_str(), row.event.as_str(), &row.at.to_seconds());
+        for said in row.checks.iter().flat_map(|said| said.lines()) {
+            line("", said, "", "");
+        }
     }
     text
 }

@@ -11,6 +11,8 @@ use crate::{
 
 /// A run in `coding`, on a chunk of the first criterion of an issue with three.
 const LOGIN: &str = r#"@chunking, chunks_defined acs=[["AC-01"],["AC-02"]] boxes=0/3 head=0123456789abcdef"#;
+/// The same where a doubtful change is refused.
+const ENFORCED: &str = r#"warp-drive diff_relevance=enforce: @chunking, chunks_defined acs=[["AC-01"],["AC-02"]] boxes=0/3 head=0123456789abcdef"#;
 /// The same on the second criterion, which is about documentation.
 const README: &str = r#"@chunking, chunks_defined acs=[["AC-02"]] boxes=0/3"#;
 
@@ -39,9 +41,9 @@ fn an_empty_diff_is_refused() {
 }
 
 #[test]
-fn a_diff_of_documentation_or_lock_files_alone_is_refused() {
+fn a_diff_of_documentation_or_lock_files_alone_is_refused_if_that_is_enforced() {
     assert_snapshot!(
-        complete(LOGIN, "docs/login.md;web/yarn.lock"),
+        complete(ENFORCED, "docs/login.md;web/yarn.lock"),
         @"code_complete diff=docs/login.md;web/yarn.lock: refused: `code_complete` is refused in `coding` by diff_relevance_check: only documentation or lock files have changed (docs/login.md, web/yarn.lock)"
     );
 }
@@ -56,9 +58,9 @@ fn documentation_is_enough_where_the_criteria_ask_for_it() {
 }
 
 #[test]
-fn a_diff_without_a_word_of_the_criteria_is_refused() {
+fn a_diff_without_a_word_of_the_criteria_is_refused_if_that_is_enforced() {
     assert_snapshot!(
-        complete(LOGIN, "~src/logout.rs"),
+        complete(ENFORCED, "~src/logout.rs"),
         @"code_complete diff=~src/logout.rs: refused: `code_complete` is refused in `coding` by diff_relevance_check: no changed path or added line has a word of the chunk's criteria (login, page, opens, dashboard); changed: src/logout.rs"
     );
     // Without a telling word in the criteria there is nothing to compare.
@@ -66,6 +68,27 @@ fn a_diff_without_a_word_of_the_criteria_is_refused() {
         complete(r#"@chunking, chunks_defined acs=[["AC-09"]]"#, "~src/logout.rs"),
         @"code_complete diff=~src/logout.rs: updating_docs e5"
     );
+}
+
+#[test]
+fn a_doubtful_change_is_advice_and_stays_on_record_until_it_is_no_more() {
+    let (run, lines) = play_to(&format!("{LOGIN}, code_complete diff=web/yarn.lock"));
+    assert_snapshot!(lines.lines().skip(1).collect::<Vec<_>>().join("\n"), @"
+    code_complete diff=web/yarn.lock: updating_docs e5
+      diff_relevance_check: only documentation or lock files have changed (web/yarn.lock)
+    ");
+    let shown: Vec<String> = run.objections_here().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        ["diff_relevance_check: only documentation or lock files have changed (web/yarn.lock)"]
+    );
+    let again = "@testing, tests_failed, code_complete";
+    let (run, _) =
+        play_to(&format!("{LOGIN}, code_complete diff=web/yarn.lock, {again} diff=~src/logout.rs"));
+    assert_eq!(run.objections.len(), 1, "the newer one takes its place: {:?}", run.objections);
+    assert!(run.objections[0].reason.starts_with("no changed path"), "{:?}", run.objections);
+    let (run, _) = play_to(&format!("{LOGIN}, code_complete diff=web/yarn.lock, {again} diff=src/login.rs"));
+    assert!(run.objections.is_empty(), "{:?}", run.objections);
 }
 
 fn probes(run: &Run, event: &str, data: &[&str]) -> Vec<Probe> {

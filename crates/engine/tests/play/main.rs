@@ -15,6 +15,7 @@ mod evidence;
 mod factory;
 mod gates;
 mod looping;
+mod overrule;
 mod promise;
 mod receipts;
 mod standing;

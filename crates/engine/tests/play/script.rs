@@ -12,6 +12,8 @@
 //! | `agent EVENT ...`, `engine EVENT ...` | asks in that one's name |
 //! | `edit FILE` | a file was edited |
 //! | `question TEXT`, `defer`, `tell TEXT`, `turn AGENT`, `turned SESSION`, `idled SESSION` | questions, and agents that warp starts |
+//! | `raise EVENT ...` | asks a person about an event that an advisory check refuses |
+//! | `answer OPTION by NAME with EVENT KEY=VALUE...` | answers in that person's name; the event only brings observations |
 //! | `suspend WHY`, `over`, `cap` | waits of an hour, and a cap that is reached |
 //! | `deadline`, `attempt`, `answer OPTION`, `stop`, `resume`, `reset` | the engine's own events |
 //!
@@ -107,6 +109,21 @@ impl Player {
             "deadline" => Event::DeadlinePassed,
             "attempt" => {
                 Event::AttemptStarted { effect: self.run.effect.as_ref().expect("an effect").id.clone() }
+            }
+            "raise" => {
+                let ask = self.ask(rest);
+                let refused = step(self.workflow, &self.run, &ask).expect_err("a refusal");
+                let refused = refused.to_overrule(ask.actor, &ask.data).expect("an advisory refusal");
+                let event = Event::RefusalRaised { refused: Box::new(refused) };
+                return Ask { actor: Actor::Engine, ..Ask::new(event, self.at) };
+            }
+            "answer" if rest.contains(" with ") => {
+                let (answer, with) = rest.split_once(" with ").expect("it was found");
+                let (option, by) = answer.split_once(" by ").expect("OPTION by NAME");
+                let mut ask = self.ask(&format!("answer {option}"));
+                ask.observations = self.ask(with).observations;
+                ask.data.insert("by".to_owned(), Value::from(by));
+                return ask;
             }
             "answer" if !rest.is_empty() => {
                 let (option, note) = rest.split_once(" note=").unwrap_or((rest, ""));

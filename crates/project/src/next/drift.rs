@@ -1,18 +1,23 @@
 //! The docs after a commit: what can be mended is mended, and drift that matters sends the run back to coding.
 
 use adapters::{git::Prepared, history};
-use engine::Run;
+use engine::{EventName, Refused, Run};
 use serde_json::json;
 
-use super::{NextError, Report, hooks, short};
+use super::{CHUNK_BEGINS, NextError, Report, hooks, short};
 use crate::{
-    Workspace, counted,
+    AskError, Current, Workspace, counted,
     docs::{Docs, DocsError, Finding, Severity},
     rails, spelled, suite,
 };
 
 /// How many findings an agent is told of at once.
 const FINDINGS_TOLD: usize = 40;
+
+/// The name under which a person accepts drift.
+const GATE: &str = "doc_drift_check";
+/// How often an agent is told of drift before a person is asked.
+const TOLD: usize = 2;
 
 /// What became of the pages that were mended.
 enum Mended {
@@ -27,7 +32,9 @@ impl Workspace {
     /// Mends mechanical drift and audits the rest.
     ///
     /// What was mended before a crash lies in the tree, and is committed the next time.
-    pub(super) fn check_docs(&mut self, run: &Run) -> Result<Report, NextError> {
+    pub(super) fn check_docs(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &*current.run;
+        let has_tried = self.has_tried(current)?;
         let docs = Docs::new(&self.place, &self.shell, run.settings.text("docs_programs")).map_err(world)?;
         let fixed = docs.sync().map_err(world)?;
         let audit = docs.audit().map_err(world)?;
@@ -35,11 +42,19 @@ impl Workspace {
             0 => format!("the docs were looked at: {}", counted(audit.pages as u64, "page", "pages")),
             count => format!("{} in the docs mended", counted(count as u64, "place", "places")),
         };
-        if audit.has_high() {
+        let clean = EventName::new("drift_clean");
+        let accepted = run.accepted(GATE, &clean).map(ToString::to_string);
+        if audit.has_high() && accepted.is_none() {
             let failure = failure(&audit.findings);
+            if has_tried {
+                let (phase, gate) = (run.phase.clone(), GATE.to_owned());
+                let refused = Refused::Advisory { phase, event: clean, gate, reason: failure };
+                return Err(AskError::Refused(refused).into());
+            }
             return Ok(Report::new("drift_blocked").with("failure", json!(failure)).say(said).say(failure));
         }
         let mut report = Report::new("drift_clean").say(said);
+        report.said.extend(accepted);
         for finding in &audit.findings {
             report = report.say(finding.to_string());
         }
@@ -49,6 +64,13 @@ impl Workspace {
             // The mended docs stay in the tree, where the coder finds them.
             Mended::Untested(why) => Report::new("drift_blocked").with("failure", json!(why)).say(why),
         })
+    }
+
+    /// Tells whether warp drives the run and its agent was told of drift often enough since the chunk or a decision.
+    fn has_tried(&mut self, current: &Current) -> Result<bool, NextError> {
+        let since = [CHUNK_BEGINS, &["decision_answered"]].concat();
+        let told = self.said_with(current, "drift_blocked", &since)?.len();
+        Ok(self.slot.is_some() && told >= TOLD)
     }
 
     /// Commits the pages that were changed since the chunk's commit, or puts them into it.

@@ -1,6 +1,6 @@
 //! Texts about the work, and where they are filed: commit messages, chunk reports, summaries, what was learnt.
 
-use engine::Run;
+use engine::{Objection, Run};
 use serde_json::{Map, Value, json};
 
 use super::{CHUNK_BEGINS, CLEANUP_FAILED, ISSUE_BEGINS, NextError, Report, issue};
@@ -264,6 +264,7 @@ fn chunk(run: &Run, summary: Option<&str>) -> String {
     if cycles > 0 {
         text.push_str(&format!("\nThe tests failed {cycles} times on the way.\n"));
     }
+    text.push_str(&checks(run.objections_here()));
     if !run.doom_loop_events.is_empty() {
         text.push_str("\n## Files that were edited again and again\n\n");
         for event in &run.doom_loop_events {
@@ -350,5 +351,12 @@ fn chunks(run: &Run) -> String {
     for chunk in &run.deferred {
         text.push_str(&format!("- {}: {}\n", chunk.acs.join(", "), chunk.why));
     }
+    text.push_str(&checks(run.objections.iter()));
     text
+}
+
+/// Tells what advisory checks said against the work, and who has accepted it.
+fn checks<'a>(objections: impl Iterator<Item = &'a Objection>) -> String {
+    let said: String = objections.map(|objection| format!("- {objection}\n")).collect();
+    if said.is_empty() { said } else { format!("\n## What checks said\n\n{said}") }
 }

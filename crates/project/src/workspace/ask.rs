@@ -271,6 +271,11 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
             question: redacted(question),
             options: options.into_iter().map(redacted).collect(),
         },
+        Event::RefusalRaised { mut refused } => {
+            refused.reason = redacted(refused.reason);
+            redact_fields(&mut refused.data);
+            Event::RefusalRaised { refused }
+        }
         Event::DecisionAnswered { decision, option } => {
             Event::DecisionAnswered { decision, option: redacted(option) }
         }
