@@ -137,7 +137,7 @@ fn code(
     let cycle = run.counter("coding_cycles");
     if let Some(failure) = history.failure().filter(|_| cycle > 0) {
         let most = run.settings.count("max_coding_cycles");
-        text.part("What failed", &failed(failure, tests.as_deref(), cycle, most)?);
+        text.part("What failed", &failed(&failure, tests.as_deref(), cycle, most)?);
     }
     let criteria: Vec<String> = run
         .current_criteria()
@@ -160,9 +160,12 @@ fn code(
 }
 
 /// Says what became of the last attempt.
-fn failed(failure: &str, tests: Option<&str>, cycle: u64, most: u64) -> Result<String, DriveError> {
-    let what = tests.map_or_else(|| "The check".to_owned(), |command| format!("`{command}`"));
-    let failure = fenced(failure)?;
+fn failed(failure: &Failed, tests: Option<&str>, cycle: u64, most: u64) -> Result<String, DriveError> {
+    let what = match tests.filter(|_| failure.is_of_tests) {
+        Some(command) => format!("`{command}`"),
+        None => "A check".to_owned(),
+    };
+    let failure = fenced(failure.text)?;
     Ok(format!(
         "{what} failed after your last answer. Nothing was committed; your changes are still there. This is \
          alternative {cycle} of {most}: mend it, or take another way.\n\n{failure}"
@@ -208,6 +211,13 @@ pub(crate) fn guide(workspace: &Workspace, run: &Run, built_in: &str) -> String 
     }
 }
 
+/// Why an attempt at a chunk failed.
+struct Failed<'a> {
+    text: &'a str,
+    /// Whether the project's tests failed, and not another check.
+    is_of_tests: bool,
+}
+
 /// The newest records of a run.
 pub(crate) struct History(Vec<Arc<Record>>);
 
@@ -233,10 +243,12 @@ impl History {
     }
 
     /// Returns why the last attempt at this chunk failed.
-    fn failure(&self) -> Option<&str> {
+    fn failure(&self) -> Option<Failed<'_>> {
         let failed =
             |record: &&Arc<Record>| ["tests_failed", "drift_blocked"].contains(&record.event.as_str());
-        self.0.iter().rev().find(failed)?.data.get("failure").and_then(Value::as_str)
+        let record = self.0.iter().rev().find(failed)?;
+        let is_of_tests = record.event == *"tests_failed" && !record.data.contains_key("check");
+        Some(Failed { text: record.data.get("failure").and_then(Value::as_str)?, is_of_tests })
     }
 
     /// Returns the newest answered question of a kind: the question, the option and the note.

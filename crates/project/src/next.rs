@@ -24,9 +24,9 @@ mod verify;
 
 use std::time::Duration;
 
-use adapters::{git::Git, machine};
+use adapters::{git::Git, machine, process::Go};
 use engine::{
-    Actor, Event, Run, Standing, Workflow,
+    Actor, Event, Refused, Run, Standing, VERIFICATION_GATES, Workflow,
     view::{self, Owned},
     workflow::{Activity, Job},
 };
@@ -51,6 +51,11 @@ const LOOKED_THROUGH: usize = 300;
 /// The events with which an issue begins, and those with which a chunk does.
 const ISSUE_BEGINS: &[&str] = &["work_selected"];
 const CHUNK_BEGINS: &[&str] = &["chunks_defined", "next_chunk", "chunk_deferred", "budget_continue"];
+
+/// The outcomes of a phase that send its work back to the agent with what failed.
+const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
+/// How a shell says that a command is not there or cannot be run.
+const NOT_RUN: &[&str] = &["(exit 126)", "(exit 127)"];
 
 /// What is said when unfinished work could not be kept as it should.
 const CLEANUP_FAILED: &str = "abort_cleanup_failed";
@@ -161,8 +166,45 @@ impl Workspace {
             let (phase, said) = (&current.run.phase, report.said.join("; "));
             return Err(NextError::World(format!("`{phase}` has no event for `{}`: {said}", report.event)));
         };
-        let answer = self.ask_as(Actor::Engine, Event::Named(event.clone()), report.data)?;
-        Ok((report.said, Some(answer)))
+        match self.ask_as(Actor::Engine, Event::Named(event.clone()), report.data) {
+            Ok(answer) => Ok((report.said, Some(answer))),
+            Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
+                self.send_back(&current, refused, report.said)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells whether an event is refused because a verification command has failed, and an agent can do something about it.
+    fn has_failed(&self, refused: &Refused) -> bool {
+        let Refused::Gate { gate, reason, .. } = refused else { return false };
+        // A command that is not there or was cut short says nothing about the work.
+        let has_run = !NOT_RUN.iter().any(|end| reason.contains(end)) && self.shell.go() == Go::On;
+        gate == VERIFICATION_GATES && has_run
+    }
+
+    /// Reports a failed verification command as the failure that the phase has an event for, like failed tests: the agent is
+    /// told its output. Where the phase has none, the refusal stands and a person has to look.
+    fn send_back(
+        &mut self,
+        current: &Current,
+        refused: Refused,
+        mut said: Vec<String>,
+    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+        let phase = current.workflow.phase(&current.run.phase);
+        let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(outcome)));
+        let (Some(event), Refused::Gate { reason, .. }) = (failure.cloned(), &refused) else {
+            return Err(AskError::Refused(refused).into());
+        };
+        let reason = reason.clone();
+        self.untick(&current.run)?;
+        let data = Map::from_iter([
+            ("failure".to_owned(), Value::from(reason.clone())),
+            ("check".to_owned(), Value::from(VERIFICATION_GATES)),
+        ]);
+        said.push(reason);
+        let answer = self.ask_as(Actor::Engine, Event::Named(event), data)?;
+        Ok((said, Some(answer)))
     }
 
     /// Does a phase's work; nothing if the workflow names no job for it.

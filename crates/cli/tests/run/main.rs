@@ -7,6 +7,7 @@ mod budgets;
 mod deferred;
 mod escapes;
 mod faults;
+mod judged;
 mod killed;
 mod questions;
 mod remote;

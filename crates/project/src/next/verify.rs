@@ -36,8 +36,9 @@ impl Workspace {
         let Some(issue) = run.issue.as_deref().filter(|_| !is_merged(run)) else { return Ok(Vec::new()) };
         let is_own = self.place.origin().is_some();
         let done = run.completed_chunks.iter().filter(|_| is_own).flat_map(|chunk| &chunk.acs);
+        // What warp has ticked in a workspace of its own counts even if the event was refused afterwards.
         let current =
-            run.current_criteria().iter().filter(|_| run.docs_updated && (is_own || !run.committed));
+            run.current_criteria().iter().filter(|_| is_own || (run.docs_updated && !run.committed));
         let mut criteria: Vec<String> = done.chain(current).cloned().collect();
         criteria.sort();
         criteria.dedup();
