@@ -14,7 +14,7 @@ use adapters::{
 use engine::{
     Actor, Conversation, Event, EventName, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate,
 };
-use project::{AskError, Current, SEED_CHECK, ships};
+use project::{AskError, Current, SEED_CHECK, counted, criteria, ships};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -94,6 +94,11 @@ impl Driver<'_> {
             let Some(now) = self.still(current)? else { return Ok(Flow::On) };
             let work = match brief::of(&mut self.workspace, &now)? {
                 Brief::Nothing { event, data, why } => return self.pass(current, event, data, &why),
+                Brief::Criteria { plan, by } => return self.take_criteria(current, plan, by.as_deref()),
+                Brief::Ask { event, data } => {
+                    self.offer(Actor::Engine, event, data)?;
+                    return Ok(Flow::On);
+                }
                 Brief::Work(work) => work,
             };
             let why = complaint.as_ref().map(|complaint| complaint.why.as_str());
@@ -158,6 +163,21 @@ impl Driver<'_> {
             Some(_) => Ok(Flow::On),
             None => self.escalate(current, "the phase could not be left", &["continue"]),
         }
+    }
+
+    /// Writes proposed criteria into the issue and takes the plan that they came with.
+    fn take_criteria(
+        &mut self,
+        current: &Current,
+        plan: Map<String, Value>,
+        by: Option<&str>,
+    ) -> Result<Flow, DriveError> {
+        let criteria = criteria::proposed(&plan);
+        self.workspace.write_criteria(&current.run, &criteria, by)?;
+        let count = counted(criteria.len() as u64, "criterion", "criteria");
+        let whose = by.map_or_else(|| "nobody has confirmed".to_owned(), |by| format!("confirmed by {by}"));
+        let issue = current.run.issue.as_deref().unwrap_or_default();
+        self.pass(current, "plan_ready", plan, &format!("{count} written into issue {issue}: {whose}"))
     }
 
     /// Runs one turn, from its record to its record. Nothing if the run has gone elsewhere before it began.
@@ -417,7 +437,8 @@ impl Driver<'_> {
             self.offer(Actor::Agent, event, Map::new())?;
             return Ok(Ok(()));
         }
-        let Some((event, data)) = brief::event_of(current, &value) else {
+        let criteria = self.workspace.criteria_of(&current.run)?;
+        let Some((event, data)) = brief::event_of(current, &criteria, &value) else {
             return Ok(Err("the answer names no event of this phase".to_owned().into()));
         };
         match self.workspace.ask_as(Actor::Agent, event, data.clone()) {

@@ -11,21 +11,26 @@ pub(crate) struct Question {
     pub(crate) options: Vec<String>,
 }
 
-/// Returns the schema for an approach.
-pub(crate) fn plan_schema() -> Value {
+/// Returns the schema for an approach; criteria are asked for where the issue has none.
+pub(crate) fn plan_schema(asks_for_criteria: bool) -> Value {
     let mut properties = tools::plan_properties();
     properties.insert("approach".to_owned(), json!({ "type": "string", "maxLength": 8000 }));
-    answer_schema("approach", properties)
+    if !asks_for_criteria {
+        properties.remove("criteria");
+        return answer_schema(&["approach"], properties);
+    }
+    properties["criteria"]["minItems"] = json!(1);
+    answer_schema(&["approach", "criteria"], properties)
 }
 
 /// Returns the schema for a chunk's work.
 pub(crate) fn code_schema() -> Value {
-    answer_schema("summary", tools::work_properties())
+    answer_schema(&["summary"], tools::work_properties())
 }
 
-fn answer_schema(required: &str, mut properties: Map<String, Value>) -> Value {
+fn answer_schema(required: &[&str], mut properties: Map<String, Value>) -> Value {
     properties.insert("question".to_owned(), tools::question_schema());
-    json!({ "type": "object", "required": [required], "properties": properties })
+    json!({ "type": "object", "required": required, "properties": properties })
 }
 
 /// Returns the schema for a phase of any workflow: one of its events, with its data.

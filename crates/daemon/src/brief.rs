@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use adapters::machine;
-use engine::{Event, EventName, Record, Run, Standing, visible_text};
+use engine::{ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, visible_text};
 use project::{
-    Current, Workspace, counted, issue_number, prompts,
+    Current, Workspace, counted,
+    criteria::{self, Criteria},
+    issue_number, prompts,
     tools::{self, APPROVE, PLAN},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{answer, driver::DriveError, feature};
 
@@ -20,12 +22,21 @@ const RULES: &str = include_str!("../../../prompts/run/rules.md");
 const PLANNING: &str = include_str!("../../../prompts/run/planning.md");
 const CODING: &str = include_str!("../../../prompts/run/coding.md");
 
+/// What is asked of an agent whose issue has no criteria.
+const PROPOSING: &str = "The issue has none. Propose them as `criteria`: 1 to 10 short lines, each of which a test or a look at \
+    the code can show to hold. They say what is wanted by the issue, and nothing beyond it; a person is asked to confirm \
+    them. Count them as AC-01, AC-02 and so on in their order.";
+
 /// How an agent answers in a phase of any workflow.
 const EVENTS: &str = "Where the text above ends with `warp state transition . EVENT --data DATA`, answer with \
     `event` and `data` instead: warp offers the event itself.";
 
 /// The most that is shown of what came with the event that led to a phase, in characters.
 const LONGEST_LED: usize = 8_000;
+
+/// The events that settle a question: an answer, and that nobody was there to confirm criteria.
+const ANSWERED: &str = "decision_answered";
+const UNCONFIRMED: &str = "criteria_unconfirmed";
 
 /// How many of the newest records are looked through for what matters to an agent.
 const LOOKED_THROUGH: usize = 300;
@@ -41,6 +52,17 @@ pub(crate) enum Brief {
         event: &'static str,
         data: Map<String, Value>,
         why: String,
+    },
+    /// Proposed criteria are settled: they are written into the issue, and this plan follows. A person who confirmed them is
+    /// named.
+    Criteria {
+        plan: Map<String, Value>,
+        by: Option<String>,
+    },
+    /// A person is asked first.
+    Ask {
+        event: Event,
+        data: Map<String, Value>,
     },
     Work(Work),
 }
@@ -101,8 +123,23 @@ fn plan(
         let why = "the plan is approved".to_owned();
         return Ok(Brief::Nothing { event: "plan_ready", data: plan.clone(), why });
     }
+    let wanted = workspace.criteria_of(&current.run)?;
+    let proposal = history.proposal();
+    match (&wanted, &proposal) {
+        (_, Some(Proposal { plan, by, is_taken: true, .. })) => {
+            return Ok(Brief::Criteria { plan: (*plan).clone(), by: by.map(str::to_owned) });
+        }
+        (Criteria::Unconfirmed(lines), None) => {
+            let plan = Map::from_iter([("criteria".to_owned(), json!(lines))]);
+            let (event, data) = criteria::confirmation(&current.run, &wanted, plan);
+            return Ok(Brief::Ask { event, data });
+        }
+        (Criteria::Given | Criteria::Missing | Criteria::Unconfirmed(_), _) => {}
+    }
+    let are_proposed = wanted != Criteria::Given;
     let criteria = issue.criteria();
-    if criteria <= SIMPLE && !issue.is_about_architecture() && !current.run.settings.is_on("approve_plan") {
+    let is_simple = criteria <= SIMPLE && !issue.is_about_architecture() && !are_proposed;
+    if is_simple && !current.run.settings.is_on("approve_plan") {
         let criteria = counted(criteria as u64, "criterion", "criteria");
         let why = format!("{criteria} and no choice of architecture: no approach is drafted");
         return Ok(Brief::Nothing { event: "plan_ready", data: Map::new(), why });
@@ -111,16 +148,27 @@ fn plan(
     let mut text = Text::new(run, "draft an approach");
     text.part("What to do", &guide(workspace, run, PLANNING));
     let most = run.settings.count("max_acs_per_commit");
-    let criteria = fenced(&issue.named_criteria().join("\n"))?;
-    text.part(&format!("Acceptance criteria, at most {most} in a chunk"), &criteria);
+    let title = format!("Acceptance criteria, at most {most} in a chunk");
+    match are_proposed {
+        true => text.part(&title, PROPOSING),
+        false => text.part(&title, &fenced(&issue.named_criteria().join("\n"))?),
+    }
     text.part("The issue", &issue.fenced()?);
     if let Some((asked, option, note)) = &decided {
         let plan = asked.data.get("plan").map(ToString::to_string).unwrap_or_default();
         let note = note.unwrap_or("no reason was given");
         text.part("Your plan before", &format!("{plan}\n\nA person said {option}: {note}"));
     }
+    if let Some(Proposal { plan, note, is_taken: false, .. }) = &proposal {
+        let before = fenced(&criteria::proposed(plan).join("\n"))?;
+        let note = note.unwrap_or("no reason was given");
+        text.part(
+            "Your criteria before",
+            &format!("{before}\n\nA person said that they are not right: {note}"),
+        );
+    }
     text.history(run, history);
-    let schema = answer::plan_schema();
+    let schema = answer::plan_schema(are_proposed);
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
 }
 
@@ -183,11 +231,17 @@ pub(crate) fn answered(
 }
 
 /// Makes an event of an answer; nothing if it names none.
-pub(crate) fn event_of(current: &Current, value: &Value) -> Option<(Event, Map<String, Value>)> {
+pub(crate) fn event_of(
+    current: &Current,
+    criteria: &Criteria,
+    value: &Value,
+) -> Option<(Event, Map<String, Value>)> {
     let data = answer::data(value);
     let named = |name: &str| Event::Named(EventName::new(name));
     match (current.run.workflow.as_str(), current.run.phase.as_str()) {
-        ("warp-drive", "planning") => Some(tools::planned(current, EventName::new("plan_ready"), data)),
+        ("warp-drive", "planning") => {
+            Some(tools::planned(current, criteria, EventName::new("plan_ready"), data))
+        }
         ("warp-drive", "coding") => Some((named("code_complete"), data)),
         _ => {
             let event = value.get("event").and_then(Value::as_str)?;
@@ -216,6 +270,16 @@ struct Failed<'a> {
     text: &'a str,
     /// Whether the project's tests failed, and not another check.
     is_of_tests: bool,
+}
+
+/// Criteria that were proposed, and what became of that.
+struct Proposal<'a> {
+    plan: &'a Map<String, Value>,
+    /// The person who answered.
+    by: Option<&'a str>,
+    note: Option<&'a str>,
+    /// Whether the work goes on with them.
+    is_taken: bool,
 }
 
 /// The newest records of a run.
@@ -257,6 +321,20 @@ impl History {
         (newest.0.data.get("kind").and_then(Value::as_str) == Some(kind)).then_some(newest)
     }
 
+    /// Returns the newest criteria that were proposed, if that is settled.
+    fn proposal(&self) -> Option<Proposal<'_>> {
+        let is_asked = |record: &Arc<Record>| {
+            record.event == *"question_asked" && record.data.get("kind").is_some_and(|kind| kind == CRITERIA)
+        };
+        let asked = self.0.iter().rposition(is_asked)?;
+        let plan = self.0[asked].data.get("plan").and_then(Value::as_object)?;
+        let settles = |record: &&Arc<Record>| [ANSWERED, UNCONFIRMED].contains(&record.event.as_str());
+        let settled = self.0[asked..].iter().find(settles)?;
+        let word = |field: &str| settled.data.get(field).and_then(Value::as_str);
+        let is_taken = settled.event == *UNCONFIRMED || word("option") == Some(ACCEPT);
+        Some(Proposal { plan, by: word("by"), note: word("note"), is_taken })
+    }
+
     /// Returns every question that was answered, oldest first.
     fn questions(&self) -> Vec<(&Record, &str, Option<&str>)> {
         let mut found = Vec::new();
@@ -264,7 +342,8 @@ impl History {
         for record in &self.0 {
             match record.event.as_str() {
                 "question_asked" => open = Some(&**record),
-                "decision_answered" => {
+                UNCONFIRMED => open = None,
+                ANSWERED => {
                     let word = |field: &str| record.data.get(field).and_then(Value::as_str);
                     if let (Some(asked), Some(option)) = (open.take(), word("option")) {
                         found.push((asked, option, word("note")));

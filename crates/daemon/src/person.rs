@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, sync::Arc, thread, time::Duration};
 
 use adapters::machine;
-use engine::{Record, Time};
+use engine::{Actor, CRITERIA, Event, Record, Standing, Time};
 use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     driver::{DriveError, Driver, Finish, Flow},
@@ -15,6 +15,9 @@ use crate::{
 
 /// How often it is looked whether somebody has answered.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// The level at which warp merges by itself.
+const MERGES: u64 = 3;
 
 /// The event by which a decision is answered.
 const ANSWERED: &str = "decision_answered";
@@ -35,6 +38,10 @@ impl Driver<'_> {
         };
         if current.run.phase == "awaiting_continue" && !self.asks_to_continue()? {
             return self.answer(&asked.id, Reply { option: "no".to_owned(), note: None });
+        }
+        if self.leaves_criteria_unconfirmed(current) {
+            self.offer(Actor::Engine, Event::CriteriaUnconfirmed, Map::new())?;
+            return Ok(Flow::On);
         }
         let until = current.run.question_deadline();
         self.workspace.sync()?;
@@ -95,6 +102,12 @@ impl Driver<'_> {
     fn asks_to_continue(&mut self) -> Result<bool, DriveError> {
         let is_asked = self.options.after == After::Ask && self.show.is_attended();
         Ok(is_asked && self.workspace.first_free(&BTreeSet::new())?.is_some())
+    }
+
+    /// Tells whether the work goes on with criteria that nobody has confirmed: nobody is here, and a person merges.
+    fn leaves_criteria_unconfirmed(&self, current: &Current) -> bool {
+        let Standing::Parked { decision } = &current.run.standing else { return false };
+        decision.reason == CRITERIA && current.run.level < MERGES && !self.show.is_attended()
     }
 
     pub(crate) fn answer(&mut self, decision: &str, reply: Reply) -> Result<Flow, DriveError> {

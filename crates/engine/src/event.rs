@@ -74,6 +74,8 @@ pub enum Event {
     RefusalRaised { refused: Box<RefusedEvent> },
     /// A chunk whose question nobody answered in time is put off.
     ChunkDeferred { why: String },
+    /// Nobody is there to confirm the criteria that an agent proposes, and the work goes on with them.
+    CriteriaUnconfirmed,
     /// A person says something to whoever works on the run.
     Told { text: String },
     /// Whoever looks at the work has found something.
@@ -136,6 +138,7 @@ impl Event {
         "rail_broken",
         "question_asked",
         "chunk_deferred",
+        "criteria_unconfirmed",
         "told",
         "finding_reported",
         "dev_came_up",
@@ -168,6 +171,7 @@ impl Event {
             // Both are questions to whoever reads the log.
             Event::QuestionAsked { .. } | Event::RefusalRaised { .. } => "question_asked",
             Event::ChunkDeferred { .. } => "chunk_deferred",
+            Event::CriteriaUnconfirmed => "criteria_unconfirmed",
             Event::Told { .. } => "told",
             Event::FindingReported { .. } => "finding_reported",
             Event::DevSeen { kind, .. } => kind.event(),

@@ -48,7 +48,7 @@ pub use run::{
 pub use settings::{BadSetting, Kind, Role, Setting, Settings};
 pub use signature::failure_signature;
 pub use step::{
-    Advice, Beginning, FrozenTests, Outcome, Refused, Step, VERIFICATION_GATES, begin, doom_loop,
+    Advice, Beginning, CRITERIA, FrozenTests, Outcome, Refused, Step, VERIFICATION_GATES, begin, doom_loop,
     is_document, needs, step,
 };
 pub use time::{BadTime, Time};

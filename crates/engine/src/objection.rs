@@ -69,8 +69,8 @@ impl Run {
         self.objections.iter().rev().filter(is_it).find(|objection| objection.accepted_by.is_some())
     }
 
-    /// Returns what advisory checks said against the current chunk.
+    /// Returns what advisory checks said against the current chunk, or before there were any.
     pub fn objections_here(&self) -> impl Iterator<Item = &Objection> {
-        self.objections.iter().filter(|objection| objection.chunk == self.chunk.index)
+        self.objections.iter().filter(|objection| [0, self.chunk.index].contains(&objection.chunk))
     }
 }

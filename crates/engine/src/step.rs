@@ -7,6 +7,7 @@
 mod acceptance;
 mod acts;
 mod budgets;
+mod criteria;
 mod draft;
 pub(crate) mod evidence;
 mod measure;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 pub use acceptance::{FrozenTests, is_document};
+pub use criteria::CRITERIA;
 pub use notes::doom_loop;
 pub use refused::Refused;
 

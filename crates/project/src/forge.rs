@@ -264,6 +264,11 @@ impl Forge<'_> {
         }
     }
 
+    /// Labels an issue as a requirement: it has criteria now.
+    pub(crate) fn require(&mut self, number: u64) -> Result<Arc<Item>, ForgeError> {
+        self.label(number, &[REQUIREMENT], &[])
+    }
+
     /// Says who works on an issue; none gives it back.
     pub fn assign(&mut self, number: u64, to: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         let to = to.map(|to| text::name("name", to)).transpose()?;

@@ -15,6 +15,7 @@ pub mod admission;
 mod atomic;
 mod claim;
 pub mod config;
+pub mod criteria;
 mod decide;
 pub mod dev;
 pub mod docs;

@@ -19,7 +19,11 @@ use serde_json::{Map, Value, json};
 
 pub use schema::{finding_schema, plan_properties, question_schema, work_properties};
 
-use crate::{Answer, AskError, Current, Error, Workspace, rails};
+use crate::{
+    Answer, AskError, Current, Error, ForgeError, Workspace,
+    criteria::{self, Criteria},
+    rails,
+};
 
 /// The kind of the question whether a plan is right, and the answer that says so.
 pub const PLAN: &str = "plan";
@@ -110,7 +114,12 @@ impl Workspace {
             )));
         };
         let fields = input.as_object().cloned().unwrap_or_default();
-        let (event, data) = match wish(&current, name, fields) {
+        let criteria = match self.criteria_of(&current.run) {
+            Ok(criteria) => criteria,
+            Err(ForgeError::Failed(error)) => return Err(error),
+            Err(error) => return Ok(Called::refused(format!("`{name}` is refused: {error}"))),
+        };
+        let (event, data) = match wish(&current, &criteria, name, fields) {
             Wish::Look => return Ok(Called::taken(self.standing(&current))),
             Wish::Not(why) => return Ok(Called::refused(format!("{why}\n{}", possible(&current)))),
             Wish::Offer(event, data) => (event, data),
@@ -169,7 +178,7 @@ impl Workspace {
 }
 
 /// Says what a call means in the phase that the run is in.
-fn wish(current: &Current, name: &str, mut fields: Map<String, Value>) -> Wish {
+fn wish(current: &Current, criteria: &Criteria, name: &str, mut fields: Map<String, Value>) -> Wish {
     let run = &current.run;
     if name == STATUS {
         return Wish::Look;
@@ -205,7 +214,7 @@ fn wish(current: &Current, name: &str, mut fields: Map<String, Value>) -> Wish {
         (Tool::SubmitPlan, Some(event)) => {
             let approach = fields.remove("plan").unwrap_or_default();
             fields.insert("approach".to_owned(), approach);
-            let (event, data) = planned(current, event, fields);
+            let (event, data) = planned(current, criteria, event, fields);
             Wish::Offer(event, data)
         }
         (Tool::Done | Tool::AskQuestion | Tool::MarkStoryComplete, Some(event)) => {
@@ -219,8 +228,17 @@ fn is_handed_in(current: &Current) -> bool {
     current.run.owner.is_driver() && current.workflow.close_event.is_some()
 }
 
-/// Returns the event that a plan becomes: where a person wants to see it first, the question whether it is right.
-pub fn planned(current: &Current, event: EventName, data: Map<String, Value>) -> (Event, Map<String, Value>) {
+/// Returns the event that a plan becomes: where a person has to see it or its criteria first, the question whether they are
+/// right.
+pub fn planned(
+    current: &Current,
+    criteria: &Criteria,
+    event: EventName,
+    data: Map<String, Value>,
+) -> (Event, Map<String, Value>) {
+    if *criteria != Criteria::Given && !criteria::proposed(&data).is_empty() {
+        return criteria::confirmation(&current.run, &Criteria::Missing, data);
+    }
     if current.run.workflow != "warp-drive" || !current.run.settings.is_on("approve_plan") {
         return (Event::Named(event), data);
     }

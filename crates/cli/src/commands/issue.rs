@@ -175,6 +175,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             }
             if let Some(item) = forge.item(filed.number)? {
                 output::print(&items::line(&item))?;
+                hint_criteria(&item);
                 hint_approval(&item, forge.readiness(item.number)?);
             }
         }
@@ -182,6 +183,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             let body = body_file.as_deref().map(read).transpose()?;
             let item = forge.edit(*number, &Edit { title: title.clone(), body })?;
             output::print(&items::line(&item))?;
+            hint_criteria(&item);
         }
         Action::Comment { number, text } => {
             forge.comment(*number, text, None)?;
@@ -224,6 +226,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
                 }
                 let what = if imported.was_there { "is up to date with" } else { "is filed from" };
                 output::print(&format!("{} {what} {}", items::line(&imported.item), path.display()))?;
+                hint_criteria(&imported.item);
             }
         }
     }
@@ -232,6 +235,13 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 
 fn texts(labels: &[String]) -> Vec<&str> {
     labels.iter().map(String::as_str).collect()
+}
+
+/// Says that an issue has no criteria.
+fn hint_criteria(item: &Item) {
+    if items::lacks_criteria(item) {
+        output::note(&items::without_criteria(item.number));
+    }
 }
 
 /// Says what is missing before an issue is worked on.

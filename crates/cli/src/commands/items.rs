@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::read_dependencies;
+use engine::{Actor, read_dependencies};
 use project::{Forge, ForgeError, Item, ItemState, Readiness, Review, Taken, Workspace};
 use serde_json::{Value, json};
 
@@ -60,10 +60,25 @@ pub(super) fn labels(item: &Item) -> String {
     item.labels.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
+/// Tells whether an issue says nothing about when it is done. What warp files itself, and what gathers other issues, need not.
+pub(super) fn lacks_criteria(item: &Item) -> bool {
+    let is_meant = item.pull.is_none() && item.is_open() && !item.is_capability();
+    is_meant && item.author.actor == Actor::Person && item.boxes().items.is_empty()
+}
+
+/// Says what happens to an issue without criteria, and what to do about it.
+pub(super) fn without_criteria(number: u64) -> String {
+    format!(
+        "#{number} has no `- [ ]` criteria: `warp run {number}` has the agent propose some and asks you about them; \
+         `warp issue edit {number} --body-file FILE` adds your own"
+    )
+}
+
 /// An issue in a table: number, standing, criteria, title, labels.
 pub(super) fn row(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> [String; 5] {
     let boxes = item.boxes();
     let criteria = match boxes.items.len() {
+        0 if lacks_criteria(item) => "no criteria".to_owned(),
         0 => "-".to_owned(),
         all => format!("{}/{all}", boxes.checked()),
     };
@@ -160,6 +175,9 @@ fn page(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> String {
     for comment in &item.comments {
         let (who, at) = (&comment.author.name, comment.at.to_seconds());
         text.push_str(&format!("\n-- {who} at {at}\n{}\n", comment.text.trim_end()));
+    }
+    if lacks_criteria(item) {
+        text.push_str(&format!("\n{}\n", without_criteria(item.number)));
     }
     if *readiness == Readiness::NotApproved {
         text.push_str(&format!("\n`warp issue approve {}` lets it be worked on\n", item.number));

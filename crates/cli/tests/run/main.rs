@@ -4,6 +4,7 @@
 mod away;
 mod background;
 mod budgets;
+mod criteria;
 mod deferred;
 mod escapes;
 mod faults;

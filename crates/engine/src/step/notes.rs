@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{
-    Advice, Refused, Step, acceptance, acts, budgets, draft::Draft, overrule, promise, receipts, take_row,
-    turns, waits,
+    Advice, Refused, Step, acceptance, acts, budgets, criteria, draft::Draft, overrule, promise, receipts,
+    take_row, turns, waits,
 };
 use crate::{
     Actor, Ask, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
@@ -112,6 +112,7 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         }
         Event::RefusalRaised { refused } => overrule::raised(workflow, run, &ask, refused),
         Event::ChunkDeferred { why } => turns::deferred(workflow, run, &ask, why),
+        Event::CriteriaUnconfirmed => criteria::unconfirmed(workflow, run, &ask),
         Event::Told { text } => turns::told(workflow, run, &ask, text),
         Event::FindingReported { severity, file, line, text } => {
             turns::found(workflow, run, &ask, (*severity, file.as_deref(), *line, text))
@@ -183,6 +184,7 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::QuestionAsked { .. }
         | Event::RefusalRaised { .. }
         | Event::ChunkDeferred { .. }
+        | Event::CriteriaUnconfirmed
         | Event::FindingReported { .. }
         | Event::DevSeen { .. }
         | Event::TurnStarted { .. }
@@ -327,6 +329,7 @@ fn decision_answered(
         return Ok(draft.finish());
     }
     draft.change(Change::StandingSet { standing: Standing::Active });
+    criteria::confirmed(&mut draft, ask, decision, option);
     if option == turns::SKIP && decision.deadline.is_some() {
         turns::defer(&mut draft, ask, &format!("skipped by a person: {}", decision.question));
         return Ok(draft.finish());

@@ -6,7 +6,7 @@
 
 use super::{Advice, Refused, Step, draft::Draft, take_row, turns};
 use crate::{
-    ACCEPT, Actor, Ask, Change, Decision, Event, Objection, RefusedEvent, Run, Standing, Workflow,
+    ACCEPT, Actor, Ask, Change, Decision, Event, EventName, Objection, RefusedEvent, Run, Standing, Workflow,
     workflow::{Activity, Row},
 };
 
@@ -40,21 +40,36 @@ pub(super) fn note(draft: &mut Draft<'_>, row: &Row, said: Vec<Said>) {
             }
             Said::NotChecked(why) => draft.advise(format!("not checked: {why}")),
             Said::Doubt { gate, reason } => {
-                let objection = Objection {
-                    gate: gate.to_owned(),
-                    event: row.event.clone(),
-                    reason,
-                    chunk: draft.run.chunk.index,
-                    at: draft.at,
-                    accepted_by: None,
-                    note: None,
-                };
+                let objection = Objection { reason, ..objection(draft, gate, row.event.clone()) };
                 draft.advise(objection.to_string());
                 draft.change(Change::Objected { objection });
             }
             Said::Accepted(words) => draft.advise(words),
         }
     }
+}
+
+/// Returns an objection of a check to an event of the current chunk, without its words.
+pub(super) fn objection(draft: &Draft<'_>, gate: &str, event: EventName) -> Objection {
+    Objection {
+        gate: gate.to_owned(),
+        event,
+        reason: String::new(),
+        chunk: draft.run.chunk.index,
+        at: draft.at,
+        accepted_by: None,
+        note: None,
+    }
+}
+
+/// Returns the name of the person who has answered, and what they said about it.
+pub(super) fn who(ask: &Ask) -> (Option<String>, Option<String>) {
+    let text = |field: &str, most: usize| {
+        let text = ask.data.get(field).and_then(serde_json::Value::as_str)?;
+        Some(turns::cut(text.trim(), most)).filter(|text| !text.is_empty())
+    };
+    let by = text("by", LONGEST_NAME).unwrap_or_else(|| "a person".to_owned());
+    (Some(by), text("note", turns::LONGEST_SAID))
 }
 
 /// Asks a person about an event that an advisory check refuses.
@@ -106,20 +121,13 @@ pub(super) fn accept(
     (decision, option): (&Decision, &str),
     refused: &RefusedEvent,
 ) -> Result<Step, Refused> {
-    let text = |field: &str| ask.data.get(field).and_then(serde_json::Value::as_str);
-    let cut = |text: &str, most: usize| turns::cut(text.trim(), most);
-    let objection = Objection {
-        gate: refused.gate.clone(),
-        event: refused.event.clone(),
-        reason: cut(&refused.reason, turns::LONGEST_SAID),
-        chunk: run.chunk.index,
-        at: ask.at,
-        accepted_by: Some(text("by").map_or_else(|| "a person".to_owned(), |by| cut(by, LONGEST_NAME))),
-        note: text("note").map(|note| cut(note, turns::LONGEST_SAID)).filter(|note| !note.is_empty()),
-    };
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::StandingSet { standing: Standing::Active });
     draft.change(Change::PhaseClockSet { at: draft.at });
+    let (accepted_by, note) = who(ask);
+    let reason = turns::cut(refused.reason.trim(), turns::LONGEST_SAID);
+    let known = objection(&draft, &refused.gate, refused.event.clone());
+    let objection = Objection { reason, accepted_by, note, ..known };
     draft.advise(objection.to_string());
     draft.change(Change::Objected { objection });
     let freed = draft.finish();

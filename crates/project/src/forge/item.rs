@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use engine::{Actor, Boxes, Time, read_boxes, with_ticks};
 use serde::{Deserialize, Serialize};
 
-use super::{By, readiness::APPROVED};
+use super::{
+    By,
+    readiness::{APPROVED, CAPABILITY},
+};
 
 /// An issue; with [`Item::pull`], a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +173,11 @@ impl Item {
     /// Returns its criteria.
     pub fn boxes(&self) -> Boxes {
         read_boxes(&self.body)
+    }
+
+    /// Tells whether it gathers requirements, and has no criteria of its own.
+    pub fn is_capability(&self) -> bool {
+        self.labels.contains(CAPABILITY)
     }
 
     pub fn is_open(&self) -> bool {

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::criteria::{LONGEST, MOST};
+
 /// The kinds of commits that a message may begin with.
 const COMMIT_TYPES: [&str; 10] =
     ["feat", "fix", "docs", "refactor", "test", "perf", "build", "ci", "style", "chore"];
@@ -15,6 +17,10 @@ const MOST_TODOS: usize = 25;
 /// Returns what comes with a plan, beside its text.
 pub fn plan_properties() -> Map<String, Value> {
     object(json!({
+        "criteria": about(
+            json!({ "type": "array", "maxItems": MOST, "items": text(LONGEST) }),
+            "Acceptance criteria, only for an issue that has none",
+        ),
         "chunks": { "type": "array", "items": { "type": "array", "items": text(100) } },
         "decisions": notes(),
     }))

@@ -66,6 +66,7 @@ impl Workspace {
             if let Some(found) = look(self, &current)? {
                 return Ok(Err(found));
             }
+            self.hold_for_criteria(&current, actor, &event)?;
             let mut probes = needs(&current.workflow, &current.run, &event, &data);
             // A person is believed, and need not wait for tests that prove nothing to anybody.
             probes.retain(|probe| actor == Actor::Agent || !matches!(probe, Probe::Tests { .. }));
@@ -298,6 +299,7 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         | Event::EditsCounted { .. }
         | Event::DeadlinePassed
         | Event::AttemptStarted { .. }
+        | Event::CriteriaUnconfirmed
         | Event::StopRequested
         | Event::Resumed
         | Event::ResetRequested
