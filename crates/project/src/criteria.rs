@@ -57,7 +57,6 @@ impl Workspace {
         let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
         let body = Some(written(&item.body, criteria, by));
         self.forge().edit(number, &Edit { title: None, body })?;
-        self.forge().require(number)?;
         Ok(())
     }
 

@@ -209,15 +209,26 @@ impl Forge<'_> {
         self.find(&text::marker(marker)?)
     }
 
-    /// Changes an item's title or text.
+    /// Changes an item's title or text. An issue that gets its first criteria becomes a requirement.
     pub fn edit(&mut self, number: u64, edit: &Edit) -> Result<Arc<Item>, ForgeError> {
         let title = edit.title.as_deref().map(text::title).transpose()?;
         let body = edit.body.as_deref().map(text::body).transpose()?;
         self.change(number, |item| {
             let title = title.clone().filter(|title| *title != item.title);
             let body = body.clone().filter(|body| *body != item.body);
-            let is_same = title.is_none() && body.is_none();
-            Ok(if is_same { Vec::new() } else { vec![What::Edited { title, body }] })
+            let gains_criteria = body
+                .as_ref()
+                .is_some_and(|body| item.boxes().items.is_empty() && !read_boxes(body).items.is_empty());
+            let is_news = item.pull.is_none() && !item.is_capability() && !item.labels.contains(REQUIREMENT);
+            let mut whats = Vec::new();
+            if title.is_some() || body.is_some() {
+                whats.push(What::Edited { title, body });
+            }
+            if gains_criteria && is_news {
+                let added = BTreeSet::from([REQUIREMENT.to_owned()]);
+                whats.push(What::Labelled { added, removed: BTreeSet::new() });
+            }
+            Ok(whats)
         })
     }
 
@@ -262,11 +273,6 @@ impl Forge<'_> {
             Some(item) if item.pull.is_some() => Err(ForgeError::NotAnIssue { number }),
             Some(_) | None => self.label(number, &[APPROVED], &[]),
         }
-    }
-
-    /// Labels an issue as a requirement: it has criteria now.
-    pub(crate) fn require(&mut self, number: u64) -> Result<Arc<Item>, ForgeError> {
-        self.label(number, &[REQUIREMENT], &[])
     }
 
     /// Says who works on an issue; none gives it back.

@@ -159,6 +159,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         items::show(&mut workspace, *number, *json)?;
         return Ok(Exit::Done);
     }
+    needs_project(&workspace)?;
     let by = By::person_in(&workspace.place.root);
     let root = workspace.place.root.clone();
     let mut forge = workspace.forge().by(by);
@@ -231,6 +232,19 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         }
     }
     Ok(Exit::Done)
+}
+
+/// Refuses to make a project of a directory by the way: one begins in a git repository, or with `warp init`.
+fn needs_project(workspace: &Workspace) -> Result<(), CommandError> {
+    if workspace.place.location().is_some() || workspace.place.own.is_dir() {
+        return Ok(());
+    }
+    let root = workspace.place.root.display();
+    let error = CommandError::new(
+        Exit::Refused,
+        format!("`{root}` is in no git repository, and no project of warp's"),
+    );
+    Err(error.hint("change to your repository, or `git init` makes this one; without git, `warp init` begins a project here"))
 }
 
 fn texts(labels: &[String]) -> Vec<&str> {

@@ -45,13 +45,16 @@ fn an_issue_is_filed_approved_shown_and_closed() {
     #1 Read names
     note: `warp issue approve 1` lets it be worked on
     ");
-    assert_snapshot!(seen(&sandbox, &["issue", "new", "--title", "Think about names"]), @"#2 Think about names");
+    assert_snapshot!(seen(&sandbox, &["issue", "new", "--title", "Think about names"]), @"
+    #2 Think about names
+    note: #2 has no `- [ ]` criteria: `warp run 2` has the agent propose some and asks you about them; `warp issue edit 2 --body-file FILE` adds your own
+    ");
     sandbox.write("body.md", "- [ ] prints names\n\n## Blocked by\n- #1\n");
     assert_snapshot!(seen(&sandbox, &["issue", "new", "--title", "Print names", "--body-file", "body.md", "--approve"]), @"#3 Print names");
     assert_snapshot!(seen(&sandbox, &["issue", "list"]), @"
-    #1  not approved   1/2  Read names         p2-high, req
-    #2  open           -    Think about names
-    #3  blocked by #1  0/1  Print names        approved, req
+    #1  not approved   1/2          Read names         p2-high, req
+    #2  open           no criteria  Think about names
+    #3  blocked by #1  0/1          Print names        approved, req
 
     3 open
     ");
@@ -81,9 +84,9 @@ fn an_issue_is_filed_approved_shown_and_closed() {
     1 open, 1 closed (`warp issue list --state closed`)
     ");
     assert_snapshot!(seen(&sandbox, &["issue", "list", "--state", "all"]), @"
-    #1  closed  1/2  Read all names     approved, names, req
-    #2  open    -    Think about names
-    #3  ready   0/1  Print names        approved, req
+    #1  closed  1/2          Read all names     approved, names, req
+    #2  open    no criteria  Think about names
+    #3  ready   0/1          Print names        approved, req
 
     3 shown
     ");
@@ -99,7 +102,8 @@ fn an_issue_is_filed_approved_shown_and_closed() {
 fn issues_stay_when_their_directory_becomes_a_repository() {
     let sandbox = sandbox();
     let plain = sandbox.home().join("plain");
-    fs::create_dir(&plain).unwrap();
+    // As `warp init` leaves it.
+    fs::create_dir_all(plain.join(".warp/local")).unwrap();
     let at = plain.to_str().unwrap();
     sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Read names"]);
     sandbox.git(&["-C", at, "init", "--quiet"]);
@@ -116,7 +120,8 @@ fn issues_stay_when_their_directory_becomes_a_repository() {
 fn the_issues_of_a_directory_are_found_beside_what_its_repository_has_already() {
     let sandbox = sandbox();
     let plain = sandbox.home().join("plain");
-    fs::create_dir(&plain).unwrap();
+    // As `warp init` leaves it.
+    fs::create_dir_all(plain.join(".warp/local")).unwrap();
     let at = plain.to_str().unwrap();
     sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Read names"]);
     sandbox.git(&["-C", at, "init", "--quiet"]);
@@ -172,6 +177,8 @@ fn a_file_is_one_issue_however_often_it_is_imported() {
     #42 Read names is filed from issues/42.md
     #43 Print names is filed from other/42.md
     #44 Think is filed from notes.md
+    note: #43 has no `- [ ]` criteria: `warp run 43` has the agent propose some and asks you about them; `warp issue edit 43 --body-file FILE` adds your own
+    note: #44 has no `- [ ]` criteria: `warp run 44` has the agent propose some and asks you about them; `warp issue edit 44 --body-file FILE` adds your own
     ");
     let mut tick = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
     tick.forge().tick(42, &["AC-01".to_owned()]).unwrap();
@@ -207,7 +214,23 @@ fn a_file_is_one_issue_however_often_it_is_imported() {
     hint: `warp issue show 42` shows it; without `--number` the next one is given
     exit 3
     ");
-    assert_snapshot!(seen(&sandbox, &["issue", "import", "--number", "7", "seven.md"]), @"#7 Seven is filed from seven.md");
+    assert_snapshot!(seen(&sandbox, &["issue", "import", "--number", "7", "seven.md"]), @"
+    #7 Seven is filed from seven.md
+    note: #7 has no `- [ ]` criteria: `warp run 7` has the agent propose some and asks you about them; `warp issue edit 7 --body-file FILE` adds your own
+    ");
+}
+
+#[test]
+fn an_issue_that_is_given_criteria_becomes_a_requirement() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["issue", "new", "--title", "Read names", "--approve"]);
+    sandbox.write("body.md", "1. [] quoted\n");
+    assert_snapshot!(seen(&sandbox, &["issue", "edit", "1", "--body-file", "body.md"]), @"#1 Read names");
+    assert_snapshot!(seen(&sandbox, &["issue", "list"]), @"
+    #1  ready  0/1  Read names  approved, req
+
+    1 open
+    ");
 }
 
 #[test]
@@ -326,7 +349,7 @@ fn a_pull_request_is_shown_and_reviewed() {
     exit 3
     ");
     assert_snapshot!(seen(&sandbox, &["issue", "list"]), @"
-    #1  open  -  Read names
+    #1  open  no criteria  Read names
 
     1 open
     ");
@@ -359,4 +382,24 @@ fn an_issue_that_somebody_has_is_not_said_to_be_ready() {
         (&shown["readiness"], &shown["taken"]),
         (&"ready".into(), &"handed over as pull request #43".into())
     );
+}
+
+#[test]
+fn an_issue_makes_no_project_of_a_directory_that_is_none() {
+    let sandbox = sandbox();
+    let elsewhere = sandbox.home().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let at = elsewhere.to_str().unwrap();
+    fs::write(elsewhere.join("one.md"), "# One\n").unwrap();
+    let file = elsewhere.join("one.md");
+    for command in [&["issue", "new", "--title", "One"][..], &["issue", "import", file.to_str().unwrap()]] {
+        let refused = sandbox.warp(&[&["-C", at], command].concat());
+        assert_eq!(refused.code, Some(3), "{refused:?}");
+        assert!(refused.err.contains("is in no git repository, and no project of warp's"), "{refused:?}");
+        assert!(refused.err.contains("`git init` makes this one"), "{refused:?}");
+    }
+    assert!(!elsewhere.join(".warp").exists());
+    let listed = sandbox.warp(&["-C", at, "issue", "list"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(!elsewhere.join(".warp").exists());
 }

@@ -77,7 +77,7 @@ fn explain_says_where_why_and_what_next() {
     Waits for: an agent in the role of coder.
     Until: [TIME]; then phase_timeout.
     Next:
-      code_complete -> updating_docs; needs a change that has to do with the chunk's criteria (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'
+      code_complete -> updating_docs; needs a change (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'
       abort -> aborted
     Budgets:
       phase_timeout: 0 of 30

@@ -38,10 +38,20 @@ fn a_refused_transition_names_phase_event_and_what_is_possible() {
 }
 
 #[test]
-fn code_complete_wants_a_change_that_has_to_do_with_the_criteria() {
+fn code_complete_wants_a_change_that_has_to_do_with_the_criteria_where_that_is_enforced() {
     let sandbox = sandbox();
     sandbox.issue(42, "# Names\n- [ ] the parser reads quoted names\n- [ ] the printer writes them\n");
-    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
+    sandbox.warp_ok(&[
+        "state",
+        "init",
+        ".",
+        "--level",
+        "2",
+        "--issue",
+        "42",
+        "--set",
+        "diff_relevance=enforce",
+    ]);
     sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
     sandbox.warp_ok(&[
         "state",
@@ -255,7 +265,7 @@ fn what_a_session_is_told_are_facts() {
     - AC-02
     Reasoning budget of this phase: standard.
     `warp state transition . EVENT --data JSON` reports what happened. Events of this phase:
-    - code_complete (needs a change that has to do with the chunk's criteria (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}')
+    - code_complete (needs a change (diff_relevance_check), from an agent evidence for AC-01, AC-02: --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}')
     - abort
     Commits are only allowed during committing phase; pushes and merges are warp's.
     "#);

@@ -145,7 +145,7 @@ fn a_tree_that_is_deleted_is_told_and_comes_back() {
             run(&project, &[walls, &["--agent", &delete, "--set", "decision_timeout_minutes=0"]].concat());
         assert_eq!(ended.code, Some(5), "{}", ended.said);
         assert!(
-            ended.said.contains("`code_complete` is refused in `coding` by diff_relevance_check"),
+            ended.said.contains("`code_complete` is refused in `coding` by self_verification"),
             "{}",
             ended.said
         );

@@ -37,8 +37,10 @@ impl Workspace {
         let is_own = self.place.origin().is_some();
         let done = run.completed_chunks.iter().filter(|_| is_own).flat_map(|chunk| &chunk.acs);
         // What warp has ticked in a workspace of its own counts even if the event was refused afterwards.
-        let current =
-            run.current_criteria().iter().filter(|_| is_own || (run.docs_updated && !run.committed));
+        let open = issue::open_criteria(&mut self.forge(), issue)?;
+        let is_ticked = |criterion: &&String| is_own && !open.contains(criterion);
+        let is_current = |criterion: &&String| (run.docs_updated && !run.committed) || is_ticked(criterion);
+        let current = run.current_criteria().iter().filter(is_current);
         let mut criteria: Vec<String> = done.chain(current).cloned().collect();
         criteria.sort();
         criteria.dedup();
