@@ -1,5 +1,6 @@
 //! The project's own tests: which command runs them, and what came of it.
 
+mod leads_back;
 mod report;
 mod running;
 

@@ -20,6 +20,9 @@ impl Workspace {
         if let Some(why) = suite::cannot_run(&command).filter(|_| run.settings.is_on("test_before_commit")) {
             return Err(NextError::World(why));
         }
+        if run.settings.is_on("test_before_commit") {
+            self.refuse_what_leads_back(&command)?;
+        }
         if self.slot.is_some() {
             let place = if run.settings.text("workspace") == "worktree" { "a worktree" } else { "a clone" };
             return Ok(report.say(format!("level {}, {place} of its own, tests by `{command}`", run.level)));
