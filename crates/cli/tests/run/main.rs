@@ -14,6 +14,7 @@ mod questions;
 mod remote;
 mod running;
 mod secrets;
+mod seen;
 mod session;
 mod spend;
 mod steering;
