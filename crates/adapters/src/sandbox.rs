@@ -204,6 +204,25 @@ impl Walls {
 
     /// Shows the files that a command line names, wherever they are in the home.
     pub fn show_files_of(&mut self, line: &str, how: Line) {
+        let files = self.files_of(line, how);
+        self.tools.extend(files.iter().cloned());
+        self.shown.extend(files);
+    }
+
+    /// Returns a file that a command line names and that is in the person's checkout, but not in the tree: it cannot be
+    /// shown.
+    pub fn lost_file_of(&self, line: &str, how: Line) -> Option<PathBuf> {
+        let project = self.project.as_ref()?;
+        let is_lost = |file: &PathBuf| {
+            let real = file.canonicalize().ok();
+            let below = real.as_ref().and_then(|real| real.strip_prefix(project).ok());
+            below.is_some_and(|below| !self.tree.join(below).exists())
+        };
+        self.files_of(line, how).into_iter().find(is_lost)
+    }
+
+    /// Returns the files that a command line names by an absolute path.
+    fn files_of(&self, line: &str, how: Line) -> Vec<PathBuf> {
         let named = |word: &str| {
             let word = word.trim_matches(['"', '\'']);
             let below = ["~/", "$HOME/"].into_iter().find_map(|start| word.strip_prefix(start));
@@ -215,9 +234,7 @@ impl Walls {
             }
             (how == Line::Typed || data.permissions().mode() & 0o111 != 0).then_some(path)
         };
-        let files: Vec<PathBuf> = line.split_whitespace().filter_map(named).collect();
-        self.tools.extend(files.iter().cloned());
-        self.shown.extend(files);
+        line.split_whitespace().filter_map(named).collect()
     }
 
     /// Puts a program behind these walls: returns what is to be run in its place.

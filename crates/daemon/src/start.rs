@@ -110,6 +110,11 @@ pub enum StartError {
     NoSandbox(NoSandbox),
     #[error(transparent)]
     Walls(#[from] WallError),
+    #[error(
+        "the agent needs `{}`, which is in your checkout and not committed: agents see the run's own files there",
+        file.display()
+    )]
+    AgentInCheckout { file: PathBuf },
     #[error("`{0}` cannot be talked to in a terminal: claude, codex or command:LINE can")]
     NoTerminal(String),
     #[error("tmux is not installed")]
@@ -180,7 +185,7 @@ impl<'a> Driver<'a> {
         let mut walls =
             sandbox.map(|sandbox| walls(&sandbox, &taken.workspace.place, dirs, run)).transpose()?;
         if let Some(walls) = &mut walls {
-            show_agent(walls, &options, &run.settings);
+            show_agent(walls, &options, &run.settings)?;
         }
         let confined = confine(&taken, walls, &interrupts)?;
         Ok(Self::of(taken, crew, confined, options, interrupts, show))
@@ -553,15 +558,19 @@ fn spelled_root(root: &Path) -> Option<PathBuf> {
 }
 
 /// Shows an agent that is a command line the files of its own.
-fn show_agent(walls: &mut Walls, options: &Options, settings: &Settings) {
+fn show_agent(walls: &mut Walls, options: &Options, settings: &Settings) -> Result<(), StartError> {
     let typed = options.agent.iter().map(|agent| (agent.clone(), Line::Typed));
     let configured = settings.agents().into_iter().map(|agent| (agent, Line::Configured));
     for (agent, how) in typed.chain(configured) {
         // A script is shown by who plays it.
         if let Some((_, line)) = agent.split_once(':').filter(|(kind, _)| *kind != "script") {
+            if let Some(file) = walls.lost_file_of(line, how) {
+                return Err(StartError::AgentInCheckout { file });
+            }
             walls.show_files_of(line, how);
         }
     }
+    Ok(())
 }
 
 /// Finds what walls are built with; none only where a person has said that it may go without.

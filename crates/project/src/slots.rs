@@ -255,6 +255,12 @@ impl Pool {
         slot::clear_leftovers(&marker.location)
             .map_err(|source| SlotError::File { path: marker.location.git_dir.clone(), source })?;
         self.link(&directory, marker.kind, &marker.location.git_dir)?;
+        // The project may have been moved, or is another checkout of the same repository.
+        if marker.origin != self.root {
+            let mark = || slot::mark(&directory, marker.kind, &marker.location.git_dir, &self.root);
+            boundary::around("mark_slot", mark)
+                .map_err(|source| SlotError::File { path: directory.join(slot::MARKER), source })?;
+        }
         self.slot(number, lock)
     }
 

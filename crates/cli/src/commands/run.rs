@@ -236,6 +236,9 @@ impl From<StartError> for CommandError {
             ),
             StartError::Walls(_) => Self::of(Exit::Configuration, &error)
                 .hint("`--set workspace=worktree` works beside the checkout, which agents can then read"),
+            StartError::AgentInCheckout { .. } => {
+                Self::of(Exit::Configuration, &error).hint("move it out of the project, or commit it")
+            }
             StartError::Agent(NamedError::NotInstalled(_)) => Self::of(Exit::Configuration, &error)
                 .hint("`warp agents` lists those that are")
                 .hint("`--agent command:LINE` lets another program work; docs/agents.md says how"),

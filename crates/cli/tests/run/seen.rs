@@ -7,6 +7,7 @@ use std::{
     process::Command,
 };
 
+use rustix::process::Signal;
 use testkit::agents::skip;
 
 use crate::support::{Ended, GOOD, Project, Running, has_walls};
@@ -71,6 +72,7 @@ const LOOKS: &str = r#"
 { pwd; git status --short; git log -1 --format=%s; git rev-parse --show-toplevel; } > seen.txt 2>&1
 { cat mine.txt "$PWD/mine.txt"; cat .git/config "$(git rev-parse --git-dir)/config"; git config --list; env; } > told.txt 2>&1
 ls "SLOT/tree" > slot.txt 2>&1
+grep -rIl "SLOT" . | grep -v -e slot.txt -e names.txt > names.txt
 git commit --quiet --allow-empty -m no > commit.txt 2>&1
 true"#;
 
@@ -87,6 +89,7 @@ fn sees_its_own_tree(project: &Project, root: &Path, line: &str) {
         assert!(!told.contains(hidden), "{hidden}: {told}");
     }
     assert!(!show("prompt.txt").contains(inside), "{}", show("prompt.txt"));
+    assert_eq!(show("names.txt"), "", "files in which the slot is named");
     assert!(show("slot.txt").contains("No such file"), "{}", show("slot.txt"));
     assert!(show("commit.txt").contains("Read-only file system"), "{}", show("commit.txt"));
     assert_eq!(fs::read_to_string(root.join("mine.txt")).unwrap(), MINE);
@@ -138,6 +141,52 @@ fn a_project_is_there_by_the_name_of_a_link_to_it() {
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let linked = git(&project, &root, &["show", "main:linked.txt"]);
     assert!(linked.starts_with("test:") && !linked.contains(MINE), "{linked}");
+}
+
+#[test]
+fn a_run_goes_on_after_its_project_was_moved() {
+    let (project, root) = project("demo");
+    let mut command = project.command(&["--agent", "command:echo at work; sleep 600"]);
+    let mut running = Running::start({
+        command.current_dir(&root);
+        command
+    });
+    running.until("at work");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+    let moved = root.with_file_name("moved");
+    moves(&root, &moved);
+    fs::create_dir(&root).unwrap();
+    let line = agent(&project, &project.sandbox.home().join("bin/agent"), "pwd > seen.txt");
+    let ended = run(&mut project.command(&["--agent", &line]), &moved);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    if has_walls() {
+        let seen = git(&project, &moved, &["show", "main:seen.txt"]);
+        assert_eq!(seen.trim_end(), moved.to_str().unwrap());
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_said_before_an_agent_works() {
+    if !has_walls() {
+        return;
+    }
+    let (project, root) = project("demo");
+    let line = agent(&project, &root.join("mine.sh"), "true");
+    let ended = run(&mut project.command(&["--agent", &line]), &root);
+    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    for said in ["demo/mine.sh`, which is in your checkout and not committed", "move it out of the project"] {
+        assert!(ended.said.contains(said), "{said}: {}", ended.said);
+    }
+
+    let home = project.sandbox.home().canonicalize().unwrap();
+    git(&project, &home, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&project, &home, &["commit", "--quiet", "--allow-empty", "-m", "chore: begin"]);
+    let mut import = project.sandbox.warp_command(&["issue", "import", "issues/1.md", "--approve"]);
+    assert!(import.current_dir(&home).output().unwrap().status.success());
+    let ended = run(&mut project.command(&[]), &home);
+    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    assert!(ended.said.contains("move the project into a directory of its own"), "{}", ended.said);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use adapters::{
     git::{
         Location,
         integrate::Between,
-        slot::{self, GIT, Head, Kind, MARKER, TREE},
+        slot::{self, GIT, Head, Kind, TREE},
     },
     machine,
 };
@@ -122,11 +122,6 @@ impl Pool {
         if !has_nothing {
             slot.keep()?;
             slot.forget_salvage()?;
-        }
-        if slot.place.origin() != Some(self.root.as_path()) {
-            let mark = || slot::mark(&slot.directory, slot.kind, &slot.between.slot.git_dir, &self.root);
-            boundary::around("mark_slot", mark)
-                .map_err(|source| SlotError::File { path: slot.directory.join(MARKER), source })?;
         }
         let standing = if has_nothing { slot.between.stands_on_target(target)? } else { None };
         let base = match standing {
