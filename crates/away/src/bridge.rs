@@ -429,6 +429,22 @@ pub fn pass_over(dirs: &Dirs, reach: &Reach, of: Of) -> Result<(), AwayError> {
     courier.end(&mut memory)
 }
 
+/// Lets what the runs of a project have recorded while away mode was off go untold. To be called before it is switched on:
+/// a process that was killed meanwhile, or that had no bot, has not done so.
+pub fn pass_over_all(place: &Place, dirs: &Dirs) -> Result<(), AwayError> {
+    let Reach::Off(Some(bot)) = Reach::of(place, dirs, &[]) else { return Ok(()) };
+    let mut memory = Memory::open(dirs, bot.key())?;
+    let project = place.origin().unwrap_or(&place.root).to_owned();
+    for followed in memory.runs()?.into_iter().filter(|followed| followed.project == project) {
+        if !followed.is_over {
+            let mut courier = Courier::new(dirs, Of { project: project.clone(), run: followed.run })?;
+            courier.pass_over(&mut memory)?;
+            courier.end(&mut memory)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

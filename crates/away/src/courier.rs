@@ -83,7 +83,7 @@ impl Courier {
             Some(known) => known,
             None => self.begin(memory, &current)?,
         };
-        self.catch_up(&current, followed.next)?;
+        self.catch_up(&current, &followed)?;
         let open = view::asked(&current.workflow, &current.run).map(|asked| asked.id);
         while let Some((seq, posts)) = self.pending.front().cloned() {
             for (index, post) in posts.iter().enumerate() {
@@ -120,6 +120,9 @@ impl Courier {
         if let Some(index) = records.iter().rposition(|record| record.moves()).filter(|index| *index > 0) {
             passed.next += index as u64;
             passed.done.clear();
+        }
+        if untold > 0 {
+            passed.since = current.events();
         }
         let open = view::asked(&current.workflow, &current.run).map(|asked| asked.id);
         passed.close_all_but(open.as_deref());
@@ -172,13 +175,13 @@ impl Courier {
     fn begin(&mut self, memory: &mut Memory, current: &Current) -> Result<Followed, AwayError> {
         let records = self.workspace.records(current)?;
         let from = records.iter().rposition(engine::Record::moves).unwrap_or(0);
-        let followed = Followed::new(&self.of, from as u64);
+        let followed = Followed::new(&self.of, from as u64, current.events());
         memory.keep("away_begun", &followed)?;
         Ok(followed)
     }
 
     /// Reads the records that are new, and puts down what is to be posted about them.
-    fn catch_up(&mut self, current: &Current, next: u64) -> Result<(), AwayError> {
+    fn catch_up(&mut self, current: &Current, followed: &Followed) -> Result<(), AwayError> {
         let missing = usize::try_from(current.events().saturating_sub(self.folded)).unwrap_or(usize::MAX);
         let name = self.workspace.place.name();
         for record in self.workspace.newest_records(current, missing)? {
@@ -188,8 +191,10 @@ impl Courier {
                 .map_err(|source| project::Error::Fold { run: self.of.run.clone(), source })?;
             self.folded += 1;
             let Some(run) = self.fold.run() else { continue };
-            if seq >= next {
-                let posts = post::posts(&self.before, &current.workflow, run, &record, &name);
+            if seq >= followed.next {
+                let is_past = seq < followed.since;
+                let now = is_past.then_some(&current.run.standing);
+                let posts = post::posts(&self.before, &current.workflow, run, &record, &name, now);
                 self.pending.push_back((seq, posts));
             }
             self.before = Before::of(&current.workflow, run);

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 
 use project::{Dirs, Place, config, spelled};
 
-pub use bridge::{Bridge, pass_over, tell};
+pub use bridge::{Bridge, pass_over, pass_over_all, tell};
 pub use courier::{Courier, Delivered};
 pub use hear::{Heard, hear};
 pub use memory::{AwayError, Followed, Listening, Memory, Stranger};

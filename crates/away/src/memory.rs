@@ -107,6 +107,9 @@ pub struct Followed {
     pub project: PathBuf,
     /// The number of the event that is to be told next.
     pub next: u64,
+    /// How many events the run had when the person went away: of those only where it stands is told.
+    #[serde(default)]
+    pub(crate) since: u64,
     /// What of that event was posted, and where.
     pub(crate) done: Vec<String>,
     /// Questions that were posted, the newest last.
@@ -126,11 +129,12 @@ pub(crate) struct Asked {
 }
 
 impl Followed {
-    pub(crate) fn new(of: &Of, next: u64) -> Self {
+    pub(crate) fn new(of: &Of, next: u64, since: u64) -> Self {
         Self {
             run: of.run.clone(),
             project: of.project.clone(),
             next,
+            since,
             done: Vec::new(),
             asked: Vec::new(),
             is_over: false,

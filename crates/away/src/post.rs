@@ -36,13 +36,15 @@ impl Before {
     }
 }
 
-/// Says what is to be posted about an event; `run` is the run after it, in the project of that name.
+/// Says what is to be posted about an event; `run` is the run after it, in the project of that name. Of an event from before
+/// the person went away, only what still holds is told: `now` is how the run stood when they did.
 pub(crate) fn posts(
     before: &Before,
     workflow: &Workflow,
     run: &Run,
     record: &Record,
     project: &str,
+    now: Option<&Standing>,
 ) -> Vec<Post> {
     let mut posts = Vec::new();
     let asked = view::asked(workflow, run);
@@ -50,7 +52,7 @@ pub(crate) fn posts(
     if let Some(open) = before.asked.as_ref().filter(|_| !asked.as_ref().is_some_and(is_same)) {
         posts.push(Post::Closing(Closing { id: open.id.clone(), words: closing(record, run) }));
     }
-    if run.metrics.commits > before.commits && run.settings.is_on("heartbeat_on_commit") {
+    if now.is_none() && run.metrics.commits > before.commits && run.settings.is_on("heartbeat_on_commit") {
         let hash = run.commit_hashes.last().map(String::as_str).unwrap_or_default();
         let hash: String = hash.chars().take(SHORT_HASH).collect();
         let what = [hash, chunk(run)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
@@ -63,7 +65,9 @@ pub(crate) fn posts(
         let is_told = record.from.as_ref().is_some_and(|phase| *phase == *"session_ending");
         let word = run.phase.as_str().replace('_', " ");
         posts.push(notice(run, &word, &within(&what, project), !is_end || is_told));
-    } else if let Some((word, what)) = standing(before, run, project) {
+    } else if now.is_none_or(|now| *now == run.standing)
+        && let Some((word, what)) = standing(before, run, project)
+    {
         posts.push(notice(run, word, &what, false));
     }
     if let Some(asked) = asked.filter(|asked| !is_same(asked)) {

@@ -32,10 +32,7 @@ impl Driver<'_> {
             match &reach {
                 Reach::Off(_) => {
                     self.away.bridge = None;
-                    let of = Of::run(&workspace.place, run);
-                    if let Err(error) = ::away::pass_over(&workspace.dirs, &reach, of) {
-                        self.show.show(Shown::Warned(&format!("away: {}", spelled(&error))));
-                    }
+                    self.pass_over(&reach, run);
                 }
                 Reach::Unreachable(why) => {
                     self.away.bridge = None;
@@ -71,9 +68,22 @@ impl Driver<'_> {
         self.away.bridge.is_some()
     }
 
+    /// Lets what was recorded while away mode is off go untold.
+    fn pass_over(&mut self, reach: &Reach, run: &str) {
+        let of = Of::run(&self.workspace.place, run);
+        if let Err(error) = ::away::pass_over(&self.workspace.dirs, reach, of) {
+            self.show.show(Shown::Warned(&format!("away: {}", spelled(&error))));
+        }
+    }
+
     /// Lets the last notices go out, for as long as that makes sense.
     pub(crate) fn end_away(&mut self) {
-        let Some(bridge) = self.away.bridge.take() else { return };
+        let Some(bridge) = self.away.bridge.take() else {
+            // What was recorded since it was last looked is not left for whoever is told next.
+            let (workspace, run) = (&self.workspace, self.run.clone());
+            let reach = Reach::of(&workspace.place, &workspace.dirs, &self.options.set);
+            return self.pass_over(&reach, &run);
+        };
         for note in bridge.finish(LAST_NOTICES) {
             self.show.show(Shown::Warned(&note));
         }

@@ -3,7 +3,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use away::{Bridge, Heard, Reach};
+use engine::{Actor, Event, WaitKind};
 use project::{Given, spend::More};
+use serde_json::Map;
 
 use crate::support::{ANN, BOB, EVE, Scene};
 
@@ -277,4 +279,34 @@ fn a_question_that_is_open_when_a_person_leaves_again_is_asked_once() {
     let texts = scene.telegram.texts(501);
     assert_eq!(texts.len(), 2, "{texts:#?}");
     assert!(texts[1].contains("Which greeting?"), "{texts:#?}");
+}
+
+#[test]
+fn what_was_recorded_before_away_mode_is_not_told_whoever_was_there_to_leave_it_out() {
+    let scene = Scene::new("501");
+    scene.process().deliver_all();
+    scene.switch(false);
+    // Nobody looks while these are recorded: the process was killed, or knew of no bot.
+    scene.events(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    away::pass_over_all(&scene.place(), &scene.dirs).unwrap();
+    scene.switch(true);
+    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    let told = ["[warp-drive] prerequisites -- for #42 in demo", "[warp-drive] chunking -- for #42 in demo"];
+    assert_eq!(scene.telegram.texts(501), told);
+}
+
+#[test]
+fn a_run_that_is_told_about_from_its_middle_on_says_where_it_stands_and_nothing_that_is_over() {
+    let scene = Scene::new("501");
+    scene.switch(false);
+    scene.coding();
+    let id = scene.question("Which greeting?");
+    let answer = Event::DecisionAnswered { decision: id, option: "yes".to_owned() };
+    scene.workspace().ask(answer, Map::new()).unwrap();
+    let wait = Event::Suspended { kind: WaitKind::Outage, why: "busy".to_owned(), until: None };
+    scene.workspace().ask_as(Actor::Engine, wait, Map::new()).unwrap();
+    scene.workspace().ask_as(Actor::Engine, Event::WaitOver, Map::new()).unwrap();
+    scene.switch(true);
+    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"]);
 }

@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         Some(Action::On) => {
             // Whoever cannot be reached stays where they are asked.
             Bot::find(&dirs, &config::load(&place, &dirs, None, &[])?.settings)?;
+            away::pass_over_all(&place, &dirs)?;
             switch(&place, &dirs, true)
         }
         Some(Action::Off) => switch(&place, &dirs, false),

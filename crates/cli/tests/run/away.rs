@@ -90,6 +90,28 @@ fn rdb_enabled_off_says_nothing_to_anybody() {
 }
 
 #[test]
+fn what_a_run_did_before_away_mode_is_not_told_by_the_next_one() {
+    let (project, telegram) = (Project::new(ASKS), Telegram::start());
+    let running = start(&project, &telegram, &CHUNKS);
+    telegram.until_sent("Which greeting?");
+    running.signal(Signal::KILL);
+    running.end();
+    // The person is back, and the run comes to its end at the terminal.
+    project.sandbox.warp_ok(&["answer", &project.question().0, "hello"]);
+    let ended = start(&project, &telegram, &[&CHUNKS[..], &["--set", "rdb.enabled=false"]].concat()).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let told = telegram.texts(501);
+    project.script(&GOOD.replace("greeting.txt", "another.txt"));
+    project.sandbox.issue(9, "# Another\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
+    let agent = format!("script:{}", project.sandbox.home().join("script.toml").display());
+    let mut next = project.sandbox.warp_command(&["run", "9", "--level", "3", "--once", "--agent", &agent]);
+    next.envs(telegram.variables("501"));
+    let ended = Running::start(next).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(phases(&telegram.texts(501)[told.len()..]), project.phases("9"));
+}
+
+#[test]
 fn heartbeat_on_commit_off_says_no_word_about_commits() {
     let (project, telegram) = (Project::new(GOOD), Telegram::start());
     let ended = start(&project, &telegram, &["--set", "heartbeat_on_commit=false"]).end();
