@@ -7,6 +7,7 @@
 //! The pages are taken apart and judged by pure functions ([`page`], `links`, `usage`); files are read, and programs run, here.
 
 mod links;
+mod myst;
 pub mod page;
 mod tree;
 pub mod usage;
@@ -32,6 +33,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use self::{
+    myst::Sphinx,
     page::{Mark, Page, line_of},
     tree::{Tree, last},
     usage::{Help, Told},
@@ -46,6 +48,9 @@ const MOST_FOUND: usize = 200;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often programs are asked in one audit.
 const MOST_ASKED: usize = 400;
+/// How many docs that Sphinx builds are looked at, and how many pages of each for labels.
+const MOST_SPHINXES: usize = 10;
+const MOST_SOURCES: usize = 2000;
 /// Directories whose pages are there to be read by tests, or are somebody else's.
 const NOT_DOCS: [&str; 8] =
     ["fixtures", "node_modules", "seeds", "snapshots", "testdata", "tests", "third_party", "vendor"];
@@ -214,10 +219,14 @@ impl<'a> Docs<'a> {
         let desk = Desk { docs: self, help: RefCell::default(), left: Cell::new(MOST_ASKED) };
         let mut audit = Audit { pages: files.len(), findings: Vec::new() };
         let anchors = Anchors { docs: self, known: RefCell::default() };
+        let sphinxes = self.sphinxes(&tree);
         for file in files {
             let (text, drifts) = match self.read(file) {
                 Ok(text) => {
-                    let drifts = self.check(file, &text, &tree, &anchors, &desk);
+                    // Of docs inside of docs the inner ones are meant.
+                    let built = sphinxes.iter().filter(|sphinx| sphinx.has(file));
+                    let sphinx = built.max_by_key(|sphinx| sphinx.root.len());
+                    let drifts = self.check(file, &text, &tree, sphinx, &anchors, &desk);
                     (text, drifts)
                 }
                 Err(error) => (String::new(), vec![unreadable(&error)]),
@@ -283,16 +292,33 @@ impl<'a> Docs<'a> {
         Ok(())
     }
 
+    /// Returns the docs that Sphinx builds from MyST, with their labels. What cannot be read defines none.
+    fn sphinxes(&self, tree: &Tree<'_>) -> Vec<Sphinx> {
+        let confs = tree.files().filter(|file| last(file) == "conf.py");
+        let meant = confs.filter(|file| self.read(file).is_ok_and(|text| Sphinx::is_meant(&text)));
+        let mut sphinxes = Vec::new();
+        for root in meant.map(|file| tree::parent(file).to_owned()).take(MOST_SPHINXES) {
+            let mut sphinx = Sphinx { root, labels: BTreeSet::new() };
+            let is_source = |file: &&String| file.ends_with(".md") || file.ends_with(".rst");
+            let sources = tree.files().filter(is_source).filter(|file| sphinx.has(file)).take(MOST_SOURCES);
+            let labels = sources.filter_map(|file| self.read(file).ok()).flat_map(|text| myst::labels(&text));
+            sphinx.labels = labels.collect();
+            sphinxes.push(sphinx);
+        }
+        sphinxes
+    }
+
     fn check(
         &self,
         file: &str,
         text: &str,
         tree: &Tree<'_>,
+        sphinx: Option<&Sphinx>,
         anchors: &Anchors<'_>,
         desk: &Desk<'_>,
     ) -> Vec<Drift> {
         let page = Page::read(text);
-        let mut drifts = links::check(&page, file, tree, &|other| anchors.of(other));
+        let mut drifts = links::check(&page, file, tree, sphinx, &|other| anchors.of(other));
         drifts.extend(page.marks.iter().filter_map(|mark| self.check_mark(mark, text, tree)));
         // A list of changes tells of what was there at its time.
         if !is_history(file) {

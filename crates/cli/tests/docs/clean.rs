@@ -49,6 +49,55 @@ fn what_only_looks_like_drift_is_left_alone() {
     assert_eq!(code, Some(0));
 }
 
+/// A page as it is written for Sphinx with MyST.
+const MYST: &str = r#"(how-frozen)=
+# Frozen
+
+See [](how-frozen), [frozen](#how-frozen), [the validators](api-validators), {ref}`how-frozen` and {doc}`sub/page`.
+[](attrs.filters.include), [*frozen*](attrs.frozen) and {py:func}`attrs.define` are objects, [](api) and [](sub/page) documents,
+[x](genindex) is made, [y](sub/page.md#inner) and [z](#a-note) are labels of others, [w](api.html) is what becomes of a page.
+
+:::{note}
+:name: a-note
+A colon fence with [](how-frozen).
+:::
+
+```{doctest}
+>>> tea boil
+tea boil
+```
+
+```{code-block} python
+tea boil
+```
+"#;
+
+#[test]
+fn references_of_myst_are_no_broken_links() {
+    let sandbox = project();
+    sandbox.write("docs/site/conf.py", "extensions = [\"myst_parser\"]\n");
+    sandbox.write("docs/site/frozen.md", MYST);
+    sandbox.write("docs/site/api.rst", ".. _api-validators:\n\nValidators\n==========\n");
+    sandbox
+        .write("docs/site/sub/page.md", "(inner)=\n# Page\n\n[up](../frozen.md) [](how-frozen) [](/api)\n");
+    let (found, code) = findings(&sandbox, &["audit", "--fail-on-drift"]);
+    assert_eq!(found, Vec::<serde_json::Value>::new());
+    assert_eq!(code, Some(0));
+    // A file that is gone is gone there too; a label may be one of other docs, so it is told and fails nothing.
+    sandbox.write("docs/site/sub/page.md", "(inner)=\n# Page\n\n[x](none.md) [y](no-such-label)\n");
+    let (found, code) = findings(&sandbox, &["audit", "--fail-on-drift"]);
+    let told: Vec<(&str, &str)> = found
+        .iter()
+        .map(|finding| (finding["actual"].as_str().unwrap(), finding["severity"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, [("none.md", "high"), ("no-such-label", "low")]);
+    assert_ne!(code, Some(0));
+    // Without that reader they are files, as anywhere.
+    sandbox.write("docs/site/conf.py", "extensions = []\n");
+    let (found, _) = findings(&sandbox, &["audit"]);
+    assert!(found.len() > 5, "{found:#?}");
+}
+
 #[test]
 fn a_program_that_cannot_be_asked_is_said_and_fails_nothing() {
     let sandbox = project();

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, ops::Range, rc::Rc};
 
 use super::{
     Drift, Kind, MOST_FOUND, Severity,
+    myst::{Sphinx, Target},
     page::{Link, Page, Part},
     tree::{Tree, join, last, parent, relative},
 };
@@ -11,14 +12,16 @@ use super::{
 /// How like an anchor another must be to be the one that was meant.
 const CLOSE: f64 = 0.75;
 
-/// Checks the links of a page; `anchors` returns what the links of another page can lead to.
+/// Checks the links of a page; `anchors` returns what the links of another page can lead to, `sphinx` are the docs that it is
+/// built with.
 pub(super) fn check(
     page: &Page,
     file: &str,
     tree: &Tree<'_>,
+    sphinx: Option<&Sphinx>,
     anchors: &dyn Fn(&str) -> Option<Rc<BTreeSet<String>>>,
 ) -> Vec<Drift> {
-    let links = page.links.iter().filter_map(|link| check_link(link, page, file, tree, anchors));
+    let links = page.links.iter().filter_map(|link| check_link(link, page, file, tree, sphinx, anchors));
     let undefined = page.undefined.iter().map(|part| Drift {
         kind: Kind::Link,
         at: part.at.start,
@@ -35,6 +38,7 @@ fn check_link(
     page: &Page,
     file: &str,
     tree: &Tree<'_>,
+    sphinx: Option<&Sphinx>,
     anchors: &dyn Fn(&str) -> Option<Rc<BTreeSet<String>>>,
 ) -> Option<Drift> {
     if link.target.is_empty() || leads_outside(&link.target) {
@@ -49,9 +53,16 @@ fn check_link(
     let from = if path.starts_with('/') { "" } else { parent(file) };
     let path = if path.is_empty() { file.to_owned() } else { join(from, &decoded(path))? };
     if !tree.has(&path) {
-        return Some(gone(link, &path, file, tree));
+        return match sphinx.map(|sphinx| sphinx.target(&decoded(address), file, tree)) {
+            Some(Target::Known | Target::Unsure) => None,
+            Some(Target::NoLabel) => Some(no_label(link)),
+            Some(Target::File) | None => Some(gone(link, &path, file, tree)),
+        };
     }
     let fragment = fragment.filter(|fragment| !fragment.is_empty())?;
+    if address.is_empty() && sphinx.is_some_and(|sphinx| sphinx.has_label(&decoded(fragment))) {
+        return None;
+    }
     let others = if path == file { None } else { Some(anchors(&path)?) };
     let known = others.as_deref().unwrap_or(&page.anchors);
     let wanted = decoded(fragment);
@@ -74,6 +85,18 @@ fn check_link(
         actual: link.target.clone(),
         fix,
     })
+}
+
+/// A link to a label that no page defines. It may be one of other docs that these know of.
+fn no_label(link: &Link) -> Drift {
+    Drift {
+        kind: Kind::Anchor,
+        at: link.at,
+        severity: Severity::Low,
+        expected: "a label that a page of the docs defines, or a path that is there".to_owned(),
+        actual: link.target.clone(),
+        fix: None,
+    }
 }
 
 /// A link to what is not there: it is led to where that went, if there is one such place.

@@ -96,6 +96,7 @@ impl Page {
             reading.take(event, at);
         }
         let mut page = reading.page;
+        page.anchors.extend(labels(text, &reading.code));
         page.undefined = undefined;
         page.marks = marks(text, &reading.code);
         page.leave_out_ignored();
@@ -248,12 +249,31 @@ impl Reading<'_> {
 /// Tells of a code block whether its commands need a prompt; nothing if it is in another language.
 fn needs_prompt(kind: &CodeBlockKind<'_>) -> Option<bool> {
     let CodeBlockKind::Fenced(language) = kind else { return None };
-    let language = language.split([' ', ',', '{']).next().unwrap_or_default();
+    let language = match language.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        // A directive of MyST; only these show code in the language that follows.
+        Some(("code-block" | "code" | "sourcecode", language)) => language.trim(),
+        Some(_) => return None,
+        None => language.split([' ', ',', '{']).next().unwrap_or_default(),
+    };
     match language {
         "sh" | "bash" | "shell" | "zsh" | "text" | "" => Some(false),
         "console" | "shell-session" | "shellsession" => Some(true),
         _ => None,
     }
+}
+
+/// Returns the labels of MyST: `(name)=` on a line of its own.
+fn labels(text: &str, code: &[Range<usize>]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let name = line.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(")="));
+        if let Some(name) = name.filter(|_| !code.iter().any(|range| range.contains(&at))) {
+            found.push(name.to_owned());
+        }
+        at += line.len();
+    }
+    found
 }
 
 /// Returns a heading's anchor, as GitHub makes it.
