@@ -20,6 +20,7 @@ pub mod recovery;
 pub mod salvage;
 pub mod slot;
 mod slug;
+mod staged;
 pub mod target;
 mod write;
 
@@ -37,6 +38,7 @@ use engine::{Branches, Diff, Seen};
 
 pub use listing::Listed;
 pub use slug::slug;
+pub use staged::{Object, ObjectKind, Staged, StagedFile};
 pub use write::{LaidAside, Prepared};
 
 use listing::Listing;
@@ -124,6 +126,16 @@ impl<'a> Git<'a> {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Result<Finished, String> {
+        self.run_with(Vec::new(), limit, arguments, environment)
+    }
+
+    fn run_with(
+        &self,
+        input: Vec<u8>,
+        limit: Duration,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<Finished, String> {
         let mut all: Vec<OsString> = Vec::new();
         let mut set = vec![("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")];
         let mut hidden: &[&str] = &[];
@@ -140,8 +152,7 @@ impl<'a> Git<'a> {
             all.extend(["-c", setting].map(OsString::from));
         }
         set.extend_from_slice(environment);
-        own::call(Vec::new(), all, arguments, hidden, self.root, &set, limit)
-            .map_err(|error| error.to_string())
+        own::call(input, all, arguments, hidden, self.root, &set, limit).map_err(|error| error.to_string())
     }
 
     fn text(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<String, String> {

@@ -16,10 +16,13 @@
 
 mod named;
 mod pattern;
+mod source;
 
 use std::{borrow::Cow, env, ops::Range, path::Path, sync::OnceLock};
 
 use serde_json::{Map, Value};
+
+pub use source::Sighting;
 
 /// What stands in the place of a secret. It cannot overlap with itself, so it is always found again as a whole.
 pub const REMOVED: &str = "[secret removed]";

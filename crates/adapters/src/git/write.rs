@@ -19,7 +19,7 @@ const MOST_COMMITS: usize = 100;
 /// A commit in the making, in an index of its own: the person's stays as it is until there is a commit.
 #[derive(Debug)]
 pub struct Prepared<'a> {
-    git: Git<'a>,
+    pub(super) git: Git<'a>,
     index: TempPath,
     left_out: Vec<String>,
     /// The submodules of a run's tree.
@@ -198,7 +198,7 @@ impl<'a> Prepared<'a> {
         everything.chain(nested::left_out(&left_out)).collect()
     }
 
-    fn environment(&self) -> [(&str, &str); 1] {
+    pub(super) fn environment(&self) -> [(&str, &str); 1] {
         [("GIT_INDEX_FILE", self.index.to_str().unwrap_or_default())]
     }
 
