@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     Actor, AgentTurn, Artifacts, Checkpoint, ChunkUsage, CompletedChunk, Conversation, DeferredChunk,
-    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, HistoryRow, LoopError, Objection, Observations,
-    OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing, Time, Trip, Usage,
+    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, Held, HistoryRow, LoopError, NamedTest,
+    Objection, Observations, OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing, Time,
+    Trip, Usage,
     run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
@@ -115,6 +116,16 @@ pub enum Change {
     TestsNamed {
         names: Vec<String>,
     },
+    /// Tests that were named as evidence and have to pass before the chunk is committed.
+    TestsExpected {
+        tests: Vec<NamedTest>,
+    },
+    /// The commit guard holds something, and a person is asked about it.
+    HeldRaised {
+        held: Vec<Held>,
+    },
+    /// A person accepts what the commit guard holds.
+    HeldAccepted,
     Committed {
         hash: Option<String>,
     },
@@ -346,6 +357,8 @@ impl Run {
                 self.chunk.checked_before = checked_before;
                 self.chunk.started_at = Some(at);
                 self.chunk.usage_before = self.usage;
+                self.named_tests.clear();
+                self.held.clear();
                 self.chunk.commits.clear();
                 self.chunk.commits_before = Some(self.metrics.commits);
                 (self.docs_updated, self.tests_passed, self.committed, self.report_filed) =
@@ -362,6 +375,9 @@ impl Run {
                 self.objections.clear();
                 self.commit_hashes.clear();
                 self.test_names.clear();
+                self.named_tests.clear();
+                self.held.clear();
+                self.accepted_held.clear();
                 self.tested_commit = None;
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
@@ -372,6 +388,13 @@ impl Run {
             }
             Change::TestsUndone => self.tests_passed = false,
             Change::TestsNamed { names } => self.name_tests(names),
+            Change::TestsExpected { tests } => self.named_tests = tests,
+            Change::HeldRaised { held } => self.held = held,
+            Change::HeldAccepted => {
+                for held in std::mem::take(&mut self.held) {
+                    push(&mut self.accepted_held, held, ENTRIES_KEPT);
+                }
+            }
             Change::Committed { hash } => {
                 raise(&mut self.metrics.commits);
                 (self.committed, self.report_filed) = (true, false);

@@ -13,6 +13,7 @@ mod change;
 mod digest;
 mod event;
 mod gate;
+mod held;
 mod issue;
 pub mod ledger;
 mod name;
@@ -34,6 +35,7 @@ pub use event::{
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
 };
 pub use gate::Verdict;
+pub use held::{COMMIT_GUARD, Held, HeldKind};
 pub use issue::{
     criterion, find_cycle, open_boxes, read_boxes, read_dependencies, split_title, visible_text, with_ticks,
     without_ticks,
@@ -43,7 +45,7 @@ pub use objection::{ACCEPT, Objection, RefusedEvent};
 pub use run::{
     AgentTurn, Artifacts, Branches, Checkpoint, ChunkPlan, ChunkUsage, CompletedChunk, Conversation,
     Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Effect, Failure, Finding, HistoryRow, LoopError,
-    Metrics, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
+    Metrics, NamedTest, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
 pub use settings::{BadSetting, Kind, Role, Setting, Settings};
 pub use signature::failure_signature;

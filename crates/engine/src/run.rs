@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Capped, EventName, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait};
+use crate::{Capped, EventName, Held, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait};
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
 pub(crate) const HISTORY_KEPT: usize = 50;
@@ -87,6 +87,16 @@ pub struct Run {
     /// Names of tests that were seen in a recorded run of the current issue.
     #[serde(default)]
     pub test_names: Vec<String>,
+
+    /// Tests that were named as evidence for the current chunk and have not been seen to pass yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_tests: Vec<NamedTest>,
+    /// What the commit guard holds, while a person is asked about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
+    /// What a person has accepted of what the commit guard held, in the work on the current issue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted_held: Vec<Held>,
 
     /// The commit on which the current phase began, where it was looked at.
     #[serde(default)]
@@ -190,6 +200,14 @@ impl Run {
         let index = usize::try_from(self.chunk.index).unwrap_or(usize::MAX);
         self.chunk.acs.get(index.wrapping_sub(1)).map(Vec::as_slice).unwrap_or_default()
     }
+}
+
+/// A test that was named as evidence before it has run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedTest {
+    /// The criterion that it stands for.
+    pub criterion: String,
+    pub test: String,
 }
 
 /// The process that carries a run on. A process id alone would be mistaken for a later one's.

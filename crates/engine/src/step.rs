@@ -148,6 +148,9 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         tally_taken: None,
         doom_loop_events: Vec::new(),
         test_names: Vec::new(),
+        named_tests: Vec::new(),
+        held: Vec::new(),
+        accepted_held: Vec::new(),
         phase_head: None,
         phases_completed: Vec::new(),
         artifacts: Artifacts {

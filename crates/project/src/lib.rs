@@ -14,6 +14,7 @@ mod actor;
 pub mod admission;
 mod atomic;
 mod claim;
+mod commit_guard;
 pub mod config;
 pub mod criteria;
 mod decide;

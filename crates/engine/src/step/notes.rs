@@ -7,7 +7,7 @@ use super::{
     take_row, turns, waits,
 };
 use crate::{
-    Actor, Ask, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
+    Actor, Ask, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
     workflow::{Budget, DeadlineOutcome, Question, Tick},
 };
 
@@ -330,8 +330,12 @@ fn decision_answered(
     }
     draft.change(Change::StandingSet { standing: Standing::Active });
     criteria::confirmed(&mut draft, ask, decision, option);
+    if decision.reason == COMMIT_GUARD && option == promise::ACCEPT {
+        draft.change(Change::HeldAccepted);
+    }
     if option == turns::SKIP && decision.deadline.is_some() {
-        turns::defer(&mut draft, ask, &format!("skipped by a person: {}", decision.question));
+        let asked = decision.question.lines().next().unwrap_or_default();
+        turns::defer(&mut draft, ask, &format!("skipped by a person: {asked}"));
         return Ok(draft.finish());
     }
     if [promise::FORCED, promise::UNPROVED].contains(&decision.reason.as_str()) && option == promise::ACCEPT {

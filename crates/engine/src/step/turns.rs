@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{Refused, Step, acts, draft::Draft, measure};
 use crate::{
-    AgentTurn, Ask, Change, Conversation, DeferredChunk, DevKind, DevSeen, Effect, EventName, Finding, Run,
-    Severity, Standing, Time, Usage, Worker, Workflow, workflow::Activity,
+    Actor, AgentTurn, Ask, COMMIT_GUARD, Change, Conversation, DeferredChunk, DevKind, DevSeen, Effect,
+    EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, workflow::Activity,
 };
 
 /// The answers that every question has beside its own, where they mean something.
@@ -21,6 +21,8 @@ pub(super) const LONGEST_SAID: usize = 4000;
 /// The longest option, and how many a question may have.
 const LONGEST_OPTION: usize = 60;
 const MOST_OPTIONS: usize = 8;
+/// The most findings of the commit guard that one question is about.
+const MOST_HELD: usize = crate::run::ENTRIES_KEPT;
 /// The most that is kept of a file's name.
 const LONGEST_FILE: usize = 500;
 /// The longest name of an agent or of its session.
@@ -173,9 +175,12 @@ pub(super) fn ask_person<'a>(
     if question.is_empty() {
         return Err(Refused::data("question", "must ask something"));
     }
+    if kind == COMMIT_GUARD && ask.actor == Actor::Agent {
+        return Err(Refused::data("kind", format!("`{COMMIT_GUARD}` is for warp itself to ask about")));
+    }
     let mut all: Vec<String> = Vec::new();
     let own = options.iter().map(|option| cut(option.trim(), LONGEST_OPTION));
-    let defers = defers(workflow, run) && kind != PLAN;
+    let defers = defers(workflow, run, kind) && kind != PLAN;
     // Both end the run.
     let has_stop = options.iter().any(|option| option == STOP);
     let last = [defers.then_some(SKIP), (!has_stop).then_some(ABORT)];
@@ -190,16 +195,32 @@ pub(super) fn ask_person<'a>(
     ask.data.insert("decision".to_owned(), json!(format!("{}.{}", run.id, run.events)));
     let minutes = run.settings.count("decision_timeout_minutes");
     let deadline = defers.then(|| ask.at.plus_minutes(minutes));
+    let held = held(&ask, kind)?;
     let mut draft = Draft::new(workflow, run, &ask);
+    if held != run.held {
+        draft.change(Change::HeldRaised { held });
+    }
     draft.park_until(kind, question, all, deadline);
     Ok(draft)
 }
 
-/// Tells whether work can be put off here: in a phase that is an agent's. What warp does itself can only wait, and so
-/// does a plan that a person wants to see.
-fn defers(workflow: &Workflow, run: &Run) -> bool {
+/// Tells whether work can be put off here: in a phase that is an agent's, or if the commit guard holds it. What warp does
+/// itself can only wait, and so does a plan that a person wants to see.
+fn defers(workflow: &Workflow, run: &Run, kind: &str) -> bool {
     let is_agents = workflow.phase(&run.phase).is_some_and(|phase| phase.activity == Activity::Agent);
-    workflow.deferral.is_some() && is_agents
+    let is_held = kind == COMMIT_GUARD && run.chunk.index > 0;
+    workflow.deferral.is_some() && (is_agents || is_held)
+}
+
+/// Reads `held`: what the commit guard asks about.
+fn held(ask: &Ask, kind: &str) -> Result<Vec<Held>, Refused> {
+    match ask.data.get("held").filter(|_| kind == COMMIT_GUARD) {
+        Some(held) => serde_json::from_value::<Vec<Held>>(held.clone())
+            .ok()
+            .filter(|held| held.len() <= MOST_HELD)
+            .ok_or_else(|| Refused::data("held", format!("must be a list of at most {MOST_HELD} findings"))),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Puts the current chunk off after its question was not answered in time.
