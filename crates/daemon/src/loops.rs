@@ -51,6 +51,12 @@ impl Driver<'_> {
         let handed = match self.workspace.hand_in(current, value.get("commit")) {
             Ok(Ok(handed)) => handed,
             Ok(Err(why)) | Err(NextError::World(why)) => return Ok(Err(why.into())),
+            Err(NextError::Held(held)) => {
+                if let (_, Some(asked)) = self.workspace.ask_about_held(current, &held)? {
+                    self.took(&asked);
+                }
+                return Ok(Ok(()));
+            }
             Err(error) => return Err(error.into()),
         };
         for said in handed.said.iter().chain(&handed.taken_out) {

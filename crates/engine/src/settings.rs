@@ -363,6 +363,20 @@ const TABLE: &[Setting] = &[
     row("max_acs_per_commit", Kind::Count, "3", "Most acceptance criteria in one chunk"),
     row("test_command", Kind::Text, "\"auto\"", "The shell command that tests the project; auto finds it"),
     row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),
+    row(
+        "test_report",
+        Kind::Text,
+        "\"auto\"",
+        "Files that the test command reports to (JUnit XML, TAP): a path or a pattern; auto looks in the usual places",
+    ),
+    row(
+        "commit_guard",
+        Kind::Flag,
+        "true",
+        "Look at what is committed: secrets, large files, removed tests and more",
+    ),
+    row("guard_max_file_mb", Kind::Count, "5", "commit_guard: the largest new file, in MB"),
+    row("guard_max_new_files", Kind::Count, "200", "commit_guard: the most new files in one commit"),
     row("auto_merge", Kind::Flag, "true", "Level 3: merge; if false, hand over a pull request"),
     row("max_phase_minutes", Kind::Count, "30", "Minutes in one phase before phase_timeout"),
     row(

@@ -12,6 +12,7 @@ mod commit;
 mod dev;
 mod drift;
 mod hand_in;
+mod held;
 mod hooks;
 mod issue;
 mod land;
@@ -26,7 +27,7 @@ use std::time::Duration;
 
 use adapters::{git::Git, machine, process::Go};
 use engine::{
-    Actor, Event, Refused, Run, Standing, VERIFICATION_GATES, Workflow,
+    Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES, Workflow,
     view::{self, Owned},
     workflow::{Activity, Job},
 };
@@ -99,6 +100,9 @@ pub enum NextError {
     /// The dev environment is not up.
     #[error("{0}")]
     Dev(String),
+    /// The commit guard holds what was to be committed, and the agent was told or cannot be.
+    #[error("the commit guard holds: {}", list_held(.0))]
+    Held(Vec<Held>),
     #[error("{0}")]
     World(String),
 }
@@ -159,7 +163,10 @@ impl Workspace {
                 .workflow
                 .phase(&current.run.phase)
                 .is_some_and(|phase| phase.activity == Activity::Engine);
-        let report = if is_mechanical { self.work(&current, wanted)? } else { None };
+        let report = match is_mechanical.then(|| self.work(&current, wanted)).transpose() {
+            Err(NextError::Held(held)) => return self.ask_about_held(&current, &held),
+            report => report?.flatten(),
+        };
         let Some(report) = report else { return Ok((Vec::new(), None)) };
         let phase = current.workflow.phase(&current.run.phase);
         let Some(event) = phase.and_then(|phase| phase.said(report.event)) else {
@@ -229,7 +236,7 @@ impl Workspace {
             Job::SelectWork => self.discover(current)?,
             Job::DefineChunks => self.chunk(current)?,
             Job::TickCriteria => self.tick(run)?,
-            Job::RunTests => self.test(run)?,
+            Job::RunTests => self.test(current)?,
             Job::Commit => self.commit(current, wanted)?,
             Job::CheckDocs => self.check_docs(current)?,
             Job::FileReport => self.report_chunk(current)?,
@@ -348,6 +355,10 @@ fn and_left_out(files: &[String]) -> String {
     } else {
         format!(", without what was there before the run: {}", list(files))
     }
+}
+
+fn list_held(held: &[Held]) -> String {
+    list(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
 fn are(files: &[String]) -> String {

@@ -11,7 +11,7 @@ mod workflows;
 use std::{collections::BTreeMap, io, mem, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
-use engine::{Advice, Fold, FoldError, Record, Refused, Run, Workflow, WorkflowError};
+use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
 use journal::{AppendError, OpenError, SqliteStore, Store, StoreError, StreamId, StreamView, Version};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,8 @@ pub struct Workspace {
     newest: Option<Newest>,
     /// Issues and pull requests as they were read or changed last, by their numbers.
     pub(crate) items: BTreeMap<u64, forge::Kept>,
+    /// What the agent of a loop was told of that the commit guard holds.
+    pub(crate) told_held: Vec<Held>,
     /// What a person is told with the next event that is recorded.
     unsaid: Vec<Advice>,
     views: Views,
@@ -209,6 +211,7 @@ impl Workspace {
         };
         Ok(Self {
             laid: None,
+            told_held: Vec::new(),
             place,
             dirs,
             store,

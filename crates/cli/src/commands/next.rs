@@ -56,6 +56,8 @@ impl From<NextError> for CommandError {
             NextError::Snapshot(error) => Self::of(Exit::OutsideSaidNo, &error),
             NextError::Dev(problem) => Self::new(Exit::OutsideSaidNo, problem)
                 .hint("`warp dev up` brings it up; `dev_health_check = false` leaves it out of runs"),
+            held @ NextError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
+                .hint("fix what is held; `commit_guard = false` under [workflow] in warp.toml switches the guard off"),
             NextError::World(problem) => Self::new(Exit::OutsideSaidNo, problem),
         }
     }

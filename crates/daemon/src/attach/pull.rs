@@ -40,6 +40,12 @@ impl Attached<'_, '_> {
                 self.driver.show.show(Shown::Warned(&why));
                 Ok(Err(why))
             }
+            Err(NextError::Held(held)) => {
+                if let (_, Some(asked)) = self.driver.workspace.ask_about_held(current, &held)? {
+                    self.driver.took(&asked);
+                }
+                Ok(Err("a person is asked about what the commit guard holds; wait".to_owned()))
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -5,7 +5,7 @@ use engine::Run;
 
 use super::{CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, short};
 use crate::{
-    Current, Error, Workspace,
+    Current, Error, Workspace, counted,
     rails::{self, guard},
     slots::SlotError,
     suite,
@@ -60,16 +60,33 @@ impl Workspace {
             )));
         }
         self.check_tested(run, &prepared)?;
+        self.check_held(run, &prepared)?;
         let hash = prepared.commit(&message).map_err(NextError::World)?;
         rails::remember(&self.place)?;
         self.keep_outside(run, &hash)?;
+        self.tick_accepted(run)?;
         let subject = message.lines().next().unwrap_or_default();
-        let report = Report::new(event).say(format!("{} {subject}", short(&hash)));
+        let size = self.size_of(&hash);
+        let report = Report::new(event).say(format!("{} {subject}{size}", short(&hash)));
         Ok(if left_out.is_empty() {
             report
         } else {
             report.say(format!("committed{}", and_left_out(&left_out)))
         })
+    }
+
+    /// Sees that the commit guard has looked at what is committed: what was tested it has, and a hook may have changed it.
+    fn check_held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
+        let tree = prepared.tree().map_err(NextError::World)?;
+        let was_looked_at = run.settings.is_on("test_before_commit") && run.tested_tree == Some(tree);
+        let held = if was_looked_at { Vec::new() } else { self.held(run, prepared)? };
+        if held.is_empty() { Ok(()) } else { Err(NextError::Held(held)) }
+    }
+
+    /// Says how much a commit changes, as ` (3 files, +41 -2)`. Nothing where git does not tell.
+    pub(super) fn size_of(&self, commit: &str) -> String {
+        let counted = self.git().counted(&format!("{commit}^"), commit).ok();
+        counted.map(|size| format!(" ({})", sized(size))).unwrap_or_default()
     }
 
     /// Prepares a commit of all but what was there when the run began and has not changed since.
@@ -148,4 +165,9 @@ impl Workspace {
             None => Ok(()),
         }
     }
+}
+
+/// Says how many files a commit changes, and how many lines.
+fn sized((files, added, removed): (u64, u64, u64)) -> String {
+    format!("{}, +{added} -{removed}", counted(files, "file", "files"))
 }

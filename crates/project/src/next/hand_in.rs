@@ -81,9 +81,11 @@ impl Workspace {
             } else {
                 message(run, phase, proposed)
             };
-            self.commit_all(run, &message)?;
+            if let Err(error) = self.commit_all(run, &message) {
+                return Ok(Err(self.told_or_held(error)?));
+            }
             let head = self.git().head_commit().map_err(NextError::World)?;
-            said.push(format!("{} {message}", short(&head)));
+            said.push(format!("{} {message}{}", short(&head), self.size_of(&head)));
         }
         let head = self.git().head_commit().map_err(NextError::World)?;
         Ok(match refused {

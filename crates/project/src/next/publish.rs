@@ -46,7 +46,10 @@ impl Workspace {
     pub fn publish(&mut self, current: &Current) -> Result<Published, NextError> {
         let run = &current.run;
         let title = issue::title(&mut self.forge(), run)?;
-        self.commit_all(run, &report::commit_message(title.as_deref(), None, run))?;
+        let message = report::commit_message(title.as_deref(), None, run);
+        if let Err(error) = self.commit_all(run, &message) {
+            return Err(NextError::World(self.told_or_held(error)?));
+        }
         let commit = self.git().head_commit().map_err(NextError::World)?;
         let branch = self.git().branch();
         let target = self.slot.as_ref().map(|slot| slot.bring_target(&run.branches.merge_target, None));
@@ -98,6 +101,10 @@ impl Workspace {
         }
         if hooks::pre_commit(&self.shell, &self.place, &prepared)? {
             prepared.take_in().map_err(NextError::World)?;
+        }
+        let held = self.held(run, &prepared)?;
+        if !held.is_empty() {
+            return Err(NextError::Held(held));
         }
         let message = hooks::commit_msg(&self.shell, &self.place, &mut prepared, message)?;
         let hash = prepared.commit(&message).map_err(NextError::World)?;

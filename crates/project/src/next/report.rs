@@ -1,6 +1,6 @@
 //! Texts about the work, and where they are filed: commit messages, chunk reports, summaries, what was learnt.
 
-use engine::{Objection, Run};
+use engine::{Held, Objection, Run};
 use serde_json::{Map, Value, json};
 
 use super::{CHUNK_BEGINS, CLEANUP_FAILED, ISSUE_BEGINS, NextError, Report, issue};
@@ -38,7 +38,8 @@ impl Workspace {
             run.chunk.acs.len(),
             title.or_else(|| run.feature.clone()).unwrap_or_default()
         );
-        let number = self.file_away(&heading, chunk(run, summary), &["warp-drive"], &name)?;
+        let size = run.commit_hashes.last().map(|commit| self.size_of(commit)).unwrap_or_default();
+        let number = self.file_away(&heading, chunk(run, summary, &size), &["warp-drive"], &name)?;
         let mut report = Report::new("report_filed")
             .with("report", json!(number))
             .say(format!("the chunk report is #{number}"));
@@ -160,7 +161,10 @@ impl Workspace {
         if let Some(why) = self.left_out_by_git(&prepared) {
             return Err(NextError::World(why));
         }
-        let has_changes = !prepared.is_empty().map_err(NextError::World)?;
+        // What the commit guard holds stays out of every branch; the salvage has it.
+        let is_held = !self.held(run, &prepared)?.is_empty();
+        let kept = if is_held { Some(self.keep_unfinished(run)?) } else { None };
+        let has_changes = !is_held && !prepared.is_empty().map_err(NextError::World)?;
         if has_changes {
             let issue = run.issue.as_deref().unwrap_or_default();
             let message = format!("chore: unfinished work on #{issue}\n\nStopped in {}.\n", run.phase);
@@ -170,12 +174,13 @@ impl Workspace {
         let head = self.git().head_commit().map_err(NextError::World)?;
         let began = run.chunk.first_base.as_ref() == Some(&head) || run.chunk.first_base.is_none();
         if began && !has_changes {
-            return Ok(Some("nothing was done yet, so there is nothing to keep".to_owned()));
+            return Ok(kept.or_else(|| Some("nothing was done yet, so there is nothing to keep".to_owned())));
         }
         self.keep_outside(run, &head)?;
         let branch = slot.deliver(run.id.as_str(), &head, &branch)?;
         let what = if has_changes { "unfinished work is committed" } else { "what was committed is" };
-        Ok(Some(format!("{what} on branch `{branch}`")))
+        let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
+        Ok(Some(format!("{what} on branch `{branch}`{kept}")))
     }
 
     /// Files something that is only to be read again; it is closed at once, so that it is in nobody's way.
@@ -248,13 +253,13 @@ pub(super) fn proposed_subject(commit: &Value) -> Option<String> {
 }
 
 /// Describes the chunk that was just committed.
-fn chunk(run: &Run, summary: Option<&str>) -> String {
+fn chunk(run: &Run, summary: Option<&str>, size: &str) -> String {
     let mut text = String::new();
     if let Some(summary) = summary {
         text.push_str(&format!("{}\n\n", summary.trim()));
     }
     if let Some(commit) = run.commit_hashes.last() {
-        text.push_str(&format!("Commit: {commit}\n"));
+        text.push_str(&format!("Commit: {commit}{size}\n"));
     }
     text.push_str(&format!("Run: {}\n\n## Criteria\n\n", run.id));
     for criterion in run.current_criteria() {
@@ -265,6 +270,7 @@ fn chunk(run: &Run, summary: Option<&str>) -> String {
         text.push_str(&format!("\nThe tests failed {cycles} times on the way.\n"));
     }
     text.push_str(&checks(run.objections_here()));
+    text.push_str(&accepted(run));
     if !run.doom_loop_events.is_empty() {
         text.push_str("\n## Files that were edited again and again\n\n");
         for event in &run.doom_loop_events {
@@ -352,7 +358,23 @@ fn chunks(run: &Run) -> String {
         text.push_str(&format!("- {}: {}\n", chunk.acs.join(", "), chunk.why));
     }
     text.push_str(&checks(run.objections.iter()));
+    text.push_str(&accepted(run));
     text
+}
+
+/// Names what the commit guard held and a person has accepted: removed and skipped tests first.
+fn accepted(run: &Run) -> String {
+    let (tests, others): (Vec<&Held>, Vec<&Held>) =
+        run.accepted_held.iter().partition(|held| held.kind.is_about_tests());
+    let part = |title: &str, held: &[&Held]| {
+        let lines: String = held.iter().map(|held| format!("- {held}\n")).collect();
+        if lines.is_empty() { lines } else { format!("\n## {title}\n\n{lines}") }
+    };
+    format!(
+        "{}{}",
+        part("Removed and skipped tests, accepted by a person", &tests),
+        part("Held by the commit guard, accepted by a person", &others)
+    )
 }
 
 /// Tells what advisory checks said against the work, and who has accepted it.

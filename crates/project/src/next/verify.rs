@@ -4,7 +4,7 @@ use engine::Run;
 use serde_json::json;
 
 use super::{NextError, Report, are, issue, short};
-use crate::{Workspace, counted, suite};
+use crate::{Current, Workspace, counted, suite};
 
 impl Workspace {
     /// Ticks the criteria of the chunk in the issue.
@@ -48,13 +48,35 @@ impl Workspace {
         Ok(criteria)
     }
 
-    /// Tests what is to be committed. Criteria whose tests fail are not met.
-    pub(super) fn test(&mut self, run: &Run) -> Result<Report, NextError> {
+    /// Looks at what is to be committed, and tests it. Criteria whose tests fail are not met.
+    pub(super) fn test(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
+        if let Some(report) = self.look_at_tree(current)? {
+            return Ok(report);
+        }
         let report = self.test_tree(run)?;
         if report.event == "tests_failed" {
             self.untick(run)?;
+        } else {
+            self.tick_accepted(run)?;
         }
         Ok(report)
+    }
+
+    /// Sends the work back before it is tested, if the commit guard holds something of it.
+    fn look_at_tree(&mut self, current: &Current) -> Result<Option<Report>, NextError> {
+        let run = &current.run;
+        if !run.settings.is_on("commit_guard") {
+            return Ok(None);
+        }
+        let told = self.told_of_held(current)?;
+        let (_, prepared) = self.prepare_commit(run)?;
+        let held = self.held(run, &prepared)?;
+        drop(prepared);
+        if held.is_empty() {
+            return Ok(None);
+        }
+        self.send_back_held(run, held, &told).map(Some)
     }
 
     fn test_tree(&mut self, run: &Run) -> Result<Report, NextError> {
