@@ -8,6 +8,7 @@ mod criteria;
 mod deferred;
 mod escapes;
 mod faults;
+mod guard;
 mod judged;
 mod killed;
 mod questions;
