@@ -20,7 +20,10 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
 };
 
-use crate::process::{self, Cgroup, Finished, MARK, RunError};
+use crate::{
+    machine,
+    process::{self, Cgroup, Finished, MARK, RunError},
+};
 
 const PROGRAM: &str = "tmux";
 /// How long one call may take.
@@ -82,6 +85,12 @@ pub enum TmuxError {
 /// Tells whether tmux is installed.
 pub fn is_installed() -> bool {
     process::is_installed(PROGRAM)
+}
+
+/// Returns where the socket of a session's server is.
+pub fn socket(name: &str) -> PathBuf {
+    let base = machine::absolute(SOCKETS).unwrap_or_else(|| PathBuf::from("/tmp"));
+    base.join(format!("tmux-{}", machine::user())).join(name)
 }
 
 impl Session {
@@ -191,6 +200,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         // A server that is gone already is what is wanted.
         let _ = call(&self.name, &["kill-server"]);
+        // It leaves its socket, which nobody can use any more.
+        let _ = fs::remove_file(socket(&self.name));
     }
 }
 

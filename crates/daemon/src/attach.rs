@@ -7,11 +7,12 @@
 
 mod context;
 mod idle;
+mod left;
 mod pull;
 mod sentinel;
 mod terminal;
 
-use std::{env, time::Duration};
+use std::{env, path::PathBuf, time::Duration};
 
 use adapters::{
     agent::{NamedError, interactive::Interactive},
@@ -22,8 +23,10 @@ use engine::{Actor, Event, EventName, Standing, Worker, workflow::Activity};
 use project::{BeginError, Current, Dirs, Place, Workspace, admission::Seat, spelled};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::left::remove as remove_left;
 use self::{
     idle::Idle,
+    left::Left,
     sentinel::{Means, PhaseFile, Sentinel},
 };
 use crate::{
@@ -124,6 +127,8 @@ struct Attached<'d, 'a> {
     /// Whether it was said that the phase file cannot be read.
     told_unread: bool,
     idle: Idle,
+    /// Last, because what is noted is gone before the note is.
+    _left: Left,
 }
 
 impl<'d, 'a> Attached<'d, 'a> {
@@ -143,15 +148,18 @@ impl<'d, 'a> Attached<'d, 'a> {
         let directory = driver.workspace.dirs.project(&id).join("attach").join(run.id.as_str());
         let elsewhere = env::temp_dir().join(format!("dev-session-{project}-{issue}.phase"));
         let files = PhaseFile::make(&directory, &elsewhere);
-        let files = files.map_err(|source| StartError::PhaseFile { path: directory, source })?;
+        let files = files.map_err(|source| StartError::PhaseFile { path: directory.clone(), source })?;
         let mut name = format!("dev-{project}-{issue}");
         // What an earlier driver has left is ended by now; this is one of another project that has the same name.
         if Session::is_there(&name).map_err(|error| DriveError::World(spelled(&error)))? {
             name = format!("{name}-{}", run.id);
         }
+        let outside: Vec<PathBuf> = files.elsewhere.iter().cloned().chain([tmux::socket(&name)]).collect();
+        let left = Left::note(&directory, &outside);
+        let _left = left.map_err(|source| StartError::PhaseFile { path: directory, source })?;
         let (idle, place) = (Idle::new(run), place.clone());
         let (session, seat, told, owed, told_unread) = (None, None, None, None, false);
-        Ok(Self { driver, place, agent, name, files, session, seat, told, owed, told_unread, idle })
+        Ok(Self { driver, place, agent, name, files, session, seat, told, owed, told_unread, idle, _left })
     }
 
     fn drive(&mut self) -> Result<Finish, DriveError> {

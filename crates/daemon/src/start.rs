@@ -177,6 +177,9 @@ impl<'a> Driver<'a> {
             scratch::remove_leftovers();
         });
         crate::dev::end_left_behind(place, dirs)?;
+        crate::attach::remove_left(
+            &dirs.project(&place.ensure_project_id().map_err(Error::from)?).join("attach"),
+        );
         let found = find(&mut here, &options)?;
         // Before anything is begun: without an agent there is nothing to begin.
         let crew = crew(&mut here, found.run.as_ref(), &options)?;

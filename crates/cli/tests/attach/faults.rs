@@ -160,6 +160,7 @@ fn a_killed_drivers_terminal_is_ended_by_a_run_of_another_issue() {
     let said = attached.driven.sandbox.warp(&other);
     assert_eq!(said.code, Some(5), "{said:?}");
     assert!(!attached.tmux(&["has-session"]).status.success());
+    attached.is_clean();
 }
 
 #[test]

@@ -173,6 +173,9 @@ impl Attached {
     pub(crate) fn is_clean(&self) {
         assert!(!self.tmux(&["has-session"]).status.success());
         assert!(!self.elsewhere().exists());
+        let server = format!("tmux-{}", adapters::machine::user());
+        let socket = self.sockets.join(server).join("dev-demo-42");
+        assert!(!socket.exists(), "{}", socket.display());
         let home = self.driven.sandbox.home().to_str().unwrap().to_owned();
         let is_of_home = |word: &&[u8]| String::from_utf8_lossy(word).contains(&home);
         let left = wait_until_none(|| find(|words| words.iter().any(is_of_home)));
