@@ -23,9 +23,8 @@ const PLANNING: &str = include_str!("../../../prompts/run/planning.md");
 const CODING: &str = include_str!("../../../prompts/run/coding.md");
 
 /// What is asked of an agent whose issue has no criteria.
-const PROPOSING: &str = "The issue has none. Propose them as `criteria`: 1 to 10 short lines, each of which a test or a look at \
-    the code can show to hold. They say what is wanted by the issue, and nothing beyond it; a person is asked to confirm \
-    them. Count them as AC-01, AC-02 and so on in their order.";
+const PROPOSING: &str = "The issue has none: your answer needs `criteria`, 1 to 10 short lines that can be shown to hold. They are \
+    AC-01, AC-02 and so on in their order.";
 
 /// How an agent answers in a phase of any workflow.
 const EVENTS: &str = "Where the text above ends with `warp state transition . EVENT --data DATA`, answer with \

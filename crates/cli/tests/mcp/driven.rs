@@ -184,3 +184,29 @@ echo '{}'
     assert_eq!(named(&log, "submit_plan").len(), 1, "{said:?}");
     assert_eq!(named(&log, "abandon")[0]["actor"], "agent");
 }
+
+#[test]
+fn a_plan_by_a_tool_proposes_criteria_where_the_issue_has_none() {
+    let (driven, agent) = driven(
+        0,
+        r#"
+if [ "$WARP_PHASE" = planning ]; then
+  call submit_plan '{"plan":"word by word"}' >> plans.txt
+  call done '{"summary":"planned"}' >> plans.txt
+  call submit_plan '{"plan":"word by word","criteria":["it has a word"]}' >> plans.txt
+  mv plans.txt "$HOME/plans.txt" 2>/dev/null || rm plans.txt
+  exit 0
+fi
+echo word > file1.txt
+call done '{"summary":"by tool","evidence":[{"ac":"AC-01","file":"file1.txt","line":1}]}'
+"#,
+    );
+    let said = run(&driven, &agent, &["--level", "2"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let log = log(&driven);
+    assert_eq!(named(&log, "question_asked")[0]["data"]["kind"], "criteria");
+    assert_eq!(named(&log, "criteria_unconfirmed").len(), 1);
+    assert_eq!(named(&log, "plan_ready").len(), 1, "what had no criteria was refused");
+    let issue = driven.sandbox.warp_ok(&["issue", "show", "42"]);
+    assert!(issue.contains("nobody has confirmed them.\n\n- [x] it has a word"), "{issue}");
+}

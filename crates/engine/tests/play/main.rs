@@ -17,6 +17,7 @@ mod gates;
 mod looping;
 mod overrule;
 mod promise;
+mod proposed;
 mod receipts;
 mod standing;
 mod turns;
