@@ -22,6 +22,7 @@ mod run;
 mod settings;
 mod signature;
 mod step;
+mod test_name;
 mod time;
 pub mod turn;
 pub mod view;
@@ -53,6 +54,7 @@ pub use step::{
     Advice, Beginning, CRITERIA, FrozenTests, Outcome, Refused, Step, VERIFICATION_GATES, begin, doom_loop,
     is_document, needs, step,
 };
+pub use test_name::names_test;
 pub use time::{BadTime, Time};
 pub use wait::{Capped, Wait, WaitKind};
 pub use workflow::{Workflow, WorkflowError};

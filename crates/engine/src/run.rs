@@ -210,6 +210,16 @@ pub struct NamedTest {
     pub test: String,
 }
 
+impl std::fmt::Display for NamedTest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{}: the test `{}` was named as evidence, and no test of that name has passed",
+            self.criterion, self.test
+        )
+    }
+}
+
 /// The process that carries a run on. A process id alone would be mistaken for a later one's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {

@@ -367,7 +367,7 @@ const TABLE: &[Setting] = &[
         "test_report",
         Kind::Text,
         "\"auto\"",
-        "Files that the test command reports to (JUnit XML, TAP): a path or a pattern; auto looks in the usual places",
+        "JUnit or TAP files that the tests write: a path or a pattern; auto knows common places",
     ),
     row(
         "commit_guard",

@@ -372,7 +372,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     check_findings(run, row, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
     overrule::note(&mut draft, row, check_gates(run, row, ask)?);
-    draft.advise_all(evidence::check(run, row, ask)?);
+    draft.advise_all(evidence::check(workflow, run, row, ask)?);
     acts::check(row, run, ask)?;
     if row.completes_phase() {
         draft.advise_all(receipts::check(workflow, run, ask)?);
@@ -396,8 +396,11 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     if frozen == acceptance::Frozen::WithPlan {
         acceptance::freeze_again(&mut draft, ask);
     }
+    if let Some(tests) = evidence::expected(run, row, ask).filter(|tests| *tests != run.named_tests) {
+        draft.change(Change::TestsExpected { tests });
+    }
     if row.evidence.is_some() {
-        let names = evidence::names(ask);
+        let names = evidence::names(run, ask);
         if !names.is_empty() {
             draft.change(Change::TestsNamed { names });
         }

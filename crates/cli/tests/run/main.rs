@@ -11,6 +11,7 @@ mod faults;
 mod guard;
 mod judged;
 mod killed;
+mod named_tests;
 mod questions;
 mod remote;
 mod running;

@@ -5,13 +5,16 @@
 //! that a person or warp itself reported with `tests`, or among those that were recorded before. What an
 //! agent says about its own test run is no record. Evidence that is given is checked whoever gives it; only
 //! an agent has to give it.
+//!
+//! A test that an agent has just written is in no record yet. Where warp runs the tests later, it is taken down
+//! ([`expected`]), and `tests_passed` is refused unless a test of that name has passed.
 
 use serde_json::{Map, Value};
 
 use super::{Advice, Refused};
 use crate::{
-    Actor, Ask, EventName, Line, Probe, Run, Seen,
-    workflow::{EvidenceScope, Row},
+    Actor, Ask, EventName, Line, NamedTest, Probe, Run, Seen, Workflow, names_test,
+    workflow::{Act, EvidenceScope, Job, Phase, Row},
 };
 
 /// The gate's name in refusals.
@@ -46,19 +49,25 @@ pub(super) fn probes(run: &Run, row: &Row, data: &Map<String, Value>) -> Vec<Pro
 }
 
 /// Judges the evidence that comes with a row, and refuses an agent that brings none. A person may have accepted that.
-pub(super) fn check(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
-    match (judge(run, row, ask), run.accepted(GATE, &row.event)) {
+pub(super) fn check(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
+    match (judge(workflow, run, row, ask), run.accepted(GATE, &row.event)) {
         (Err(Refused::Advisory { .. }), Some(objection)) => Ok(vec![Advice(objection.to_string())]),
         (judged, _) => judged,
     }
 }
 
-fn judge(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
+fn judge(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
     let Some(scope) = row.evidence else { return Ok(Vec::new()) };
     let given = read(&ask.data)?;
     reported(&ask.data)?;
     let wanted = criteria(run, scope);
     let refuse = |reason: String| refusal(run, &row.event, reason);
+    if row.acts.contains(&Act::MarkTestsPassed) && ask.actor == Actor::Engine {
+        let names = reported(&ask.data)?.unwrap_or_default();
+        if let Some(missing) = run.unproved(&names).first() {
+            return Err(refuse(missing.to_string()));
+        }
+    }
     let Some(entries) = given else {
         if ask.actor == Actor::Agent && run.settings.is_on(SETTING) && !wanted.is_empty() {
             return Err(refuse(missing(&wanted)));
@@ -86,6 +95,7 @@ fn judge(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
         }
         if let Some(test) = &entry.test
             && !is_recorded(run, test, ask)
+            && !is_tested_later(workflow, run, row, ask)
         {
             return Err(refuse(format!(
                 "{}: test `{test}` is in no recorded run; run the tests with `warp next`, or show a changed line",
@@ -96,13 +106,41 @@ fn judge(run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Advice>, Refused> {
     Ok(advice)
 }
 
+/// Tells whether warp runs the tests after this event, and before anything is committed.
+fn is_tested_later(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> bool {
+    let runs_tests = |phase: &Phase| {
+        phase.job == Some(Job::RunTests)
+            && phase.rows.iter().any(|row| row.acts.contains(&Act::MarkTestsPassed))
+    };
+    ask.actor == Actor::Agent
+        && row.evidence == Some(EvidenceScope::Chunk)
+        && !row.acts.contains(&Act::MarkTestsPassed)
+        && run.settings.is_on("test_before_commit")
+        && workflow.phases.iter().any(runs_tests)
+}
+
+/// Returns the tests that were named as evidence by an accepted event and are in no record yet.
+pub(super) fn expected(run: &Run, row: &Row, ask: &Ask) -> Option<Vec<NamedTest>> {
+    if row.evidence != Some(EvidenceScope::Chunk) {
+        return None;
+    }
+    if row.acts.contains(&Act::MarkTestsPassed) {
+        return Some(Vec::new());
+    }
+    let entries = read(&ask.data).ok().flatten().unwrap_or_default();
+    let named = |entry: Entry| Some(NamedTest { criterion: entry.criterion, test: entry.test? });
+    let tests = entries.into_iter().filter_map(named).filter(|named| !is_recorded(run, &named.test, ask));
+    Some(tests.collect())
+}
+
 /// Returns the names of tests that an accepted event puts on record; those that evidence named come last.
-pub(super) fn names(ask: &Ask) -> Vec<String> {
+pub(super) fn names(run: &Run, ask: &Ask) -> Vec<String> {
     let mut names = match ask.actor {
         Actor::Person | Actor::Engine => reported(&ask.data).ok().flatten().unwrap_or_default(),
         Actor::Agent => Vec::new(),
     };
     let shown = read(&ask.data).ok().flatten().unwrap_or_default().into_iter().filter_map(|entry| entry.test);
+    let shown = shown.filter(|name| is_recorded(run, name, ask)).collect::<Vec<_>>();
     for name in shown {
         names.retain(|known| *known != name);
         names.push(name);
@@ -177,11 +215,23 @@ fn is_recorded(run: &Run, test: &String, ask: &Ask) -> bool {
     let printed = ask.observations.commands.iter().any(|command| command.names.contains(test));
     let told = match ask.actor {
         Actor::Person | Actor::Engine => {
-            reported(&ask.data).ok().flatten().is_some_and(|names| names.contains(test))
+            reported(&ask.data).ok().flatten().is_some_and(|names| has(&names, test))
         }
         Actor::Agent => false,
     };
-    printed || told || run.test_names.contains(test)
+    printed || told || has(&run.test_names, test)
+}
+
+fn has(names: &[String], test: &str) -> bool {
+    names.iter().any(|name| names_test(test, name))
+}
+
+impl Run {
+    /// Returns the tests that were named as evidence for the chunk and are not among those that passed.
+    pub fn unproved(&self, passed: &[String]) -> Vec<&NamedTest> {
+        let is_proved = |named: &&NamedTest| has(passed, &named.test) || has(&self.test_names, &named.test);
+        self.named_tests.iter().filter(|named| !is_proved(named)).collect()
+    }
 }
 
 /// Reads `tests`: the names of the tests that were run.

@@ -77,15 +77,19 @@ fn a_chunk_whose_criteria_are_not_known_wants_no_evidence() {
 fn a_test_must_be_in_a_recorded_run_and_an_agents_word_is_no_record() {
     let testing = format!("{CODING}, code_complete, docs_updated");
     let named = r#"tests=["logs_in","logs_out","more"]"#;
-    assert_snapshot!(complete(TESTS), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
-    assert_snapshot!(complete(&format!("{TESTS} {named}")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    // Where warp does not run the tests later, there is no other proof.
+    let untested = |data: &str| {
+        last(&format!("warp-drive test_before_commit=false: {CODING}, agent code_complete {data}"))
+    };
+    assert_snapshot!(untested(TESTS), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    assert_snapshot!(untested(&format!("{TESTS} {named}")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
     // What a person or warp reports is on record, at once and for later.
     assert!(last(&format!("{testing}, engine tests_passed {TESTS} {named}")).starts_with("committing"));
     let again = format!("{testing}, engine tests_passed {named}, committed, report_filed, next_chunk");
     let third = r#"evidence=[{"ac":"AC-03","test":"more"}]"#;
     assert!(last(&format!("{again}, agent code_complete {third}")).starts_with("updating_docs"));
     // So is what the configured command prints, and that stays on record too.
-    let gates = r#"warp-drive verification_gates={"code_complete":["make"]}: "#;
+    let gates = r#"warp-drive test_before_commit=false verification_gates={"code_complete":["make"]}: "#;
     let printed = "gate=make:passed:logs_in;logs_out";
     let (run, _) = play_to(&format!("{gates}{CODING}, agent code_complete {TESTS} {printed}"));
     assert_eq!(
@@ -93,6 +97,22 @@ fn a_test_must_be_in_a_recorded_run_and_an_agents_word_is_no_record() {
         ("updating_docs", "logs_in logs_out")
     );
     assert_snapshot!(last(&format!("{gates}{CODING}, agent code_complete {TESTS} gate=make:passed:logs_in")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-02: test `logs_out` is in no recorded run; run the tests with `warp next`, or show a changed line");
+}
+
+#[test]
+fn a_test_of_the_same_chunk_counts_once_it_has_passed() {
+    let named = format!("{CODING}, agent code_complete {TESTS}, docs_updated");
+    let (run, _) = play_to(&named);
+    assert_eq!((run.phase.as_str(), run.named_tests.len(), run.test_names.len()), ("testing", 2, 0));
+    assert_snapshot!(last(&format!(r#"{named}, engine tests_passed tests=["t.py::logs_in"]"#)), @"refused: `tests_passed` is refused in `testing` by self_verification: AC-02: the test `logs_out` was named as evidence, and no test of that name has passed");
+    let passed =
+        format!(r#"{named}, engine tests_passed tests=["t.py::TestX::logs_in","t.py::logs_out[1]"]"#);
+    let (run, _) = play_to(&passed);
+    assert_eq!((run.phase.as_str(), run.named_tests.len()), ("committing", 0));
+    // A person is believed, and another attempt names its own tests.
+    assert!(last(&format!("{named}, tests_passed")).starts_with("committing"));
+    let (run, _) = play_to(&format!("{named}, tests_failed, agent code_complete {LINES}"));
+    assert_eq!((run.phase.as_str(), run.named_tests.len()), ("updating_docs", 0));
 }
 
 #[test]

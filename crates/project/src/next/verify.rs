@@ -1,10 +1,13 @@
 //! Ticking criteria, and testing: what is to be committed, and what is to be merged.
 
-use engine::Run;
+use engine::{NamedTest, Run, names_test};
 use serde_json::json;
 
 use super::{NextError, Report, are, issue, short};
 use crate::{Current, Workspace, counted, suite};
+
+/// How many names of tests are recorded.
+const NAMES_KEPT: usize = 500;
 
 impl Workspace {
     /// Ticks the criteria of the chunk in the issue.
@@ -91,9 +94,13 @@ impl Workspace {
         let laid = prepared.lay_aside();
         let outcome = suite::run(&self.shell, &self.place.root, run)?;
         self.laid = laid.filter(|_| outcome.passed && self.slot.is_some());
+        let unproved = if outcome.passed { run.unproved(&outcome.names) } else { Vec::new() };
+        if !unproved.is_empty() {
+            return Ok(unproved_evidence(&unproved, &outcome.names).say(outcome.said));
+        }
         Ok(if outcome.passed {
             Report::new("tests_passed")
-                .with("tests", json!(outcome.names))
+                .with("tests", json!(recorded(run, &outcome.names)))
                 .with("tree", json!(tree))
                 .say(outcome.said)
         } else {
@@ -156,6 +163,28 @@ impl Workspace {
             Some(_) | None => Ok(None),
         }
     }
+}
+
+/// Returns the names that are recorded: of tests that evidence named, then of the others.
+fn recorded(run: &Run, passed: &[String]) -> Vec<String> {
+    let is_named = |name: &&String| run.named_tests.iter().any(|named| names_test(&named.test, name));
+    let (named, others): (Vec<&String>, Vec<&String>) = passed.iter().partition(is_named);
+    named.into_iter().chain(others).take(NAMES_KEPT).cloned().collect()
+}
+
+/// Sends the work back whose evidence names tests that have not passed.
+fn unproved_evidence(unproved: &[&NamedTest], passed: &[String]) -> Report {
+    let lines: Vec<String> = unproved.iter().map(|named| format!("- {named}")).collect();
+    let how = match passed.len() {
+        0 => "The tests passed, but they name none of them: show a changed line instead.".to_owned(),
+        count => format!(
+            "{} passed, the first of them `{}`: write the test, or give its name as the runner reports it.",
+            counted(count as u64, "test", "tests"),
+            passed[0]
+        ),
+    };
+    let failure = format!("{}\n{how}", lines.join("\n"));
+    Report::new("tests_failed").with("failure", json!(failure)).with("check", json!("evidence")).say(failure)
 }
 
 /// Tells whether the work on the run's issue has left the run's own branch.

@@ -9,13 +9,12 @@ use adapters::{
 };
 use engine::Run;
 
+use super::TestReport;
 use crate::Shell;
 use crate::next::{NextError, patience};
 
 /// How much of what the tests print is kept.
 const OUTPUT_KEPT: usize = 4000;
-/// How many names of tests are kept.
-const NAMES_KEPT: usize = 500;
 
 /// First words of a command that are the shell's own.
 const SHELLS_OWN: &[&str] = &[
@@ -131,7 +130,9 @@ pub(crate) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, Next
         return Err(NextError::World(format!("`{command}` was stopped before it could say anything")));
     }
     let said = format!("`{command}` ended with {}", finished.end);
-    let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
+    // Some runners report on the one output and some on the other.
+    let printed = [finished.stdout.as_slice(), b"\n", finished.stderr.as_slice()].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
     if !finished.is_success()
         && let Some(why) = cannot_run(&command).or_else(|| has_no_runner(&command, &finished))
     {
@@ -141,7 +142,7 @@ pub(crate) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, Next
         passed: finished.is_success(),
         said,
         output: finished.last_words(OUTPUT_KEPT),
-        names: names(&printed),
+        names: TestReport::parse(&printed, &[]).passed,
     })
 }
 
@@ -172,26 +173,9 @@ pub fn test_project(shell: &Shell, root: &Path, by: &Run) -> Result<String, Stri
     }
 }
 
-/// Reads names of tests that passed, as Rust's, pytest's, Go's and TAP's reports write them.
-fn names(output: &str) -> Vec<String> {
-    let name = |line: &str| -> Option<String> {
-        let line = line.trim();
-        let cargo = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... ok"));
-        let go = || line.strip_prefix("--- PASS: ").map(|rest| rest.split(" (").next().unwrap_or(rest));
-        let pytest = || line.split_once(" PASSED").map(|(name, _)| name).filter(|name| name.contains("::"));
-        let tap = || {
-            let rest = line.strip_prefix("ok ")?;
-            rest.split_once(" - ").map(|(_, name)| name)
-        };
-        let name = cargo.or_else(go).or_else(pytest).or_else(tap)?;
-        Some(name.chars().take(200).collect())
-    };
-    output.lines().filter_map(name).take(NAMES_KEPT).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{names, program};
+    use super::program;
 
     #[test]
     fn the_program_that_runs_the_tests_is_told_where_that_is_plain() {
@@ -211,11 +195,5 @@ mod tests {
         ] {
             assert_eq!(program(command), expected, "{command}");
         }
-    }
-
-    #[test]
-    fn names_of_passed_tests_are_read_from_common_reports() {
-        let output = "test a::b ... ok\ntest c ... FAILED\n--- PASS: TestX (0.00s)\nt.py::test_y PASSED [ 50%]\nok 3 - adds numbers\nnot ok 4 - fails\n";
-        assert_eq!(names(output), ["a::b", "TestX", "t.py::test_y", "adds numbers"]);
     }
 }

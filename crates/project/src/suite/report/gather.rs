@@ -66,6 +66,7 @@ pub fn read_reports(root: &Path, dir: &Path, setting: &str, since: SystemTime) -
         }
     };
     add(list(dir), false);
+    let setting = if setting == "auto" { "" } else { setting };
     let found = if setting.is_empty() { Found::default() } else { look(root, Some(setting)) };
     add(found.named, true);
     if setting.is_empty() {
