@@ -70,7 +70,7 @@ fn run(command: &mut Command, root: &Path) -> Ended {
 /// What the agent looks at; what it finds is committed. `SLOT` is where the tree is outside.
 const LOOKS: &str = r#"
 { pwd; git status --short; git log -1 --format=%s; git rev-parse --show-toplevel; } > seen.txt 2>&1
-{ cat mine.txt "$PWD/mine.txt"; cat .git/config "$(git rev-parse --git-dir)/config"; git config --list; env; } > told.txt 2>&1
+{ cat mine.txt "$PWD/mine.txt"; cat .git/config "$(git rev-parse --git-dir)/config"; git config --list; env | grep -v TOKEN; } > told.txt 2>&1
 ls "SLOT/tree" > slot.txt 2>&1
 grep -rIl "SLOT" . | grep -v -e slot.txt -e names.txt > names.txt
 git commit --quiet --allow-empty -m no > commit.txt 2>&1
@@ -253,6 +253,7 @@ fn editable(path: &str) -> Option<(Project, PathBuf, PathBuf)> {
         fs::write(root.join(path), text).unwrap();
     };
     write("pyproject.toml", "[project]\nname = \"demo\"\nversion = \"1\"\n");
+    write(".gitignore", "__pycache__/\n");
     write("src/demo.py", "def answer():\n    return 42\n");
     let test = "import unittest, demo\n\nclass Answers(unittest.TestCase):\n    def test_answer(self):\n        self.assertEqual(demo.answer(), 42)\n";
     write("tests/test_demo.py", test);
