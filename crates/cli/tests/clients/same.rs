@@ -25,6 +25,11 @@ fn is_done_by(client: Option<Client>, api: Api) {
     // Every chunk begins on another commit, so with a fresh conversation that is told of the ones before.
     let last = model.requests().last().unwrap().text();
     assert!(last.contains("## Where the work stands") && last.contains("- chunk 2 (AC-02)"), "{last}");
+    // The client works where the project is, and nothing tells it where its tree is outside of the sandbox.
+    let requests = format!("{:?}", model.requests());
+    let root = project.sandbox.root().canonicalize().unwrap();
+    assert!(requests.contains(root.to_str().unwrap()), "the project's path is not told");
+    assert!(!requests.contains("/slots/"), "the slot's path is told");
     assert!(are_gone(&project.sandbox), "something still runs");
 }
 
