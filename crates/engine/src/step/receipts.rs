@@ -136,7 +136,8 @@ pub(super) fn record(draft: &mut Draft<'_>, ask: &Ask) {
         phase: draft.run.phase.clone(),
         artifact,
         git_sha,
-        timestamp: given.timestamp.unwrap_or(draft.at),
+        // A clock that went back does not make it one of an earlier phase.
+        timestamp: given.timestamp.unwrap_or_else(|| draft.at.max(draft.run.entered_at())),
         forced: false,
         digest,
         note: given.note,
