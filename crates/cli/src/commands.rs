@@ -5,6 +5,7 @@ mod agent_script;
 mod agents;
 mod answer;
 mod config;
+mod consent;
 mod cost;
 mod demo;
 mod dev;
@@ -165,6 +166,7 @@ impl Command {
             | Self::Revert(_) => None,
             Self::Salvage(arguments) if arguments.is_persons() => None,
             Self::Doctor(arguments) if arguments.repair => None,
+            Self::Config(arguments) if !arguments.only_looks() => None,
             Self::Rdb(arguments) if !arguments.only_looks() => None,
             Self::Issue(arguments) if !arguments.only_looks() => None,
             Self::Pr(arguments) if !arguments.only_looks() => None,

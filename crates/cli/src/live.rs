@@ -129,8 +129,15 @@ impl Show for Live {
         }
         match lines::text(shown) {
             Some(mut lines) => {
-                if let (Shown::Asked(asked), Some(_), Some(block)) = (shown, &self.replies, &mut self.block) {
-                    lines.push_str(&lines::how_to_reply(asked));
+                let question = match shown {
+                    Shown::Asked(asked) => Some((asked, "or type here")),
+                    Shown::Consent(asked) => Some((asked, "type")),
+                    _ => None,
+                };
+                if let (Some((asked, lead)), Some(_), Some(block)) =
+                    (question, &self.replies, &mut self.block)
+                {
+                    lines.push_str(&lines::how_to_reply(asked, lead));
                     block.rest();
                 }
                 self.print(&lines);

@@ -30,6 +30,7 @@ use self::{
     sentinel::{Means, PhaseFile, Sentinel},
 };
 use crate::{
+    consent::ask_push,
     driver::{DriveError, Driver, Finish, Flow, ending},
     interrupts::Interrupts,
     session::SessionError,
@@ -73,6 +74,10 @@ pub fn attach(
     let options = Options { workflow: Some(WORKFLOW.to_owned()), ..options.clone() };
     // Before anything is begun: without an agent there is nothing to begin.
     let agent = agent(place, dirs, &options)?;
+    ask_push(place, dirs, &options, interrupts, show)?;
+    if interrupts.is_asked() {
+        return Ok(Finish::Interrupted);
+    }
     let mut driver = Driver::start(place, dirs, options, interrupts.clone(), show)?;
     let finish = match driver.workspace.current().map_err(StartError::from)? {
         Some(current) if current.run.workflow != WORKFLOW => {

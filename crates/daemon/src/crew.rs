@@ -37,6 +37,11 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
+    /// Returns the name by which a person knows it.
+    pub(crate) fn agent_name(&self) -> String {
+        if self.name.is_empty() { self.agent.name().to_owned() } else { self.name.clone() }
+    }
+
     /// Says who spends when it works.
     pub(crate) fn spender(&self) -> Spender<'_> {
         let is_metered = self.agent.takes_route(self.model.as_deref());

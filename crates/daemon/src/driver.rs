@@ -4,13 +4,17 @@ use std::time::{Duration, Instant};
 
 use adapters::agent::NamedError;
 use engine::{
-    Actor, Event, RefusedEvent, Run, Standing, Workflow, view,
+    Actor, Event, RefusedEvent, Run, Standing, Usage, Workflow, view,
     view::Asked,
     workflow::{Activity, Job},
 };
 use project::{
     ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
-    admission::AdmissionError, escalation, slots::SlotError, spend::MoreError,
+    admission::AdmissionError,
+    escalation,
+    pushing::{Decides, PUSH},
+    slots::SlotError,
+    spend::MoreError,
 };
 use serde_json::{Map, Value};
 
@@ -20,7 +24,7 @@ use crate::{
     interrupts::Interrupts,
     ready,
     show::{Show, Shown},
-    spend::{Spend, SpendError},
+    spend::{Spend, SpendError, spent_by},
     start::Options,
     work::Confined,
 };
@@ -111,6 +115,9 @@ impl Driver<'_> {
         if let Some(current) = self.workspace.current()? {
             self.tell_of(&current.run);
         }
+        if self.show.is_attended() {
+            self.workspace.decides = Decides::InRun;
+        }
         loop {
             if self.interrupts.is_asked() {
                 return Ok(Finish::Interrupted);
@@ -192,6 +199,13 @@ impl Driver<'_> {
                 // Nothing was done yet, so there is nothing to go on with.
                 self.workspace.reset()?;
                 Ok(Flow::End(Finish::Refused(problem)))
+            }
+            Err(NextError::Undecided { question, options }) => {
+                let kind = PUSH.to_owned();
+                if self.stands(current)? {
+                    self.offer(Actor::Engine, Event::QuestionAsked { kind, question, options }, Map::new())?;
+                }
+                Ok(Flow::On)
             }
             Err(NextError::World(problem)) => self.escalate(current, &problem, &["continue"]),
             Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
@@ -322,6 +336,12 @@ impl Driver<'_> {
     pub(crate) fn worked_on(&mut self) -> Result<(Option<String>, u64), DriveError> {
         let Some(current) = self.workspace.select(Some(&self.run))? else { return Ok((None, 0)) };
         Ok((current.run.issue.clone(), current.run.metrics.chunks_completed))
+    }
+
+    /// Returns what the run has spent so far, as the ledger has it.
+    pub(crate) fn spent(&mut self) -> Result<Usage, DriveError> {
+        let Some(current) = self.workspace.select(Some(&self.run))? else { return Ok(Usage::default()) };
+        Ok(spent_by(&self.workspace.dirs, &current.run)?)
     }
 
     /// Gives back what was taken for the run, as far as it is over.

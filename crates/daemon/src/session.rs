@@ -7,11 +7,14 @@ mod summary;
 
 use std::{collections::BTreeSet, time::Instant};
 
+use engine::Usage;
 use journal::sqlite::Keeping;
-use project::{ClaimError, Dirs, Place, Workspace, slots::SlotError};
+use project::{ClaimError, Dirs, Place, Workspace, issue_number, slots::SlotError};
 
 use crate::{
+    consent::ask_push,
     driver::{DriveError, Driver, Finish},
+    header::SessionCap,
     interrupts::Interrupts,
     show::{Show, Shown},
     start::{After, Options, StartError},
@@ -57,6 +60,10 @@ pub fn drive(
 ) -> Result<Finish, SessionError> {
     // Every run opens the project's journal, and the user's.
     let _keeping = Keeping::begin();
+    ask_push(place, dirs, options, interrupts, show)?;
+    if interrupts.is_asked() {
+        return Ok(Finish::Interrupted);
+    }
     if options.after != After::UntilEmpty {
         return Ok(one(place, dirs, options.clone(), interrupts, show)?.finish);
     }
@@ -72,6 +79,8 @@ struct Ran {
     finish: Finish,
     /// How many chunks it has done.
     chunks: u64,
+    /// What it has spent in this session.
+    spent: Usage,
 }
 
 fn one(
@@ -81,11 +90,14 @@ fn one(
     interrupts: &Interrupts,
     show: &mut dyn Show,
 ) -> Result<Ran, SessionError> {
+    let is_capped = options.session_cap.is_some();
     let mut driver = Driver::start(place, dirs, options, interrupts.clone(), show)?;
+    let before = if is_capped { driver.spent()? } else { Usage::default() };
     let finish = driver.drive()?;
+    let spent = if is_capped { driver.spent()?.since(&before) } else { Usage::default() };
     let (issue, chunks) = driver.worked_on()?;
     driver.finish()?;
-    Ok(Ran { issue, finish, chunks })
+    Ok(Ran { issue, finish, chunks, spent })
 }
 
 fn until_empty(
@@ -97,22 +109,27 @@ fn until_empty(
     show: &mut dyn Show,
 ) -> Result<Finish, SessionError> {
     let began = Instant::now();
+    let mut cap = SessionCap::of(&options.set);
+    let options = &Options { session_cap: Some(cap), ..options.clone() };
     // Somebody else may be faster. What a person has named is what they want, and nothing else instead.
     let first = match one(place, dirs, options.clone(), interrupts, show) {
         Err(error) if options.issue.is_none() && error.is_about_this_one() => {
             pass_over(&error, summary, show);
-            Ran { issue: None, finish: Finish::Done, chunks: 0 }
+            Ran { issue: None, finish: Finish::Done, chunks: 0, spent: Usage::default() }
         }
         done => done?,
     };
     let mut limits = Limits::read(place, dirs, options, began, first.chunks)?;
     summary.add(&mut limits.here, first.issue.as_deref(), &first.finish).map_err(StartError::from)?;
+    cap = cap.after(&first.spent);
     let mut worst = first.finish;
-    let mut taken = BTreeSet::new();
+    // Each issue is taken once, whatever became of it.
+    let mut taken: BTreeSet<u64> = first.issue.as_deref().and_then(issue_number).into_iter().collect();
     while worst != Finish::Interrupted {
-        let Some(issue) = limits.next(&mut taken, show)? else { break };
+        let Some(issue) = limits.next(&mut taken, &cap, show)? else { break };
         show.show(Shown::Plain("\n"));
-        let next = Options { issue: Some(issue), ..options.clone() };
+        let mut next = Options { issue: Some(issue), session_cap: Some(cap), ..options.clone() };
+        cap.limit(&mut next.set);
         let ran = match one(place, dirs, next, interrupts, show) {
             Err(error) if error.is_about_this_one() => {
                 pass_over(&error, summary, show);
@@ -121,6 +138,7 @@ fn until_empty(
             done => done?,
         };
         limits.done += ran.chunks;
+        cap = cap.after(&ran.spent);
         summary.add(&mut limits.here, ran.issue.as_deref(), &ran.finish).map_err(StartError::from)?;
         if ran.finish.weight() > worst.weight() {
             worst = ran.finish;
@@ -179,14 +197,19 @@ impl Limits {
     }
 
     /// Returns the next issue that is ready and free, each once; nothing when the session has used up what it may.
-    fn next(&mut self, taken: &mut BTreeSet<u64>, show: &mut dyn Show) -> Result<Option<String>, StartError> {
+    fn next(
+        &mut self,
+        taken: &mut BTreeSet<u64>,
+        cap: &SessionCap,
+        show: &mut dyn Show,
+    ) -> Result<Option<String>, StartError> {
         let Some(number) = self.here.first_free(taken)? else { return Ok(None) };
         let over = if self.began.elapsed().as_secs() > self.minutes.saturating_mul(60) {
             Some(format!("max_session_minutes ({})", self.minutes))
         } else if self.done > self.chunks {
             Some(format!("max_total_chunks ({})", self.chunks))
         } else {
-            None
+            cap.used_up().map(|key| format!("{key} of this session"))
         };
         if let Some(limit) = over {
             show.show(Shown::Warned(&format!(

@@ -3,6 +3,8 @@
 use adapters::agent::Said;
 use engine::{Record, Run, Workflow, view::Asked};
 
+use crate::header::Header;
+
 /// Something to be shown.
 #[derive(Clone, Copy, Debug)]
 pub enum Shown<'a> {
@@ -14,8 +16,12 @@ pub enum Shown<'a> {
     Warned(&'a str),
     /// What an agent says or does.
     Agent(&'a Said),
+    /// What a person should know about the run before anything happens.
+    Header(&'a Header),
     /// A person is asked.
     Asked(&'a Asked),
+    /// Whoever is at this terminal is asked what may leave the machine; no run has begun yet.
+    Consent(&'a Asked),
     /// Lines for whoever reads along; they tell nothing that was not told before.
     Plain(&'a str),
     /// Time has passed.

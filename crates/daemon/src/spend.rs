@@ -13,7 +13,7 @@ use engine::{
 };
 use meter::{Book, Proxy, ProxyError, Refusal, Seen, Upstreams};
 use project::{
-    Error, Workspace,
+    Dirs, Error, Workspace,
     spend::{Ledger, LedgerError, Meter, caps},
 };
 
@@ -71,6 +71,14 @@ pub(crate) enum Hurdle {
         words: String,
     },
     Outage(String),
+}
+
+/// Returns what a run has spent so far.
+pub(crate) fn spent_by(dirs: &Dirs, run: &Run) -> Result<Usage, SpendError> {
+    let Some(mut ledger) = Ledger::open_existing(dirs)? else { return Ok(Usage::default()) };
+    ledger.follow(run.started_at)?;
+    let tags = Tags { run: run.id.to_string(), ..Tags::default() };
+    Ok(ledger.books().spent(Scope::Run, "", &tags))
 }
 
 impl Spend {

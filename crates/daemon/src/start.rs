@@ -20,7 +20,7 @@ use hooks::{Server, ServerError};
 use project::{
     AskError, BeginError, By, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, ForgeError,
     NextError, Place, Readiness, Request, Shell, Workspace,
-    config::Origin,
+    config::{Config, Origin},
     dev::DevError,
     find_workflow, issue_number,
     slots::{Kind, Pool, SlotError},
@@ -33,13 +33,14 @@ use crate::{
     crew::Crew,
     driver::Driver,
     feature,
+    header::{Header, SessionCap},
     interrupts::Interrupts,
     show::{Show, Shown},
     work::{self, Confined},
 };
 
 /// The setting that holds the automation level.
-const LEVEL: &str = "automation.active_level";
+pub(crate) const LEVEL: &str = "automation.active_level";
 /// The automation levels that there are.
 const LEVELS: [u64; 3] = [1, 2, 3];
 
@@ -60,6 +61,8 @@ pub struct Options {
     pub set: Vec<(String, String)>,
     pub after: After,
     pub walled: Walled,
+    /// The cap that the runs of a session share.
+    pub session_cap: Option<SessionCap>,
 }
 
 /// What happens after an issue is done.
@@ -191,7 +194,7 @@ impl<'a> Driver<'a> {
             show_agent(walls, &options, &run.settings)?;
         }
         let confined = confine(&taken, walls, &interrupts)?;
-        Ok(Self::of(taken, crew, confined, options, interrupts, show))
+        Self::of(taken, crew, confined, options, interrupts, show)
     }
 
     /// Does the same with an agent in this process, which needs neither walls nor a socket for its hooks.
@@ -210,7 +213,7 @@ impl<'a> Driver<'a> {
         let shell = content(None, taken.current.run.id.as_str(), &interrupts);
         let confined =
             Confined { tree, walls: None, shell, hooks: None, mcp: None, allowed: Vec::new(), _server: None };
-        Ok(Self::of(taken, Crew::of_one(agent), confined, options, interrupts, show))
+        Self::of(taken, Crew::of_one(agent), confined, options, interrupts, show)
     }
 
     fn of(
@@ -220,10 +223,17 @@ impl<'a> Driver<'a> {
         options: Options,
         interrupts: Interrupts,
         show: &'a mut dyn Show,
-    ) -> Self {
+    ) -> Result<Self, StartError> {
         let Taken { mut workspace, current, claim, verb } = taken;
+        let mut crew = crew;
         let run = current.run.id.as_str();
         show.show(Shown::Did(&format!("run {run} {verb} in `{}`", current.run.phase)));
+        let (header, unreached) =
+            Header::of(&mut workspace, &current, &mut crew, options.session_cap, confined.walls.is_some())?;
+        show.show(Shown::Header(&header));
+        if let Some(why) = unreached {
+            show.show(Shown::Warned(&format!("the remote was not reached: {why}")));
+        }
         let is_tested = current.run.settings.is_on("test_before_commit");
         if feature::is_loop(&current)
             && is_tested
@@ -232,7 +242,7 @@ impl<'a> Driver<'a> {
             show.show(Shown::Warned(NO_TESTS));
         }
         workspace.shell = confined.shell.clone();
-        Self {
+        Ok(Self {
             run: run.to_owned(),
             workspace,
             crew,
@@ -246,7 +256,7 @@ impl<'a> Driver<'a> {
             options,
             interrupts,
             show,
-        }
+        })
     }
 }
 
@@ -449,7 +459,7 @@ fn begin(
     }
     let mut set = options.set.clone();
     set.extend(options.agent.clone().map(|agent| ("agent".to_owned(), agent)));
-    let config = here.configuration(&set).map_err(BeginError::Config)?;
+    let (config, target) = here.configuration_and_target(&set).map_err(BeginError::Config)?;
     if config.settings.is_on("dev_health_check") {
         here.check_dev()?;
     }
@@ -460,10 +470,8 @@ fn begin(
     if options.walled == Walled::Always && kind == Kind::Clone {
         sandbox::check_project(&here.place.root, &[&home(), &dirs.state])?;
     }
-    // Whoever has never chosen a level gets one at which nothing is merged without them.
-    let unset = config.origins.get(LEVEL) == Some(&Origin::Default);
-    let level = options.level.or_else(|| unset.then_some(2));
-    let slot = pool.take(kind, &here.place.git().branches().merge_target)?;
+    let level = chosen_level(options, &config);
+    let slot = pool.take(kind, &target)?;
     let mut workspace = Workspace::open_slot(slot, dirs.clone())?;
     workspace.sync_later()?;
     let answer = workspace.begin(Request {
@@ -474,6 +482,7 @@ fn begin(
         pid: Some(std::process::id()),
         session: Some(driver(options.walled).to_owned()),
         owns_workspace: true,
+        target: Some(target),
         set,
     })?;
     if let Some(slot) = &workspace.slot {
@@ -484,6 +493,13 @@ fn begin(
     }
     workspace.say_next(answer.advice);
     Ok(workspace)
+}
+
+/// Returns the level that a person has chosen. Whoever has never chosen one gets one at which nothing is merged without them;
+/// nothing if the settings say.
+pub(crate) fn chosen_level(options: &Options, config: &Config) -> Option<u64> {
+    let unset = config.origins.get(LEVEL) == Some(&Origin::Default);
+    options.level.or_else(|| unset.then_some(2))
 }
 
 fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result<Workspace, StartError> {

@@ -468,7 +468,7 @@ impl Usage {
 
     /// Returns what came since.
     #[must_use]
-    pub(crate) fn since(mut self, before: &Self) -> Self {
+    pub fn since(mut self, before: &Self) -> Self {
         self.remove(before);
         self
     }

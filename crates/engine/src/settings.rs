@@ -378,6 +378,18 @@ const TABLE: &[Setting] = &[
     row("guard_max_file_mb", Kind::Count, "5", "commit_guard: the largest new file, in MB"),
     row("guard_max_new_files", Kind::Count, "200", "commit_guard: the most new files in one commit"),
     row("auto_merge", Kind::Flag, "true", "Level 3: merge; if false, hand over a pull request"),
+    row(
+        "push",
+        Kind::Choice(&["ask", "never", "branch", "target"]),
+        "\"ask\"",
+        "What leaves the machine: nothing, a run's branch, or at level 3 the merge target",
+    ),
+    row(
+        "base",
+        Kind::Text,
+        "\"auto\"",
+        "The branch, tag or commit that work starts from; auto is the merge target",
+    ),
     row("max_phase_minutes", Kind::Count, "30", "Minutes in one phase before phase_timeout"),
     row(
         "phase_timeout_enforcement",

@@ -1,5 +1,9 @@
-//! Settings, layer by layer: defaults, the user's file, `warp.toml`, `.claude/settings.local.json`, the
-//! environment, flags. Each value remembers where it came from.
+//! Settings, layer by layer: defaults, the user's file, `warp.toml`, `.claude/settings.local.json`, what the person has
+//! answered or set for this project (`warp config KEY=VALUE`), the environment, flags. Each value remembers where it came
+//! from.
+
+mod own;
+mod runs;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +16,14 @@ use std::{
 use engine::{BadSetting, Settings, Workflow, workflow::BUILT_IN};
 use serde_json::{Map, Value};
 
-use crate::{Dirs, Place, find_workflow, workflow_files};
+pub(crate) use own::answered;
+pub use own::remember;
+pub(crate) use runs::pinned;
+pub use runs::{for_runs, of_runs};
+
+use own::own_file;
+
+use crate::{Dirs, Place, base::BaseError, find_workflow, workflow_files};
 
 /// The largest configuration file that is read, in bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -68,6 +79,16 @@ pub enum ConfigError {
     TooLarge { path: PathBuf, size: u64 },
     #[error("the project's settings are not known: {problem}")]
     Pinned { problem: String },
+    #[error(transparent)]
+    Base(#[from] BaseError),
+    #[error("your own settings for this project cannot be read or written: {problem}")]
+    Project { problem: String },
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("{file} cannot be read: {problem}")]
     Syntax { file: String, problem: String },
     #[error("{place}: {error}{}", .nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
@@ -115,9 +136,16 @@ pub fn load(
     if let Some(text) = read(&root.join(".claude/settings.local.json"))? {
         config.add_claude_settings(".claude/settings.local.json", &text)?;
     }
+    let own = own_file(place, dirs)?;
+    if let Some(own) = &own
+        && let Some(text) = read(own)?
+    {
+        config.add_toml(&own.display().to_string(), &text, None)?;
+    }
+    let persons = [Some(&user), own.as_ref()].map(|path| path.map(|path| path.display().to_string()));
     for key in OWN {
         if let Some(Origin::File(file)) = config.origins.get(key)
-            && *file != user.display().to_string()
+            && !persons.iter().flatten().any(|own| own == file)
         {
             return Err(ConfigError::NotTheProjects { file: file.clone(), key, user });
         }

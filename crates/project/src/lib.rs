@@ -13,6 +13,7 @@
 mod actor;
 pub mod admission;
 mod atomic;
+pub mod base;
 mod claim;
 mod commit_guard;
 pub mod config;
@@ -27,6 +28,7 @@ mod place;
 mod probe;
 pub mod prompts;
 mod pulls;
+pub mod pushing;
 mod queue;
 mod quick;
 pub mod rails;

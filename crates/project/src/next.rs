@@ -105,6 +105,9 @@ pub enum NextError {
     Held(Vec<Held>),
     #[error("{0}")]
     World(String),
+    /// A person has to choose before anything leaves the machine.
+    #[error("{question} ({})", options.join(", "))]
+    Undecided { question: String, options: Vec<String> },
 }
 
 /// What a phase's work came to: the event to report, and what comes with it.

@@ -9,6 +9,7 @@ use adapters::{
     boundary,
     git::{
         self, Git, Location,
+        integrate::Between,
         slot::{self, Marker},
     },
     machine,
@@ -146,6 +147,14 @@ impl Place {
             Some(slot) => Some(slot.location.clone()),
             None => git::locate(&self.root),
         }
+    }
+
+    /// Returns git acts for a person's own checkout, which are all in one repository.
+    pub(crate) fn between(&self) -> Result<Between, PlaceError> {
+        let none = || PlaceError::NotADirectory { path: self.root.join(".git") };
+        let location = self.location().ok_or_else(none)?;
+        let (root, checkout) = (self.root.clone(), self.root.clone());
+        Ok(Between { root, slot: location.clone(), origin: location, checkout })
     }
 
     /// Returns git for its working tree.

@@ -4,17 +4,18 @@
 //! there, and then the target moved forward. What was ticked for a pull request that is closed without it is open again,
 //! because the next run begins at the target.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use adapters::git::Git;
 use engine::{
-    Run,
+    Run, Settings,
     view::{self, Asked},
 };
 
 use crate::{
     By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, Workspace,
     issue_number,
+    pushing::{Goal, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
     spelled,
     suite::found_test_command,
@@ -29,6 +30,8 @@ pub struct MergedPull {
     pub branch: String,
     /// Why the person's own target is not there yet, and what brings it there: a remote's is.
     pub behind: Option<String>,
+    /// What was pushed, or why nothing was, a line each.
+    pub said: Vec<String>,
     /// The issue that is closed by it.
     pub closed: Option<u64>,
 }
@@ -50,6 +53,8 @@ pub enum MergeError {
     NoBranch { number: u64, branch: String, why: String },
     #[error("#{number} is not merged: {why}")]
     Stuck { number: u64, branch: String, why: String, mend: Mend },
+    #[error("#{number} is not merged, and nothing was moved: {why}")]
+    NotTaken { number: u64, target: String, why: String },
     #[error(transparent)]
     Slot(#[from] SlotError),
     #[error(transparent)]
@@ -61,12 +66,14 @@ pub enum MergeError {
 }
 
 impl Workspace {
-    /// Merges a pull request in a person's name. `shell` says how its tests are run in the workspace that is taken.
+    /// Merges a pull request in a person's name. `settings` say what is pushed; `shell` says how its tests are run in the
+    /// workspace that is taken.
     pub fn merge_pull(
         &mut self,
         pool: &Pool,
         number: u64,
         by: By,
+        settings: &Settings,
         shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
     ) -> Result<MergedPull, MergeError> {
         let (item, pull) = self.mergeable(number)?;
@@ -83,9 +90,12 @@ impl Workspace {
         let slot = pool.take(Kind::Clone, &pull.target)?;
         let mut workspace = Self::open_slot(slot, self.dirs.clone())?;
         workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
+        workspace.decides = mem::take(&mut self.decides);
+        let push = settings.text(PUSH);
+        run.settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
         let landed = workspace.land_pull(&run, number, &pull);
         let given_back = workspace.slot.take().map(Slot::give_back);
-        let (commit, behind) = landed?;
+        let (commit, behind, said) = landed?;
         self.forge().by(by).merged(number, &commit)?;
         self.tick_again(number, &pull, &run)?;
         self.finish_issue(&run, &commit)?;
@@ -94,7 +104,7 @@ impl Workspace {
             Some(issue) => self.forge().item(issue)?.filter(|item| !item.is_open()).map(|item| item.number),
             None => None,
         };
-        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, closed })
+        Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, said, closed })
     }
 
     /// Closes a pull request without merging it, in a person's name. Criteria of its issue that only its branch meets are
@@ -187,7 +197,7 @@ impl Workspace {
         run: &Run,
         number: u64,
         pull: &Pull,
-    ) -> Result<(String, Option<String>), MergeError> {
+    ) -> Result<(String, Option<String>, Vec<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
         slot.note_run(run.id.as_str())?;
         let no_branch = |why: String| MergeError::NoBranch { number, branch: pull.branch.clone(), why };
@@ -204,8 +214,12 @@ impl Workspace {
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
-        match self.land(run, &branch, tested)? {
-            Landed::At { commit, behind } => Ok((commit, behind)),
+        let outlet = self.outlet(run, Goal::Merge)?;
+        match self.land(run, &branch, tested, &outlet)? {
+            Landed::At { commit, behind, said } => Ok((commit, behind, said)),
+            Landed::NotTaken { why, .. } => {
+                Err(MergeError::NotTaken { number, target: pull.target.clone(), why })
+            }
             Landed::Stuck { why, mend } => Err(stuck(why, mend)),
             Landed::Overtaken(why) => Err(stuck(why, Mend::Target)),
         }

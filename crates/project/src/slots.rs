@@ -28,6 +28,7 @@ use adapters::git::{
     self, Location,
     integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
     salvage,
+    sight::{Need, Sight},
     slot::{self, GIT, Head, TREE},
     target::{ForwardError, Forwarded},
 };
@@ -268,7 +269,12 @@ impl Pool {
         let directory = self.directory.join(number.to_string());
         let root = directory.join(TREE);
         let marker = slot::marker(&root).ok_or_else(|| SlotError::Lost { path: root.clone() })?;
-        let between = Between { root: root.clone(), slot: marker.location, origin: self.origin.clone() };
+        let between = Between {
+            root: root.clone(),
+            slot: marker.location,
+            origin: self.origin.clone(),
+            checkout: self.root.clone(),
+        };
         Ok(Slot {
             place: Place::at(&root)?,
             kind: marker.kind,
@@ -309,6 +315,11 @@ impl Slot {
         &self.between
     }
 
+    /// Returns the person's checkout.
+    pub fn person(&self) -> &Place {
+        &self.person
+    }
+
     /// Notes for which run it is used: work that is kept from it is kept under that name.
     pub fn note_run(&self, run: &str) -> Result<(), SlotError> {
         let path = self.directory.join(RUN);
@@ -346,9 +357,14 @@ impl Slot {
         slot::check_out_only(&self.place.root, &self.between.slot, head, set_aside)
     }
 
-    /// Brings the newest commit of `target`, also from `remote` if one is named, and returns it.
+    /// Brings the newest commit of `target`, also from `remote` if one is named, which has to answer; returns it.
     pub fn bring_target(&self, target: &str, remote: Option<&str>) -> Result<String, TargetError> {
-        self.between.bring_target(target, remote)
+        Ok(self.bring_seen(target, remote, Need::Remote)?.commit)
+    }
+
+    /// Does the same, and tells how the person's branch relates to the remote's.
+    pub fn bring_seen(&self, target: &str, remote: Option<&str>, need: Need) -> Result<Sight, TargetError> {
+        self.between.bring_target(target, remote, need)
     }
 
     /// Begins a branch on `base`, or stands on it already; returns its name.

@@ -23,7 +23,10 @@ pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
 use lock::Lock;
 
-use crate::{Dirs, Place, PlaceError, Shell, config::ConfigError, dev, forge, slots::Slot};
+use crate::{
+    Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, dev, forge, pushing::Decides,
+    slots::Slot,
+};
 
 /// How many events are read at a time.
 const PAGE: usize = 1000;
@@ -43,6 +46,10 @@ pub struct Workspace {
     pub shell: Shell,
     /// Set in a workspace of the run's own: what connects it with the person's repository.
     pub slot: Option<Slot>,
+    /// Who decides about a push that needs a person's word.
+    pub decides: Decides,
+    /// The base that was looked up when the run was announced, so that a remote is asked once.
+    pub(crate) seen_base: Option<(String, Start)>,
     /// The workflow that was read last: a run is loaded several times for one event.
     workflow: Option<Arc<Workflow>>,
     /// The run as it was read or recorded last, where a driver asks for it before every decision.
@@ -217,6 +224,8 @@ impl Workspace {
             store,
             shell: Shell::default(),
             slot: None,
+            decides: Decides::default(),
+            seen_base: None,
             dev: dev::Kept::default(),
             workflow: None,
             last: None,

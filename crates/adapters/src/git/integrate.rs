@@ -10,6 +10,7 @@ use std::{fs, path::Path, path::PathBuf, time::Duration};
 use super::{
     Git, Location, facts,
     own::{GitError, Own},
+    sight::{Need, Sight},
 };
 use crate::{
     boundary,
@@ -19,6 +20,8 @@ use crate::{
 
 /// How long one of these may take in all; a remote may be slow.
 pub(super) const LIMIT: Duration = Duration::from_secs(600);
+/// How long a remote may take to say and send what is new.
+const REMOTE_LIMIT: Duration = Duration::from_secs(120);
 /// How many names are tried for a branch.
 const MOST_NAMES: usize = 50;
 /// How many commits that are known to follow each other are gone along.
@@ -34,6 +37,8 @@ pub struct Between {
     pub slot: Location,
     /// The person's repository.
     pub origin: Location,
+    /// The person's checkout, from which a remote's relative path is taken.
+    pub checkout: PathBuf,
 }
 
 /// What became of a rebase.
@@ -95,6 +100,13 @@ pub enum TargetError {
     Refs(#[from] refs::ReadError),
 }
 
+impl TargetError {
+    /// Tells whether a person has ended the wait for a remote.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Git(GitError::Interrupted { .. }))
+    }
+}
+
 /// Why a branch was not begun.
 #[derive(Debug, thiserror::Error)]
 pub enum BranchError {
@@ -109,6 +121,11 @@ pub enum BranchError {
 impl Between {
     pub(super) fn theirs(&self) -> Own<'_> {
         Own::bare(&self.origin, LIMIT)
+    }
+
+    /// Returns git for what talks to a remote of the person's.
+    fn talking(&self) -> Own<'_> {
+        self.theirs().started_in(&self.checkout)
     }
 
     fn ours(&self) -> Own<'_> {
@@ -128,47 +145,46 @@ impl Between {
     /// Brings the newest commit of `target` from the person's repository into the workspace, and returns it.
     ///
     /// With a remote, its newest is asked for first; the newer of both counts.
-    pub fn bring_target(&self, target: &str, remote: Option<&str>) -> Result<String, TargetError> {
-        let newest = self.newest(target, remote)?;
+    pub fn bring_target(&self, target: &str, remote: Option<&str>, need: Need) -> Result<Sight, TargetError> {
+        let sight = self.look(target, remote, need)?;
+        self.bring_newest(target, remote, &sight.commit)?;
+        Ok(sight)
+    }
+
+    /// Brings a commit, which is the newest of `target` here or at a remote, into the workspace.
+    pub fn bring_newest(&self, target: &str, remote: Option<&str>, newest: &str) -> Result<(), TargetError> {
         let tracked = tracked(target);
-        if !self.is_shared() && refs::one(&self.slot, &tracked)?.as_ref() != Some(&newest) {
-            boundary::around("bring_target", || {
-                // What was merged from here is here.
-                if self.tip().as_ref() == Some(&newest) {
-                    return self.ours().text(&["update-ref", &tracked, &newest], &[]).map(drop);
-                }
-                let from = text(&self.origin.common_dir)?;
-                // By its name: a person's repository need not give out a commit by its hash.
-                let name = match refs::one(&self.origin, &branch(target)) {
-                    Ok(Some(here)) if here == newest => branch(target),
-                    Ok(_) | Err(_) => format!("refs/remotes/{}/{target}", remote.unwrap_or("origin")),
-                };
-                fetch(&self.ours(), from, &[&format!("+{name}:{tracked}")])
-            })?;
+        if self.is_shared() || refs::one(&self.slot, &tracked)?.as_deref() == Some(newest) {
+            return Ok(());
         }
-        Ok(newest)
+        boundary::around("bring_target", || {
+            // What was merged from here is here.
+            if self.tip().as_deref() == Some(newest) {
+                return self.ours().text(&["update-ref", &tracked, newest], &[]).map(drop);
+            }
+            let from = text(&self.origin.common_dir)?;
+            // By its name: a person's repository need not give out a commit by its hash.
+            let name = match refs::one(&self.origin, &branch(target)) {
+                Ok(Some(here)) if here == newest => branch(target),
+                Ok(_) | Err(_) => format!("refs/remotes/{}/{target}", remote.unwrap_or("origin")),
+            };
+            fetch(&self.ours(), from, &[&format!("+{name}:{tracked}")])
+        })?;
+        Ok(())
+    }
+
+    /// Brings a commit of the person's repository into the workspace, by the name of a ref or by its hash.
+    pub fn bring_in(&self, name: &str) -> Result<(), GitError> {
+        if self.is_shared() {
+            return Ok(());
+        }
+        boundary::around("bring_in", || fetch(&self.ours(), text(&self.origin.common_dir)?, &[name]))
     }
 
     /// Returns the newest commit of `target`, if the workspace stands on it already: it was merged from here.
     pub fn stands_on_target(&self, target: &str) -> Result<Option<String>, TargetError> {
-        let newest = self.newest(target, None)?;
+        let newest = self.look(target, None, Need::Local)?.commit;
         Ok(self.tip().filter(|tip| *tip == newest))
-    }
-
-    /// Returns the newest commit of `target` in the person's repository, or of its remote if one is named.
-    fn newest(&self, target: &str, remote: Option<&str>) -> Result<String, TargetError> {
-        let here = refs::one(&self.origin, &branch(target))?;
-        let none = || TargetError::NoSuchBranch { target: target.to_owned() };
-        let Some(remote) = remote else { return here.ok_or_else(none) };
-        match (here, self.ask_remote(remote, target)?) {
-            (Some(here), Some(there)) if is_ancestor(&self.theirs(), &here, &there)? => Ok(there),
-            (Some(here), Some(there)) if is_ancestor(&self.theirs(), &there, &here)? => Ok(here),
-            (Some(_), Some(_)) => {
-                Err(TargetError::Diverged { target: target.to_owned(), remote: remote.to_owned() })
-            }
-            (Some(one), None) | (None, Some(one)) => Ok(one),
-            (None, None) => Err(none()),
-        }
     }
 
     /// Returns the commit that the workspace stands on, if it stands on a branch.
@@ -180,8 +196,8 @@ impl Between {
     }
 
     /// Asks the person's remote for a branch; nothing if it has none of that name.
-    fn ask_remote(&self, remote: &str, target: &str) -> Result<Option<String>, TargetError> {
-        let git = self.theirs();
+    pub fn ask_remote(&self, remote: &str, target: &str) -> Result<Option<String>, TargetError> {
+        let git = Own::bare(&self.origin, REMOTE_LIMIT).started_in(&self.checkout);
         let (name, tracked) = (branch(target), format!("refs/remotes/{remote}/{target}"));
         let listed = git.text(&["ls-remote", "--", remote, &name], &[])?;
         let Some(commit) = listed.split_whitespace().next() else { return Ok(None) };
@@ -411,7 +427,16 @@ impl Between {
 
     /// Remembers by which move of the target a run is to be merged, so that it can be undone.
     pub fn note_merge(&self, run: &str, old: &str, new: &str) -> Result<(), GitError> {
-        let note = |name: &str, commit: &str| format!("update refs/warp/merged/{run}/{name} {commit}");
+        self.note_move("merged", run, old, new)
+    }
+
+    /// Remembers by which move of the target a run is to be undone: that commit is none of the person's own.
+    pub fn note_undo(&self, run: &str, old: &str, new: &str) -> Result<(), GitError> {
+        self.note_move("undone", run, old, new)
+    }
+
+    fn note_move(&self, kind: &str, run: &str, old: &str, new: &str) -> Result<(), GitError> {
+        let note = |name: &str, commit: &str| format!("update refs/warp/{kind}/{run}/{name} {commit}");
         let both = [note("from", old), note("to", new)];
         boundary::around("note_merge", || self.theirs().change_refs(&both))
     }
@@ -439,7 +464,7 @@ impl Between {
 
     /// Pushes a commit from the person's repository to a remote's branch, without force and without hooks.
     pub fn push(&self, remote: &str, commit: &str, name: &str) -> Result<(), PushError> {
-        let git = self.theirs();
+        let git = self.talking();
         let refspec = format!("{commit}:{}", branch(name));
         let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--", remote, &refspec];
         let finished = boundary::around("push", || git.run(&push, &[]))?;

@@ -170,6 +170,8 @@ pub enum GitError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own<'a> {
     root: Option<&'a Path>,
+    /// Where git is started, if not in the tree or the repository.
+    directory: Option<&'a Path>,
     location: &'a Location,
     limit: Duration,
     until: Instant,
@@ -183,7 +185,12 @@ impl<'a> Own<'a> {
 
     /// Takes a repository without its working tree.
     pub(crate) fn bare(location: &'a Location, limit: Duration) -> Self {
-        Self { root: None, location, limit, until: Instant::now() + limit }
+        Self { root: None, directory: None, location, limit, until: Instant::now() + limit }
+    }
+
+    /// Starts git in this directory: git takes a remote's relative path from there.
+    pub(crate) fn started_in(self, directory: &'a Path) -> Self {
+        Self { directory: Some(directory), ..self }
     }
 
     /// Runs git to its end, whatever it says.
@@ -235,7 +242,7 @@ impl<'a> Own<'a> {
             ("GIT_INDEX_FILE", index.as_str()),
         ];
         set.extend_from_slice(environment);
-        let directory = self.root.unwrap_or(&self.location.git_dir);
+        let directory = self.directory.or(self.root).unwrap_or(&self.location.git_dir);
         let finished = call(input, options, arguments, elsewhere(), directory, &set, left)?;
         match finished.end {
             End::TimedOut(_) => Err(slow()),

@@ -24,7 +24,8 @@ pub struct Found {
 ///
 /// They are looked for in the person's repository, under branches, warp's own refs or none, and then at its remotes.
 pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> Result<Found, GitError> {
-    let (here, theirs) = (Own::bare(&between.slot, LIMIT), Own::bare(&between.origin, LIMIT));
+    let (here, theirs) =
+        (Own::bare(&between.slot, LIMIT), Own::bare(&between.origin, LIMIT).started_in(&between.checkout));
     let is_in = |git: &Own<'_>, commit: &String| -> Result<bool, GitError> {
         Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], &[])?.is_success())
     };

@@ -430,6 +430,26 @@ impl<'a> Git<'a> {
         Ok(())
     }
 
+    /// Returns what a name stands for: the whole name of a ref, or the hash of a commit; nothing if there is no such commit.
+    pub fn named(&self, name: &str) -> Result<Option<String>, String> {
+        let verify = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let commit = self.run(&[&verify[..], &[&format!("{name}^{{commit}}")]].concat(), &[])?;
+        if !commit.is_success() {
+            return Ok(None);
+        }
+        let full = self.run(&["rev-parse", "--symbolic-full-name", "--end-of-options", name], &[])?;
+        let full = full.text().lines().last().unwrap_or_default().to_owned();
+        Ok(Some(if full.starts_with("refs/") { full } else { commit.text() }))
+    }
+
+    /// Returns the commit that a ref or a hash stands for.
+    pub fn commit_of(&self, name: &str) -> Result<String, String> {
+        self.text(
+            &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")],
+            &[],
+        )
+    }
+
     /// Returns where a branch is pushed to: a remote's name and address.
     pub fn remote(&self) -> Result<(String, String), String> {
         if self.names_no_remote() {

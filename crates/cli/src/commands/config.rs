@@ -1,21 +1,49 @@
 use std::path::PathBuf;
 
 use engine::Settings;
-use project::{Dirs, config};
+use project::{
+    Dirs, Place,
+    config::{self, Config},
+    spelled,
+};
 use serde_json::{Map, Value, json};
 
 use super::place;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Show every setting with its value and where it came from
+/// Show every setting with its value and where it came from, or set one for this project on this machine
+///
+/// The second column is what counts for commands here, the third what a run uses that begins now: it goes by the `warp.toml`
+/// that is committed in the merge target.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Set settings for this project, on this machine only; `KEY=` without a value takes yours back
+    #[arg(value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "set")]
+    keep: Vec<(String, String)>,
     /// Try a setting out, as `state init` takes it
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// A setting as it is shown.
+struct Row {
+    key: &'static str,
+    purpose: &'static str,
+    value: Value,
+    origin: String,
+    /// What a run would use; nothing if none could begin.
+    run_value: Option<Value>,
+    run_origin: Option<String>,
+}
+
+impl Arguments {
+    /// Tells whether nothing is changed: then it is an agent's as well.
+    pub(super) fn only_looks(&self) -> bool {
+        self.keep.is_empty()
+    }
 }
 
 /// Reads `KEY=VALUE`.
@@ -26,27 +54,80 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let place = place(project)?;
-    let config = config::load(&place, &Dirs::from_environment()?, None, &arguments.set)?;
-    for warning in &config.warnings {
+    let dirs = Dirs::from_environment()?;
+    if !arguments.only_looks() {
+        return keep(&place, &dirs, &arguments.keep);
+    }
+    let here = config::load(&place, &dirs, None, &arguments.set)?;
+    let (runs, differs) = match config::of_runs(&place, &dirs, &arguments.set) {
+        Ok((runs, differs)) => (Some(runs), differs),
+        Err(error) => (None, Some(format!("no run could begin: {}", spelled(&error)))),
+    };
+    for warning in here.warnings.iter().chain(&differs) {
         output::note(warning);
     }
-    let rows = Settings::TABLE.iter().map(|setting| {
-        let value = config.settings.value(setting.key).cloned().unwrap_or(Value::Null);
-        let origin = config.origins.get(setting.key).map(ToString::to_string).unwrap_or_default();
-        (setting, value, origin)
-    });
+    let rows = rows(&here, runs.as_ref());
     if arguments.json {
-        let shown = |(setting, value, origin): (&engine::Setting, Value, String)| {
-            (setting.key.to_owned(), json!({ "value": value, "origin": origin, "purpose": setting.purpose }))
-        };
-        output::print_json(&rows.map(shown).collect::<Map<String, Value>>())?;
-        return Ok(Exit::Done);
+        output::print_json(&rows.iter().map(Row::json).collect::<Map<String, Value>>())?;
+    } else {
+        output::print(&table(&place.name(), &rows))?;
     }
-    let mut text = format!("Settings ({})\n\n", place.name());
-    for (setting, value, origin) in rows {
-        let value = value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
-        text.push_str(&format!("{:<26} {value:<10} {origin}\n", setting.key));
-    }
-    output::print(&text)?;
     Ok(Exit::Done)
+}
+
+/// Sets settings for this project, or takes them back.
+fn keep(place: &Place, dirs: &Dirs, settings: &[(String, String)]) -> Result<Exit, CommandError> {
+    for (key, value) in settings {
+        let value = Some(value.as_str()).filter(|value| !value.is_empty());
+        let file = config::remember(place, dirs, key, value)?;
+        let said = match value {
+            Some(value) => format!("{key} = {value} for this project, in {}", file.display()),
+            None => format!("{key} is no longer set in {}", file.display()),
+        };
+        output::print(&said)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn rows(here: &Config, runs: Option<&Config>) -> Vec<Row> {
+    let of = |config: &Config, key: &str| {
+        let value = config.settings.value(key).cloned().unwrap_or(Value::Null);
+        (value, config.origins.get(key).map(ToString::to_string).unwrap_or_default())
+    };
+    let row = |setting: &engine::Setting| {
+        let (value, origin) = of(here, setting.key);
+        let (run_value, run_origin) = runs.map(|runs| of(runs, setting.key)).unzip();
+        Row { key: setting.key, purpose: setting.purpose, value, origin, run_value, run_origin }
+    };
+    Settings::TABLE.iter().map(row).collect()
+}
+
+fn table(project: &str, rows: &[Row]) -> String {
+    let mut text =
+        format!("Settings ({project})\n\n{:<26} {:<10} {:<10} from\n", "setting", "here", "in runs");
+    let word = |value: &Value| value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
+    for Row { key, value, origin, run_value, run_origin, .. } in rows {
+        let value = word(value);
+        let in_runs = run_value.as_ref().map_or_else(|| "-".to_owned(), word);
+        let from = match run_origin {
+            Some(run_origin) if value != in_runs => format!("{origin}; runs: {run_origin}"),
+            Some(_) | None => origin.clone(),
+        };
+        text.push_str(&format!("{key:<26} {value:<10} {in_runs:<10} {from}\n"));
+    }
+    text
+}
+
+impl Row {
+    fn json(&self) -> (String, Value) {
+        let Self { key, purpose, value, origin, run_value, run_origin } = self;
+        let row = json!({
+            "value": value,
+            "origin": origin,
+            "run_value": run_value,
+            "run_origin": run_origin,
+            "purpose": purpose,
+        });
+        ((*key).to_owned(), row)
+    }
 }

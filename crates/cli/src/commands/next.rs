@@ -58,6 +58,7 @@ impl From<NextError> for CommandError {
                 .hint("`warp dev up` brings it up; `dev_health_check = false` leaves it out of runs"),
             held @ NextError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
                 .hint("fix what is held; `commit_guard = false` under [workflow] in warp.toml switches the guard off"),
+            NextError::Undecided { .. } => Self::of(Exit::Parked, &error),
             NextError::World(problem) => Self::new(Exit::OutsideSaidNo, problem),
         }
     }

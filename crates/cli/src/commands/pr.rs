@@ -4,6 +4,7 @@ use daemon::{Walled, content_shell, sandbox};
 use project::{By, Mend, MergeError, MergedPull, Readiness, Review, Workspace};
 
 use super::{
+    consent,
     issue::number,
     items::{self, State},
     open, pool,
@@ -133,12 +134,16 @@ fn review(
 fn merge(workspace: &mut Workspace, number: u64, walled: Walled) -> Result<(), CommandError> {
     let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
+    let settings = consent::ask(workspace)?;
     let by = By::person_in(&workspace.place.root);
-    let merged = workspace.merge_pull(&pool, number, by, |place, dirs, run| {
+    let merged = workspace.merge_pull(&pool, number, by, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
-    let MergedPull { target, commit, branch, behind, closed } = merged;
+    let MergedPull { target, commit, branch, behind, said, closed } = merged;
     output::print(&format!("#{number} is merged: `{target}` is at {commit} now, which was tested"))?;
+    for line in said {
+        output::print(&line)?;
+    }
     if let Some(behind) = behind {
         output::note(&behind);
     }
@@ -179,6 +184,10 @@ impl From<MergeError> for CommandError {
                     "no branch was moved; {how}, then `warp pr merge {number}` again, or `warp pr close {number}`"
                 ))
             }
+            MergeError::NotTaken { number, ref target, .. } => Self::of(Exit::OutsideSaidNo, &error)
+                .hint(format!("`warp pr merge {number}` tries again"))
+                .hint(format!("where `{target}` is protected, merge it at the remote: `warp config push=branch` lets warp push its branch"))
+                .hint(format!("`WARP_PUSH=never warp pr merge {number}` merges it into your own `{target}` only")),
             MergeError::Slot(error) => error.into(),
             MergeError::Forge(error) => error.into(),
             MergeError::Next(error) => error.into(),

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use daemon::{Walled, content_shell, sandbox};
 use project::slots::{RevertError, Reverted};
 
-use super::{open, pool};
+use super::{consent, open, pool};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Undo a merged run by one commit on top of its merge target, tested before it goes there
@@ -24,10 +24,15 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let current =
         workspace.select(Some(selector))?.ok_or_else(|| CommandError::no_run(Some(selector), "run"))?;
     let sandbox = sandbox(Walled::unless(arguments.no_sandbox))?;
-    let reverted = workspace
-        .revert(&pool, &current.run, |place, dirs, run| content_shell(sandbox.as_ref(), place, dirs, run))?;
-    let Reverted { commit, target, tests, behind, reopened } = reverted;
+    let settings = consent::ask(&mut workspace)?;
+    let reverted = workspace.revert(&pool, &current.run, &settings, |place, dirs, run| {
+        content_shell(sandbox.as_ref(), place, dirs, run)
+    })?;
+    let Reverted { commit, target, tests, behind, said, reopened } = reverted;
     output::print(&format!("`{target}` is at {commit} now, which undoes run {}; {tests}", current.run.id))?;
+    for line in said {
+        output::print(&line)?;
+    }
     if let Some(behind) = behind {
         output::note(&behind);
     }

@@ -131,6 +131,7 @@ impl Arguments {
             set,
             after,
             walled: Walled::unless(self.no_sandbox),
+            session_cap: None,
         }
     }
 }

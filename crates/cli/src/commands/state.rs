@@ -142,6 +142,7 @@ fn begin(mut workspace: Workspace, init: Init) -> Result<Exit, CommandError> {
         pid: init.pid,
         session: None,
         owns_workspace: init.own,
+        target: None,
         set: init.set,
     })?;
     say(&answer.advice);

@@ -56,15 +56,19 @@ pub(super) fn text(shown: Shown<'_>) -> Option<String> {
                 asked.deadline.map(|until| format!(" until {}", until.to_seconds())).unwrap_or_default()
             ),
         )),
+        Shown::Header(header) => Some(
+            header.rows().iter().map(|(name, text)| indented("  ", &format!("{name:<8} {text}"))).collect(),
+        ),
+        Shown::Consent(asked) => Some(indented("? ", &asked.question)),
         Shown::Plain(text) => Some(text.lines().map(|line| plain(line) + "\n").collect()),
         Shown::Recorded { .. } | Shown::Tick => None,
     }
 }
 
 /// Says how whoever sits at the terminal answers.
-pub(super) fn how_to_reply(asked: &Asked) -> String {
+pub(super) fn how_to_reply(asked: &Asked, lead: &str) -> String {
     let numbered = asked.options.iter().zip(1..).map(|(option, number)| format!("{number} {option}"));
-    indented("  ", &format!("or type here: {}", numbered.collect::<Vec<_>>().join(", ")))
+    indented("  ", &format!("{lead}: {}", numbered.collect::<Vec<_>>().join(", ")))
 }
 
 /// Says that what was typed is no answer.
@@ -128,7 +132,9 @@ pub(super) fn as_json(shown: Shown<'_>) -> Option<Value> {
         Shown::Warned(text) => json!({ "type": "warned", "text": text }),
         Shown::Agent(said) => json!({ "type": "agent", "said": said }),
         Shown::Asked(asked) => json!({ "type": "asked", "asked": asked }),
-        Shown::Recorded { .. } | Shown::Plain(_) | Shown::Tick => return None,
+        Shown::Header(header) => json!({ "type": "header", "header": header }),
+        // Whoever reads JSON is not asked at a terminal.
+        Shown::Consent(_) | Shown::Recorded { .. } | Shown::Plain(_) | Shown::Tick => return None,
     })
 }
 

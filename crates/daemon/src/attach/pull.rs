@@ -1,6 +1,6 @@
 //! The pull request: the work is handed in, checked, reviewed and merged.
 
-use engine::{Actor, Event, EventName};
+use engine::{Actor, Event, EventName, Settings};
 use project::{
     By, Current, MergeError, NextError, Published, Review, Workspace, issue_number, slots::Pool, spelled,
 };
@@ -172,13 +172,20 @@ impl Attached<'_, '_> {
             Ok(sandbox) => sandbox,
             Err(error) => return Ok(("needs_human", data("reason", &spelled(&error)))),
         };
-        let merged = here.merge_pull(&pool, number, By::warp(), |place, dirs, run| {
+        let settings = match self.driver.workspace.select(Some(&self.driver.run))? {
+            Some(current) => current.run.settings.clone(),
+            None => Settings::default(),
+        };
+        let merged = here.merge_pull(&pool, number, By::warp(), &settings, |place, dirs, run| {
             content_shell(sandbox.as_ref(), place, dirs, run)
         });
         match merged {
             Ok(merged) => {
                 let said = format!("`{}` is at {} now", merged.target, merged.commit);
                 self.driver.show.show(Shown::Did(&said));
+                for said in &merged.said {
+                    self.driver.show.show(Shown::Did(said));
+                }
                 if let Some(behind) = &merged.behind {
                     self.driver.show.show(Shown::Warned(behind));
                 }

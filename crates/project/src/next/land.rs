@@ -3,17 +3,24 @@
 //! In a workspace of the run's own nothing of the person's repository is touched until the work was tested on top of
 //! the newest target; then one branch moves, from the commit that was looked at to the one that was tested.
 
-use adapters::git::{
-    integrate::{Rebase, TargetError},
-    target::{ForwardError, Forwarded},
+use adapters::{
+    git::{
+        integrate::{PushError, Rebase, TargetError},
+        outgoing::Against,
+        sight::{Need, Relation},
+        target::{ForwardError, Forwarded},
+    },
+    refs::GitError,
 };
 use engine::Run;
 use serde_json::json;
 
 use super::{NextError, Report, Wanted, short};
 use crate::{
-    Current, ForgeError, Item, NewPull, Workspace, issue_number, rails,
-    slots::{Slot, SlotError},
+    Current, ForgeError, Item, NewPull, Workspace, issue_number,
+    pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, RETRY, undecided},
+    rails,
+    slots::SlotError,
     spelled, suite,
 };
 
@@ -28,6 +35,14 @@ pub enum Landed {
         commit: String,
         /// Why the person's own branch is not there yet, and what brings it there: the remote has the commit.
         behind: Option<String>,
+        /// What was pushed, or why nothing was, a line each.
+        said: Vec<String>,
+    },
+    /// The remote did not take the target, or did not answer; nothing has moved.
+    NotTaken {
+        why: String,
+        /// The commit that was tested on top of the newest target, if it came to that.
+        commit: Option<String>,
     },
     /// Somebody else was faster: it is worth another try.
     Overtaken(String),
@@ -56,30 +71,72 @@ impl Workspace {
                 "it is not known which commit passed the final test: a person merges `{branch}` into `{target}`"
             )));
         };
-        if run.level < 3 || !run.settings.is_on("auto_merge") {
-            return self.hand_over(run, &commit);
-        }
         self.bring(run, &commit)
     }
 
-    /// Brings a commit to the merge target.
+    /// Brings a commit to the merge target, or hands it over, as the level says.
     fn bring(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
+        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let mut outlet = self.outlet(run, goal)?;
+        let choices = self.choices()?;
+        if choices.first().is_some_and(|newest| newest.option == KEEP_LOCAL) {
+            outlet = outlet.kept_here();
+        }
+        if choices.iter().any(|choice| choice.option == HAND_OVER) {
+            return self.hand_over(run, commit, &outlet.for_branch());
+        }
+        if goal != Goal::Merge {
+            return self.hand_over(run, commit, &outlet);
+        }
         if self.slot.is_none() {
             return self.merge_here(run, commit);
         }
         let branch = self.git().branch();
-        match self.land(run, &branch, commit)? {
-            Landed::At { commit, behind } => {
+        match self.land(run, &branch, commit, &outlet)? {
+            Landed::At { commit, behind, said } => {
                 self.finish_issue(run, &commit)?;
-                let said =
+                let merged =
                     format!("`{}` is at {} now, which was tested", run.branches.merge_target, short(&commit));
-                let mut report = Report::new("merged").with("commit", json!(commit)).say(said);
+                let mut report = Report::new("merged").with("commit", json!(commit)).say(merged);
+                report.said.extend(said);
                 report.said.extend(behind);
                 Ok(report)
+            }
+            Landed::NotTaken { why, commit: Some(commit) } => {
+                self.hand_over_refused(run, &commit, &outlet, why)
+            }
+            Landed::NotTaken { why, commit: None } => {
+                let target = &run.branches.merge_target;
+                Err(undecided(
+                    &format!("{why}. Try again, or merge into your own `{target}` without a push?"),
+                    &[RETRY, KEEP_LOCAL],
+                ))
             }
             Landed::Overtaken(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
             Landed::Stuck { why, mend } => {
                 Err(NextError::World(format!("{why}{}", self.in_workspace(&mend))))
+            }
+        }
+    }
+
+    /// The remote refused the merge target, and nothing has moved: the work is handed over instead, unless a person wants it
+    /// tried again.
+    fn hand_over_refused(
+        &mut self,
+        run: &Run,
+        commit: &str,
+        outlet: &Outlet,
+        why: String,
+    ) -> Result<Report, NextError> {
+        let question =
+            format!("{why}. Nothing was moved. Hand the work over as a pull request, or try again?");
+        match self.choose(&question, &[HAND_OVER, RETRY])?.as_deref() {
+            // It was tried again just now.
+            Some(RETRY) => Err(undecided(&question, &[HAND_OVER, RETRY])),
+            Some(_) | None => {
+                let mut report = self.hand_over(run, commit, &outlet.for_branch())?;
+                report.said.insert(0, format!("{why}; nothing was moved, the work is handed over instead"));
+                Ok(report)
             }
         }
     }
@@ -108,36 +165,53 @@ impl Workspace {
             self.commit(current, &Wanted::default())?;
         }
         let head = self.git().head_and_tree().map_err(NextError::World)?.0;
-        if run.level < 3 || !run.settings.is_on("auto_merge") {
-            return self.hand_over(run, &head);
-        }
         self.bring(run, &head)
     }
 
     /// Puts a branch on top of the newest target, tests that if it is not what was tested, and moves the target there.
-    pub fn land(&mut self, run: &Run, branch: &str, tested: &str) -> Result<Landed, NextError> {
+    pub fn land(
+        &mut self,
+        run: &Run,
+        branch: &str,
+        tested: &str,
+        outlet: &Outlet,
+    ) -> Result<Landed, NextError> {
         let mut tested = tested.to_owned();
         for _ in 1..TRIES {
-            match self.land_once(run, branch, &mut tested)? {
+            match self.land_once(run, branch, &mut tested, outlet)? {
                 Landed::Overtaken(_) => {}
-                landed @ (Landed::At { .. } | Landed::Stuck { .. }) => return Ok(landed),
+                landed @ (Landed::At { .. } | Landed::NotTaken { .. } | Landed::Stuck { .. }) => {
+                    return Ok(landed);
+                }
             }
         }
-        self.land_once(run, branch, &mut tested)
+        self.land_once(run, branch, &mut tested, outlet)
     }
 
-    fn land_once(&mut self, run: &Run, branch: &str, tested: &mut String) -> Result<Landed, NextError> {
+    fn land_once(
+        &mut self,
+        run: &Run,
+        branch: &str,
+        tested: &mut String,
+        outlet: &Outlet,
+    ) -> Result<Landed, NextError> {
         let target = &run.branches.merge_target;
         let slot =
             self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))?;
-        let remote = slot.remote();
-        let newest = match slot.bring_target(target, remote.as_deref()) {
-            Ok(newest) => newest,
+        let need = if outlet.target_remote().is_some() { Need::Remote } else { Need::Local };
+        let sight = match slot.bring_seen(target, outlet.remote.as_deref(), need) {
+            Ok(sight) => sight,
             Err(error @ (TargetError::NoSuchBranch { .. } | TargetError::Diverged { .. })) => {
                 return Ok(Landed::Stuck { why: spelled(&error), mend: Mend::Target });
             }
+            Err(TargetError::Git(error)) if need == Need::Remote && !is_interrupted(&error) => {
+                let remote = outlet.remote.as_deref().unwrap_or_default();
+                let why = format!("`{remote}` cannot be reached: {}", spelled(&error));
+                return Ok(Landed::NotTaken { why, commit: None });
+            }
             Err(error) => return Err(NextError::World(spelled(&error))),
         };
+        let (newest, mut said) = (sight.commit, local_only(&sight.relation, target));
         match slot.rebase(branch, &newest).map_err(|error| NextError::World(spelled(&error)))? {
             Rebase::Nothing | Rebase::Done { .. } => {}
             Rebase::Conflicts { files } => {
@@ -160,6 +234,19 @@ impl Workspace {
             tested.clone_from(&head);
         }
         self.keep_outside(run, &head)?;
+        let mut remote = outlet.target_remote();
+        let mut pushed = None;
+        if let (Some(name), Some(slot)) = (remote, &self.slot) {
+            let outgoing = slot.between().outgoing(name, target, (&newest, &head), Against::Branch);
+            let outgoing = outgoing.map_err(|error| NextError::World(spelled(&error)))?;
+            match self.keep_own(&outgoing)? {
+                Some(kept) => {
+                    said.push(kept);
+                    remote = None;
+                }
+                None => pushed = Some(format!("pushed: {outgoing}")),
+            }
+        }
         let slot = self.slot.as_ref().expect("it was there before the tests");
         if head != newest {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
@@ -167,15 +254,25 @@ impl Workspace {
         }
         self.sync_journal()?;
         let slot = self.slot.as_ref().expect("it was there before the tests");
-        Ok(match slot.fast_forward(remote.as_deref(), target, &newest, &head) {
-            Ok(Forwarded::Everywhere) => Landed::At { commit: head, behind: None },
-            Ok(Forwarded::AtRemote(error)) => {
-                let behind = behind(remote.as_deref().unwrap_or_default(), target, &error);
-                Landed::At { commit: head, behind: Some(behind) }
+        let behind = match slot.fast_forward(remote, target, &newest, &head) {
+            Ok(Forwarded::Everywhere) => None,
+            Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),
+            Err(error) if error.is_overtaken() => return Ok(Landed::Overtaken(spelled(&error))),
+            Err(ForwardError::Push(PushError::Git(error))) if is_interrupted(&error) => {
+                return Err(NextError::World(spelled(&error)));
             }
-            Err(error) if error.is_overtaken() => Landed::Overtaken(spelled(&error)),
-            Err(error) => Landed::Stuck { why: spelled(&error), mend: Mend::Target },
-        })
+            Err(ForwardError::Push(error)) => {
+                return Ok(Landed::NotTaken { why: spelled(&error), commit: Some(head) });
+            }
+            Err(error) => return Ok(Landed::Stuck { why: spelled(&error), mend: Mend::Target }),
+        };
+        said.extend(pushed);
+        match outlet.leaves {
+            Leaves::Target => {}
+            Leaves::Branch => said.extend(self.push_or_keep(None, outlet, target, (&head, branch))?),
+            Leaves::Nothing => said.extend(outlet.kept(target)),
+        }
+        Ok(Landed::At { commit: head, behind, said })
     }
 
     /// Merges in a person's own checkout, where that is a matter of this repository alone.
@@ -194,20 +291,18 @@ impl Workspace {
     }
 
     /// Hands the work over as a pull request, whose branch is in the person's repository.
-    fn hand_over(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
-        let (branch, target) = (self.git().branch(), run.branches.merge_target.clone());
+    fn hand_over(&mut self, run: &Run, commit: &str, outlet: &Outlet) -> Result<Report, NextError> {
+        // A workspace that an older version has left on no branch still has the run's.
+        let branch = Some(self.git().branch()).filter(|branch| !branch.is_empty());
+        let (mut branch, target) =
+            (branch.unwrap_or_else(|| run.branches.branch.clone()), run.branches.merge_target.clone());
         self.sync_journal()?;
-        let (branch, pushed) = match &self.slot {
-            Some(slot) => {
-                let branch = slot.deliver(run.id.as_str(), commit, &branch)?;
-                match push(slot, commit, &branch) {
-                    Ok(pushed) => (branch, pushed),
-                    Err(why) => {
-                        return Ok(Report::new("push_failed").with("failure", json!(why)).say(why));
-                    }
-                }
-            }
-            None => (branch, None),
+        if let Some(slot) = &self.slot {
+            branch = slot.deliver(run.id.as_str(), commit, &branch)?;
+        }
+        let pushed = match self.slot.is_some() {
+            true => self.push_or_keep(None, outlet, &target, (commit, &branch))?,
+            false => None,
         };
         let issue = run.issue.as_deref().and_then(issue_number);
         let title = match issue {
@@ -228,7 +323,7 @@ impl Workspace {
             let words = format!("Handed over as pull request #{}.", filed.number);
             self.comment(number, &words, &format!("handed-over:{}", run.id))?;
         }
-        let report = Report::new("merged")
+        let mut report = Report::new("merged")
             .with("handed_over", json!(branch))
             .with("pull", json!(filed.number))
             .say(format!("`{branch}` is handed over as pull request #{}", filed.number))
@@ -236,10 +331,8 @@ impl Workspace {
                 "`warp pr show {0}` shows it; `warp pr merge {0}` merges it into `{target}`",
                 filed.number
             ));
-        Ok(match pushed {
-            Some(remote) => report.say(format!("the branch is pushed to {remote}")),
-            None => report,
-        })
+        report.said.extend(pushed);
+        Ok(report)
     }
 
     /// Closes an issue whose criteria are all met by what was merged, and says so in it.
@@ -285,9 +378,24 @@ pub(crate) fn behind(remote: &str, target: &str, error: &ForwardError) -> String
     format!("only `{remote}` has it: {why}; `git pull {remote} {target}` brings your own `{target}` along")
 }
 
-/// Pushes a branch if there is a remote; returns which.
-pub(super) fn push(slot: &Slot, commit: &str, branch: &str) -> Result<Option<String>, String> {
-    let Some(remote) = slot.remote() else { return Ok(None) };
-    slot.push(&remote, commit, branch).map_err(|error| spelled(&error))?;
-    Ok(Some(remote))
+/// Says that the person's own branch was taken instead of the remote's, where that is so.
+fn local_only(relation: &Relation, target: &str) -> Vec<String> {
+    match relation {
+        Relation::Unreached { remote, why } => {
+            vec![format!("`{remote}` was not reached, so your own `{target}` was taken as it is: {why}")]
+        }
+        Relation::Diverged { remote } => vec![format!(
+            "`{target}` and `{remote}/{target}` have each commits that the other has not; your own was taken"
+        )],
+        Relation::NoRemote
+        | Relation::NotThere { .. }
+        | Relation::OnlyThere { .. }
+        | Relation::Same { .. }
+        | Relation::Ahead { .. }
+        | Relation::Behind { .. } => Vec::new(),
+    }
+}
+
+fn is_interrupted(error: &GitError) -> bool {
+    matches!(error, GitError::Interrupted { .. })
 }

@@ -10,7 +10,7 @@ use engine::{Actor, Event, EventName, Run};
 use serde_json::{Map, json};
 
 use super::{NextError, hooks, issue, report, short};
-use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, rails, suite};
+use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, pushing::Goal, rails, suite};
 
 /// Work that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Published {
     pub number: u64,
     pub branch: String,
     pub commit: String,
-    /// Where the branch was pushed to, if there is a remote.
-    pub remote: Option<String>,
+    /// What was pushed, or why nothing was; nothing where there is no remote.
+    pub pushed: Option<String>,
 }
 
 /// What the checks of a pull request came to.
@@ -56,16 +56,18 @@ impl Workspace {
         if target.and_then(Result::ok).is_some_and(|target| target == commit) {
             return Err(NextError::World("nothing is changed, so there is nothing to hand in".to_owned()));
         }
-        let (branch, remote) = match &self.slot {
+        let (branch, pushed) = match &self.slot {
             Some(slot) => {
                 let branch = slot.deliver(run.id.as_str(), &commit, &branch)?;
-                let remote = super::land::push(slot, &commit, &branch).map_err(NextError::World)?;
-                (branch, remote)
+                let outlet = self.outlet(run, Goal::of(run.level, false))?;
+                let target = run.branches.merge_target.clone();
+                let pushed = self.push_or_keep(None, &outlet, &target, (&commit, &branch))?;
+                (branch, pushed)
             }
             None => (branch, None),
         };
         let number = self.offer_pull(run, &branch, &commit)?;
-        Ok(Published { number, branch, commit, remote })
+        Ok(Published { number, branch, commit, pushed })
     }
 
     /// Returns the pull request that a run has opened.
@@ -141,7 +143,7 @@ impl Workspace {
 impl Published {
     /// Says what was handed in.
     pub fn said(&self) -> String {
-        let pushed = self.remote.as_ref().map(|remote| format!(", pushed to {remote}")).unwrap_or_default();
+        let pushed = self.pushed.as_ref().map(|pushed| format!("; {pushed}")).unwrap_or_default();
         format!(
             "`{}` is at {} and offered as pull request #{}{pushed}",
             self.branch,

@@ -80,23 +80,25 @@ impl Workspace {
             Some(number) => self.forge().item(number)?.map(|item| item.title.clone()).unwrap_or_default(),
             None => String::new(),
         };
+        if self.slot.is_none() {
+            return Ok(self.git().branch());
+        }
+        let base = self.base_commit(run)?;
         let Some(slot) = &self.slot else { return Ok(self.git().branch()) };
-        let base = slot.bring_target(&run.branches.merge_target, slot.remote().as_deref());
-        let base = base.map_err(|error| NextError::World(crate::spelled(&error)))?;
         Ok(slot.begin_branch(&format!("feature/issue-{issue}-{}", slug(&title)), &base)?)
     }
 
     /// Begins the branch of a feature in a workspace of the run's own, if it is not there yet, and notes it.
     pub fn begin_feature(&mut self, current: &Current) -> Result<(), NextError> {
         let run = &current.run;
-        let (Some(feature), Some(slot)) = (&run.feature, &self.slot) else { return Ok(()) };
+        let (Some(feature), true) = (&run.feature, self.slot.is_some()) else { return Ok(()) };
         if current.workflow.subject != Subject::Feature {
             return Ok(());
         }
         let mut branch = self.git().branch();
         if branch.is_empty() {
-            let base = slot.bring_target(&run.branches.merge_target, slot.remote().as_deref());
-            let base = base.map_err(|error| NextError::World(crate::spelled(&error)))?;
+            let base = self.base_commit(run)?;
+            let Some(slot) = &self.slot else { return Ok(()) };
             branch = slot.begin_branch(&format!("feature/{}", slug(feature)), &base)?;
         }
         if run.artifacts.branch.as_ref() != Some(&branch) {

@@ -1,11 +1,11 @@
 //! The pull request of the built-in loop, which warp pushes and opens.
 
-use adapters::{boundary, forge};
+use adapters::{boundary, forge, git::outgoing::Against};
 use engine::{Actor, Event, EventName, Run};
 use serde_json::{Map, json};
 
-use super::{NextError, hooks, land, report};
-use crate::{Answer, Current, Error, Place, Workspace, slots::Pool};
+use super::{NextError, hooks, report};
+use crate::{Answer, Current, Error, Place, Workspace, pushing::Goal, slots::Pool, spelled};
 
 impl Workspace {
     /// Pushes the branch and opens a pull request, which the run then knows.
@@ -43,10 +43,8 @@ impl Workspace {
         if !(2..=3).contains(&run.level) {
             return Err(by_person(format!("at level {} warp does not push", run.level)));
         }
-        let (remote, address) = self.git().remote().map_err(by_person)?;
-        let line = self.git().push_line(&remote, &branch).map_err(by_person)?;
-        hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
-        self.git().push(&remote, &branch).map_err(by_person)?;
+        self.git().remote().map_err(by_person)?;
+        let pushed = self.push_here(run, &branch)?.map_err(by_person)?;
         let title = run.feature.as_deref().map_or_else(|| branch.clone(), report::title_of);
         let url = forge::pull_request(&self.place.root, &run.branches.merge_target, &branch, &title)
             .map_err(|problem| {
@@ -54,7 +52,7 @@ impl Workspace {
                     "`{branch}` is pushed, but {problem}; a person opens the pull request: {told}"
                 ))
             })?;
-        let said = vec![format!("`{branch}` is pushed; the pull request is {url}")];
+        let said = vec![pushed.unwrap_or_default(), format!("the pull request is {url}")];
         let data = Map::from_iter([("pr_url".to_owned(), json!(url))]);
         let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
         Ok((said, Some(answer)))
@@ -73,11 +71,17 @@ impl Workspace {
         let (branch, pushed) = match self.slot.as_ref().or(opened.as_ref()) {
             Some(slot) => {
                 let branch = slot.deliver(run.id.as_str(), &commit, branch)?;
-                let pushed = land::push(slot, &commit, &branch).map_err(NextError::World)?;
+                let outlet = self.outlet(run, Goal::of(run.level, false))?;
+                let target = run.branches.merge_target.clone();
+                let pushed = self.push_or_keep(opened.as_ref(), &outlet, &target, (&commit, &branch))?;
                 (branch, pushed)
             }
-            None if run.level < 2 => (branch.to_owned(), None),
-            None => (branch.to_owned(), self.push_here(branch)?),
+            None => {
+                let pushed = self
+                    .push_here(run, branch)?
+                    .map_or_else(|why| Some(format!("not pushed: {why}")), |said| said);
+                (branch.to_owned(), pushed)
+            }
         };
         drop(opened);
         let number = self.offer_pull(run, &branch, &commit)?;
@@ -85,18 +89,39 @@ impl Workspace {
             format!("`{branch}` is offered as pull request #{number}"),
             format!("`warp pr show {number}` shows it; `warp pr merge {number}` merges it"),
         ];
-        said.extend(pushed.map(|remote| format!("the branch is pushed to {remote}")));
+        said.extend(pushed);
         let data = Map::from_iter([("pr_url".to_owned(), json!(format!("#{number}")))]);
         let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
         Ok((said, Some(answer)))
     }
 
-    /// Pushes a branch of a person's own checkout if there is a remote; returns which.
-    fn push_here(&self, branch: &str) -> Result<Option<String>, NextError> {
-        let Ok((remote, address)) = self.git().remote() else { return Ok(None) };
-        let line = self.git().push_line(&remote, branch).map_err(NextError::World)?;
+    /// Pushes a branch of a person's own checkout, if there is a remote and it may leave; returns what was pushed, or why
+    /// nothing was.
+    fn push_here(&mut self, run: &Run, branch: &str) -> Result<Result<Option<String>, String>, NextError> {
+        let Ok((remote, address)) = self.git().remote() else { return Ok(Ok(None)) };
+        let outlet = self.outlet(run, Goal::of(run.level, false))?;
+        if outlet.branch_remote().is_none() {
+            return Ok(match run.level {
+                0 | 1 => Ok(None),
+                _ => Err(outlet.why_kept()),
+            });
+        }
+        let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
+        let between = self.place.between().map_err(|error| world(&error))?;
+        let head = self.git().head_commit().map_err(NextError::World)?;
+        let base = self.git().commit_of(&format!("refs/heads/{}", run.branches.merge_target));
+        let base = base.unwrap_or_else(|_| head.clone());
+        let outgoing = between.outgoing(&remote, branch, (&base, &head), Against::Remote);
+        let outgoing = outgoing.map_err(|error| world(&error))?;
+        if let Some(kept) = self.keep_own(&outgoing)? {
+            return Ok(Err(kept));
+        }
+        let line = match self.git().push_line(&remote, branch) {
+            Ok(line) => line,
+            Err(why) => return Ok(Err(why)),
+        };
         hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
-        boundary::around("push", || self.git().push(&remote, branch)).map_err(NextError::World)?;
-        Ok(Some(remote))
+        let pushed = boundary::around("push", || self.git().push(&remote, branch));
+        Ok(pushed.map(|()| Some(format!("pushed: {outgoing}"))))
     }
 }

@@ -12,6 +12,7 @@ use adapters::{
     git::{
         Location,
         integrate::Between,
+        sight::Need,
         slot::{self, GIT, Head, Kind, TREE},
     },
     machine,
@@ -85,8 +86,13 @@ impl Pool {
             Kind::Clone => Location { common_dir: git_dir.clone(), git_dir },
             Kind::Worktree => Location { git_dir, common_dir: self.origin.common_dir.clone() },
         };
-        let between = Between { root: tree.clone(), slot: location.clone(), origin: self.origin.clone() };
-        let base = between.bring_target(target, None)?;
+        let between = Between {
+            root: tree.clone(),
+            slot: location.clone(),
+            origin: self.origin.clone(),
+            checkout: self.root.clone(),
+        };
+        let base = between.bring_target(target, None, Need::Local)?.commit;
         // Nobody has worked there yet, so there is nothing to set aside.
         slot::check_out_only(&tree, &location, Head::Detached(&base), |_| Ok::<_, SlotError>(()))?;
         let number = self.number(&making, number)?;
@@ -128,7 +134,7 @@ impl Pool {
             // Its files are right, and so is all else once its refs are.
             Some(base) => base,
             None => {
-                let base = slot.between.bring_target(target, None)?;
+                let base = slot.between.bring_target(target, None, Need::Local)?.commit;
                 if has_nothing {
                     slot::check_out(slot.root(), &slot.between.slot, &base)?;
                 } else {

@@ -2,12 +2,19 @@
 
 use adapters::git::{
     integrate::{Rebase, RebaseError, Undo},
+    outgoing::{Against, Outgoing},
+    sight::Need,
     target::{ForwardError, Forwarded},
 };
-use engine::Run;
+use engine::{Run, Settings};
 
 use super::{Kind, Pool, Slot, SlotError};
-use crate::{Dirs, ForgeError, NextError, Place, Shell, Workspace, issue_number, next::behind, test_project};
+use crate::{
+    Dirs, ForgeError, NextError, Place, Shell, Workspace, issue_number,
+    next::behind,
+    pushing::{Goal, Outlet},
+    test_project,
+};
 
 /// How often it is tried because the target moves on meanwhile.
 const TRIES: usize = 3;
@@ -21,6 +28,8 @@ pub struct Reverted {
     pub tests: String,
     /// Why the person's own target is not there yet, and what brings it there: a remote's is.
     pub behind: Option<String>,
+    /// What was pushed, or why nothing was, a line each.
+    pub said: Vec<String>,
     /// The issue that is open again.
     pub reopened: Option<u64>,
 }
@@ -54,11 +63,13 @@ pub enum RevertError {
 
 impl Workspace {
     /// Undoes a merged run: the commit is made in a slot, tested there, and goes to the target as a merge does; then the
-    /// run's issue is open again. `shell` says how its tests are run in the workspace that is taken.
+    /// run's issue is open again. `settings` say what is pushed; `shell` says how its tests are run in the workspace that is
+    /// taken.
     pub fn revert(
         &mut self,
         pool: &Pool,
         run: &Run,
+        settings: &Settings,
         shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
     ) -> Result<Reverted, RevertError> {
         if run.is_open() {
@@ -66,7 +77,11 @@ impl Workspace {
         }
         let slot = pool.take(Kind::Clone, &run.branches.merge_target)?;
         let shell = shell(&slot.place, &self.dirs, run);
-        let done = shell.map_err(RevertError::from).and_then(|shell| revert_in(&slot, run, &shell));
+        let outlet = Outlet::of(settings, Goal::Merge, slot.remote(), &self.place, &self.dirs)?;
+        let mut keep_own = |outgoing: &Outgoing| self.keep_own(outgoing);
+        let done = shell
+            .map_err(RevertError::from)
+            .and_then(|shell| revert_in(&slot, run, &shell, &outlet, &mut keep_own));
         let given_back = slot.give_back();
         let reopened = match &done {
             // Whoever undid it may have been cut short before the issue knew.
@@ -100,10 +115,17 @@ impl Workspace {
     }
 }
 
-fn revert_in(slot: &Slot, run: &Run, shell: &Shell) -> Result<Reverted, RevertError> {
-    let (id, target, remote) = (run.id.to_string(), run.branches.merge_target.clone(), slot.remote());
-    let newest = || slot.bring_target(&target, remote.as_deref()).map_err(SlotError::from);
-    let mut onto = newest()?;
+fn revert_in(
+    slot: &Slot,
+    run: &Run,
+    shell: &Shell,
+    outlet: &Outlet,
+    keep_own: &mut dyn FnMut(&Outgoing) -> Result<Option<String>, NextError>,
+) -> Result<Reverted, RevertError> {
+    let (id, target) = (run.id.to_string(), run.branches.merge_target.clone());
+    let need = if outlet.target_remote().is_some() { Need::Remote } else { Need::Local };
+    let newest = || slot.bring_seen(&target, outlet.remote.as_deref(), need).map_err(SlotError::from);
+    let mut onto = newest()?.commit;
     let Some((base, tip)) = merged(slot, run, &onto)? else {
         return Err(RevertError::NotMerged { run: id, target });
     };
@@ -117,14 +139,23 @@ fn revert_in(slot: &Slot, run: &Run, shell: &Shell) -> Result<Reverted, RevertEr
     loop {
         let tests = test_project(shell, slot.root(), run)
             .map_err(|words| RevertError::TestsFail { run: id.clone(), words })?;
-        let behind = match slot.fast_forward(remote.as_deref(), &target, &onto, &commit) {
-            Ok(Forwarded::Everywhere) => None,
-            Ok(Forwarded::AtRemote(error)) => {
-                Some(behind(remote.as_deref().unwrap_or_default(), &target, &error))
+        slot.between.bring(&[&commit]).map_err(SlotError::from)?;
+        let (mut remote, mut said) = (outlet.target_remote(), None);
+        if let Some(name) = remote {
+            let outgoing = slot.between.outgoing(name, &target, (&onto, &commit), Against::Branch);
+            let outgoing = outgoing.map_err(SlotError::from)?;
+            said = Some(format!("pushed: {outgoing}"));
+            if let Some(kept) = keep_own(&outgoing)? {
+                (remote, said) = (None, Some(kept));
             }
+        }
+        slot.between.note_undo(&id, &onto, &commit).map_err(SlotError::from)?;
+        let behind = match slot.fast_forward(remote, &target, &onto, &commit) {
+            Ok(Forwarded::Everywhere) => None,
+            Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), &target, &error)),
             Err(error) if error.is_overtaken() && tries < TRIES => {
                 tries += 1;
-                onto = newest()?;
+                onto = newest()?.commit;
                 commit = match slot.rebase(&branch, &onto)? {
                     Rebase::Nothing => commit,
                     Rebase::Done { to, .. } => to,
@@ -134,7 +165,8 @@ fn revert_in(slot: &Slot, run: &Run, shell: &Shell) -> Result<Reverted, RevertEr
             }
             Err(error) => return Err(error.into()),
         };
-        return Ok(Reverted { commit, target, tests, behind, reopened: None });
+        let said = said.or_else(|| outlet.kept(&target)).into_iter().collect();
+        return Ok(Reverted { commit, target, tests, behind, said, reopened: None });
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Request {
     pub session: Option<String>,
     /// Whether the workspace was made for the run.
     pub owns_workspace: bool,
+    /// The branch that the work goes to, if it is not the one that is found.
+    pub target: Option<String>,
     /// Settings given as flags.
     pub set: Vec<(String, String)>,
 }
@@ -117,9 +119,15 @@ impl Workspace {
 
     /// Returns the settings that a run which begins now would have, and where each came from.
     pub fn configuration(&mut self, set: &[(String, String)]) -> Result<Config, ConfigError> {
-        let git = self.place.git();
-        let pinned = self.pinned_configuration(&git, &git.branches().merge_target, &mut Vec::new())?;
-        config::load(&self.place, &self.dirs, pinned, set)
+        Ok(self.configuration_and_target(set)?.0)
+    }
+
+    /// Returns the same, and the branch that the work of such a run goes to.
+    pub fn configuration_and_target(
+        &mut self,
+        set: &[(String, String)],
+    ) -> Result<(Config, String), ConfigError> {
+        config::for_runs(&self.place, &self.dirs, set)
     }
 
     fn refuse_second_run(&mut self) -> Result<(), BeginError> {
@@ -197,9 +205,13 @@ impl Workspace {
     /// Gathers what a new run is pinned to.
     fn prepare(&mut self, request: &Request) -> Result<(Beginning, Vec<Advice>), BeginError> {
         let git = self.place.git();
-        let branches = git.branches();
+        let mut branches = git.branches();
+        if let Some(target) = &request.target {
+            (branches.merge_target, branches.main_branch) = (target.clone(), target.clone());
+        }
         let mut advice = Vec::new();
-        let pinned = self.pinned_configuration(&git, &branches.merge_target, &mut advice)?;
+        let (pinned, differs) = config::pinned(&self.place, &branches.merge_target)?;
+        advice.extend(differs.map(Advice));
         let config = config::load(&self.place, &self.dirs, pinned, &request.set)?;
         advice.extend(config.warnings.iter().cloned().map(Advice));
         let level = request.level.unwrap_or_else(|| config.settings.count("automation.active_level"));
@@ -234,25 +246,6 @@ impl Workspace {
             at: machine::now(),
         };
         Ok((beginning, advice))
-    }
-
-    /// A run is pinned to the merge target's `warp.toml`, so that what an agent edits in its tree changes nothing
-    /// for its own run. A file that was never committed there counts as it is.
-    fn pinned_configuration(
-        &self,
-        git: &Git<'_>,
-        target: &str,
-        advice: &mut Vec<Advice>,
-    ) -> Result<Option<(String, String)>, ConfigError> {
-        let read = git.file_in(target, "warp.toml").map_err(|problem| ConfigError::Pinned { problem })?;
-        let Some(committed) = read else { return Ok(None) };
-        let here = text::read(&self.place.root.join("warp.toml"), LARGEST).ok();
-        if here.as_ref() != Some(&committed) {
-            advice.push(Advice(format!(
-                "warp.toml differs from the one in `{target}`; the run goes by `{target}`"
-            )));
-        }
-        Ok(Some((format!("{target}:warp.toml"), committed)))
     }
 }
 

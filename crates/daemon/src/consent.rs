@@ -1,0 +1,60 @@
+//! Asks a person once, before a project's first run with a remote, what may be pushed.
+
+use std::{thread, time::Duration};
+
+use engine::view::Asked;
+use project::{
+    BeginError, Dirs, Place, Workspace,
+    pushing::{Consent, Goal, PUSH},
+};
+
+use crate::{
+    interrupts::Interrupts,
+    show::{Show, Shown},
+    start::{LEVEL, Options, StartError, chosen_level},
+};
+
+/// How often it is looked whether somebody has answered.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Asks what may be pushed, if that is not known and somebody is there to say; the answer is remembered for the project.
+/// It can also be given by `warp config` from elsewhere. Whoever interrupts the question is asked again next time.
+pub fn ask_push(
+    place: &Place,
+    dirs: &Dirs,
+    options: &Options,
+    interrupts: &Interrupts,
+    show: &mut dyn Show,
+) -> Result<(), StartError> {
+    if !show.is_attended() {
+        return Ok(());
+    }
+    let mut here = Workspace::open(place.clone(), dirs.clone())?;
+    let (config, target) = here.configuration_and_target(&options.set).map_err(BeginError::Config)?;
+    let level = chosen_level(options, &config).unwrap_or_else(|| config.settings.count(LEVEL));
+    let goal = Goal::of(level, config.settings.is_on("auto_merge"));
+    let Some(consent) = Consent::wanted(place, &config.settings, (goal, &target), true) else {
+        return Ok(());
+    };
+    let asked = Asked {
+        id: PUSH.to_owned(),
+        question: consent.question.clone(),
+        options: consent.options.clone(),
+        deadline: None,
+    };
+    show.show(Shown::Consent(&asked));
+    // A person who is at the terminal is waited for as long as they take; a signal ends it.
+    while !interrupts.is_asked() {
+        if let Some(reply) = show.reply(&asked) {
+            Consent::remember(place, dirs, &reply.option).map_err(BeginError::Config)?;
+            show.show(Shown::Did(&format!("push = \"{}\" is remembered for this project", reply.option)));
+            return Ok(());
+        }
+        let config = here.configuration(&options.set).map_err(BeginError::Config)?;
+        if config.settings.text(PUSH) != "ask" {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! The person's own settings for one project on this machine: what they have answered, or set with `warp config KEY=VALUE`.
+//!
+//! They are a file beside the project's journal. Deleting it takes back the answers; nothing else is lost.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use engine::{BadSetting, Settings};
+use serde_json::{Map, Value};
+
+use super::{ConfigError, nearest, read};
+use crate::{Dirs, Place, atomic};
+
+/// The name of that file.
+const OWN_FILE: &str = "settings.toml";
+
+/// Returns the file of the person's own settings for a project, which need not exist; nothing if the project never had a
+/// run.
+pub(super) fn own_file(place: &Place, dirs: &Dirs) -> Result<Option<PathBuf>, ConfigError> {
+    let id = place.project_id().map_err(|error| ConfigError::Project { problem: crate::spelled(&error) })?;
+    Ok(id.map(|id| dirs.project(&id).join(OWN_FILE)))
+}
+
+/// Returns what the person has answered or set for a project and a setting of `[workflow]`.
+pub(crate) fn answered(place: &Place, dirs: &Dirs, key: &str) -> Result<Option<String>, ConfigError> {
+    let Some(path) = own_file(place, dirs)? else { return Ok(None) };
+    let tables = own_tables(&path)?;
+    let value = tables.get("workflow").and_then(|table| table.get(key));
+    Ok(value.and_then(Value::as_str).map(str::to_owned))
+}
+
+/// Sets or unsets a setting for this project on this machine; returns the file that holds it.
+pub fn remember(place: &Place, dirs: &Dirs, key: &str, text: Option<&str>) -> Result<PathBuf, ConfigError> {
+    let value = text.map(|text| Settings::row(key).map_or(Value::Null, |row| row.kind.read(text)));
+    // What is not a setting, or not a value of it, is refused before anything is written.
+    Settings::default().set(key, value.clone().unwrap_or_else(|| default_of(key))).map_err(|error| {
+        let nearest = nearest(key).filter(|_| matches!(error, BadSetting::Unknown { .. }));
+        ConfigError::Setting { place: "`warp config`".to_owned(), error, nearest }
+    })?;
+    let project = |problem: String| ConfigError::Project { problem };
+    let id = place.ensure_project_id().map_err(|error| project(crate::spelled(&error)))?;
+    let path = dirs.project(&id).join(OWN_FILE);
+    let mut tables = own_tables(&path)?;
+    let (section, name) = key.split_once('.').unwrap_or(("workflow", key));
+    let table = tables.entry(section).or_insert_with(|| Value::Object(Map::new()));
+    if let Some(table) = table.as_object_mut() {
+        match value {
+            Some(value) => drop(table.insert(name.to_owned(), value)),
+            None => drop(table.remove(name)),
+        }
+    }
+    let text = toml::to_string(&tables).map_err(|error| project(error.to_string()))?;
+    let write = |source| ConfigError::Write { path: path.clone(), source };
+    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(write)?;
+    atomic::replace(&path, &text).map_err(write)?;
+    Ok(path)
+}
+
+fn own_tables(path: &Path) -> Result<Map<String, Value>, ConfigError> {
+    let Some(text) = read(path)? else { return Ok(Map::new()) };
+    toml::from_str(&text).map_err(|error| ConfigError::Syntax {
+        file: path.display().to_string(),
+        problem: error.to_string().trim_end().to_owned(),
+    })
+}
+
+fn default_of(key: &str) -> Value {
+    Settings::default().value(key).cloned().unwrap_or(Value::Null)
+}

@@ -1,0 +1,77 @@
+//! The settings of a run that begins now: it goes by the `warp.toml` that is committed in the merge target.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::{Config, ConfigError, LARGEST, load};
+use crate::{Dirs, Place, base};
+
+/// Returns the settings that a run which begins now would have, and the branch that its work goes to.
+///
+/// `base` may name another merge target than the one that is found; that one's `warp.toml` counts for all else.
+pub fn for_runs(
+    place: &Place,
+    dirs: &Dirs,
+    flags: &[(String, String)],
+) -> Result<(Config, String), ConfigError> {
+    let found = place.git().branches().merge_target;
+    let config = load(place, dirs, pinned(place, &found)?.0, flags)?;
+    let target = base::merge_target(place, &config.settings)?;
+    if target == found {
+        return Ok((config, target));
+    }
+    Ok((load(place, dirs, pinned(place, &target)?.0, flags)?, target))
+}
+
+/// Returns the `warp.toml` that a run is pinned to, so that what an agent edits in its tree changes nothing for its own run:
+/// the merge target's. A file that was never committed there counts as it is. The second says how the person's own differs.
+pub(crate) fn pinned(
+    place: &Place,
+    target: &str,
+) -> Result<(Option<(String, String)>, Option<String>), ConfigError> {
+    let read = place.git().file_in(target, "warp.toml").map_err(|problem| ConfigError::Pinned { problem })?;
+    let Some(committed) = read else { return Ok((None, None)) };
+    let root = place.origin().unwrap_or(&place.root);
+    let here = crate::text::read(&root.join("warp.toml"), LARGEST).unwrap_or_default();
+    let differs = differences(&committed, &here).map(|what| {
+        format!("warp.toml differs from the one in `{target}`; the run goes by `{target}`: {what}")
+    });
+    Ok((Some((format!("{target}:warp.toml"), committed)), differs))
+}
+
+/// Says which settings two files have otherwise; nothing if none. One that cannot be read is another file.
+fn differences(committed: &str, here: &str) -> Option<String> {
+    let parse = |text: &str| toml::from_str::<Map<String, Value>>(text).ok();
+    let (Some(committed), Some(here)) = (parse(committed), parse(here)) else {
+        return (committed != here).then(|| "yours cannot be read".to_owned());
+    };
+    let flat = |tables: Map<String, Value>| -> BTreeMap<String, Value> {
+        let rows = tables.into_iter().flat_map(|(section, values)| {
+            let name =
+                move |key: String| if section == "workflow" { key } else { format!("{section}.{key}") };
+            let values = values.as_object().cloned().unwrap_or_default();
+            values.into_iter().map(move |(key, value)| (name(key), value))
+        });
+        rows.collect()
+    };
+    let (committed, here) = (flat(committed), flat(here));
+    let keys: BTreeSet<&String> = committed.keys().chain(here.keys()).collect();
+    let say = |value: Option<&Value>| value.map_or_else(|| "not set".to_owned(), Value::to_string);
+    let rows = keys
+        .into_iter()
+        .filter(|key| committed.get(*key) != here.get(*key))
+        .map(|key| format!("{key} is {} there, {} here", say(committed.get(key)), say(here.get(key))));
+    let rows: Vec<String> = rows.collect();
+    (!rows.is_empty()).then(|| rows.join("; "))
+}
+
+/// Returns the settings of a run that begins now, and how the person's `warp.toml` differs from the one that it goes by.
+pub fn of_runs(
+    place: &Place,
+    dirs: &Dirs,
+    flags: &[(String, String)],
+) -> Result<(Config, Option<String>), ConfigError> {
+    let (config, target) = for_runs(place, dirs, flags)?;
+    Ok((config, pinned(place, &target)?.1))
+}

@@ -1,0 +1,92 @@
+//! Who decides when a push needs a person's word: nobody, a question of the run, or whoever gave the command.
+
+use std::fmt;
+
+use engine::Record;
+use serde_json::Value;
+
+use super::PUSH;
+use crate::{NextError, Workspace};
+
+/// How many of the newest records are looked through for an answer.
+const LOOKED_THROUGH: usize = 300;
+/// The longest question, in characters.
+const LONGEST: usize = 2000;
+
+/// Who decides. Without anybody, nothing leaves the machine.
+#[derive(Default)]
+pub enum Decides {
+    #[default]
+    Nobody,
+    /// The run asks, and the phase is done again with the answer.
+    InRun,
+    /// Whoever gave the command is asked at once; nothing if they do not answer.
+    Here(Box<dyn FnMut(&str, &[&str]) -> Option<String> + Send>),
+}
+
+impl fmt::Debug for Decides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nobody => "Nobody",
+            Self::InRun => "InRun",
+            Self::Here(_) => "Here",
+        })
+    }
+}
+
+impl Workspace {
+    /// Lets a person choose; nothing if nobody is there. The same question is asked once.
+    pub(crate) fn choose(&mut self, question: &str, options: &[&str]) -> Result<Option<String>, NextError> {
+        match &mut self.decides {
+            Decides::Nobody => Ok(None),
+            Decides::Here(ask) => Ok(ask(question, options)),
+            Decides::InRun => {
+                let asked = plain(question);
+                let answer = self.choices()?.into_iter().find(|choice| choice.question == asked);
+                match answer {
+                    Some(choice) => Ok(Some(choice.option)),
+                    None => Err(undecided(question, options)),
+                }
+            }
+        }
+    }
+
+    /// Returns what a person has answered about a push in the phase that the run is in, newest first.
+    pub(crate) fn choices(&mut self) -> Result<Vec<Choice>, NextError> {
+        let Some(current) = self.current()? else { return Ok(Vec::new()) };
+        let records = self.newest_records(&current, LOOKED_THROUGH)?;
+        let text = |record: &Record, field: &str| {
+            record.data.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let here = records.iter().rev().take_while(|record| record.phase == current.run.phase);
+        let asked = here.filter(|record| record.event == *"question_asked" && text(record, "kind") == PUSH);
+        let asked: Vec<(String, String)> =
+            asked.map(|record| (text(record, "decision"), text(record, "question"))).collect();
+        let mut choices = Vec::new();
+        for (decision, question) in asked {
+            if let Some(decided) = self.decided(&current, &decision)? {
+                choices.push(Choice { question, option: decided.option });
+            }
+        }
+        Ok(choices)
+    }
+}
+
+/// What a person has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) question: String,
+    pub(crate) option: String,
+}
+
+/// The error of work that waits for a person's choice.
+pub(crate) fn undecided(question: &str, options: &[&str]) -> NextError {
+    let options = options.iter().map(|option| (*option).to_owned()).collect();
+    NextError::Undecided { question: plain(question), options }
+}
+
+/// Writes a question as it is recorded, so that it is found again: a remote's words may hold anything.
+fn plain(question: &str) -> String {
+    let kept = question.chars().filter(|c| !c.is_control() || *c == '\n').take(LONGEST).collect::<String>();
+    kept.trim().to_owned()
+}
