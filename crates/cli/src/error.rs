@@ -388,6 +388,11 @@ impl From<SetupError> for CommandError {
 }
 
 fn config_error(error: &ConfigError) -> CommandError {
-    CommandError::of(Exit::Configuration, error)
-        .hint("docs/reference/settings.md lists every setting with its default")
+    let shown = CommandError::of(Exit::Configuration, error);
+    if let ConfigError::Base(_) = error {
+        return shown.hint(
+            "`git branch --all` and `git tag` list what there is; `base = \"auto\"` is the merge target",
+        );
+    }
+    shown.hint("docs/reference/settings.md lists every setting with its default")
 }

@@ -129,10 +129,12 @@ impl Show for Live {
         }
         match lines::text(shown) {
             Some(mut lines) => {
-                let question = match shown {
-                    Shown::Asked(asked) => Some((asked, "or type here")),
-                    Shown::Consent(asked) => Some((asked, "type")),
-                    _ => None,
+                let question = if let Shown::Asked(asked) = shown {
+                    Some((asked, "or type here"))
+                } else if let Shown::Consent(asked) = shown {
+                    Some((asked, "type"))
+                } else {
+                    None
                 };
                 if let (Some((asked, lead)), Some(_), Some(block)) =
                     (question, &self.replies, &mut self.block)

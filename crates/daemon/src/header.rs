@@ -64,7 +64,7 @@ impl Header {
             level: run.level,
             base,
             target: target(run, goal),
-            push: push(&outlet, goal, &run.branches.merge_target),
+            push: push(&outlet, &run.branches.merge_target),
             cap: cap_text(&run.settings, cap),
             agent,
             model,
@@ -113,14 +113,15 @@ fn target(run: &Run, goal: Goal) -> String {
     }
 }
 
-fn push(outlet: &Outlet, goal: Goal, target: &str) -> String {
+fn push(outlet: &Outlet, target: &str) -> String {
+    let goal = outlet.goal;
     let Some(remote) = &outlet.remote else { return "nothing, there is no remote".to_owned() };
     match (outlet.leaves, outlet.push) {
         (Leaves::Target, _) => format!("{target} to {remote}"),
         (Leaves::Branch, _) if goal == Goal::Merge => format!("the branch to {remote}, not {target}"),
         (Leaves::Branch, _) => format!("the branch to {remote}"),
         (Leaves::Nothing, Push::Ask) if goal != Goal::Stay => {
-            "nothing, nobody has said that warp may (`warp config push=branch`)".to_owned()
+            format!("nothing until you allow it: {}", outlet.how_to_allow())
         }
         (Leaves::Nothing, Push::Never) => "nothing (push = \"never\")".to_owned(),
         (Leaves::Nothing, _) => "nothing at level 1".to_owned(),
@@ -151,7 +152,7 @@ fn workers(crew: &mut Crew, settings: &Settings, workflow: &Workflow) -> (String
         let Some(hand) = hands.first().filter(|_| !found.iter().any(|(role, ..)| *role == name)) else {
             continue;
         };
-        let model = hand.model.clone().unwrap_or_else(|| "the agent's own choice".to_owned());
+        let model = hand.model.clone().unwrap_or_else(|| "the agent's default".to_owned());
         found.push((name, shortened(&redacted(hand.agent_name())), model));
     }
     let said = |of: fn(&(String, String, String)) -> &String| {

@@ -3,6 +3,7 @@
 //! It is read where issues are taken ([`crate::Queued`]), so what is said here is what happens.
 
 mod prospect;
+mod unpushed;
 mod words;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use serde::Serialize;
 
 pub use prospect::{Place, Prospect, Would};
 
+use crate::pushing::REFUSED_PUSH;
 use crate::{Comment, Current, ForgeError, Item, Readiness, Review, Taken, Workspace};
 
 /// How many commits of an issue are named.
@@ -156,6 +158,8 @@ pub struct Handed {
     /// Whether it waits to be merged.
     pub is_open: bool,
     pub merged: Option<String>,
+    /// Set if the remote has refused the merge target: then it is merged there.
+    pub is_refused: bool,
 }
 
 /// Something that a person can do.
@@ -178,7 +182,8 @@ impl Workspace {
             (None, Some(item)) => self.of_item(item, run.as_ref())?,
         };
         let title = item.map(|item| item.title.clone());
-        let next = words::remedies(number, &is);
+        let mut next = words::remedies(number, &is);
+        next.extend(self.unpushed(&is));
         Ok(Outlook { version: 1, issue: number, title, is, next, explanation })
     }
 
@@ -303,5 +308,9 @@ fn handed(item: &Item) -> Option<Handed> {
         review: pull.review,
         is_open: item.is_open(),
         merged: pull.merged.clone(),
+        is_refused: item
+            .comments
+            .iter()
+            .any(|comment| comment.marker.as_deref().is_some_and(|marker| marker.starts_with(REFUSED_PUSH))),
     })
 }

@@ -18,8 +18,8 @@ use adapters::{
 };
 use engine::{Run, Settings};
 
-pub use choice::Decides;
 pub(crate) use choice::undecided;
+pub use choice::{Ask, Decides};
 pub use consent::Consent;
 pub use policy::{Goal, Leaves, Push};
 
@@ -32,11 +32,14 @@ pub const PUSH_IT: &str = "push";
 pub const KEEP_LOCAL: &str = "keep_local";
 pub const HAND_OVER: &str = "hand_over";
 pub const RETRY: &str = "retry";
+/// The marker of the comment that says that the remote has refused the merge target.
+pub(crate) const REFUSED_PUSH: &str = "refused-push:";
 
 /// What may leave the machine, and where it would go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlet {
     pub push: Push,
+    pub goal: Goal,
     pub leaves: Leaves,
     /// The person's remote, if there is one.
     pub remote: Option<String>,
@@ -68,9 +71,9 @@ impl Outlet {
             Push::Ask => config::answered(place, dirs, PUSH)
                 .map_err(|error| NextError::World(spelled(&error)))?
                 .map_or(Push::Ask, |answer| Push::parse(&answer)),
-            push => push,
+            push @ (Push::Never | Push::Branch | Push::Target) => push,
         };
-        Ok(Self { push, leaves: policy::leaves(push, goal), remote, is_kept_here: false })
+        Ok(Self { push, goal, leaves: policy::leaves(push, goal), remote, is_kept_here: false })
     }
 
     /// Returns the remote that the merge target is pushed to, if it is.
@@ -100,14 +103,20 @@ impl Outlet {
         Some(format!("not pushed: {}; `git push {remote} {branch}` pushes it", self.why_kept()))
     }
 
+    /// Says how a person lets warp push what the goal would push.
+    pub fn how_to_allow(&self) -> &'static str {
+        match self.goal {
+            Goal::Merge => "`warp config push=branch` or `push=target` allows it",
+            Goal::Stay | Goal::HandOver => "`warp config push=branch` allows it",
+        }
+    }
+
     /// Says why nothing is pushed.
     pub(crate) fn why_kept(&self) -> String {
         match self.push {
             _ if self.is_kept_here => "you chose to keep it here".to_owned(),
-            Push::Ask => {
-                "nobody has said yet whether warp may (`warp config push=branch` lets it)".to_owned()
-            }
-            push => format!("push = \"{}\"", push.as_str()),
+            Push::Ask => format!("you have not said whether warp may push ({})", self.how_to_allow()),
+            push @ (Push::Never | Push::Branch | Push::Target) => format!("push = \"{}\"", push.as_str()),
         }
     }
 }

@@ -11,10 +11,7 @@ use serde_json::{Map, Value, json};
 use super::place;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Show every setting with its value and where it came from, or set one for this project on this machine
-///
-/// The second column is what counts for commands here, the third what a run uses that begins now: it goes by the `warp.toml`
-/// that is committed in the merge target.
+/// Show every setting and where it came from, or set one for this project
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Set settings for this project, on this machine only; `KEY=` without a value takes yours back

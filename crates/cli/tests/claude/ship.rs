@@ -41,6 +41,8 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
+    sandbox.git(&["push", "--quiet", "origin", "main"]);
+    sandbox.warp_ok(&["config", "push=branch"]);
     let forge = forge(&sandbox);
     let file = |name: &str| sandbox.root().join(name).to_str().unwrap().to_owned();
     let report = |event: &str, data: &str| format!("warp state transition . {event} --data '{{{data}}}'");

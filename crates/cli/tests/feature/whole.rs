@@ -11,6 +11,7 @@ fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {
     project.sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
     project.sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
     project.sandbox.git(&["push", "--quiet", "origin", "main"]);
+    project.sandbox.warp_ok(&["config", "push=branch"]);
     project.otherwise(
         r#"case $WARP_PHASE$n in
         review1) answer '{"summary":"one P1","findings":[{"severity":"p1","file":"greet","line":2,"text":"no name"}]}' ;;

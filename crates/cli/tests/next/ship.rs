@@ -20,6 +20,8 @@ fn shipping(level: &str) -> Sandbox {
     let sandbox = project();
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
+    sandbox.git(&["push", "--quiet", "origin", "main"]);
+    sandbox.warp_ok(&["config", "push=branch"]);
     let gh =
         "#!/bin/sh\ncase \"$1 $2\" in 'pr create') echo https://forge.localhost/pull/1;; *) exit 1;; esac\n";
     sandbox.program("../bin/gh", gh);
@@ -33,6 +35,12 @@ fn begin(sandbox: &Sandbox, level: &str) {
     let workflow = ["--workflow", "autonomous-loop", "--level", level, "--feature", "Add a parser"];
     sandbox.warp_ok(&[&["state", "init", "."], &workflow[..]].concat());
     sandbox.transitions(&WAY);
+}
+
+/// Returns the branches that the remote has.
+fn branches(sandbox: &Sandbox) -> Vec<String> {
+    let listed = sandbox.git(&["ls-remote", "--heads", "origin"]);
+    listed.lines().filter_map(|line| line.split_whitespace().nth(1)).map(str::to_owned).collect()
 }
 
 fn next(sandbox: &Sandbox) -> Said {
@@ -62,6 +70,20 @@ fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
 }
 
 #[test]
+fn without_leave_a_person_pushes() {
+    for push in ["ask", "never"] {
+        let sandbox = shipping("3");
+        sandbox.warp_ok(&["state", "reset", "."]);
+        sandbox.warp_ok(&["config", &format!("push={push}")]);
+        begin(&sandbox, "3");
+        let said = next(&sandbox);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.contains("a person pushes `feature/issue-42-parser`"), "{said:?}");
+        assert_eq!(branches(&sandbox), ["refs/heads/main"]);
+    }
+}
+
+#[test]
 fn an_agents_own_pull_request_is_a_persons_to_accept() {
     let sandbox = shipping("3");
     let url = r#"{"pr_url":"https://made.up/pull/9"}"#;
@@ -78,7 +100,7 @@ fn at_level_one_a_person_pushes() {
     let said = next(&sandbox);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("at level 1 warp does not push; a person pushes"), "{said:?}");
-    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+    assert_eq!(branches(&sandbox), ["refs/heads/main"]);
 }
 
 #[test]
@@ -93,7 +115,7 @@ fn neither_the_merge_target_nor_a_detached_head_is_pushed() {
         let said = next(&sandbox);
         assert_eq!(said.code, Some(1), "{said:?}");
         assert!(said.err.contains(words), "{said:?}");
-        assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+        assert_eq!(branches(&sandbox), ["refs/heads/main"]);
     }
 }
 
@@ -109,7 +131,7 @@ fn a_hook_before_the_push_is_told_what_is_pushed_and_may_refuse() {
     let branch = "refs/heads/feature/issue-42-parser";
     let told = format!("origin ../remote.git\n{branch} {head} {branch} {zero}\n");
     assert_eq!(sandbox.read(".git/told").unwrap(), told);
-    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+    assert_eq!(branches(&sandbox), ["refs/heads/main"]);
 }
 
 #[test]

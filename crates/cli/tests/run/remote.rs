@@ -6,20 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::support::{GOOD, Project};
+use crate::support::Project;
 
-/// A project with a remote that has its `main`.
+/// A project with a remote that has its `main`, and to which `main` may be pushed.
 fn project() -> (Project, PathBuf) {
-    let project = Project::new(GOOD);
-    let sandbox = &project.sandbox;
-    sandbox.write("greeting.txt", "base\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: base"]);
-    let remote = sandbox.home().join("remote.git");
-    sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
-    sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
-    sandbox.git(&["push", "--quiet", "origin", "main"]);
-    (project, remote)
+    Project::with_remote(Some("target"))
 }
 
 /// Returns what the newest commit of `main` is about, here and at the remote.

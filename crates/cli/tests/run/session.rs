@@ -104,6 +104,25 @@ fn the_end_of_a_session_says_what_waits_for_a_person_and_how_it_is_answered() {
 }
 
 #[test]
+fn an_issue_that_is_deferred_is_taken_once_in_a_session_and_asks_once() {
+    let driven = Driven::new(WARP);
+    driven.issue(1, 1, "");
+    driven.issue(2, 1, "");
+    let asks = "[[turn]]\nphase = \"coding\"\nissue = 1\n\
+        answer = { summary = \"\", question = { kind = \"scope\", text = \"Which?\", options = [\"a\", \"b\"] } }\n";
+    driven.script(&format!("{asks}{}", apart(&[2])));
+    let said = driven.run(&["--until-empty", "--level", "3", "--set", "decision_timeout_minutes=0"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
+    let expected = "  put off        #1 Words for 1: 1 chunk\n  merged         #2 Words for 2\n";
+    assert_eq!(summary, expected);
+    let todos = driven.sandbox.warp_ok(&["issue", "list", "--json"]);
+    let todos: Value = serde_json::from_str(&todos).unwrap();
+    let is_todo = |item: &&Value| item["labels"].as_array().unwrap().iter().any(|label| label == "todo");
+    assert_eq!(todos.as_array().unwrap().iter().filter(is_todo).count(), 1, "{todos:#}");
+}
+
+#[test]
 fn an_issue_that_somebody_else_takes_first_is_passed_over() {
     let driven = Driven::new(WARP);
     for issue in [1, 2, 3] {

@@ -133,6 +133,30 @@ fn a_run_stops_at_its_cap_and_goes_on_with_more() {
 }
 
 #[test]
+fn the_runs_of_a_session_share_the_cap_that_was_given_for_it() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 100_000, 0, 0)));
+    let sandbox = &spending.driven.sandbox;
+    sandbox.warp_ok(&["issue", "close", "42"]);
+    for issue in [1, 2, 3] {
+        spending.driven.issue(issue, 1, "");
+    }
+    // Each run changes the same line.
+    let agent = AGENT.replace("\"word$WARP_CHUNK\"", "\"word$WARP_CHUNK $RANDOM$RANDOM\"");
+    fs::write(sandbox.home().join("agent.sh"), agent).unwrap();
+    let mut command = sandbox.warp_command(&["run", "--until-empty", "--level", "3", "--budget", "2"]);
+    command.args(["--agent", &spending.agent()]).env("ANTHROPIC_BASE_URL", spending.model.url());
+    let ended = Running::start(command).end();
+    let says = |text: &str| assert!(ended.said.contains(text), "`{text}` in {}", ended.said);
+    says("cap      $2.00 for this session\n");
+    // Each request costs 1.50 dollars.
+    says("cap      $0.50 left for this session\n");
+    says("budget_limit_usd of this session is used up");
+    assert_eq!(spending.model.requests().len(), 2, "{}", ended.said);
+    let listed = sandbox.warp_ok(&["issue", "show", "3"]);
+    assert!(listed.contains("\nopen, ready\n"), "{listed}");
+}
+
+#[test]
 fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(10, 990, 0, 0)));
     // One request passes the cap, so that a day may begin in between.

@@ -187,11 +187,11 @@ fn a_second_signal_kills_an_agent_that_does_not_want_to_end() {
         "command:trap '' INT; trap 'echo again' TERM; echo deaf; for i in $(seq 9); do sleep {mark}; done"
     );
     let mut running = project.start(&["--agent", &agent]);
-    running.until("deaf");
+    running.until("> deaf");
     running.signal(Signal::INT);
     running.signal(Signal::TERM);
     let ended = running.end();
-    assert_eq!((ended.code, ended.said.contains("again")), (Some(130), false), "{}", ended.said);
+    assert_eq!((ended.code, ended.said.contains("> again")), (Some(130), false), "{}", ended.said);
     assert_eq!(project.turns(), ["it was stopped"]);
     assert!(!is_running(&mark));
     project.goes_on();

@@ -1,9 +1,10 @@
 //! A project with an issue, and `warp run` in it: to its end, or watched line by line.
 
 use std::{
+    ffi::OsStr,
     fs,
-    io::{BufRead as _, BufReader, Read},
-    path::PathBuf,
+    io::{BufRead as _, BufReader, Read, Write as _},
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
@@ -57,6 +58,42 @@ impl Project {
         project
     }
 
+    /// Makes the same with a file that the agent changes and a remote that has `main`; returns the remote too. `push` is what
+    /// the person has allowed, if they were asked.
+    pub(crate) fn with_remote(push: Option<&str>) -> (Self, PathBuf) {
+        let project = Self::new(GOOD);
+        let sandbox = &project.sandbox;
+        sandbox.write("greeting.txt", "base\n");
+        sandbox.git(&["add", "--all"]);
+        sandbox.git(&["commit", "--quiet", "-m", "chore: base"]);
+        let remote = sandbox.home().join("remote.git");
+        sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+        sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+        sandbox.git(&["push", "--quiet", "origin", "main"]);
+        if let Some(push) = push {
+            sandbox.warp_ok(&["config", &format!("push={push}")]);
+        }
+        (project, remote)
+    }
+
+    /// Commits a file of the person's own to `main`.
+    pub(crate) fn own_commit(&self, file: &str) {
+        self.sandbox.write(file, "mine\n");
+        self.sandbox.git(&["add", "--all"]);
+        self.sandbox.git(&["commit", "--quiet", "-m", &format!("chore: my {file}")]);
+    }
+
+    /// Returns the subjects of a branch at a repository, newest first; nothing if it has none of that name.
+    pub(crate) fn subjects(&self, git_dir: &Path, branch: &str) -> Vec<String> {
+        let git_dir = git_dir.to_str().unwrap();
+        let listed = ["--git-dir", git_dir, "for-each-ref", "--format=x", &format!("refs/heads/{branch}")];
+        if self.sandbox.git(&listed).is_empty() {
+            return Vec::new();
+        }
+        let log = self.sandbox.git(&["--git-dir", git_dir, "log", "--format=%s", branch]);
+        log.lines().map(str::to_owned).collect()
+    }
+
     /// Gives the agent another script.
     pub(crate) fn script(&self, script: &str) {
         fs::write(self.file(), script).unwrap();
@@ -74,7 +111,10 @@ impl Project {
     /// Makes the command that runs issue 1 to its merge.
     pub(crate) fn command(&self, more: &[&str]) -> Command {
         let agent = format!("script:{}", self.file().display());
-        let mut arguments = vec!["run", "1", "--level", "3", "--once"];
+        let mut arguments = vec!["run", "1", "--once"];
+        if !more.contains(&"--level") {
+            arguments.extend(["--level", "3"]);
+        }
         if !more.contains(&"--agent") {
             arguments.extend(["--agent", &agent]);
         }
@@ -204,6 +244,27 @@ impl Running {
                 }
             }
         }
+    }
+
+    /// Starts a command with a person at its terminal; nothing where there is no program that makes one.
+    pub(crate) fn at_terminal(sandbox: &Sandbox, command: &Command) -> Option<Self> {
+        let quoted = |word: &OsStr| format!("'{}'", word.to_str().unwrap().replace('\'', "'\\''"));
+        let words: Vec<String> =
+            [command.get_program()].into_iter().chain(command.get_args()).map(quoted).collect();
+        let mut script = sandbox.command("script");
+        script.args(["--quiet", "--return", "--command", &words.join(" "), "/dev/null"]);
+        script.env("TERM", "xterm").stdin(Stdio::piped());
+        if Command::new("script").arg("--version").output().is_err() {
+            skip("`script` is not installed, so there is no terminal");
+            return None;
+        }
+        Some(Self::start(script))
+    }
+
+    /// Types a line.
+    pub(crate) fn type_line(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        writeln!(input, "{line}").unwrap();
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -1,6 +1,6 @@
 //! A remote that does not answer, or that wants something typed: nobody is kept waiting, and nothing is left.
 
-use std::{env, fs, os::unix::fs::PermissionsExt as _, path::PathBuf, process::Command};
+use std::{env, fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use rustix::process::Signal;
 use testkit::processes::has_begun;
@@ -59,27 +59,25 @@ fn what_a_killed_driver_left_waiting_for_a_remote_is_ended_by_the_next() {
 
 #[test]
 fn nobody_is_asked_for_a_passphrase_unless_the_person_has_an_own_way_to_log_in() {
-    let project = project();
-    let (said, own) = (project.sandbox.home().join("said"), project.sandbox.home().join("own"));
-    program(&project, "bin/ssh", &format!("echo \"$*\" > {}; exit 1", said.display()));
-    let mine = program(&project, "mine", &format!("touch {}; exit 1", own.display()));
-    let command = || -> Command {
+    for has_own_way in [false, true] {
+        let project = project();
+        let (said, own) = (project.sandbox.home().join("said"), project.sandbox.home().join("own"));
+        program(&project, "bin/ssh", &format!("echo \"$*\" > {}; exit 1", said.display()));
+        let mine = program(&project, "mine", &format!("touch {}; exit 1", own.display()));
+        if has_own_way {
+            project.sandbox.git(&["config", "core.sshCommand", mine.to_str().unwrap()]);
+        }
         let path = env::join_paths(
             std::iter::once(project.sandbox.home().join("bin"))
                 .chain(env::split_paths(&env::var_os("PATH").unwrap())),
         );
         let mut command = project.command(&[]);
         command.env("PATH", path.unwrap());
-        command
-    };
-    let ended = Running::start(command()).end();
-    let words = fs::read_to_string(&said).unwrap();
-    assert!(words.contains("-oBatchMode=yes"), "{words} {}", ended.said);
-
-    fs::remove_file(&said).unwrap();
-    let (id, _) = project.question();
-    project.sandbox.warp_ok(&["answer", &id, "continue"]);
-    project.sandbox.git(&["config", "core.sshCommand", mine.to_str().unwrap()]);
-    let ended = Running::start(command()).end();
-    assert!(own.exists() && !said.exists(), "{}", ended.said);
+        let ended = Running::start(command).end();
+        assert_eq!((own.exists(), said.exists()), (has_own_way, !has_own_way), "{}", ended.said);
+        if !has_own_way {
+            let words = fs::read_to_string(&said).unwrap();
+            assert!(words.contains("-oBatchMode=yes"), "{words} {}", ended.said);
+        }
+    }
 }

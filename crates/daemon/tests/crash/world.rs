@@ -31,6 +31,7 @@ test_command = \"sh test.sh\"
 max_acs_per_commit = 2
 doc_drift_gate = true
 doc_drift_fix = \"amend\"
+push = \"target\"
 ";
 
 /// Makes a project with tests, a remote, docs that count files, and an issue.

@@ -207,7 +207,7 @@ fn to_the_end(world: &World) {
     let options = Options {
         issue: Some("Say hello".to_owned()),
         workflow: Some("autonomous-loop".to_owned()),
-        set: vec![on("skip_brainstorm"), on("skip_test_review")],
+        set: vec![on("skip_brainstorm"), on("skip_test_review"), ("push".to_owned(), "branch".to_owned())],
         ..Options::default()
     };
     let agent = Player::new(Script::parse(SCRIPT).unwrap(), Box::new(|_, _| Reply::default()));

@@ -16,28 +16,34 @@ pub fn for_runs(
     flags: &[(String, String)],
 ) -> Result<(Config, String), ConfigError> {
     let found = place.git().branches().merge_target;
-    let config = load(place, dirs, pinned(place, &found)?.0, flags)?;
+    let config = load(place, dirs, pinned(place, &found)?.file, flags)?;
     let target = base::merge_target(place, &config.settings)?;
     if target == found {
         return Ok((config, target));
     }
-    Ok((load(place, dirs, pinned(place, &target)?.0, flags)?, target))
+    Ok((load(place, dirs, pinned(place, &target)?.file, flags)?, target))
 }
 
-/// Returns the `warp.toml` that a run is pinned to, so that what an agent edits in its tree changes nothing for its own run:
-/// the merge target's. A file that was never committed there counts as it is. The second says how the person's own differs.
-pub(crate) fn pinned(
-    place: &Place,
-    target: &str,
-) -> Result<(Option<(String, String)>, Option<String>), ConfigError> {
+/// The `warp.toml` that a run goes by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pinned {
+    /// Its name and its text; nothing if it was never committed, so that the person's counts as it is.
+    pub(crate) file: Option<(String, String)>,
+    /// How the person's own differs from it.
+    pub(crate) differs: Option<String>,
+}
+
+/// Returns the `warp.toml` that a run is pinned to, which is the merge target's, so that what an agent edits in its tree
+/// changes nothing for its own run.
+pub(crate) fn pinned(place: &Place, target: &str) -> Result<Pinned, ConfigError> {
     let read = place.git().file_in(target, "warp.toml").map_err(|problem| ConfigError::Pinned { problem })?;
-    let Some(committed) = read else { return Ok((None, None)) };
+    let Some(committed) = read else { return Ok(Pinned::default()) };
     let root = place.origin().unwrap_or(&place.root);
     let here = crate::text::read(&root.join("warp.toml"), LARGEST).unwrap_or_default();
     let differs = differences(&committed, &here).map(|what| {
         format!("warp.toml differs from the one in `{target}`; the run goes by `{target}`: {what}")
     });
-    Ok((Some((format!("{target}:warp.toml"), committed)), differs))
+    Ok(Pinned { file: Some((format!("{target}:warp.toml"), committed)), differs })
 }
 
 /// Says which settings two files have otherwise; nothing if none. One that cannot be read is another file.
@@ -73,5 +79,5 @@ pub fn of_runs(
     flags: &[(String, String)],
 ) -> Result<(Config, Option<String>), ConfigError> {
     let (config, target) = for_runs(place, dirs, flags)?;
-    Ok((config, pinned(place, &target)?.1))
+    Ok((config, pinned(place, &target)?.differs))
 }

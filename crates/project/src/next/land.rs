@@ -18,7 +18,7 @@ use serde_json::json;
 use super::{NextError, Report, Wanted, short};
 use crate::{
     Current, ForgeError, Item, NewPull, Workspace, issue_number,
-    pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, RETRY, undecided},
+    pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY, undecided},
     rails,
     slots::SlotError,
     spelled, suite,
@@ -26,6 +26,9 @@ use crate::{
 
 /// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.
 const TRIES: usize = 3;
+
+/// How the question ends whether refused work is handed over.
+const HAND_OVER_INSTEAD: &str = ". Nothing was moved. Hand the work over as a pull request, or try again?";
 
 /// What became of a branch that was to be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +85,12 @@ impl Workspace {
         if choices.first().is_some_and(|newest| newest.option == KEEP_LOCAL) {
             outlet = outlet.kept_here();
         }
-        if choices.iter().any(|choice| choice.option == HAND_OVER) {
-            return self.hand_over(run, commit, &outlet.for_branch());
+        if let Some(choice) = choices.iter().find(|choice| choice.option == HAND_OVER) {
+            let why = choice.question.strip_suffix(HAND_OVER_INSTEAD).unwrap_or(&choice.question);
+            return self.hand_over(run, commit, &outlet.for_branch(), Some(why));
         }
         if goal != Goal::Merge {
-            return self.hand_over(run, commit, &outlet);
+            return self.hand_over(run, commit, &outlet, None);
         }
         if self.slot.is_none() {
             return self.merge_here(run, commit);
@@ -128,13 +132,12 @@ impl Workspace {
         outlet: &Outlet,
         why: String,
     ) -> Result<Report, NextError> {
-        let question =
-            format!("{why}. Nothing was moved. Hand the work over as a pull request, or try again?");
+        let question = format!("{why}{HAND_OVER_INSTEAD}");
         match self.choose(&question, &[HAND_OVER, RETRY])?.as_deref() {
             // It was tried again just now.
             Some(RETRY) => Err(undecided(&question, &[HAND_OVER, RETRY])),
             Some(_) | None => {
-                let mut report = self.hand_over(run, commit, &outlet.for_branch())?;
+                let mut report = self.hand_over(run, commit, &outlet.for_branch(), Some(&why))?;
                 report.said.insert(0, format!("{why}; nothing was moved, the work is handed over instead"));
                 Ok(report)
             }
@@ -290,8 +293,15 @@ impl Workspace {
         }
     }
 
-    /// Hands the work over as a pull request, whose branch is in the person's repository.
-    fn hand_over(&mut self, run: &Run, commit: &str, outlet: &Outlet) -> Result<Report, NextError> {
+    /// Hands the work over as a pull request, whose branch is in the person's repository. `refused` says why the remote did
+    /// not take the merge target, if that is the reason.
+    fn hand_over(
+        &mut self,
+        run: &Run,
+        commit: &str,
+        outlet: &Outlet,
+        refused: Option<&str>,
+    ) -> Result<Report, NextError> {
         // A workspace that an older version has left on no branch still has the run's.
         let branch = Some(self.git().branch()).filter(|branch| !branch.is_empty());
         let (mut branch, target) =
@@ -322,6 +332,11 @@ impl Workspace {
         if let Some(number) = issue {
             let words = format!("Handed over as pull request #{}.", filed.number);
             self.comment(number, &words, &format!("handed-over:{}", run.id))?;
+        }
+        if let Some(why) = refused {
+            let remote = outlet.remote.as_deref().unwrap_or("the remote");
+            let words = format!("{why}\n\n`{remote}` refuses pushes to `{target}`: merge `{branch}` there.");
+            self.comment(filed.number, &words, &format!("{REFUSED_PUSH}{}", run.id))?;
         }
         let mut report = Report::new("merged")
             .with("handed_over", json!(branch))

@@ -77,9 +77,8 @@ impl Workspace {
                 (branch, pushed)
             }
             None => {
-                let pushed = self
-                    .push_here(run, branch)?
-                    .map_or_else(|why| Some(format!("not pushed: {why}")), |said| said);
+                let pushed =
+                    self.push_here(run, branch)?.unwrap_or_else(|why| Some(format!("not pushed: {why}")));
                 (branch.to_owned(), pushed)
             }
         };

@@ -233,6 +233,17 @@ fn pull_remedies(handed: &Handed) -> Vec<Remedy> {
     let close = remedy(format!("warp pr close {number}"), close);
     match handed.review {
         Review::ChangesRequested => vec![look, close],
+        Review::Pending | Review::Approved if handed.is_refused => {
+            let there = format!("shows it; the remote refuses pushes to `{}`: merge it there", handed.target);
+            vec![
+                remedy(format!("warp pr show {number}"), &there),
+                remedy(
+                    format!("warp pr close {number} --reason merged"),
+                    "closes it once it is merged there",
+                ),
+                remedy(format!("warp pr merge {number}"), "tries again, if the remote takes it by now"),
+            ]
+        }
         Review::Pending | Review::Approved => {
             vec![look, remedy(format!("warp pr merge {number}"), "tests it and merges it"), close]
         }

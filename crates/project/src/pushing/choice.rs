@@ -13,6 +13,9 @@ const LOOKED_THROUGH: usize = 300;
 /// The longest question, in characters.
 const LONGEST: usize = 2000;
 
+/// Asks a question with these options.
+pub type Ask = dyn FnMut(&str, &[&str]) -> Option<String> + Send;
+
 /// Who decides. Without anybody, nothing leaves the machine.
 #[derive(Default)]
 pub enum Decides {
@@ -21,7 +24,7 @@ pub enum Decides {
     /// The run asks, and the phase is done again with the answer.
     InRun,
     /// Whoever gave the command is asked at once; nothing if they do not answer.
-    Here(Box<dyn FnMut(&str, &[&str]) -> Option<String> + Send>),
+    Here(Box<Ask>),
 }
 
 impl fmt::Debug for Decides {

@@ -33,10 +33,10 @@ impl Consent {
         let address = adapters::secrets::redacted(address);
         let question = format!(
             "What may warp push to {remote} ({address})?\n\
-             never   nothing: `{target}` and pull requests change in this repository only\n\
-             branch  the branch of each run; `{target}` moves in this repository only\n\
-             target  the branch of a pull request (level 2), `{target}` itself (level 3)\n\
-             This is remembered for the project; `warp config push=never|branch|target` changes it later."
+             never   nothing leaves this machine\n\
+             branch  the branch of a run; `{target}` moves here only\n\
+             target  level 2: the branch of a run; level 3: `{target}` itself\n\
+             It is remembered for this project; `warp config push=never` changes it."
         );
         let options = [Push::Never, Push::Branch, Push::Target].map(|push| push.as_str().to_owned());
         Some(Self { question, options: options.to_vec() })

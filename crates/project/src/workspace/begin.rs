@@ -210,9 +210,9 @@ impl Workspace {
             (branches.merge_target, branches.main_branch) = (target.clone(), target.clone());
         }
         let mut advice = Vec::new();
-        let (pinned, differs) = config::pinned(&self.place, &branches.merge_target)?;
-        advice.extend(differs.map(Advice));
-        let config = config::load(&self.place, &self.dirs, pinned, &request.set)?;
+        let pinned = config::pinned(&self.place, &branches.merge_target)?;
+        advice.extend(pinned.differs.map(Advice));
+        let config = config::load(&self.place, &self.dirs, pinned.file, &request.set)?;
         advice.extend(config.warnings.iter().cloned().map(Advice));
         let level = request.level.unwrap_or_else(|| config.settings.count("automation.active_level"));
         let made = machine::new_run_id();
