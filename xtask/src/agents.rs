@@ -1,4 +1,5 @@
-//! The coding agents that tests drive: real clients, at pinned versions, outside the repository.
+//! What tests use besides the system's packages, at pinned versions, outside the repository: real coding agents, a package
+//! manager, and packages for the projects that tests make.
 //!
 //! A client is large (up to 400 MB), so it is installed once and shared by every checkout. The directory takes its
 //! final name only when everything is in it, marker included: what has that name is whole. Nothing here is fatal: a
@@ -75,7 +76,18 @@ const AGENTS: &[Agent] = &[
         // A Claude Code of its own: tests give it the one above.
         optional: Optional::LeftOut,
     },
+    Agent {
+        name: "pnpm",
+        package: "pnpm",
+        version: "10.34.9",
+        variable: "WARP_TEST_PNPM",
+        program: &["node_modules", "pnpm", "bin", "pnpm.cjs"],
+        optional: Optional::Wanted,
+    },
 ];
+
+/// The Python package whose wheels the index of the tests has, with all that it needs.
+const WHEELS: (&str, &str) = ("pytest", "9.2.0");
 
 /// Installs what is not there and says where each client is.
 pub(crate) fn run() -> Result {
@@ -94,7 +106,52 @@ pub(crate) fn install() -> Vec<(&'static str, PathBuf)> {
             Err(error) => say(&format!("{} {} is not there: {error}", agent.name, agent.version)),
         }
     }
+    match wheels() {
+        Ok(directory) => found.push(("WARP_TEST_WHEELS", directory)),
+        Err(error) => say(&format!("the wheels of {} {} are not there: {error}", WHEELS.0, WHEELS.1)),
+    }
     found
+}
+
+/// Fetches the wheels that are not there; returns their directory.
+fn wheels() -> Result<PathBuf> {
+    if let Some(given) = env::var_os("WARP_TEST_WHEELS") {
+        return Ok(given.into());
+    }
+    let (package, version) = WHEELS;
+    let wanted = format!("{package}=={version}");
+    let cache = cache()?;
+    let directory = cache.join(format!("{package}-{version}"));
+    if !directory.is_dir() {
+        let temporary = fetching(&cache)?;
+        say(&format!("fetching {wanted}"));
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest"]);
+        bounded("pip", pip.arg(temporary.path()).arg(&wanted), |log| {
+            let mut errors = log.lines().filter(|line| line.starts_with("ERROR: "));
+            errors.next_back().map(ToOwned::to_owned)
+        })?;
+        put_in_place(temporary.path(), &directory, |directory| directory.is_dir())?;
+    }
+    Ok(directory)
+}
+
+/// Makes a directory for what is not whole yet.
+fn fetching(cache: &Path) -> Result<tempfile::TempDir> {
+    let failed = |error| format!("`{}` cannot be written: {error}", cache.display());
+    fs::create_dir_all(cache).map_err(failed)?;
+    tempfile::TempDir::with_prefix_in("installing-", cache).map_err(failed)
+}
+
+/// Gives what is whole its name.
+fn put_in_place(from: &Path, to: &Path, is_whole: impl Fn(&Path) -> bool) -> Result {
+    match fs::rename(from, to) {
+        Ok(()) => Ok(()),
+        // Another installation was faster; its files are the same.
+        Err(_) if is_whole(to) => Ok(()),
+        // Something unfinished has the name; it did not come from here, so it is not removed.
+        Err(error) => Err(format!("`{}` cannot be put in place: {error}", to.display())),
+    }
 }
 
 impl Agent {
@@ -113,8 +170,7 @@ impl Agent {
 
     fn install(&self, cache: &Path, directory: &Path) -> Result {
         let failed = |error| format!("`{}` cannot be written: {error}", cache.display());
-        fs::create_dir_all(cache).map_err(failed)?;
-        let temporary = tempfile::TempDir::with_prefix_in("installing-", cache).map_err(failed)?;
+        let temporary = fetching(cache)?;
         let wanted = format!("{}@{}", self.package, self.version);
         say(&format!("installing {wanted}"));
         npm(temporary.path(), &wanted, &self.optional)?;
@@ -122,13 +178,7 @@ impl Agent {
             .ok_or_else(|| format!("`{wanted}` has no program for this platform"))?;
         let relative = program.strip_prefix(temporary.path()).map_err(|error| error.to_string())?;
         fs::write(temporary.path().join(MARKER), relative.as_os_str().as_encoded_bytes()).map_err(failed)?;
-        match fs::rename(temporary.path(), directory) {
-            Ok(()) => Ok(()),
-            // Another installation was faster; its files are the same.
-            Err(_) if installed(directory).is_some() => Ok(()),
-            // Something unfinished has the name; it did not come from here, so it is not removed.
-            Err(error) => Err(format!("`{}` cannot be put in place: {error}", directory.display())),
-        }
+        put_in_place(temporary.path(), directory, |directory| installed(directory).is_some())
     }
 }
 
@@ -152,48 +202,59 @@ fn installed(directory: &Path) -> Option<PathBuf> {
 
 /// Installs a package without running any of its scripts.
 fn npm(directory: &Path, package: &str, optional: &Optional) -> Result {
-    let log = tempfile::tempfile().map_err(|error| format!("npm's output cannot be kept: {error}"))?;
-    let output = || log.try_clone().map_err(|error| format!("npm's output cannot be kept: {error}"));
-    let mut child = Command::new("npm")
-        .arg("install")
+    let mut npm = Command::new("npm");
+    npm.arg("install")
         .arg("--prefix")
         .arg(directory)
         .args(["--ignore-scripts", "--no-audit", "--no-fund"])
         // Without a line, the usual three tries would take minutes to say so.
         .args(["--fetch-retries", "1", "--fetch-retry-mintimeout", "1000"])
         .args((*optional == Optional::LeftOut).then_some("--omit=optional"))
-        .arg(package)
+        .arg(package);
+    // The code is the shortest that it says of a failure.
+    bounded("npm", &mut npm, |log| {
+        log.lines().find_map(|line| line.strip_prefix("npm error code ")).map(ToOwned::to_owned)
+    })
+}
+
+/// Runs a package client until it ends or takes too long; `complaint` finds in its output why it failed.
+fn bounded(name: &str, command: &mut Command, complaint: impl Fn(&str) -> Option<String>) -> Result {
+    let log =
+        tempfile::tempfile().map_err(|error| format!("the output of {name} cannot be kept: {error}"))?;
+    let output = || log.try_clone().map_err(|error| format!("the output of {name} cannot be kept: {error}"));
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(output()?)
         .stderr(output()?)
         .spawn()
-        .map_err(|error| format!("npm could not be started: {error}"))?;
+        .map_err(|error| format!("{name} could not be started: {error}"))?;
     let begun = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("npm failed ({status}): {}", complaint(log))),
+            Ok(Some(status)) => {
+                let text = read(log).map_err(|error| format!("{name} failed ({status}): {error}"))?;
+                let why = complaint(&text).unwrap_or_else(|| "it does not say why".to_owned());
+                return Err(format!("{name} failed ({status}): {why}"));
+            }
             Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(INTERVAL),
             Ok(None) => {
                 let ended = child.kill().and_then(|()| child.wait());
                 let ended =
                     ended.map_or_else(|error| format!(", and cannot be ended: {error}"), |_| String::new());
-                return Err(format!("npm took longer than {} s{ended}", PATIENCE.as_secs()));
+                return Err(format!("{name} took longer than {} s{ended}", PATIENCE.as_secs()));
             }
-            Err(error) => return Err(format!("npm could not be waited for: {error}")),
+            Err(error) => return Err(format!("{name} could not be waited for: {error}")),
         }
     }
 }
 
-/// Returns npm's error code, which is the shortest that it says of a failure.
-fn complaint(mut log: File) -> String {
+fn read(mut log: File) -> std::io::Result<String> {
     use std::io::Seek as _;
     let mut text = String::new();
-    if log.rewind().and_then(|()| log.read_to_string(&mut text)).is_err() {
-        return "it cannot be told why".to_owned();
-    }
-    let code = text.lines().find_map(|line| line.strip_prefix("npm error code "));
-    code.map_or_else(|| "it gave no error code".to_owned(), ToOwned::to_owned)
+    log.rewind()?;
+    log.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Finds the first file whose path matches a pattern.

@@ -26,6 +26,8 @@ use crate::agents::{PATIENCE, output};
 pub struct Sandbox {
     warp: PathBuf,
     directory: TempDir,
+    /// Where the project is in the home.
+    project: PathBuf,
 }
 
 /// What a command printed, and how it ended.
@@ -39,19 +41,26 @@ pub struct Said {
 impl Sandbox {
     /// Makes a home with an empty git repository named `demo`, on a feature branch. `warp` is the program to test.
     pub fn new(warp: impl AsRef<Path>) -> Self {
-        let directory = TempDir::with_prefix("warp-test-").expect("a temporary directory can be made");
-        let sandbox = Self { warp: warp.as_ref().to_owned(), directory };
-        fs::create_dir(sandbox.root()).expect("the project's directory can be made");
-        fs::create_dir(sandbox.temporary()).expect("a directory for temporary files can be made");
-        sandbox.git(&["init", "--quiet", "--initial-branch", "main"]);
+        let sandbox = Self::below(warp, &std::env::temp_dir(), "demo");
         sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "chore: begin"]);
         sandbox.git(&["switch", "--quiet", "-c", "feature/issue-42-parser"]);
         sandbox
     }
 
+    /// Makes a home below `parent`, with a git repository at `project` that has no commit yet, on `main`.
+    pub fn below(warp: impl AsRef<Path>, parent: &Path, project: &str) -> Self {
+        let directory =
+            TempDir::with_prefix_in("warp-test-", parent).expect("a temporary directory can be made");
+        let sandbox = Self { warp: warp.as_ref().to_owned(), directory, project: project.into() };
+        fs::create_dir_all(sandbox.root()).expect("the project's directory can be made");
+        fs::create_dir(sandbox.temporary()).expect("a directory for temporary files can be made");
+        sandbox.git(&["init", "--quiet", "--initial-branch", "main"]);
+        sandbox
+    }
+
     /// Returns the project's root.
     pub fn root(&self) -> PathBuf {
-        self.home().join("demo")
+        self.home().join(&self.project)
     }
 
     /// Returns the temporary home.
