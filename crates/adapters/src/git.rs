@@ -23,6 +23,7 @@ pub mod sight;
 pub mod slot;
 mod slug;
 mod staged;
+pub mod submodules;
 pub mod target;
 mod write;
 
@@ -385,6 +386,59 @@ impl<'a> Git<'a> {
             };
         }
         if self.has_no_file(&full, path)? { Ok(None) } else { failed(&finished.last_words(300)) }
+    }
+
+    /// Returns the names in a directory of a branch's newest commit; none if it is not there. The root is empty.
+    pub fn names_in(&self, branch: &str, directory: &str) -> Result<Vec<String>, String> {
+        let (full, below) = (format!("refs/heads/{branch}"), format!("{directory}/"));
+        let mut arguments =
+            vec!["--no-replace-objects", "ls-tree", "--full-tree", "--name-only", "-z", &full];
+        if !directory.is_empty() {
+            arguments.extend(["--", &below]);
+        }
+        let listed = self.run(&arguments, &[("GIT_LITERAL_PATHSPECS", "1")])?;
+        if !listed.is_success() {
+            return if self.has_no_file(&full, ".")? { Ok(Vec::new()) } else { Err(listed.last_words(300)) };
+        }
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let names = listed.split('\0').filter(|name| !name.is_empty());
+        Ok(names.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()).collect())
+    }
+
+    /// Returns the files of the working tree that a pattern matches: those that are committed, added or new, without those
+    /// that are ignored.
+    pub fn files_like(&self, patterns: &[String]) -> Result<Vec<String>, String> {
+        let mut arguments =
+            vec!["ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z", "--"];
+        arguments.extend(patterns.iter().map(String::as_str));
+        let listed = self.text(&arguments, &[])?;
+        Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Returns what is new in the working tree and not ignored: files, and directories of which all is new.
+    pub fn untracked(&self) -> Result<Vec<String>, String> {
+        let listed = self.text(&["ls-files", "--others", "--exclude-standard", "--directory", "-z"], &[])?;
+        Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Returns the files that are executable and not tracked as such, with the same content or another.
+    pub fn made_executable(&self) -> Result<Vec<String>, String> {
+        let listed = self.text(&["diff-files", "--raw", "-z", "--no-renames"], &[])?;
+        let mut fields = listed.split('\0');
+        let mut found = Vec::new();
+        // `:OLD-MODE NEW-MODE OLD-ID NEW-ID STATUS`, then the path.
+        while let (Some(entry), Some(path)) = (fields.next(), fields.next()) {
+            if entry.starts_with(":100644 100755 ") {
+                found.push(path.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the files that git keeps track of.
+    pub fn tracked(&self) -> Result<Vec<String>, String> {
+        let listed = self.text(&["ls-files", "--cached", "-z"], &[])?;
+        Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     /// Tells whether there plainly is no such file in a commit, or no such commit at all.

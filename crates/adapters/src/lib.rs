@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod boundary;
+pub mod copying;
 pub mod forge;
 pub mod git;
 pub mod history;

@@ -26,7 +26,8 @@ fn slot(sandbox: &Sandbox) -> (PathBuf, Location) {
     slot::mark(&directory, Kind::Clone, &git_dir, &sandbox.root()).unwrap();
     let location = Location { git_dir: git_dir.clone(), common_dir: git_dir };
     let nothing = |_: &Path| Ok::<_, GitError>(());
-    slot::check_out_only(&tree, &location, slot::Head::Detached("refs/heads/main"), nothing).unwrap();
+    let head = slot::Head::Detached("refs/heads/main");
+    slot::check_out_only(&tree, &location, head, slot::Ignored::Removed, nothing).unwrap();
     (tree, location)
 }
 

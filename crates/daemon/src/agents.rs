@@ -89,6 +89,9 @@ impl Driver<'_> {
         self.put_rejected_back(current)?;
         self.put_away_leftovers(current)?;
         self.ready_dev(current)?;
+        if let Some(flow) = self.ready_tests(current)? {
+            return Ok(flow);
+        }
         let mut complaint: Option<Complaint> = None;
         for attempt in 1..=TRIES {
             let Some(now) = self.still(current)? else { return Ok(Flow::On) };
@@ -317,6 +320,7 @@ impl Driver<'_> {
         let tree = format!("{}/", confined.place().display());
         let prompt = &confined.told(prompt);
         let mut facts = confined.facts(&current.run);
+        facts.extend(self.workspace.shell.env());
         facts.extend(self.dev_facts());
         let given =
             Given { model: hand.model.as_deref(), effort: hand.effort.as_deref(), route: route.as_ref() };

@@ -198,12 +198,24 @@ fn code(
         text.part("The approach", approach);
     }
     if let Some(command) = &tests {
-        text.part("The tests", &format!("Warp runs them with `{command}`. You may do so yourself."));
+        text.part("The tests", &about_tests(command, run));
     }
     text.part("The dev environment", &crate::dev::told(workspace, &history.0));
     text.history(run, history);
     let schema = answer::code_schema();
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+}
+
+/// Says how the tests are run, and how they ended before anything was changed.
+fn about_tests(command: &str, run: &Run) -> String {
+    let mut text = format!("Warp runs them with `{command}`. You may do so yourself.");
+    if let Some(baseline) = &run.baseline {
+        text.push_str(&format!(" At the base: {}.", baseline.counts()));
+        if baseline.tolerated {
+            text.push_str(" Those may go on failing; no other may.");
+        }
+    }
+    text
 }
 
 /// Says what became of the last attempt.

@@ -32,6 +32,7 @@ mod session;
 mod show;
 mod spend;
 mod start;
+mod tests_first;
 mod waits;
 mod work;
 

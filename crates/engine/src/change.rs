@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, AgentTurn, Artifacts, Checkpoint, ChunkUsage, CompletedChunk, Conversation, DeferredChunk,
-    DevSeen, DoomLoop, Effect, EventName, Failure, Finding, Held, HistoryRow, LoopError, NamedTest,
-    Objection, Observations, OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing, Time,
-    Trip, Usage,
+    Actor, AgentTurn, Artifacts, Baseline, Checkpoint, ChunkUsage, CompletedChunk, Conversation,
+    DeferredChunk, DevSeen, DoomLoop, Effect, EventName, Failure, Finding, Held, HistoryRow, LoopError,
+    NamedTest, Objection, Observations, OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing,
+    Time, Trip, Usage,
     run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
@@ -206,6 +206,10 @@ pub enum Change {
     FindingReported {
         finding: Finding,
     },
+    /// How the project's tests ended before an agent changed anything.
+    BaselineSet {
+        baseline: Box<Baseline>,
+    },
     DevSet {
         dev: DevSeen,
     },
@@ -379,6 +383,7 @@ impl Run {
                 self.held.clear();
                 self.accepted_held.clear();
                 self.tested_commit = None;
+                self.baseline = None;
             }
             Change::DocsUpdated { done } => self.docs_updated = done,
             Change::TestsRun { passed, tree } => {
@@ -427,6 +432,7 @@ impl Run {
             Change::CheckpointAdded { checkpoint } => push(&mut self.checkpoints, checkpoint, ENTRIES_KEPT),
             Change::ErrorAdded { error } => push(&mut self.errors, error, ENTRIES_KEPT),
             Change::ChunkDeferred { chunk } => push(&mut self.deferred, chunk, ENTRIES_KEPT),
+            Change::BaselineSet { baseline } => self.baseline = Some(baseline),
             Change::DevSet { dev } => self.dev = Some(dev),
             Change::FindingReported { finding } => push(&mut self.findings, finding, ENTRIES_KEPT),
             Change::Told { text } => push(&mut self.told, text, ENTRIES_KEPT),

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Capped, DevKind, EventName, Owner, RefusedEvent, Severity, Time, Usage, WaitKind, Worker};
+use crate::{
+    Baseline, Capped, DevKind, EventName, Owner, RefusedEvent, Severity, Time, Usage, WaitKind, Worker,
+};
 
 /// Something that happened, offered to a run.
 #[derive(Clone, Debug)]
@@ -65,7 +67,7 @@ pub enum Event {
     /// Somebody who works on the run has a question for a person, and cannot go on without an answer.
     QuestionAsked {
         /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `plan`, `criteria`, `check`,
-        /// `escalation`. Only `plan` waits for as long as it takes.
+        /// `environment`, `baseline`, `proof`, `escalation`. Those about a plan or the tests wait for as long as it takes.
         kind: String,
         question: String,
         options: Vec<String>,
@@ -88,6 +90,8 @@ pub enum Event {
     },
     /// Warp has looked after the project's dev environment; what came of it, in words.
     DevSeen { kind: DevKind, text: String },
+    /// Warp has run the project's tests on the commit that the run builds on.
+    BaselineTaken { baseline: Box<Baseline> },
     /// Warp has started an agent on the phase's work.
     TurnStarted { worker: Worker },
     /// That agent has ended.
@@ -146,6 +150,7 @@ impl Event {
         "dev_recovered",
         "dev_failed",
         "seeds_missing",
+        "baseline_taken",
         "turn_started",
         "turn_ended",
         "suspended",
@@ -175,6 +180,7 @@ impl Event {
             Event::Told { .. } => "told",
             Event::FindingReported { .. } => "finding_reported",
             Event::DevSeen { kind, .. } => kind.event(),
+            Event::BaselineTaken { .. } => "baseline_taken",
             Event::TurnStarted { .. } => "turn_started",
             Event::TurnEnded { .. } => "turn_ended",
             Event::Suspended { .. } => "suspended",

@@ -9,6 +9,7 @@
 //! - The same asks give the same records. An ask that does not fit is refused, never skipped in silence.
 //! - A run's size does not grow with its history: every list in it has a bound.
 
+mod baseline;
 mod change;
 mod digest;
 mod event;
@@ -29,6 +30,7 @@ pub mod view;
 mod wait;
 pub mod workflow;
 
+pub use baseline::{Baseline, BaselineState, Proof};
 pub use change::{Change, Fold, FoldError, Record};
 pub use digest::digest;
 pub use event::{

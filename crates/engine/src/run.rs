@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Capped, EventName, Held, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait};
+use crate::{
+    Baseline, Capped, EventName, Held, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait,
+};
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
 pub(crate) const HISTORY_KEPT: usize = 50;
@@ -40,6 +42,9 @@ pub struct Run {
     /// The command that tests the project where none is set, as it was found when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_test_command: Option<String>,
+    /// The command that installs what the tests need where none is set, as it was found when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_setup_command: Option<String>,
 
     /// Files that were not committed when the run began, each with its mode and the id of its content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -118,6 +123,9 @@ pub struct Run {
     /// How the project's dev environment was when it was last looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<DevSeen>,
+    /// How the project's tests ended before an agent changed anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Box<Baseline>>,
     /// The newest turn of an agent that warp itself started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<AgentTurn>,

@@ -362,6 +362,20 @@ const TABLE: &[Setting] = &[
     row("rdb.api", Kind::Text, "\"https://api.telegram.org\"", "Where Telegram's bot API is"),
     row("max_acs_per_commit", Kind::Count, "3", "Most acceptance criteria in one chunk"),
     row("test_command", Kind::Text, "\"auto\"", "The shell command that tests the project; auto finds it"),
+    row(
+        "setup_command",
+        Kind::Text,
+        "\"auto\"",
+        "The shell command that installs what the tests need; auto finds it, none is nothing",
+    ),
+    row("setup_minutes", Kind::Count, "30", "Minutes that setup_command may take"),
+    row(
+        "test_report",
+        Kind::Text,
+        "\"none\"",
+        "The report that the tests write, JUnit XML or TAP: a path or a pattern with * and **",
+    ),
+    row("test_proof", Kind::Flag, "true", "Check once that the tests fail when the source is broken"),
     row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),
     row(
         "test_report",

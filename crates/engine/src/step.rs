@@ -94,6 +94,8 @@ pub struct Beginning {
     pub branches: Branches,
     /// The command that tests the project where none is set, if one was found.
     pub found_test_command: Option<String>,
+    /// The command that installs what the tests need where none is set, if one was found.
+    pub found_setup_command: Option<String>,
     /// Files that are not committed, each with its mode and the id of its content.
     pub dirty: BTreeMap<String, String>,
     pub at: Time,
@@ -118,6 +120,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         feature: beginning.feature,
         branches: beginning.branches,
         found_test_command: beginning.found_test_command,
+        found_setup_command: beginning.found_setup_command,
         dirty: beginning.dirty,
         phase: phase.clone(),
         standing: Standing::Active,
@@ -162,6 +165,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         told: Vec::new(),
         findings: Vec::new(),
         dev: None,
+        baseline: None,
         turn: None,
         conversation: None,
         idle_turns: 0,

@@ -17,9 +17,7 @@ use crate::{
     issue_number,
     pushing::{Goal, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
-    spelled,
-    suite::found_test_command,
-    test_command,
+    spelled, suite, test_command,
 };
 
 /// A pull request that was merged.
@@ -208,9 +206,10 @@ impl Workspace {
             let branch = pull.branch.clone();
             MergeError::Stuck { number, branch, why, mend }
         };
-        let found_test_command =
-            found_test_command(&self.place.root, &pull.target).map_err(|why| stuck(why, Mend::Target))?;
-        let run = &Run { found_test_command, ..run.clone() };
+        let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
+        let found =
+            suite::found(&self.place.root, &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
+        let run = &Run { found_test_command: found.test, found_setup_command: found.setup, ..run.clone() };
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };

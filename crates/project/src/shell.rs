@@ -95,6 +95,15 @@ impl Shell {
         self.view().inside(path)
     }
 
+    /// Returns what a command finds an environment variable set to, without those that the run sets.
+    pub(crate) fn inherited(&self, name: &str) -> Option<String> {
+        let passed = sandbox::environment(Who::Content, &[]);
+        match &self.within {
+            Some(_) => passed.into_iter().find(|(known, _)| known == name)?.1.into_string().ok(),
+            None => std::env::var(name).ok(),
+        }
+    }
+
     /// Tells whether commands see the run's tree at the project's own path.
     pub fn is_over_project(&self) -> bool {
         self.walls().is_some_and(|walls| walls.project.is_some())

@@ -29,7 +29,7 @@ use adapters::git::{
     integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
     salvage,
     sight::{Need, Sight},
-    slot::{self, GIT, Head, TREE},
+    slot::{self, GIT, Head, Ignored, TREE},
     target::{ForwardError, Forwarded},
 };
 use adapters::refs::GitError;
@@ -41,7 +41,7 @@ pub use leaving::Left;
 pub use recovery::Recovered;
 pub use undoing::{RevertError, Reverted};
 
-use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spell::spelled};
+use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spell::spelled, suite};
 
 /// The file that whoever works in a slot holds.
 const LOCK: &str = "lock";
@@ -262,6 +262,7 @@ impl Pool {
             boundary::around("mark_slot", mark)
                 .map_err(|source| SlotError::File { path: directory.join(slot::MARKER), source })?;
         }
+        suite::clear_leftovers(&tree).map_err(|words| SlotError::Unreadable { words })?;
         self.slot(number, lock)
     }
 
@@ -341,20 +342,25 @@ impl Slot {
         let (head, branch) =
             (git.head_commit().map_err(|words| SlotError::Unreadable { words })?, git.branch());
         let head = if branch.is_empty() { Head::Detached(&head) } else { Head::OnBranch(&branch) };
-        boundary::around("clear", || self.check_out_only(head))?;
+        boundary::around("clear", || self.check_out_only(head, self.ignored()))?;
         Ok(kept)
+    }
+
+    /// Says whether ignored files stay: they do while the tree is prepared for its tests.
+    pub(super) fn ignored(&self) -> Ignored {
+        if suite::Prepared::read(self.root()).is_some() { Ignored::Kept } else { Ignored::Removed }
     }
 
     /// Makes the tree exactly what `head` has; what is in it must have been kept before. A repository inside it is moved to where
     /// the project's things are set aside.
-    fn check_out_only(&self, head: Head<'_>) -> Result<(), SlotError> {
+    fn check_out_only(&self, head: Head<'_>, ignored: Ignored) -> Result<(), SlotError> {
         let project = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
         let set_aside = |path: &Path| {
             let label = format!("slot-{}-{}", self.number, machine::now().millis());
             let moved = atomic::set_aside(path, &project.join(SET_ASIDE), &label);
             moved.map(drop).map_err(|source| SlotError::File { path: path.to_owned(), source })
         };
-        slot::check_out_only(&self.place.root, &self.between.slot, head, set_aside)
+        slot::check_out_only(&self.place.root, &self.between.slot, head, ignored, set_aside)
     }
 
     /// Brings the newest commit of `target`, also from `remote` if one is named, which has to answer; returns it.

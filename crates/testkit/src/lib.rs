@@ -28,6 +28,8 @@ pub struct Sandbox {
     directory: TempDir,
     /// Where the project is in the home.
     project: PathBuf,
+    /// Whether runs check that the project's tests can fail. Most tests are about something else, and theirs are `true`.
+    proves: bool,
 }
 
 /// What a command printed, and how it ended.
@@ -41,7 +43,8 @@ pub struct Said {
 impl Sandbox {
     /// Makes a home with an empty git repository named `demo`, on a feature branch. `warp` is the program to test.
     pub fn new(warp: impl AsRef<Path>) -> Self {
-        let sandbox = Self::below(warp, &std::env::temp_dir(), "demo");
+        let mut sandbox = Self::below(warp, &std::env::temp_dir(), "demo");
+        sandbox.proves = false;
         sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "chore: begin"]);
         sandbox.git(&["switch", "--quiet", "-c", "feature/issue-42-parser"]);
         sandbox
@@ -51,11 +54,19 @@ impl Sandbox {
     pub fn below(warp: impl AsRef<Path>, parent: &Path, project: &str) -> Self {
         let directory =
             TempDir::with_prefix_in("warp-test-", parent).expect("a temporary directory can be made");
-        let sandbox = Self { warp: warp.as_ref().to_owned(), directory, project: project.into() };
+        let sandbox =
+            Self { warp: warp.as_ref().to_owned(), directory, project: project.into(), proves: true };
         fs::create_dir_all(sandbox.root()).expect("the project's directory can be made");
         fs::create_dir(sandbox.temporary()).expect("a directory for temporary files can be made");
         sandbox.git(&["init", "--quiet", "--initial-branch", "main"]);
         sandbox
+    }
+
+    /// Lets runs check that the project's tests can fail, as they do for people.
+    #[must_use]
+    pub fn proving(mut self) -> Self {
+        self.proves = true;
+        self
     }
 
     /// Returns the project's root.
@@ -86,6 +97,9 @@ impl Sandbox {
             .env("XDG_CONFIG_HOME", self.home().join("config"));
         // How much memory is free depends on what else runs.
         command.env("WARP_MIN_FREE_MB", "0");
+        if !self.proves {
+            command.env("WARP_TEST_PROOF", "false");
+        }
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         for role in ["AUTHOR", "COMMITTER"] {
             command

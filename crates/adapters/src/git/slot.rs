@@ -18,6 +18,7 @@ use super::{
     integrate::{TargetError, tracked},
     nested,
     own::{GitError, Own},
+    submodules,
 };
 use crate::{
     boundary,
@@ -272,7 +273,28 @@ pub enum Head<'a> {
     OnBranch(&'a str),
 }
 
-/// Checks out `head` over whatever is there, and removes everything that is not part of it.
+/// What becomes of ignored files when a tree is made a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// They go with the rest.
+    Removed,
+    /// They stay: they are what was installed for the tests.
+    Kept,
+}
+
+/// Puts the working tree back to its last commit: changes and new files go, ignored files and the branch stay.
+///
+/// Only for what nobody could miss, such as what tests have left in a tree that no agent has worked in.
+pub fn discard(root: &Path, location: &Location) -> Result<(), GitError> {
+    let git = Own::new(root, location, LIMIT);
+    boundary::around("discard", || {
+        git.text(&["reset", "--quiet", "--hard"], &[])?;
+        git.text(&["clean", "-f", "-d", "--quiet"], &[])
+    })
+    .map(drop)
+}
+
+/// Checks out `head` over whatever is there, and removes everything that is not part of it, with or without ignored files.
 ///
 /// What can be lost by that must have been kept before. Repositories inside the tree, and whatever is in the directory of a
 /// submodule, are given to `set_aside`, which moves them out of it: they may hold work that nobody else has.
@@ -280,6 +302,7 @@ pub fn check_out_only<E: From<GitError>>(
     root: &Path,
     location: &Location,
     head: Head<'_>,
+    ignored: Ignored,
     mut set_aside: impl FnMut(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
     let git = Own::new(root, location, LIMIT);
@@ -294,14 +317,18 @@ pub fn check_out_only<E: From<GitError>>(
         let workers = ["-c", "checkout.workers=0", "checkout", "--quiet", "--force", how, name, "--"];
         git.text(&workers, &[])?;
         // A single `-f`: what has a repository of its own is not removed.
-        git.text(&["clean", "-f", "-d", "-x", "--quiet"], &[])?;
-        let left = git.text(&["ls-files", "--others", "--directory", "-z"], &[])?;
+        let (clean, others): (&[&str], &[&str]) = match ignored {
+            Ignored::Removed => (&["-x"], &[]),
+            Ignored::Kept => (&[], &["--exclude-standard"]),
+        };
+        git.text(&[&["clean", "-f", "-d", "--quiet"], clean].concat(), &[])?;
+        let left = git.text(&[&["ls-files", "--others", "--directory", "-z"], others].concat(), &[])?;
         let left = left.split('\0').map(|path| path.trim_end_matches('/')).filter(|path| !path.is_empty());
         Ok::<_, GitError>(left.map(|path| root.join(path)).collect())
     })?;
     left.iter().try_for_each(|path| set_aside(path))?;
     for path in nested::links(&git, commit)?.iter().map(|path| root.join(path)) {
-        if nested::is_filled(&path) {
+        if nested::is_filled(&path) && !submodules::clear_unchanged(root, &path)? {
             set_aside(&path)?;
             // To git, a submodule without a directory is one that was deleted.
             fs::create_dir(&path).map_err(|source| GitError::File { path, source })?;
@@ -310,10 +337,14 @@ pub fn check_out_only<E: From<GitError>>(
     Ok(())
 }
 
-/// Tells whether a working tree is exactly its last commit: nothing is changed, new, ignored or a repository of its own.
-pub fn is_clean(root: &Path, location: &Location) -> Result<bool, GitError> {
-    let arguments =
-        ["status", "--porcelain=v2", "--branch", "-z", "--ignored=traditional", "--untracked-files=normal"];
+/// Tells whether a working tree is exactly its last commit: nothing is changed, new, ignored (unless that stays) or a
+/// repository of its own.
+pub fn is_clean(root: &Path, location: &Location, ignored: Ignored) -> Result<bool, GitError> {
+    let ignored = match ignored {
+        Ignored::Removed => "--ignored=traditional",
+        Ignored::Kept => "--ignored=no",
+    };
+    let arguments = ["status", "--porcelain=v2", "--branch", "-z", ignored, "--untracked-files=normal"];
     let git = Own::new(root, location, LIMIT);
     let listed = git.run(&arguments, &[])?;
     let said = String::from_utf8_lossy(&listed.stdout);

@@ -337,10 +337,12 @@ fn a_run_with_such_a_repository_is_stopped_with_a_report_and_its_files_kept() {
 fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let project = project("");
     project.sandbox.git(&["rm", "--quiet", "Makefile"]);
-    project.sandbox.write("Cargo.toml", "");
+    let test = "import os, unittest\n\nclass Greeting(unittest.TestCase):\n    def test_it(self):\n        \
+                self.assertFalse(os.path.exists('greeting.txt'))\n";
+    project.sandbox.write("test_greeting.py", test);
     project.sandbox.git(&["add", "--all"]);
     project.sandbox.git(&["commit", "--quiet", "-m", "chore: no Makefile"]);
-    // Nobody would ever write into it; the tests fail, because there is no package.
+    // Nobody would ever write into it; the tests fail, because they want no greeting.
     let agent = format!("command:mkfifo Makefile; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
     let ended = run(&project, &["--agent", &agent]);
     assert_eq!(ended.code, Some(5), "{}", ended.said);

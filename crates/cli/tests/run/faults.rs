@@ -198,8 +198,8 @@ fn a_runner_of_tests_that_is_missing_is_not_the_agents_fault() {
     assert_eq!(ended.code, Some(5), "{}", ended.said);
     let (id, question) = project.question();
     assert!(question.contains("`tester -m pytest` cannot run here: No module named pytest"), "{question}");
-    assert_eq!((project.count("tests_failed"), project.count("turn_started")), (0, 1));
-    // A person installs it, and the work that is there is tested.
+    assert_eq!((project.count("tests_failed"), project.count("turn_started")), (0, 0));
+    // A person installs it, and the work begins.
     fs::write(&tester, "#!/bin/sh\nexit 0\n").unwrap();
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
     let ended = with_tester(&[]);

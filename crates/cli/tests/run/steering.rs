@@ -122,8 +122,10 @@ fn signs(project: &Project) -> PathBuf {
 fn a_run_that_is_stopped_during_a_test_ends_after_it() {
     let project = Project::new(GOOD);
     let fast = signs(&project).join("fast");
-    let slow =
-        format!("for i in $(seq 600); do test -e {} && exit 0; sleep 0.1; done; exit 1\n", fast.display());
+    let slow = format!(
+        "grep -q world greeting.txt || exit 0\nfor i in $(seq 600); do test -e {} && exit 0; sleep 0.1; done; exit 1\n",
+        fast.display()
+    );
     project.sandbox.write("test.sh", slow);
     project.sandbox.git(&["commit", "--quiet", "-am", "test: a slow one"]);
     let mut running = project.start(&SIGNS);
@@ -163,7 +165,10 @@ fn a_signal_ends_a_test_too_and_that_is_no_failure_of_it() {
         let mark = mark();
         let project = Project::new(GOOD);
         let fast = signs(&project).join("fast");
-        let slow = format!("test -e {} || {{ {trap}sleep {mark}; }}\n", fast.display());
+        let slow = format!(
+            "grep -q world greeting.txt || exit 0\ntest -e {} || {{ {trap}sleep {mark}; }}\n",
+            fast.display()
+        );
         project.sandbox.write("test.sh", slow);
         project.sandbox.git(&["commit", "--quiet", "-am", "test: a slow one"]);
         let mut running = project.start(&SIGNS);

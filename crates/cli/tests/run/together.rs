@@ -89,9 +89,9 @@ fn of_two_issues_the_second_is_rebased_and_tested_again_before_it_merges() {
     assert_eq!(sandbox.git(&["log", "--merges", "--format=%s", "main"]), "");
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("an a\n"));
     assert_eq!(sandbox.read("b.txt").as_deref(), Some("a b\n"));
-    // The tests saw the chunk, the branch, and then the branch on top of what the first one had merged.
+    // The tests saw the base, the chunk, the branch, and then the branch on top of what the first one had merged.
     let seen = fs::read_to_string(tree.join(".seen")).unwrap();
-    assert_eq!(seen.lines().collect::<Vec<_>>(), ["a b one ", "a b one ", "an a a b one "]);
+    assert_eq!(seen.lines().collect::<Vec<_>>(), ["one ", "a b one ", "a b one ", "an a a b one "]);
 }
 
 #[test]

@@ -118,6 +118,7 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             turns::found(workflow, run, &ask, (*severity, file.as_deref(), *line, text))
         }
         Event::DevSeen { kind, text } => Ok(turns::dev_seen(workflow, run, &ask, *kind, text)),
+        Event::BaselineTaken { baseline } => Ok(turns::baseline_taken(workflow, run, &ask, baseline)),
         Event::TurnStarted { worker } => turns::started(workflow, run, &ask, worker),
         Event::TurnEnded { how, session, usage, is_idle } => {
             let end = turns::End { how, session: session.as_deref(), usage, is_idle: *is_idle };
@@ -187,6 +188,7 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::CriteriaUnconfirmed
         | Event::FindingReported { .. }
         | Event::DevSeen { .. }
+        | Event::BaselineTaken { .. }
         | Event::TurnStarted { .. }
         | Event::TurnEnded { .. }
         | Event::Suspended { .. }

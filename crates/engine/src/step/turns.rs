@@ -4,8 +4,9 @@ use serde_json::json;
 
 use super::{Refused, Step, acts, draft::Draft, measure};
 use crate::{
-    Actor, AgentTurn, Ask, COMMIT_GUARD, Change, Conversation, DeferredChunk, DevKind, DevSeen, Effect,
-    EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, workflow::Activity,
+    Actor, AgentTurn, Ask, Baseline, COMMIT_GUARD, Change, Conversation, DeferredChunk, DevKind, DevSeen,
+    Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow,
+    workflow::Activity,
 };
 
 /// The answers that every question has beside its own, where they mean something.
@@ -15,6 +16,8 @@ pub(super) const STOP: &str = "stop";
 
 /// The kind of the question whether a plan is right.
 const PLAN: &str = "plan";
+/// Kinds of questions about tests that cannot run, fail before anything was changed, or cannot fail.
+const ABOUT_TESTS: [&str; 3] = ["environment", "baseline", "proof"];
 
 /// The most that is kept of what somebody says.
 pub(super) const LONGEST_SAID: usize = 4000;
@@ -153,6 +156,19 @@ pub(super) fn dev_seen(workflow: &Workflow, run: &Run, ask: &Ask, kind: DevKind,
     draft.finish()
 }
 
+/// Keeps how the project's tests ended before an agent changed anything.
+pub(super) fn baseline_taken(workflow: &Workflow, run: &Run, ask: &Ask, baseline: &Baseline) -> Step {
+    let baseline = Box::new(baseline.clone().bounded());
+    let mut ask = ask.clone();
+    ask.data.insert("baseline".to_owned(), json!(baseline));
+    ask.data.insert("text".to_owned(), json!(baseline.to_string()));
+    let mut draft = Draft::new(workflow, run, &ask);
+    draft.change(Change::BaselineSet { baseline });
+    // How long the tests take is not how long the phase's own work takes.
+    draft.change(Change::PhaseClockSet { at: ask.at });
+    draft.finish()
+}
+
 /// Parks the run on a question, until the time for decisions is over.
 pub(super) fn asked(
     workflow: &Workflow,
@@ -175,12 +191,12 @@ pub(super) fn ask_person<'a>(
     if question.is_empty() {
         return Err(Refused::data("question", "must ask something"));
     }
-    if kind == COMMIT_GUARD && ask.actor == Actor::Agent {
-        return Err(Refused::data("kind", format!("`{COMMIT_GUARD}` is for warp itself to ask about")));
+    if (kind == COMMIT_GUARD || ABOUT_TESTS.contains(&kind)) && ask.actor == Actor::Agent {
+        return Err(Refused::data("kind", format!("`{kind}` is for warp itself to ask about")));
     }
     let mut all: Vec<String> = Vec::new();
     let own = options.iter().map(|option| cut(option.trim(), LONGEST_OPTION));
-    let defers = defers(workflow, run, kind) && kind != PLAN;
+    let defers = defers(workflow, run, kind) && kind != PLAN && !ABOUT_TESTS.contains(&kind);
     // Both end the run.
     let has_stop = options.iter().any(|option| option == STOP);
     let last = [defers.then_some(SKIP), (!has_stop).then_some(ABORT)];

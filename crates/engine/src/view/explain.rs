@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Asked, asked};
 use crate::{
-    EventName, Finding, PhaseName, Run, Standing, Time, Workflow, gate,
+    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, Workflow, gate,
     step::{evidence, receipts},
     workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
 };
@@ -24,6 +24,9 @@ pub struct Explanation {
     pub deadline: Option<Time>,
     pub after_deadline: Option<String>,
     pub possible: Vec<Possible>,
+    /// How the project's tests ended before an agent changed anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     /// What was found in the work, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
@@ -79,6 +82,7 @@ pub fn explain(workflow: &Workflow, run: &Run, now: Time) -> Explanation {
             .and_then(|phase| phase.deadline.as_ref())
             .map(|deadline| deadline.outcome.to_string()),
         possible,
+        baseline: run.baseline.as_deref().cloned(),
         findings: run.findings.clone(),
         checks: run.objections.iter().map(ToString::to_string).collect(),
         budgets: used(workflow, run, run.phase_started_at, now),
@@ -242,6 +246,9 @@ impl Explanation {
                 format!("; needs {}", possible.needs.join(", "))
             };
             line(format!("  {}{arrow}{needs}", possible.event));
+        }
+        if let Some(baseline) = &self.baseline {
+            line(format!("Tests before the work: {baseline}."));
         }
         if !self.findings.is_empty() {
             line("Found:".to_owned());

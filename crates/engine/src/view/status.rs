@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{Asked, asked};
-use crate::{DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, Trip, Usage, Workflow};
+use crate::{Baseline, DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, Trip, Usage, Workflow};
 
 /// Whether the process that owns a run is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -43,6 +43,9 @@ pub struct Status<'a> {
     pub usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev: Option<&'a DevSeen>,
+    /// How the project's tests ended before an agent changed anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<&'a Baseline>,
     pub started_at: Time,
     pub phase_started_at: Time,
     pub deadline: Option<Time>,
@@ -87,6 +90,7 @@ pub fn status<'a>(
         usage: run.usage,
         // What went wrong stays; a server ends with whoever keeps it.
         dev: run.dev.as_ref().filter(|dev| owner == Owned::Live || dev.kind == DevKind::Failed),
+        baseline: run.baseline.as_deref(),
         started_at: run.started_at,
         phase_started_at: run.phase_started_at,
         deadline: run.deadline(workflow),
@@ -142,6 +146,9 @@ pub fn render_status(status: &Status<'_>) -> String {
     }
     if !status.usage.is_zero() {
         line("Used", &status.usage.to_string());
+    }
+    if let Some(baseline) = status.baseline {
+        line("Baseline", &baseline.to_string());
     }
     if let Some(dev) = status.dev {
         line("Dev", dev.text.lines().next().unwrap_or_default());

@@ -50,6 +50,7 @@ pub(crate) fn beginning(settings: Settings) -> Beginning {
             merge_strategy: "ff-only".to_owned(),
         },
         found_test_command: None,
+        found_setup_command: None,
         at: Time::from_millis(START),
     }
 }

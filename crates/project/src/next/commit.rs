@@ -142,7 +142,7 @@ impl Workspace {
         if run.tested_tree.as_ref() == Some(&tree) {
             return Ok(());
         }
-        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        let outcome = suite::run(&self.shell, &self.place, run)?;
         if !outcome.passed {
             return Err(NextError::World(format!(
                 "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",

@@ -108,7 +108,7 @@ impl Workspace {
         if !run.settings.is_on("test_before_commit") {
             return Ok(None);
         }
-        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        let outcome = suite::run(&self.shell, &self.place, run)?;
         if !outcome.passed {
             let output = outcome.output;
             return Ok(Some(format!("with the docs mended the tests fail: {}\n{output}", outcome.said)));

@@ -226,7 +226,7 @@ impl Workspace {
         let head = self.git().head_commit().map_err(NextError::World)?;
         if head != *tested {
             self.show_now()?;
-            let outcome = suite::run(&self.shell, &self.place.root, run)?;
+            let outcome = suite::run(&self.shell, &self.place, run)?;
             if !outcome.passed {
                 let why = format!(
                     "on top of the newest `{target}` the tests fail: {}\n{}",
@@ -234,6 +234,7 @@ impl Workspace {
                 );
                 return Ok(Landed::Stuck { why, mend: Mend::Branch });
             }
+            suite::remember(&self.place, run, &head, &outcome)?;
             tested.clone_from(&head);
         }
         self.keep_outside(run, &head)?;

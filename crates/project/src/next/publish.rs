@@ -88,7 +88,7 @@ impl Workspace {
 
     /// Runs the checks of what was handed in last.
     pub fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
-        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        let outcome = suite::run(&self.shell, &self.place, run)?;
         Ok(Checked { passed: outcome.passed, said: outcome.said, output: outcome.output })
     }
 

@@ -308,7 +308,8 @@ pub(super) fn pull(run: &Run) -> String {
     let about = run.issue.as_deref().map(|issue| format!("For #{issue}.\n")).unwrap_or_default();
     let feature = run.feature.as_deref().filter(|feature| feature.trim().chars().count() > LONGEST_TITLE);
     let feature = feature.map(|feature| format!("{}\n", feature.trim())).unwrap_or_default();
-    format!("{about}{feature}{}{}", chunks(run), phases(run))
+    let tests = run.baseline.as_ref().map(|baseline| format!("\nTests before the work: {baseline}.\n"));
+    format!("{about}{feature}{}{}{}", chunks(run), phases(run), tests.unwrap_or_default())
 }
 
 /// Makes a title of a feature, however much was said about it.

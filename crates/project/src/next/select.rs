@@ -17,10 +17,13 @@ impl Workspace {
             }
         }
         let command = suite::command(&self.place.root, run)?;
-        if let Some(why) = suite::cannot_run(&command).filter(|_| run.settings.is_on("test_before_commit")) {
+        if let Some(why) =
+            suite::cannot_begin(&command, run).filter(|_| run.settings.is_on("test_before_commit"))
+        {
             return Err(NextError::World(why));
         }
-        if run.settings.is_on("test_before_commit") {
+        // With an environment of the slot's own that is looked at once it is there.
+        if run.settings.is_on("test_before_commit") && (self.slot.is_none() || !suite::prepares(run)) {
             self.refuse_what_leads_back(&command)?;
         }
         if self.slot.is_some() {

@@ -92,15 +92,15 @@ impl Workspace {
         }
         let tree = prepared.tree().map_err(NextError::World)?;
         let laid = prepared.lay_aside();
-        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        let outcome = suite::run(&self.shell, &self.place, run)?;
         self.laid = laid.filter(|_| outcome.passed && self.slot.is_some());
-        let unproved = if outcome.passed { run.unproved(&outcome.names) } else { Vec::new() };
+        let unproved = if outcome.passed { run.unproved(&outcome.report.passed) } else { Vec::new() };
         if !unproved.is_empty() {
-            return Ok(unproved_evidence(&unproved, &outcome.names).say(outcome.said));
+            return Ok(unproved_evidence(&unproved, &outcome.report.passed).say(outcome.said));
         }
         Ok(if outcome.passed {
             Report::new("tests_passed")
-                .with("tests", json!(recorded(run, &outcome.names)))
+                .with("tests", json!(recorded(run, &outcome.report.passed)))
                 .with("tree", json!(tree))
                 .say(outcome.said)
         } else {
@@ -131,13 +131,14 @@ impl Workspace {
         };
         self.put_away(run)?;
         let (left_out, head) = look()?;
-        let outcome = suite::run(&self.shell, &self.place.root, run)?;
+        let outcome = suite::run(&self.shell, &self.place, run)?;
         if !outcome.passed {
             return Err(NextError::World(format!(
                 "{}; a person has to look at it\n{}",
                 outcome.said, outcome.output
             )));
         }
+        suite::remember(&self.place, run, &head, &outcome)?;
         if self.git().head_commit().map_err(NextError::World)? != head {
             return Err(NextError::World(
                 "HEAD has moved while the tests ran; `warp next` tests again".to_owned(),

@@ -110,7 +110,7 @@ impl Slot {
         {
             return Ok(false);
         }
-        Ok(slot::is_clean(self.root(), here)?)
+        Ok(slot::is_clean(self.root(), here, self.ignored())?)
     }
 
     /// Keeps what is in the slot and gives it back to the pool; returns the refs under which it is kept.

@@ -13,13 +13,13 @@ use adapters::{
         Location,
         integrate::Between,
         sight::Need,
-        slot::{self, GIT, Head, Kind, TREE},
+        slot::{self, GIT, Head, Ignored, Kind, TREE},
     },
     machine,
 };
 
 use super::{MAKING, MOST, Pool, RUN, SET_ASIDE, Slot, SlotError, hold};
-use crate::{atomic, hold::Held};
+use crate::{atomic, hold::Held, suite};
 
 /// How long to wait for another process that begins a slot.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -94,7 +94,9 @@ impl Pool {
         };
         let base = between.bring_target(target, None, Need::Local)?.commit;
         // Nobody has worked there yet, so there is nothing to set aside.
-        slot::check_out_only(&tree, &location, Head::Detached(&base), |_| Ok::<_, SlotError>(()))?;
+        slot::check_out_only(&tree, &location, Head::Detached(&base), Ignored::Removed, |_| {
+            Ok::<_, SlotError>(())
+        })?;
         let number = self.number(&making, number)?;
         let directory = self.directory.join(number.to_string());
         self.link(&directory, kind, &location_after(&location, kind, &directory))?;
@@ -138,11 +140,17 @@ impl Pool {
                 if has_nothing {
                     slot::check_out(slot.root(), &slot.between.slot, &base)?;
                 } else {
-                    slot.check_out_only(Head::Detached(&base))?;
+                    slot.check_out_only(Head::Detached(&base), slot.ignored())?;
                 }
                 base
             }
         };
+        if slot.ignored() == Ignored::Kept && !suite::is_prepared(&slot.place) {
+            // Other things have to be installed than those that are there.
+            suite::Prepared::forget(slot.root())
+                .map_err(|source| SlotError::File { path: slot.directory.clone(), source })?;
+            slot.check_out_only(Head::Detached(&base), Ignored::Removed)?;
+        }
         if slot.kind == Kind::Clone {
             slot::put_refs(&slot.between.slot, target, &base)?;
         }

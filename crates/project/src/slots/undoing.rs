@@ -137,7 +137,7 @@ fn revert_in(
     let branch = slot.begin_branch(&format!("revert/{id}"), &commit)?;
     let mut tries = 1;
     loop {
-        let tests = test_project(shell, slot.root(), run)
+        let tests = test_project(shell, &slot.place, run)
             .map_err(|words| RevertError::TestsFail { run: id.clone(), words })?;
         slot.between.bring(&[&commit]).map_err(SlotError::from)?;
         let (mut remote, mut said) = (outlet.target_remote(), None);

@@ -14,6 +14,7 @@ mod go;
 mod javascript;
 mod junit;
 mod others;
+mod packages;
 mod python;
 mod rust;
 mod tap;
@@ -61,7 +62,7 @@ pub struct ReportFile {
 impl TestReport {
     /// Reads what a test run printed and the reports that it wrote.
     pub fn parse(output: &str, reports: &[ReportFile]) -> Self {
-        let output = text::plain(output);
+        let output = packages::apart(&text::plain(output));
         let lines: Vec<&str> = output.lines().collect();
         let mut sections: Vec<Section> = [
             python::pytest(&lines),

@@ -1,199 +1,272 @@
-//! The project's own tests: which command runs them, and what came of it.
+//! Running the project's tests, and saying what came of it.
+//!
+//! Before the tests run, what they need is installed if that has changed. A failure that no change of the code can fix is an
+//! error that a person sees to, and no failed attempt.
 
-use std::{convert::Infallible, fs, path::Path};
-
-use adapters::{
-    boundary,
-    git::Git,
-    process::{End, Finished, is_installed},
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
 };
+
+use adapters::{boundary, machine, process::End, secrets::redacted};
 use engine::Run;
 
-use super::TestReport;
-use crate::Shell;
-use crate::next::{NextError, patience};
+use super::{
+    Shell,
+    cache::{self, Cache, Measured},
+    command::{self, REMEDY, cannot_run},
+    fault::{self, Fault},
+    judge::{self, Judgement},
+    modes,
+    plan::Plan,
+    prepare::{self, PrepareError, Prepared},
+    report::{TestReport, read_reports, report_environment},
+};
+use crate::{Place, counted, next::NextError};
 
 /// How much of what the tests print is kept.
 const OUTPUT_KEPT: usize = 4000;
 
-/// First words of a command that are the shell's own.
-const SHELLS_OWN: &[&str] = &[
-    "alias", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if",
-    "printf", "pwd", "read", "return", "set", "shift", "source", "test", "time", "trap", "true", "type",
-    "ulimit", "umask", "unset", "until", "wait", "while",
-];
-
-/// What a person does about a test command that cannot run.
-const MEND: &str = "install it, or set `test_command` under [workflow] in warp.toml and begin anew";
+/// The directory beside a slot's tree that runners write their reports into.
+const REPORTS: &str = "reports";
 
 /// What a command prints that has found no tests to run, because what runs them is not installed.
 const NO_RUNNER: &[(&str, &str)] = &[("-m pytest", "No module named pytest")];
 
 /// What came of the tests.
+#[derive(Debug)]
 pub(crate) struct Outcome {
+    /// Whether they pass, or fail only where they failed before the work began.
     pub(crate) passed: bool,
     /// How they ended, in words.
     pub(crate) said: String,
     /// The last of what they printed.
     pub(crate) output: String,
-    /// The names of those that passed, where the output tells.
-    pub(crate) names: Vec<String>,
+    pub(crate) report: TestReport,
+    pub(crate) end: End,
+    pub(crate) took: Duration,
+    /// All that is known of what they printed, to find faults in.
+    printed: String,
+    /// The fingerprint of the environment in which they ran.
+    environment: String,
 }
 
-/// Returns the command that tests the project: the one that is set, the one that was found when the run began, or the one
-/// that the merge target's files suggest. What an agent writes into its tree is no word in that.
-pub(crate) fn command(root: &Path, run: &Run) -> Result<String, NextError> {
-    let set = run.settings.text("test_command");
-    if set != "auto" {
-        return Ok(set.to_owned());
+impl Outcome {
+    /// Returns the fault of the environment that made them fail, if one did.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        fault::classify(&self.end, &self.printed)
     }
-    let target = &run.branches.merge_target;
-    let found = match &run.found_test_command {
-        Some(found) => Some(found.clone()),
-        None => in_branch(root, target).map_err(NextError::World)?,
-    };
-    found.ok_or_else(|| {
-        NextError::World(format!(
-            "No test command was found in `{target}`, nor here when the run began: commit one there, or set `test_command` \
-             under [workflow] in warp.toml and begin anew"
-        ))
-    })
-}
 
-/// Says that a test command cannot run on this machine, if that is plain: no agent can do anything about it.
-pub(crate) fn cannot_run(command: &str) -> Option<String> {
-    let program = program(command).filter(|program| !is_installed(program))?;
-    Some(format!("`{program}` is not installed, and `{command}` is how this project is tested: {MEND}"))
-}
-
-/// Returns the program that a command begins with, if it is one that lies in `PATH`.
-fn program(command: &str) -> Option<&str> {
-    let is_name = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    let is_plain =
-        |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._+-".contains(letter));
-    for word in command.split_whitespace() {
-        match word.split_once('=') {
-            Some((name, value)) if is_name(name) && is_plain(value) && name != "PATH" => {}
-            Some(_) => return None,
-            None => return Some(word).filter(|word| is_plain(word) && !SHELLS_OWN.contains(word)),
+    /// Returns what is remembered of them.
+    pub(crate) fn measured(&self) -> Measured {
+        Measured {
+            passed: self.passed,
+            second: false,
+            report: self.report.clone(),
+            flaky: Vec::new(),
+            seconds: self.took.as_secs(),
+            at: machine::now(),
+            said: self.said.clone(),
+            output: self.output.clone(),
         }
     }
-    None
 }
 
-/// Finds the command that tests the project, before an agent has written anything: in the merge target, or else in a tree.
-pub(crate) fn found_test_command(root: &Path, target: &str) -> Result<Option<String>, String> {
-    Ok(in_branch(root, target)?.or_else(|| in_tree(root)))
-}
-
-fn in_branch(root: &Path, branch: &str) -> Result<Option<String>, String> {
-    let git = Git::new(root);
-    suggested(|name| git.file_in(branch, name))
-}
-
-fn in_tree(root: &Path) -> Option<String> {
-    let Ok(found) = suggested::<Infallible>(|name| {
-        let path = root.join(name);
-        // Only a file is read: a pipe would never answer.
-        Ok(path.is_file().then(|| fs::read_to_string(path).unwrap_or_default()))
-    });
-    found
-}
-
-/// Returns the command that a project's files suggest.
-fn suggested<E>(file: impl Fn(&str) -> Result<Option<String>, E>) -> Result<Option<String>, E> {
-    let has = |name: &str| Ok(file(name)?.is_some());
-    let makes = |text: String| text.lines().any(|line| line.starts_with("test:"));
-    let command = if file("Makefile")?.is_some_and(makes) {
-        "make test"
-    } else if has("Cargo.toml")? {
-        "cargo test"
-    } else if file("package.json")?.is_some_and(|text| text.contains("\"test\"")) {
-        "npm test"
-    } else if has("go.mod")? {
-        "go test ./..."
-    } else if has("pyproject.toml")? || has("pytest.ini")? || has("setup.py")? {
-        "python -m pytest"
-    } else {
-        return Ok(None);
+/// Runs the project's tests for a run.
+pub(crate) fn run(shell: &Shell, place: &Place, run: &Run) -> Result<Outcome, NextError> {
+    let plan = Plan::of(&place.root, run)?;
+    let prepared = match prepare::prepare(shell, place, &plan) {
+        Ok(prepared) => prepared,
+        Err(PrepareError::Fault(problem)) => return Err(NextError::World(problem)),
+        Err(PrepareError::Next(error)) => return Err(error),
+        // It was possible before the work began, so what the work asks for cannot be installed.
+        Err(PrepareError::Failed { said, output }) if run.baseline.is_some() => {
+            return Ok(not_prepared(said, output));
+        }
+        Err(PrepareError::Failed { said, output }) => {
+            return Err(NextError::World(format!("{said}\n{output}")));
+        }
     };
-    Ok(Some(command.to_owned()))
+    let baseline = run.baseline.as_deref();
+    let mut outcome = line(shell, place, &plan)?;
+    outcome.environment = prepared.environment;
+    if !outcome.passed && judge::is_flaky(baseline, &outcome.report) {
+        outcome = Outcome { environment: outcome.environment, ..line(shell, place, &plan)? };
+    }
+    if let Some(fault) =
+        outcome.fault().filter(Fault::outlives_a_baseline).filter(|_| outcome.report.failed.is_empty())
+    {
+        return Err(NextError::World(format!("{}: {fault}\n{}", outcome.said, outcome.output)));
+    }
+    let known = baseline.and_then(|baseline| Cache::of(&place.root)?.baseline(&baseline.key));
+    match judge::judge(baseline, known.as_ref().map(|known| &known.report), &outcome.end, &outcome.report) {
+        Judgement::Passed => {}
+        Judgement::AsBefore { failing } => {
+            outcome.passed = true;
+            let failures = counted(failing as u64, "failure was", "failures were");
+            outcome.said = format!("{}; its {failures} there before the work began", outcome.said);
+        }
+        Judgement::Failed { why: Some(why) } => outcome.said = format!("{}: {why}", outcome.said),
+        Judgement::Failed { why: None } => {}
+    }
+    Ok(outcome)
 }
 
-/// Runs the project's tests.
-pub(crate) fn run(shell: &Shell, root: &Path, run: &Run) -> Result<Outcome, NextError> {
-    let command = command(root, run)?;
-    let finished = boundary::around("tests", || shell.line(root, &command, &[("CI", "true")], patience(run)));
+/// Runs a test command once, in the environment that is there. Its end alone says whether it passed.
+pub(crate) fn line(shell: &Shell, place: &Place, plan: &Plan) -> Result<Outcome, NextError> {
+    let outcome = execute(shell, &place.root, plan, "tests")?;
+    if !outcome.passed
+        && let Some(why) = cannot_run_here(plan).or_else(|| has_no_runner(&plan.test, &outcome.printed))
+    {
+        return Err(NextError::World(why));
+    }
+    Ok(outcome)
+}
+
+/// Runs the test command in a tree, which may be a copy of a slot's, and reads what it says and which reports it writes.
+pub(crate) fn execute(
+    shell: &Shell,
+    tree: &Path,
+    plan: &Plan,
+    boundary: &'static str,
+) -> Result<Outcome, NextError> {
+    let command = &plan.test;
+    let beside = Beside::of(tree).map_err(|error| NextError::World(error.to_string()))?;
+    let shell = beside.as_ref().map_or_else(|| shell.clone(), |beside| shell.writing(&beside.directory));
+    let mut environment = vec![("CI".to_owned(), "true".to_owned())];
+    if let Some(beside) = &beside {
+        environment.extend(report_environment(&beside.directory, |name| shell.inherited(name)));
+    }
+    let environment: Vec<(&str, &str)> =
+        environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let (since, began) = (SystemTime::now(), Instant::now());
+    let executable = beside.as_ref().map(|beside| beside.executable.as_slice()).unwrap_or_default();
+    let run = || shell.line(tree, command, &environment, plan.patience);
+    let finished = modes::with(tree, executable, || boundary::around(boundary, run));
+    let took = began.elapsed();
+    let finished = finished.map_err(|error| NextError::World(error.to_string()))?;
     let finished =
         finished.map_err(|error| NextError::World(format!("`{command}` could not be run: {error}")))?;
     if finished.end == End::Stopped {
         return Err(NextError::World(format!("`{command}` was stopped before it could say anything")));
     }
-    let said = format!("`{command}` ended with {}", finished.end);
-    // Some runners report on the one output and some on the other.
-    let printed = [finished.stdout.as_slice(), b"\n", finished.stderr.as_slice()].concat();
-    let printed = String::from_utf8_lossy(&printed).into_owned();
-    if !finished.is_success()
-        && let Some(why) = cannot_run(&command).or_else(|| has_no_runner(&command, &finished))
-    {
-        return Err(NextError::World(why));
-    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let printed = redacted(format!("{}\n{}", text(&finished.stdout), text(&finished.stderr)));
+    let directory = beside.as_ref().map_or(Path::new(""), |beside| &beside.directory);
+    let report = TestReport::parse(&printed, &read_reports(tree, directory, &plan.report, since));
     Ok(Outcome {
         passed: finished.is_success(),
-        said,
+        said: format!("`{command}` ended with {}", finished.end),
         output: finished.last_words(OUTPUT_KEPT),
-        names: TestReport::parse(&printed, &[]).passed,
+        report: if finished.cut { report.of_cut_output() } else { report },
+        end: finished.end,
+        took,
+        printed,
+        environment: String::new(),
     })
 }
 
-fn has_no_runner(command: &str, finished: &Finished) -> Option<String> {
-    let said = |sign: &str| {
-        [&finished.stdout, &finished.stderr].iter().any(|out| String::from_utf8_lossy(out).contains(sign))
-    };
-    let (_, sign) = NO_RUNNER.iter().find(|(part, sign)| command.contains(part) && said(sign))?;
-    Some(format!("`{command}` cannot run here: {sign}: {MEND}"))
+/// What a slot has for a run of its tests: a directory beside the tree into which runners write their reports, which is
+/// removed with this.
+struct Beside {
+    directory: PathBuf,
+    /// Files that the tests need to be executable.
+    executable: Vec<String>,
 }
 
-/// Returns the command that tests the project in a run; none if there is none, or if tests are switched off.
-pub fn test_command(root: &Path, run: &Run) -> Option<String> {
-    command(root, run).ok().filter(|_| run.settings.is_on("test_before_commit"))
+impl Beside {
+    /// Makes the directory; nothing for a tree that is no slot's nor beside one.
+    fn of(tree: &Path) -> std::io::Result<Option<Self>> {
+        let Some(above) = tree.parent() else { return Ok(None) };
+        let slot = above.join(adapters::git::slot::TREE);
+        if adapters::git::slot::marker(&slot).is_none() {
+            return Ok(None);
+        }
+        let executable = Prepared::read(&slot).map(|prepared| prepared.executable).unwrap_or_default();
+        let beside = Self { directory: above.join(REPORTS), executable };
+        beside.clear()?;
+        std::fs::create_dir(&beside.directory)?;
+        Ok(Some(beside))
+    }
+
+    fn clear(&self) -> std::io::Result<()> {
+        match std::fs::remove_dir_all(&self.directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // What stays is removed before the next run.
+        let _ = self.clear();
+    }
+}
+
+/// Remembers tests that passed on a commit: a later run that builds on it need not run them again.
+pub(crate) fn remember(place: &Place, run: &Run, commit: &str, outcome: &Outcome) -> Result<(), NextError> {
+    let Some(cache) = Cache::of(&place.root).filter(|_| outcome.end == End::Exit(0)) else { return Ok(()) };
+    let command = command::command(&place.root, run)?;
+    let key = cache::key(&[commit, &command, &outcome.environment]);
+    let failed =
+        |error: std::io::Error| NextError::World(format!("how the tests ended cannot be noted: {error}"));
+    cache.keep_baseline(&key, &outcome.measured()).map_err(failed)
 }
 
 /// Runs the project's tests outside of any phase, and returns what was said of it; a failure comes with what they printed.
-/// The tree is warp's own making, so the command is what the tree suggests.
-pub fn test_project(shell: &Shell, root: &Path, by: &Run) -> Result<String, String> {
-    let found_test_command = in_tree(root);
-    if by.settings.text("test_command") == "auto" && found_test_command.is_none() {
+/// The tree is warp's own making, so the commands are what the tree suggests.
+pub fn test_project(shell: &Shell, place: &Place, by: &Run) -> Result<String, String> {
+    let set = Some(by.settings.text("test_command")).filter(|set| *set != "auto");
+    let found = command::in_tree(&place.root, set);
+    if set.is_none() && found.test.is_none() {
         return Ok("the project has no tests that warp could run".to_owned());
     }
-    match run(shell, root, &Run { found_test_command, ..by.clone() }) {
+    let by = Run { found_test_command: found.test, found_setup_command: found.setup, ..by.clone() };
+    match run(shell, place, &by) {
         Ok(outcome) if outcome.passed => Ok(outcome.said),
         Ok(outcome) => Err(format!("{}\n{}", outcome.said, outcome.output)),
         Err(error) => Err(error.to_string()),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::program;
-
-    #[test]
-    fn the_program_that_runs_the_tests_is_told_where_that_is_plain() {
-        for (command, expected) in [
-            ("make test", Some("make")),
-            ("CI=true RUST_LOG=debug cargo test", Some("cargo")),
-            ("python3.12 -m pytest", Some("python3.12")),
-            ("npm test && npm run lint", Some("npm")),
-            ("./run-tests", None),
-            ("cd api && cargo test", None),
-            ("PATH=$PATH:bin check", None),
-            ("NAME='a b' check", None),
-            ("\"$TESTER\" all", None),
-            ("(make test)", None),
-            ("test -f a=b", None),
-            ("", None),
-        ] {
-            assert_eq!(program(command), expected, "{command}");
-        }
+/// Returns what the work comes to whose dependencies cannot be installed.
+fn not_prepared(said: String, output: String) -> Outcome {
+    Outcome {
+        passed: false,
+        said,
+        output,
+        report: TestReport::default(),
+        end: End::Exit(1),
+        took: Duration::ZERO,
+        printed: String::new(),
+        environment: String::new(),
     }
+}
+
+/// Says that a run cannot begin on this machine, because what tests the project or prepares it for that is not there.
+pub(crate) fn cannot_begin(test: &str, run: &Run) -> Option<String> {
+    let setup = command::setup_command(run).filter(|_| run.owns_workspace);
+    if let Some(setup) = &setup
+        && let Some(why) = prepare::cannot_run(setup)
+    {
+        return Some(why);
+    }
+    cannot_run(test).filter(|_| !brings(setup.as_deref(), test))
+}
+
+/// Says that a test command cannot run on this machine. What a virtual environment brings need not be installed besides.
+fn cannot_run_here(plan: &Plan) -> Option<String> {
+    cannot_run(&plan.test).filter(|_| !brings(plan.setup.as_deref(), &plan.test))
+}
+
+/// Tells whether the program of a test command comes with the preparation.
+fn brings(setup: Option<&str>, test: &str) -> bool {
+    let program = command::program(test).unwrap_or_default();
+    setup.is_some() && ["python", "python3", "pytest", "py.test", "tox", "nox"].contains(&program)
+}
+
+fn has_no_runner(command: &str, printed: &str) -> Option<String> {
+    let (_, sign) = NO_RUNNER.iter().find(|(part, sign)| command.contains(part) && printed.contains(sign))?;
+    Some(format!("`{command}` cannot run here: {sign}: {REMEDY}"))
 }

@@ -17,9 +17,7 @@ use super::{
 };
 use crate::{
     config::{self, Config, ConfigError},
-    rails,
-    suite::found_test_command,
-    text,
+    rails, suite, text,
 };
 
 /// The largest file that a run is begun from, in bytes.
@@ -218,10 +216,12 @@ impl Workspace {
         let made = machine::new_run_id();
         let id = made.map_err(|source| Error::Write { path: PathBuf::from("/dev/random"), source })?;
         let Config { settings, .. } = config;
-        let found_test_command = match settings.text("test_command") {
-            "auto" => found_test_command(&self.place.root, &branches.merge_target)
+        let set = Some(settings.text("test_command")).filter(|set| *set != "auto");
+        let found = match (set, settings.text("setup_command")) {
+            // A person has said both.
+            (Some(_), setup) if setup != "auto" => suite::Found::default(),
+            _ => suite::found(&self.place.root, &branches.merge_target, set)
                 .map_err(|problem| ConfigError::Pinned { problem })?,
-            _ => None,
         };
         let beginning = Beginning {
             id,
@@ -237,7 +237,8 @@ impl Workspace {
             issue: request.issue.clone(),
             feature: request.feature.clone().map(redacted),
             branches,
-            found_test_command,
+            found_test_command: found.test,
+            found_setup_command: found.setup,
             dirty: match self.slot.as_ref().and_then(|slot| slot.base()) {
                 // It was made ready just now: there is nothing but its commit.
                 Some(_) => BTreeMap::new(),

@@ -1,0 +1,69 @@
+//! How a project is tested: what a run is pinned to, in one value.
+
+use std::{path::Path, time::Duration};
+
+use engine::{Run, Settings};
+
+use super::command::{command, found, setup_command};
+use crate::next::{NextError, patience};
+
+/// How a project is tested.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The command that tests it.
+    pub test: String,
+    /// The command that installs what the tests need.
+    pub setup: Option<String>,
+    /// How long the tests may take, and the setup.
+    pub(crate) patience: Duration,
+    pub(crate) setup_patience: Duration,
+    /// The branch whose files say how it is made ready.
+    pub(crate) target: String,
+    /// The report that the tests write, as it is set; empty if none is.
+    pub(crate) report: String,
+    /// Whether it is checked that the tests can fail.
+    pub proof: bool,
+}
+
+impl Plan {
+    /// Returns how a run tests its project.
+    pub(crate) fn of(root: &Path, run: &Run) -> Result<Self, NextError> {
+        Ok(Self {
+            test: command(root, run)?,
+            setup: setup_command(run),
+            patience: patience(run),
+            setup_patience: setup_patience(&run.settings),
+            target: run.branches.merge_target.clone(),
+            report: report(&run.settings),
+            proof: run.settings.is_on("test_proof"),
+        })
+    }
+
+    /// Returns how a run would test the project that begins now.
+    pub fn new(root: &Path, settings: &Settings, target: &str) -> Result<Option<Self>, String> {
+        let set = Some(settings.text("test_command")).filter(|set| *set != "auto");
+        let found = found(root, target, set)?;
+        let Some(test) = set.map(str::to_owned).or(found.test) else { return Ok(None) };
+        Ok(Some(Self {
+            test,
+            setup: match settings.text("setup_command") {
+                "none" => None,
+                "auto" => found.setup,
+                set => Some(set.to_owned()),
+            },
+            patience: Duration::from_secs(60 * settings.count("max_phase_minutes").max(1)),
+            setup_patience: setup_patience(settings),
+            target: target.to_owned(),
+            report: report(settings),
+            proof: settings.is_on("test_proof"),
+        }))
+    }
+}
+
+fn report(settings: &Settings) -> String {
+    Some(settings.text("test_report")).filter(|set| *set != "none").unwrap_or_default().to_owned()
+}
+
+fn setup_patience(settings: &Settings) -> Duration {
+    Duration::from_secs(60 * settings.count("setup_minutes").max(1))
+}
