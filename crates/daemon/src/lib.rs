@@ -45,3 +45,4 @@ pub use session::{SessionError, drive};
 pub use show::{Reply, Show, Shown};
 pub use spend::SpendError;
 pub use start::{After, Options, StartError, Walled, content_shell, sandbox};
+pub use tests_first::{Tests, check_tests};

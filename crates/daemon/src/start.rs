@@ -189,7 +189,7 @@ impl<'a> Driver<'a> {
         let taken = take_up(&mut here, found, &options)?;
         let run = &taken.current.run;
         let mut walls =
-            sandbox.map(|sandbox| walls(&sandbox, &taken.workspace.place, dirs, run)).transpose()?;
+            sandbox.map(|sandbox| walls_of(&sandbox, &taken.workspace.place, dirs, run)).transpose()?;
         if let Some(walls) = &mut walls {
             show_agent(walls, &options, &run.settings)?;
         }
@@ -543,7 +543,13 @@ fn driver(walled: Walled) -> &'static str {
 }
 
 /// Builds walls around a workspace of a run's own.
-fn walls(sandbox: &Sandbox, place: &Place, dirs: &Dirs, run: &Run) -> Result<Walls, Error> {
+pub(crate) fn walls(
+    sandbox: &Sandbox,
+    place: &Place,
+    dirs: &Dirs,
+    settings: &Settings,
+    test_command: Option<&str>,
+) -> Result<Walls, Error> {
     let kept = dirs.project(&place.ensure_project_id()?).join("kept");
     let mut walls = sandbox.walls(&place.root, &home(), &kept);
     walls.git_dir = place.git_dir().map(PathBuf::from);
@@ -555,12 +561,17 @@ fn walls(sandbox: &Sandbox, place: &Place, dirs: &Dirs, run: &Run) -> Result<Wal
         walls.hidden.extend(repository.filter(|path| !path.starts_with(origin)));
         walls.project = Some(origin.to_owned());
     }
-    let shown = Some(run.settings.text("sandbox_show")).filter(|shown| *shown != "none");
+    let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
     walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
-    if let Some(command) = test_command(&place.root, run) {
-        walls.show_files_of(&command, Line::Configured);
+    if let Some(command) = test_command {
+        walls.show_files_of(command, Line::Configured);
     }
     Ok(walls)
+}
+
+/// Builds the sandbox of a run.
+fn walls_of(sandbox: &Sandbox, place: &Place, dirs: &Dirs, run: &Run) -> Result<Walls, Error> {
+    walls(sandbox, place, dirs, &run.settings, test_command(&place.root, run).as_deref())
 }
 
 fn home() -> PathBuf {
@@ -607,7 +618,7 @@ pub fn content_shell(
     dirs: &Dirs,
     run: &Run,
 ) -> Result<Shell, Error> {
-    let walls = sandbox.map(|sandbox| walls(sandbox, place, dirs, run)).transpose()?;
+    let walls = sandbox.map(|sandbox| walls_of(sandbox, place, dirs, run)).transpose()?;
     Ok(Shell::within(walls, run.id.as_str(), || Go::On))
 }
 

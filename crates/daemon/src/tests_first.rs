@@ -1,15 +1,61 @@
-//! Before an agent works: the project's tests are made ready, and run on the base.
+//! Before an agent works: the project's tests are made ready, and run on the base. `warp doctor --tests` does the same
+//! without a run.
 
+use adapters::process::Go;
 use engine::Actor;
 use project::{
-    AskError, Current, NextError,
-    suite::{self, Ready},
+    AskError, BeginError, Current, Dirs, NextError, Shell, Workspace,
+    slots::{Kind, Pool},
+    suite::{self, Checked, Plan, Ready},
 };
 
 use crate::{
     driver::{DriveError, Driver, Finish, Flow},
     show::Shown,
+    start::{StartError, Walled, sandbox, walls},
 };
+
+/// What was found out about a project's tests.
+#[derive(Debug)]
+pub enum Tests {
+    /// There is no command that runs them.
+    None,
+    /// They cannot be run here: why, and what to do.
+    Problem(String),
+    Checked(Box<Checked>),
+}
+
+/// Prepares and tests a project in a workspace of its own, as a run would before an agent works.
+pub fn check_tests(
+    here: &mut Workspace,
+    pool: &Pool,
+    dirs: &Dirs,
+    walled: Walled,
+) -> Result<Tests, StartError> {
+    let sandbox = sandbox(walled)?;
+    let settings = here.configuration(&[]).map_err(BeginError::Config)?.settings;
+    let target = here.place.git().branches().merge_target;
+    let slot = pool.take(Kind::Clone, &target)?;
+    let look = || -> Result<Tests, StartError> {
+        let plan = match Plan::new(&slot.place.root, &settings, &target) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => return Ok(Tests::None),
+            Err(problem) => return Ok(Tests::Problem(problem)),
+        };
+        let walls =
+            sandbox.as_ref().map(|sandbox| walls(sandbox, &slot.place, dirs, &settings, Some(&plan.test)));
+        let shell = Shell::within(walls.transpose()?, "doctor", || Go::On);
+        Ok(match suite::check(&shell, &slot.place, &plan) {
+            Ok(checked) => Tests::Checked(Box::new(checked)),
+            Err(problem) => Tests::Problem(problem),
+        })
+    };
+    let done = look();
+    let given_back = slot.give_back();
+    let done = done?;
+    given_back?;
+    Ok(done)
+}
 
 impl Driver<'_> {
     /// Makes the project's tests ready; returns how the loop goes on if no agent may work yet.

@@ -4,6 +4,8 @@ use std::{
 };
 
 use adapters::{git::Git, machine, process, sandbox::Sandbox};
+use daemon::{Tests, Walled, check_tests};
+use engine::BaselineState;
 use journal::{
     OpenError,
     sqlite::{self, Outcome, RepairReport},
@@ -15,7 +17,7 @@ use project::{
 };
 use serde::Serialize;
 
-use super::place;
+use super::{open, place, pool};
 use crate::{
     error::{self, CommandError},
     exit::Exit,
@@ -31,6 +33,12 @@ pub(crate) struct Arguments {
     /// Set a damaged journal aside and keep all that can be verified
     #[arg(long)]
     pub(super) repair: bool,
+    /// Prepare the project in a workspace of its own, run its tests there, and see whether they fail on broken source
+    #[arg(long)]
+    tests: bool,
+    /// With --tests: run them without a sandbox
+    #[arg(long, requires = "tests")]
+    no_sandbox: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -87,6 +95,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     if dirs.user_store().exists() {
         checks.extend(verify("ledger", &dirs.user_store()));
     }
+    if arguments.tests {
+        checks.extend(tests(&place, &dirs, Walled::unless(arguments.no_sandbox))?);
+    }
     let failed = checks.iter().any(|check| check.result == Finding::Failed);
     if arguments.json {
         output::print_json(&checks)?;
@@ -110,6 +121,33 @@ fn render(checks: &[Check]) -> String {
         }
     }
     text
+}
+
+/// Prepares the project and runs its tests, as a run does before an agent works.
+fn tests(place: &Place, dirs: &Dirs, walled: Walled) -> Result<Vec<Check>, CommandError> {
+    const SET: &str = "set `test_command` or `setup_command` under [workflow] in warp.toml; docs/tests.md";
+    let mut here = open(Some(place.root.clone()))?;
+    let pool = pool(&here)?;
+    let checked = match check_tests(&mut here, &pool, dirs, walled)? {
+        Tests::None => return Ok(vec![Check::failed("tests", "no test command was found", SET)]),
+        Tests::Problem(problem) => return Ok(vec![Check::failed("tests", problem, SET)]),
+        Tests::Checked(checked) => *checked,
+    };
+    let mut checks: Vec<Check> = checked.said.into_iter().map(|said| Check::ok("tests", said)).collect();
+    let baseline = format!("`{}`: {}", checked.baseline.command, checked.baseline);
+    checks.push(match checked.baseline.state {
+        BaselineState::Green | BaselineState::Flaky => Check::ok("tests", baseline),
+        BaselineState::Red if checked.baseline.tolerated => {
+            Check::absent("tests", baseline, "fix them; until then only new failures count in a run")
+        }
+        BaselineState::Red => {
+            Check::failed("tests", baseline, "fix them, or let the command report names of tests")
+        }
+    });
+    if let Some(why) = checked.unproved {
+        checks.push(Check::failed("tests", format!("nothing shows that they test this code: {why}"), SET));
+    }
+    Ok(checks)
 }
 
 fn git(place: &Place) -> Check {
