@@ -3,6 +3,7 @@
 
 mod away;
 mod background;
+mod baseline;
 mod budgets;
 mod criteria;
 mod deferred;
@@ -13,6 +14,8 @@ mod header;
 mod judged;
 mod killed;
 mod named_tests;
+mod prepared;
+mod proof;
 mod pushing;
 mod questions;
 mod remote;

@@ -169,6 +169,23 @@ impl Project {
         (asked["id"].as_str().unwrap().to_owned(), asked["question"].as_str().unwrap().to_owned())
     }
 
+    /// Files another issue and runs it, with an agent that does it; returns what was said.
+    pub(crate) fn run_another(&self) -> String {
+        self.sandbox.issue(9, "# Another\n\n- [ ] AC-01: there is a second word\n");
+        self.script(
+            "[[turn]]\nphase = \"coding\"\nsteps = [{ write = \"second.txt\", text = \"second word\\n\" }]\n\
+             answer = { summary = \"It is there.\", evidence = [{ ac = \"AC-01\", file = \"second.txt\", line = 1 }] }\n",
+        );
+        let agent = format!("script:{}", self.file().display());
+        let mut line = vec!["run", "9", "--level", "3", "--once", "--agent", &agent];
+        if !testkit::machine::has_walls() {
+            line.push("--no-sandbox");
+        }
+        let ended = Running::start(self.sandbox.warp_command(&line)).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        ended.said
+    }
+
     /// Runs the issue with an agent that does it, and sees that it is merged.
     pub(crate) fn goes_on(&self) {
         self.script(GOOD);

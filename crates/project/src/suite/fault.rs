@@ -121,8 +121,10 @@ pub(crate) fn classify(end: &End, output: &str) -> Option<Fault> {
             line(&["not found", "No such file", "Permission denied", "cannot execute", "bad interpreter"]);
         return Some(Fault::NoProgram { what: what.unwrap_or_else(|| end.to_string()) });
     }
-    if let Some(what) = line(&["bad interpreter: No such file"]) {
-        return Some(Fault::NoProgram { what });
+    // What runs another program tells that one's end in words: make, just, a script.
+    if line(&["Error 127", "Error 126", "exit code 127", "bad interpreter: No such file"]).is_some() {
+        let what = line(&["not found", "No such file", "Permission denied", "cannot execute", "Error 12"]);
+        return Some(Fault::NoProgram { what: what.unwrap_or_else(|| end.to_string()) });
     }
     module(output).map(|name| Fault::NoModule { name })
 }
@@ -257,6 +259,11 @@ mod tests {
             (
                 127,
                 "make: cargo: No such file or directory\nmake: *** [Makefile:2: test] Error 127",
+                "program",
+            ),
+            (
+                2,
+                "make: no-such-runner: No such file or directory\nmake: *** [Makefile:2: test] Error 127",
                 "program",
             ),
             (126, "sh: 1: ./run-tests: Permission denied", "program"),

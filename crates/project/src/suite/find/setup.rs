@@ -95,7 +95,9 @@ mod tests {
     const VENV: &str = "python3 -m venv .venv && printf '*\\n' > .venv/.gitignore && \
                         .venv/bin/python -m pip install --quiet --disable-pip-version-check";
 
-    fn found(files: &[(&str, &str)]) -> Option<String> {
+    type File<'a> = (&'a str, &'a str);
+
+    fn found(files: &[File<'_>]) -> Option<String> {
         let Ok(setup) = setup(&Project::of(files), None, &|_| true);
         setup.line().map(|line| line.replace(VENV, "VENV"))
     }
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn what_the_tests_need_is_installed_and_nothing_where_they_need_nothing() {
         let dependent = r#"{"devDependencies":{"a":"1"}}"#;
-        let table: &[(&[(&str, &str)], Option<&str>)] = &[
+        let table: &[(&[File<'_>], Option<&str>)] = &[
             (&[], None),
             (&[("Cargo.toml", "")], None),
             (&[("Cargo.lock", "[[package]]\nname = \"own\"\n")], None),

@@ -110,7 +110,9 @@ fn has_recipe(justfile: &str, name: &str) -> bool {
 mod tests {
     use super::{super::fake::Project, *};
 
-    fn found(files: &[(&str, &str)]) -> Option<String> {
+    type File<'a> = (&'a str, &'a str);
+
+    fn found(files: &[File<'_>]) -> Option<String> {
         let Ok(found) = test(&Project::of(files), &|program| program == "python3");
         found
     }
@@ -120,7 +122,7 @@ mod tests {
     #[test]
     fn the_command_that_people_would_type_is_found() {
         let jest = r#"{"scripts":{"test":"jest"}}"#;
-        let table: &[(&[(&str, &str)], Option<&str>)] = &[
+        let table: &[(&[File<'_>], Option<&str>)] = &[
             (&[], None),
             (&[("README.md", "")], None),
             (&[("Makefile", "test:\n\ttrue\n"), ("Cargo.toml", "")], Some("make test")),

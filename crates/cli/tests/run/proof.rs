@@ -1,0 +1,110 @@
+//! Before an agent works it is seen that the tests fail on broken source; where nothing shows that, a person decides.
+
+use crate::support::{GOOD, Project};
+
+/// A project with a source file, whose tests are these.
+fn project(test: &str) -> Project {
+    let Project { sandbox } = Project::new(GOOD);
+    let project = Project { sandbox: sandbox.proving() };
+    project.sandbox.write("greet.sh", "greet() { echo hello; }\n");
+    project.sandbox.write("test.sh", test);
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "feat: greet"]);
+    project
+}
+
+const SOUND: &str = ". ./greet.sh\n[ \"$(greet)\" = hello ] && echo 'ok 1 - greets' || { echo 'not ok 1 - greets'; exit 1; }\n";
+
+#[test]
+fn tests_that_notice_broken_source_are_good_enough_once() {
+    let project = project(SOUND);
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let words = "the tests can fail: with 1 source file broken they did";
+    assert!(ended.said.contains(words), "{}", ended.said);
+    assert!(!project.tree().with_file_name("proof").exists());
+    // The same command and environment are not looked at again.
+    let said = project.run_another();
+    assert!(!said.contains(words), "{said}");
+}
+
+#[test]
+fn without_a_sandbox_the_tree_itself_is_broken_and_put_back() {
+    let project = project(SOUND);
+    let ended = project.run(&["--no-sandbox"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("the tests can fail: with 1 source file broken they did"), "{}", ended.said);
+    assert_eq!(project.sandbox.git(&["show", "main:greet.sh"]), "greet() { echo hello; }");
+}
+
+#[test]
+fn tests_that_do_not_notice_broken_source_are_a_persons_decision() {
+    let project = project("echo 'ok 1 - fine'\n");
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let (id, question) = project.question();
+    assert!(question.contains("with 1 source file broken, `make test` still passes"), "{question}");
+    assert_eq!(project.count("turn_started"), 0);
+    // What a person accepts is accepted for later runs too.
+    project.sandbox.warp_ok(&["answer", &id, "accept"]);
+    project.goes_on();
+    project.run_another();
+}
+
+#[test]
+fn a_command_that_reports_no_test_is_a_persons_decision() {
+    let project = project("true\n");
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let (id, question) = project.question();
+    assert!(question.contains("`make test` passes, and no test was reported"), "{question}");
+    project.sandbox.warp_ok(&["answer", &id, "stop"]);
+    assert_eq!(project.count("turn_started"), 0);
+}
+
+#[test]
+fn a_report_that_the_setting_names_is_read() {
+    let report = r#"mkdir -p out; . ./greet.sh; [ "$(greet)" = hello ] || exit 1; echo '<testsuite tests="1"><testcase classname="a" name="greets"/></testsuite>' > out/r.xml"#;
+    let project = project(&format!("{report}\n"));
+    project.sandbox.write(".gitignore", "out/\n");
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "chore: ignore"]);
+    let ended = project.run(&["--set", "test_report=out/*.xml"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("tests before the work: 1 passed"), "{}", ended.said);
+}
+
+#[test]
+fn nothing_to_break_is_said() {
+    let project = project("echo 'ok 1 - fine'\n");
+    project.sandbox.git(&["rm", "--quiet", "greet.sh"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "chore: no source"]);
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    assert!(project.question().1.contains("is known to be source code"), "{}", project.question().1);
+}
+
+#[test]
+fn it_can_be_switched_off() {
+    let project = project("true\n");
+    let ended = project.run(&["--set", "test_proof=false"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+}
+
+#[test]
+fn doctor_tells_on_demand() {
+    let doctor = |project: &Project| {
+        let mut line = vec!["doctor", "--tests"];
+        if !testkit::machine::has_walls() {
+            line.push("--no-sandbox");
+        }
+        project.sandbox.warp(&line)
+    };
+    let said = doctor(&project(SOUND));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("`make test`: 1 passed at "), "{}", said.out);
+    assert!(said.out.contains("the tests can fail: with 1 source file broken they did"), "{}", said.out);
+    let said = doctor(&project("true\n"));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("no test was reported"), "{}", said.out);
+}
