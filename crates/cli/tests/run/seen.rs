@@ -295,6 +295,8 @@ fn tests_with_an_editable_install_test_what_the_agent_writes() {
 fn without_a_sandbox_an_editable_install_of_the_checkout_is_refused() {
     let Some((project, root, venv)) = editable("code/demo") else { return };
     for more in [&["--no-sandbox"][..], &["--set", "workspace=worktree"]] {
+        // With a setup the run has an environment of its own.
+        let more = &[more, &["--set", "setup_command=none"]].concat();
         let ended = run_with(&project, &root, &venv, more);
         assert_ne!(ended.code, Some(0), "{}", ended.said);
         for said in ["would test your checkout", "__editable__.demo-1.pth", "code/demo/src", "pip uninstall"]

@@ -28,6 +28,8 @@ const NOTE: &str = "prepared";
 const LARGEST_NOTE: u64 = 64 * 1024;
 /// The slot's own virtual environment.
 const VENV: &str = ".venv";
+/// What running tests leaves in a tree, and nobody commits, whether the project ignores it or not.
+const CACHES: &[&str] = &["__pycache__/", ".pytest_cache/"];
 /// How much is shown of what a failed preparation printed.
 const OUTPUT_KEPT: usize = 4000;
 
@@ -118,6 +120,7 @@ pub(crate) fn prepare(shell: &Shell, place: &Place, plan: &Plan) -> Result<Prepa
     if place.git_dir().is_none() {
         return Ok(Preparation::default());
     }
+    exclude(place, CACHES).map_err(world)?;
     let mut said = fill_submodules(place, plan)?;
     let environment = look()?;
     let Some(setup) = plan.setup.as_deref() else { return Ok(Preparation { said, environment }) };
@@ -216,8 +219,8 @@ fn missing_program(setup: &str) -> Option<&str> {
     setup.split("&&").filter_map(|part| command::program(part.trim())).find(|program| !is_installed(program))
 }
 
-/// Keeps what the preparation has made out of commits, as far as the project does not ignore it.
-fn keep_out(place: &Place, before: &[String]) -> Result<(), String> {
+/// Keeps what the preparation or the tests have made out of commits, as far as the project does not ignore it.
+pub(crate) fn keep_out(place: &Place, before: &[String]) -> Result<(), String> {
     let after = place.git().untracked()?;
     let new: Vec<String> = after
         .iter()
@@ -225,9 +228,17 @@ fn keep_out(place: &Place, before: &[String]) -> Result<(), String> {
         .map(|path| format!("/{}", escaped(path)))
         .collect();
     let new: Vec<&str> = new.iter().map(String::as_str).collect();
+    exclude(place, &new)
+}
+
+/// Lets git ignore paths in a clone. The list of a worktree is the person's own, which is not touched.
+fn exclude(place: &Place, paths: &[&str]) -> Result<(), String> {
+    if place.kind() != Some(slot::Kind::Clone) {
+        return Ok(());
+    }
     place
-        .exclude_from_git(&new)
-        .map_err(|error| format!("what was installed cannot be kept out of commits: {error}"))
+        .exclude_from_git(paths)
+        .map_err(|error| format!("what the tests leave cannot be kept out of commits: {error}"))
 }
 
 /// Escapes what has a meaning in patterns of ignored files.

@@ -209,7 +209,10 @@ fn look(
     if let Some(known) = cache.as_ref().and_then(|cache| cache.baseline(&key)).filter(is_good) {
         return Ok((prepared.said, commit, environment, known, true));
     }
+    let before = place.git().untracked().map_err(NextError::World)?;
     let measured = measure(shell, place, plan);
+    // What the tests leave at the base they leave again later, and it is no work of the agent's.
+    prepare::keep_out(place, &before).map_err(NextError::World)?;
     discard(place)?;
     let measured = measured?;
     if let Some(cache) = cache {
