@@ -55,7 +55,7 @@ impl Header {
     ) -> Result<(Self, Option<String>), NextError> {
         let run = &current.run;
         let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
-        let outlet = workspace.may_leave(run, goal)?;
+        let outlet = workspace.outlet(run, goal)?;
         let (base, unreached) = base(workspace, run)?;
         let (agent, model) = workers(crew, &run.settings, &current.workflow);
         let header = Self {

@@ -15,7 +15,7 @@ use engine::{
 use crate::{
     By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, Workspace,
     issue_number,
-    pushing::{Goal, PUSH},
+    pushing::{Goal, Outlet, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
     spelled, suite, test_command,
 };
@@ -213,7 +213,7 @@ impl Workspace {
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
         let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
-        let outlet = self.outlet(run, Goal::Merge)?;
+        let outlet = Outlet::of(&run.settings, Goal::Merge, self.remote());
         match self.land(run, &branch, tested, &outlet)? {
             Landed::At { commit, behind, said } => Ok((commit, behind, said)),
             Landed::NotTaken { why, .. } => {

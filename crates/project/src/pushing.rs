@@ -23,7 +23,7 @@ pub use choice::{Ask, Decides};
 pub use consent::Consent;
 pub use policy::{Goal, Leaves, Push};
 
-use crate::{Dirs, NextError, Place, Workspace, config, slots::Slot, spelled};
+use crate::{NextError, Workspace, config, slots::Slot, spelled};
 
 /// The name of the setting, and the kind of the questions about it.
 pub const PUSH: &str = "push";
@@ -59,21 +59,13 @@ pub(crate) enum Pushed {
 }
 
 impl Outlet {
-    /// Finds out what may leave by the settings of a run, and by what the person has answered for the project since.
-    pub fn of(
-        settings: &Settings,
-        goal: Goal,
-        remote: Option<String>,
-        place: &Place,
-        dirs: &Dirs,
-    ) -> Result<Self, NextError> {
-        let push = match Push::parse(settings.text(PUSH)) {
-            Push::Ask => config::answered(place, dirs, PUSH)
-                .map_err(|error| NextError::World(spelled(&error)))?
-                .map_or(Push::Ask, |answer| Push::parse(&answer)),
-            push @ (Push::Never | Push::Branch | Push::Target) => push,
-        };
-        Ok(Self { push, goal, leaves: policy::leaves(push, goal), remote, is_kept_here: false })
+    /// Finds out what may leave by settings that are in force now.
+    pub(crate) fn of(settings: &Settings, goal: Goal, remote: Option<String>) -> Self {
+        Self::by(Push::parse(settings.text(PUSH)), goal, remote)
+    }
+
+    fn by(push: Push, goal: Goal, remote: Option<String>) -> Self {
+        Self { push, goal, leaves: policy::leaves(push, goal), remote, is_kept_here: false }
     }
 
     /// Returns the remote that the merge target is pushed to, if it is.
@@ -122,18 +114,24 @@ impl Outlet {
 }
 
 impl Workspace {
-    /// Says what of a run's work may leave the machine.
-    pub fn may_leave(&self, run: &Run, goal: Goal) -> Result<Outlet, NextError> {
-        self.outlet(run, goal)
+    /// Finds out what of a run's work may leave the machine: by the settings that it began with, and by what the person has
+    /// set for the project since.
+    pub fn outlet(&self, run: &Run, goal: Goal) -> Result<Outlet, NextError> {
+        let began = Push::parse(run.settings.text(PUSH));
+        let answered = config::answered(&self.place, &self.dirs, PUSH);
+        let since = answered
+            .map_err(|error| NextError::World(spelled(&error)))?
+            .filter(|(_, written)| began == Push::Ask || *written > run.started_at);
+        let push = since.map_or(began, |(answer, _)| Push::parse(&answer));
+        Ok(Outlet::by(push, goal, self.remote()))
     }
 
-    /// Finds out what of a run's work may leave the machine.
-    pub(crate) fn outlet(&self, run: &Run, goal: Goal) -> Result<Outlet, NextError> {
-        let remote = match &self.slot {
+    /// Returns the name of the person's remote, if there is one.
+    pub(crate) fn remote(&self) -> Option<String> {
+        match &self.slot {
             Some(slot) => slot.remote(),
             None => self.place.git().remote().ok().map(|(name, _)| name),
-        };
-        Outlet::of(&run.settings, goal, remote, &self.place, &self.dirs)
+        }
     }
 
     /// Pushes the branch of a run from this workspace's slot or another one, if that may leave. The run's own commits come

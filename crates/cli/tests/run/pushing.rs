@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Project, Running};
+use crate::support::{GOOD, Project, Running};
 
 const BRANCH: &str = "feature/issue-1-a-greeting";
 const GREETING: &str = "feat: A greeting (AC-01, AC-02)";
@@ -175,8 +175,6 @@ fn at_a_terminal_it_is_asked_once_for_a_project() {
             && row.ends_with("/settings.toml"),
         "{row}"
     );
-    // It is known by now, also to a run that nobody looks at.
-    project.sandbox.issue(9, "# Another\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
     let again = project.sandbox.warp(&["config", "push=sometimes"]);
     assert!(again.code == Some(78) && again.err.contains("push"), "{again:?}");
     project.sandbox.warp_ok(&["config", "push="]);
@@ -185,6 +183,24 @@ fn at_a_terminal_it_is_asked_once_for_a_project() {
         shown.lines().any(|line| line == "push                       ask        ask        default"),
         "{shown}"
     );
+}
+
+#[test]
+fn a_change_of_mind_counts_for_a_run_that_has_begun() {
+    let (project, remote) = Project::with_remote(Some("target"));
+    project.script(
+        "[[turn]]\nphase = \"coding\"\nresumed = false\nanswer = { summary = \"\", question = { kind = \"scope\", \
+         text = \"Which?\", options = [\"a\", \"b\"] } }\n",
+    );
+    let mut running = project.start(&[]);
+    running.until("? Which?");
+    project.sandbox.warp_ok(&["config", "push=never"]);
+    project.script(GOOD);
+    let (id, _) = project.question();
+    project.sandbox.warp_ok(&["answer", &id, "a"]);
+    let ended = running.end();
+    assert_eq!(left(&project, &remote), (false, false, true), "{}", ended.said);
+    assert!(ended.said.contains("not pushed: push = \"never\""), "{}", ended.said);
 }
 
 #[test]

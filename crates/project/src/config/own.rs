@@ -5,9 +5,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
-use engine::{BadSetting, Settings};
+use engine::{BadSetting, Settings, Time};
 use serde_json::{Map, Value};
 
 use super::{ConfigError, nearest, read};
@@ -23,12 +24,16 @@ pub(super) fn own_file(place: &Place, dirs: &Dirs) -> Result<Option<PathBuf>, Co
     Ok(id.map(|id| dirs.project(&id).join(OWN_FILE)))
 }
 
-/// Returns what the person has answered or set for a project and a setting of `[workflow]`.
-pub(crate) fn answered(place: &Place, dirs: &Dirs, key: &str) -> Result<Option<String>, ConfigError> {
+/// Returns what the person has answered or set for a project and a setting of `[workflow]`, and when the file was written.
+pub(crate) fn answered(place: &Place, dirs: &Dirs, key: &str) -> Result<Option<(String, Time)>, ConfigError> {
     let Some(path) = own_file(place, dirs)? else { return Ok(None) };
     let tables = own_tables(&path)?;
-    let value = tables.get("workflow").and_then(|table| table.get(key));
-    Ok(value.and_then(Value::as_str).map(str::to_owned))
+    let value = tables.get("workflow").and_then(|table| table.get(key)).and_then(Value::as_str);
+    let Some(value) = value else { return Ok(None) };
+    let written = fs::metadata(&path).and_then(|data| data.modified());
+    let written = written.map_err(|error| ConfigError::Project { problem: error.to_string() })?;
+    let since = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    Ok(Some((value.to_owned(), Time::from_millis(i64::try_from(since).unwrap_or(i64::MAX)))))
 }
 
 /// Sets or unsets a setting for this project on this machine; returns the file that holds it.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use adapters::secrets::redact;
 use engine::Record;
 use serde_json::Value;
 
@@ -90,6 +91,7 @@ pub(crate) fn undecided(question: &str, options: &[&str]) -> NextError {
 
 /// Writes a question as it is recorded, so that it is found again: a remote's words may hold anything.
 fn plain(question: &str) -> String {
+    let question = redact(question);
     let kept = question.chars().filter(|c| !c.is_control() || *c == '\n').take(LONGEST).collect::<String>();
     kept.trim().to_owned()
 }

@@ -77,7 +77,7 @@ impl Workspace {
         }
         let slot = pool.take(Kind::Clone, &run.branches.merge_target)?;
         let shell = shell(&slot.place, &self.dirs, run);
-        let outlet = Outlet::of(settings, Goal::Merge, slot.remote(), &self.place, &self.dirs)?;
+        let outlet = Outlet::of(settings, Goal::Merge, slot.remote());
         let mut keep_own = |outgoing: &Outgoing| self.keep_own(outgoing);
         let done = shell
             .map_err(RevertError::from)
