@@ -369,12 +369,6 @@ const TABLE: &[Setting] = &[
         "The shell command that installs what the tests need; auto finds it, none is nothing",
     ),
     row("setup_minutes", Kind::Count, "30", "Minutes that setup_command may take"),
-    row(
-        "test_report",
-        Kind::Text,
-        "\"none\"",
-        "The report that the tests write, JUnit XML or TAP: a path or a pattern with * and **",
-    ),
     row("test_proof", Kind::Flag, "true", "Check once that the tests fail when the source is broken"),
     row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),
     row(

@@ -289,6 +289,11 @@ impl Workspace {
         self.store.is_some()
     }
 
+    /// Makes the journal if there is none: for what is done in a project that never had a run.
+    pub fn ensure_store(&mut self) -> Result<(), Error> {
+        self.store().map(drop)
+    }
+
     pub(crate) fn store(&mut self) -> Result<&mut SqliteStore, Error> {
         if self.store.is_none() {
             let id = self.place.ensure_project_id()?;

@@ -14,10 +14,11 @@ use project::{
     Dirs, Place, config,
     rails::backstop::{self, State},
     setup,
+    slots::Pool,
 };
 use serde::Serialize;
 
-use super::{open, place, pool};
+use super::{open, person_place, place};
 use crate::{
     error::{self, CommandError},
     exit::Exit,
@@ -127,7 +128,8 @@ fn render(checks: &[Check]) -> String {
 fn tests(place: &Place, dirs: &Dirs, walled: Walled) -> Result<Vec<Check>, CommandError> {
     const SET: &str = "set `test_command` or `setup_command` under [workflow] in warp.toml; docs/tests.md";
     let mut here = open(Some(place.root.clone()))?;
-    let pool = pool(&here)?;
+    here.ensure_store()?;
+    let pool = Pool::of(&person_place(&here)?, dirs)?;
     let checked = match check_tests(&mut here, &pool, dirs, walled)? {
         Tests::None => return Ok(vec![Check::failed("tests", "no test command was found", SET)]),
         Tests::Problem(problem) => return Ok(vec![Check::failed("tests", problem, SET)]),

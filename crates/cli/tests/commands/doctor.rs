@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::{coding, json};
+use crate::{coding, json, sandbox};
 
 #[test]
 fn doctor_checks_every_need_and_the_whole_journal() {
@@ -28,6 +28,14 @@ fn doctor_checks_every_need_and_the_whole_journal() {
         );
     }
     assert!(said.out.contains("1 streams, 5 events, chain verified"), "{}", said.out);
+}
+
+#[test]
+fn a_project_with_a_setting_and_no_run_is_in_order() {
+    let sandbox = sandbox();
+    assert_eq!(sandbox.warp(&["config", "push=never"]).code, Some(0));
+    let said = sandbox.warp(&["doctor"]);
+    assert!(said.out.contains("ok    journal "), "{said:?}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Plan {
             patience: patience(run),
             setup_patience: setup_patience(&run.settings),
             target: run.branches.merge_target.clone(),
-            report: report(&run.settings),
+            report: run.settings.text("test_report").to_owned(),
             proof: run.settings.is_on("test_proof"),
         })
     }
@@ -54,14 +54,10 @@ impl Plan {
             patience: Duration::from_secs(60 * settings.count("max_phase_minutes").max(1)),
             setup_patience: setup_patience(settings),
             target: target.to_owned(),
-            report: report(settings),
+            report: settings.text("test_report").to_owned(),
             proof: settings.is_on("test_proof"),
         }))
     }
-}
-
-fn report(settings: &Settings) -> String {
-    Some(settings.text("test_report")).filter(|set| *set != "none").unwrap_or_default().to_owned()
 }
 
 fn setup_patience(settings: &Settings) -> Duration {
