@@ -60,7 +60,8 @@ fn reach(project: &Project, found: &str) -> String {
 }
 
 fn run(project: &Project, more: &[&str]) -> Ended {
-    let mut command = project.command(more);
+    // What these agents write would be held before it is committed; here it has to be the sandbox that holds them.
+    let mut command = project.command(&[more, &["--set", "commit_guard=false"]].concat());
     command.env("GH_TOKEN", "open-sesame").env("SSH_AUTH_SOCK", "/run/open-sesame");
     Running::start(command).end()
 }

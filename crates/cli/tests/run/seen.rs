@@ -257,7 +257,11 @@ fn editable(path: &str) -> Option<(Project, PathBuf, PathBuf)> {
     write("src/demo.py", "def answer():\n    return 42\n");
     let test = "import unittest, demo\n\nclass Answers(unittest.TestCase):\n    def test_answer(self):\n        self.assertEqual(demo.answer(), 42)\n";
     write("tests/test_demo.py", test);
-    write("warp.toml", "[workflow]\ntest_command = \"python -m unittest discover -s tests\"\n");
+    // The environment of the person's own is used, so there is nothing to install.
+    write(
+        "warp.toml",
+        "[workflow]\ntest_command = \"python -m unittest discover -s tests\"\nsetup_command = \"none\"\n",
+    );
     git(&project, &root, &["add", "--all"]);
     git(&project, &root, &["commit", "--quiet", "-m", "chore: python"]);
     Some((project, root, venv))
