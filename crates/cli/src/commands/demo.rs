@@ -21,6 +21,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const PROJECT: &[(&str, &str)] = &[
     ("convert.sh", include_str!("../../demo/project/convert.sh")),
     ("test/run.sh", include_str!("../../demo/project/test/run.sh")),
+    ("test/shell.test", include_str!("../../demo/project/test/shell.test")),
     ("warp.toml", include_str!("../../demo/project/warp.toml")),
 ];
 const ISSUE: &str = include_str!("../../demo/issue.md");

@@ -4,19 +4,20 @@ use crate::sandbox;
 
 #[test]
 fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().proving();
     let directory = sandbox.home().join("shown");
     let said = sandbox.warp(&["demo", directory.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
     for words in [
         "Bash denied: git_commit is only allowed during committing phase",
-        "not ok 2 - f2c converts to celsius",
+        "the tests can fail: with 1 source file broken they did",
+        "not ok 3 - f2c converts to celsius",
         "doom loop: `convert.sh` was edited 6 times",
         "goes on in `coding`",
         "closed  5/5  Convert temperatures and distances",
         "closed  -    Chunk 3/3 of #1",
         "feat(convert): list every conversion",
-        "ok 6 - f2c converts to celsius",
+        "ok 7 - f2c converts to celsius",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }

@@ -48,7 +48,7 @@ struct Person {
 
 impl Person {
     fn new() -> Self {
-        let sandbox = Sandbox::new(WARP);
+        let sandbox = Sandbox::new(WARP).proving();
         fs::write(sandbox.home().join("agent.toml"), include_str!("agent.toml")).unwrap();
         Self { directory: sandbox.home().to_owned(), sandbox, code: 0, names: Names::default() }
     }

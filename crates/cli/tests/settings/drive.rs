@@ -255,10 +255,41 @@ fn verification_gates_block_when_they_fail() {
 
 #[test]
 fn test_command_is_what_tests_the_project() {
-    let (_, said) = one(&["test_command=test -e file1.txt"]);
-    assert!(is_done(&said) && said.out.contains("`test -e file1.txt` ended with exit 0"), "{said:?}");
+    let (_, said) = one(&["test_command=test ! -e broken"]);
+    assert!(is_done(&said) && said.out.contains("`test ! -e broken` ended with exit 0"), "{said:?}");
     let (_, said) = one(&["test_command=false", "max_coding_cycles=0"]);
-    assert!(said.code == Some(5) && said.out.contains("`false` ended with exit 1"), "{said:?}");
+    assert!(said.code == Some(5) && said.err.contains("`false` ended with exit 1"), "{said:?}");
+}
+
+#[test]
+fn setup_command_is_run_before_the_tests() {
+    let (_, said) = one(&["setup_command=echo made > made.txt", "test_command=test -e made.txt"]);
+    assert!(is_done(&said) && said.out.contains("prepared with `echo made > made.txt`"), "{said:?}");
+    let (_, said) = one(&["setup_command=none", "test_command=test ! -e made.txt"]);
+    assert!(is_done(&said) && !said.out.contains("prepared"), "{said:?}");
+}
+
+#[test]
+fn setup_minutes_is_how_long_that_may_take() {
+    let (_, said) = one(&["setup_command=sleep 600", "setup_minutes=0"]);
+    assert!(said.code == Some(5) && said.err.contains("`sleep 600` ended with"), "{said:?}");
+}
+
+#[test]
+fn test_report_is_where_tests_report() {
+    let test = "test_command=printf 'ok 1 - a\\n1..1\\n' > .report.tap";
+    for (report, counted) in [("test_report=.report.tap", true), ("test_report=none", false)] {
+        let (_, said) = one(&[test, report]);
+        assert_eq!(said.out.contains("tests before the work: 1 passed"), counted, "{said:?}");
+    }
+}
+
+#[test]
+fn test_proof_is_whether_tests_have_to_be_able_to_fail() {
+    let (_, said) = one(&["test_command=true", "test_proof=true"]);
+    assert!(said.code == Some(5) && said.err.contains("no test was reported"), "{said:?}");
+    let (_, said) = one(&["test_command=true", "test_proof=false"]);
+    assert!(is_done(&said), "{said:?}");
 }
 
 #[test]

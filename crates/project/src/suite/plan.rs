@@ -61,5 +61,5 @@ impl Plan {
 }
 
 fn setup_patience(settings: &Settings) -> Duration {
-    Duration::from_secs(60 * settings.count("setup_minutes").max(1))
+    Duration::from_secs(60 * settings.count("setup_minutes"))
 }

@@ -156,6 +156,10 @@ pub(crate) fn prepare(shell: &Shell, place: &Place, plan: &Plan) -> Result<Prepa
         ));
         let said = format!("`{setup}` ended with {}", finished.end);
         let output = finished.last_words(OUTPUT_KEPT);
+        if let End::TimedOut(_) = finished.end {
+            let how = "`setup_minutes` under [workflow] in warp.toml gives it more time";
+            return Err(PrepareError::Fault(format!("{said}: {how}\n{output}")));
+        }
         return Err(match fault::classify(&finished.end, &all).filter(Fault::outlives_a_baseline) {
             Some(fault) => PrepareError::Fault(format!("{said}: {fault}\n{output}")),
             None => PrepareError::Failed { said, output },
