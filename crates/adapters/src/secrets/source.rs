@@ -9,6 +9,8 @@ use super::{Secrets, found, named, pattern};
 
 /// The shortest value of a named secret, in bytes.
 const LEAST_VALUE: usize = 16;
+/// The shortest known secret that is looked for, in bytes.
+const LEAST_KNOWN: usize = 12;
 /// How random a value is at least, in bits for each character.
 const LEAST_ENTROPY: f64 = 3.3;
 /// How much of a private key follows its first line at least, in characters.
@@ -112,7 +114,10 @@ impl Secrets {
     }
 
     fn in_line(&self, line: &str) -> Option<&'static str> {
-        if self.values.iter().any(|value| found(line, 0, value).next().is_some()) {
+        // A short or plain value of the environment may well be a word of the project's.
+        let is_telling = |value: &&String| value.len() >= LEAST_KNOWN && is_mixed(value);
+        let mut known = self.values.iter().filter(is_telling);
+        if known.any(|value| found(line, 0, value).next().is_some()) {
             return Some("a secret of this machine");
         }
         let spans = pattern::find(line);
@@ -174,8 +179,11 @@ fn assigned(line: &str) -> Option<&'static str> {
     let (at, sign) = line.char_indices().find(|(_, letter)| *letter == '=' || *letter == ':')?;
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let name = line[..at].trim_end_matches([' ', '"', '\'', ']', '?']);
-    let name = &name[name.rfind(|letter| !is_name(letter)).map_or(0, |at| at + 1)..];
-    if name.is_empty() || !named::is_secret(name) {
+    let name = name.rsplit(|letter| !is_name(letter)).next().unwrap_or_default();
+    // Where a long answer goes on is told by a token too, which nobody has to hide.
+    let is_page =
+        ["next", "page", "continuation"].iter().any(|start| name.to_ascii_lowercase().starts_with(start));
+    if name.is_empty() || is_page || !named::is_secret(name) {
         return None;
     }
     let rest = line[at + sign.len_utf8()..].trim_start_matches(['=', '>', ':', ' ', '\t']);
@@ -186,9 +194,15 @@ fn assigned(line: &str) -> Option<&'static str> {
         None => rest.split([' ', ',', ';', '#']).next().unwrap_or_default(),
     };
     let may_hold = |letter: char| letter.is_ascii_alphanumeric() || "+/=_-!@#$%^&*~.".contains(letter);
-    let is_plain = value.chars().all(may_hold) && (quote.is_some() || !value.contains(['.', '$']));
+    let is_constant =
+        value.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_');
+    let is_plain =
+        value.chars().all(may_hold) && (quote.is_some() || (!is_constant && !value.contains(['.', '$'])));
+    // A name has its digits in one place: `X509Options`, `nl80211_pattern_support`.
+    let least_changes = if quote.is_some() { 3 } else { 4 };
     let is_one = value.len() >= LEAST_VALUE
         && is_plain
+        && changes(value) >= least_changes
         && is_mixed(value)
         && entropy(value) >= LEAST_ENTROPY
         && !is_fake(value)
@@ -237,6 +251,15 @@ fn is_words(value: &str) -> bool {
         part.len() <= 12 && (part.chars().all(|letter| letter.is_ascii_alphabetic()) || part.len() <= 4)
     };
     value.split(['-', '_', '.', '/']).all(is_word) && value.contains(['-', '_', '.', '/'])
+}
+
+/// Returns how often letters and digits follow each other in a value.
+fn changes(value: &str) -> usize {
+    let both = |two: &[u8]| {
+        let (one, other) = (two[0].is_ascii_digit(), two[1].is_ascii_digit());
+        one != other && two[0].is_ascii_alphanumeric() && two[1].is_ascii_alphanumeric()
+    };
+    value.as_bytes().windows(2).filter(|two| both(two)).count()
 }
 
 fn is_mixed(value: &str) -> bool {
@@ -332,6 +355,10 @@ mod tests {
             "if (passwordStrength >= minimumPasswordStrength2) {",
             "let password: String = generate_password(16, Alphabet::Base64Url);",
             "Authorization: Bearer <token>",
+            "    pub pat: nl80211_pattern_support,",
+            "exports.SOCKS5_NO_ACCEPTABLE_AUTH = SOCKS5_NO_ACCEPTABLE_AUTH;",
+            "» token: „größer“",
+            "// the user’s password = \"…\"",
         ] {
             assert_eq!(what(text), [""; 0], "{text}");
         }

@@ -44,63 +44,75 @@ const NARROWING: &[&str] = &[
 /// Commands that test nothing.
 const EMPTY: &[&str] = &["true", ":", "echo", "exit", "printf"];
 
-/// Settings of runners that leave tests out, by the files in which they stand.
-const SETTINGS: &[(&[&str], &[&str])] = &[
-    (
-        &["pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", ".pytest.ini"],
-        &[
+/// Settings of a runner.
+struct Known {
+    /// The files in which they stand, with or without an ending.
+    files: &'static [&'static str],
+    /// What leaves tests out.
+    leaves_out: &'static [&'static str],
+    /// What says which tests there are: a first such line may well add some.
+    chooses: &'static [&'static str],
+}
+
+const SETTINGS: &[Known] = &[
+    Known {
+        files: &["pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", ".pytest.ini"],
+        leaves_out: &[
             "norecursedirs",
             "collect_ignore",
-            "python_files",
-            "python_functions",
-            "python_classes",
             "--deselect",
             "--ignore",
             "-k ",
             "-m \"not",
             "-m 'not",
         ],
-    ),
-    (
-        &["conftest.py"],
-        &[
+        chooses: &["python_files", "python_functions", "python_classes", "testpaths"],
+    },
+    Known {
+        files: &["conftest.py"],
+        leaves_out: &[
             "collect_ignore",
             "pytest_ignore_collect",
             "pytest_collection_modifyitems",
             "pytest.mark.skip",
-            "deselected(",
         ],
-    ),
-    (
-        &[
+        chooses: &[],
+    },
+    Known {
+        files: &[
             "jest.config",
             "vitest.config",
-            "vite.config",
             ".mocharc",
             "ava.config",
             "playwright.config",
             "package.json",
         ],
-        &[
-            "testPathIgnorePatterns",
-            "testMatch",
-            "testRegex",
-            "modulePathIgnorePatterns",
-            "passWithNoTests",
-            "\"grep\"",
-            "grep:",
-            "testNamePattern",
+        leaves_out: &["testPathIgnorePatterns", "passWithNoTests", "\"grep\"", "grep:", "testNamePattern"],
+        chooses: &["testMatch", "testRegex"],
+    },
+    Known {
+        files: &["Cargo.toml"],
+        leaves_out: &["autotests = false"],
+        chooses: &["test = false", "[[test]]"],
+    },
+    Known {
+        files: &["pom.xml"],
+        leaves_out: &[
+            "<skipTests>true",
+            "<maven.test.skip>true",
+            "<testFailureIgnore>true",
+            "Test.java</exclude>",
         ],
-    ),
-    (&["Cargo.toml"], &["test = false", "autotests = false", "doctest = false", "harness = false"]),
-    (&["pom.xml"], &["<skipTests>true", "<maven.test.skip>true", "<testFailureIgnore>true", "<exclude>"]),
-    (
-        &["build.gradle", "build.gradle.kts"],
-        &["ignoreFailures", "excludeTestsMatching", "exclude(", "enabled = false"],
-    ),
-    (&["phpunit.xml", "phpunit.xml.dist"], &["<exclude>", "<group>"]),
-    (&[".rspec"], &["--tag ~", "--exclude-pattern", "--pattern"]),
-    (&["nextest.toml"], &["default-filter"]),
+        chooses: &[],
+    },
+    Known {
+        files: &["build.gradle"],
+        leaves_out: &["ignoreFailures = true", "excludeTestsMatching", "ignoreFailures true"],
+        chooses: &[],
+    },
+    Known { files: &["phpunit.xml", "phpunit.xml.dist"], leaves_out: &["<exclude>"], chooses: &[] },
+    Known { files: &[".rspec"], leaves_out: &["--tag ~", "--exclude-pattern"], chooses: &["--pattern"] },
+    Known { files: &["nextest.toml"], leaves_out: &["default-filter"], chooses: &[] },
 ];
 
 /// Finds what lets fewer tests run than before.
@@ -216,7 +228,9 @@ fn less(old: &str, new: &str) -> Option<String> {
 /// Finds lines of a runner's settings that are new and leave tests out.
 fn settings(name: &str, before: &str, after: &str) -> Option<(usize, String)> {
     let is_of = |known: &str| name == known || name.starts_with(&format!("{known}."));
-    let (_, signs) = SETTINGS.iter().find(|(names, _)| names.iter().any(|known| is_of(known)))?;
+    let known = SETTINGS.iter().find(|known| known.files.iter().any(|file| is_of(file)))?;
+    let chooses = known.chooses.iter().filter(|sign| before.contains(**sign));
+    let signs: Vec<&str> = known.leaves_out.iter().chain(chooses).copied().collect();
     let old: Vec<&str> = before.lines().map(str::trim).collect();
     for (at, line) in after.lines().enumerate() {
         let line = line.trim();

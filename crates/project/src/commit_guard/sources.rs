@@ -193,8 +193,8 @@ mod tests {
             (
                 "a.test.ts",
                 "describe('adds', () => {\n  it('two', () => {});\n  it.skip(\"three\", () => {});\n  xit(`four`, f);\n  test.todo('five');\n  it.only('six', f);\n  \
-                 test.each([1])('seven %d', f);\n  describe.skip('deep', () => {\n    it('eight', f);\n  });\n  it(\n    'nine',\n    f);\n});\ntest('ten', { skip: true }, f);\n",
-                "adds > two | adds > three! | adds > four! | adds > five! | adds > six* | adds > seven %d | adds > deep > eight! | adds > nine | ten!",
+                 test.each([1])('seven %d', f);\n  describe.skip('deep', () => {\n    it('eight', f);\n  });\n  it(\n    'nine',\n    f);\n  it.skip.each([\n    [1, 2],\n  ])('eleven %d', f);\n});\ntest('ten', { skip: true }, f);\n",
+                "adds > two | adds > three! | adds > four! | adds > five! | adds > six* | adds > seven %d | adds > deep > eight! | adds > nine | adds > eleven %d! | ten!",
             ),
             (
                 "a_test.go",

@@ -67,6 +67,9 @@ pub(super) const ELIXIR: Dialect = Dialect {
     tags: &["@tag :skip", "@tag skip:"],
 };
 
+/// How many lines a table of cases may take before its title.
+const MOST_ROWS: usize = 100;
+
 /// A group whose lines are being read.
 struct Group {
     name: String,
@@ -75,11 +78,11 @@ struct Group {
 }
 
 /// A call that makes a test or a group.
-struct Call<'a> {
+struct Call {
     called: Called,
     state: State,
     is_only: bool,
-    title: &'a str,
+    title: String,
 }
 
 pub(super) fn tests(lines: &[&str], dialect: &Dialect) -> Vec<SourceTest> {
@@ -95,8 +98,7 @@ pub(super) fn tests(lines: &[&str], dialect: &Dialect) -> Vec<SourceTest> {
             tagged = State::Skipped;
             continue;
         }
-        let next = lines.get(at + 1).map_or("", |next| next.trim());
-        let Some(call) = call(text, next, dialect) else { continue };
+        let Some(call) = call(text, &lines[at + 1..], dialect) else { continue };
         groups.retain(|group| group.indent < inside);
         let around = groups.last().map_or(State::Active, |group| group.state);
         let state = weaker(around, weaker(call.state, tagged));
@@ -104,7 +106,7 @@ pub(super) fn tests(lines: &[&str], dialect: &Dialect) -> Vec<SourceTest> {
         match call.called {
             Called::Group => {
                 // Of a group of which only those run, its tests say so.
-                groups.push(Group { name: call.title.to_owned(), indent: inside, state });
+                groups.push(Group { name: call.title, indent: inside, state });
                 if call.is_only {
                     tests.push(SourceTest {
                         name: path(&groups, ""),
@@ -118,7 +120,7 @@ pub(super) fn tests(lines: &[&str], dialect: &Dialect) -> Vec<SourceTest> {
             Called::Test => {
                 let body = block(lines, at);
                 let state = weaker(state, skipped_inside(&body, dialect.inside));
-                let (name, body) = (path(&groups, call.title), trimmed(&body));
+                let (name, body) = (path(&groups, &call.title), trimmed(&body));
                 tests.push(SourceTest { name, line: at as u64 + 1, state, is_only: call.is_only, body });
             }
         }
@@ -131,13 +133,19 @@ fn path(groups: &[Group], title: &str) -> String {
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" > ")
 }
 
-fn call<'a>(text: &'a str, next: &'a str, dialect: &Dialect) -> Option<Call<'a>> {
+fn call(text: &str, below: &[&str], dialect: &Dialect) -> Option<Call> {
     if let Some(start) = dialect.functions
         && let Some(rest) = text.strip_prefix("def ").filter(|_| text.starts_with(start))
     {
-        return Some(Call { called: Called::Test, state: State::Active, is_only: false, title: word(rest) });
+        return Some(Call {
+            called: Called::Test,
+            state: State::Active,
+            is_only: false,
+            title: word(rest).to_owned(),
+        });
     }
-    let text = text.strip_prefix("await ").unwrap_or(text).strip_prefix("QUnit.").unwrap_or(text);
+    let text = text.strip_prefix("await ").unwrap_or(text);
+    let text = text.strip_prefix("QUnit.").unwrap_or(text);
     let first = word(text);
     let named =
         |words: &[(&str, Called)]| words.iter().find(|(known, _)| *known == first).map(|(_, called)| *called);
@@ -167,12 +175,16 @@ fn call<'a>(text: &'a str, next: &'a str, dialect: &Dialect) -> Option<Call<'a>>
         rest = &after[modifier.len()..];
         // `each([…])('title')`: the title is in the last call of the line.
         if ["each", "skipIf", "runIf", "for"].contains(&modifier) {
-            let end = rest.rfind(")(").or_else(|| rest.rfind("`("))?;
-            rest = &rest[end + 1..];
+            // The table may take many lines.
+            let all = std::iter::once(rest).chain(below.iter().take(MOST_ROWS).map(|line| line.trim()));
+            rest = all.into_iter().find_map(|line| {
+                let end = line.rfind(")(").or_else(|| line.rfind("`("))?;
+                Some(&line[end + 1..])
+            })?;
         }
     }
     let rest = rest.strip_prefix('(').or_else(|| rest.strip_prefix(' ')).map(str::trim_start)?;
-    let rest = if rest.is_empty() { next } else { rest };
+    let rest = if rest.is_empty() { below.first().map_or("", |next| next.trim()) } else { rest };
     let (title, after) = title(rest, dialect)?;
     let options: String = after.chars().filter(|letter| !letter.is_whitespace()).collect();
     if ["skip:true", "todo:true", "skip:'", "skip:\"", ":skip", "todo:'"]
@@ -182,7 +194,7 @@ fn call<'a>(text: &'a str, next: &'a str, dialect: &Dialect) -> Option<Call<'a>>
         state = State::Skipped;
     }
     is_only |= options.contains("only:true") || options.contains("focus:true") || options.contains(":focus");
-    Some(Call { called, state, is_only, title })
+    Some(Call { called, state, is_only, title: title.to_owned() })
 }
 
 /// Returns the title of a call, and what follows it.
