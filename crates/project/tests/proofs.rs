@@ -55,7 +55,11 @@ fn an_agent_shows_changed_lines_and_printed_tests_before_its_code_is_complete() 
     let mut driven = Driven::begin(Request {
         level: Some(2),
         issue: Some("42".to_owned()),
-        set: vec![("verification_gates".to_owned(), gates.to_owned())],
+        // Without tests before the commit nothing would show later that a named test has passed.
+        set: vec![
+            ("verification_gates".to_owned(), gates.to_owned()),
+            ("test_before_commit".to_owned(), "false".to_owned()),
+        ],
         ..Request::default()
     });
     for event in ["prerequisites_ok", "work_selected", "plan_ready"] {
