@@ -84,6 +84,17 @@ fn without_leave_a_person_pushes() {
 }
 
 #[test]
+fn an_agent_cannot_allow_itself_to_push() {
+    let sandbox = shipping("3");
+    sandbox.warp_ok(&["config", "push=never"]);
+    let said = as_agent(&sandbox, &["config", "push=target"]);
+    assert!(said.code != Some(0) && said.err.contains("this command is a person's"), "{said:?}");
+    assert_eq!(as_agent(&sandbox, &["config"]).code, Some(0), "it may look");
+    let shown = sandbox.warp_ok(&["config"]);
+    assert!(shown.lines().any(|line| line.starts_with("push                       never ")), "{shown}");
+}
+
+#[test]
 fn an_agents_own_pull_request_is_a_persons_to_accept() {
     let sandbox = shipping("3");
     let url = r#"{"pr_url":"https://made.up/pull/9"}"#;

@@ -186,6 +186,26 @@ fn at_a_terminal_it_is_asked_once_for_a_project() {
 }
 
 #[test]
+fn a_merge_by_hand_asks_at_a_terminal_too() {
+    let (project, remote) = Project::with_remote(None);
+    assert_eq!(project.run(&["--level", "2"]).code, Some(0));
+    let mut arguments = vec!["pr", "merge"];
+    let number = pull(&project);
+    arguments.push(&number);
+    if !testkit::machine::has_walls() {
+        arguments.push("--no-sandbox");
+    }
+    let merge = project.sandbox.warp_command(&arguments);
+    let Some(mut running) = Running::at_terminal(&project.sandbox, &merge) else { return };
+    running.until("type one of: never, branch, target");
+    running.type_line("target");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("pushed: origin main "), "{}", ended.said);
+    assert_eq!(left(&project, &remote), (false, true, true), "{}", ended.said);
+}
+
+#[test]
 fn a_change_of_mind_counts_for_a_run_that_has_begun() {
     let (project, remote) = Project::with_remote(Some("target"));
     project.script(
