@@ -18,6 +18,7 @@ mod nested;
 pub mod outgoing;
 pub(crate) mod own;
 pub mod recovery;
+pub mod resume;
 pub mod salvage;
 pub mod sight;
 pub mod slot;

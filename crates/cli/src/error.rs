@@ -292,6 +292,7 @@ impl From<ForgeError> for CommandError {
             ForgeError::Event { .. } => {
                 Self::of(Exit::BadData, &error).hint("`warp doctor` checks the whole journal")
             }
+            ForgeError::Git(_) => Self::of(Exit::OutsideSaidNo, &error),
             ForgeError::Failed(error) => failure(error),
         }
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use adapters::machine;
-use engine::{ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, visible_text};
+use engine::{ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, Time, visible_text};
 use project::{
     Current, Workspace, counted,
     criteria::{self, Criteria},
@@ -21,6 +21,7 @@ use crate::{answer, driver::DriveError, feature};
 const RULES: &str = include_str!("../../../prompts/run/rules.md");
 const PLANNING: &str = include_str!("../../../prompts/run/planning.md");
 const CODING: &str = include_str!("../../../prompts/run/coding.md");
+const REWORK: &str = include_str!("../../../prompts/run/rework.md");
 
 /// What is asked of an agent whose issue has no criteria.
 const PROPOSING: &str = "The issue has none: your answer needs `criteria`, 1 to 10 short lines that can be shown to hold. They are \
@@ -122,6 +123,11 @@ fn plan(
         let why = "the plan is approved".to_owned();
         return Ok(Brief::Nothing { event: "plan_ready", data: plan.clone(), why });
     }
+    let selected = history.selected();
+    if selected.is_some_and(|selected| selected.contains_key("pull") || selected.contains_key("as_is")) {
+        let why = "what is to be done is known: no approach is drafted".to_owned();
+        return Ok(Brief::Nothing { event: "plan_ready", data: Map::new(), why });
+    }
     let wanted = workspace.criteria_of(&current.run)?;
     let proposal = history.proposal();
     match (&wanted, &proposal) {
@@ -166,6 +172,7 @@ fn plan(
             &format!("{before}\n\nA person said that they are not right: {note}"),
         );
     }
+    text.earlier(workspace, run, history)?;
     text.history(run, history);
     let schema = answer::plan_schema(are_proposed);
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
@@ -178,8 +185,22 @@ fn code(
     issue: &Issue,
 ) -> Result<Brief, DriveError> {
     let run = &current.run;
-    let mut text = Text::new(run, "implement the chunk");
-    text.part("What to do", &guide(workspace, run, CODING));
+    if let Some(data) = history.as_is(run) {
+        let why = "the work is there already: it is tested and committed".to_owned();
+        return Ok(Brief::Nothing { event: "code_complete", data, why });
+    }
+    let rework = history.selected().filter(|selected| selected.contains_key("pull"));
+    let (task, built_in) = match rework {
+        Some(_) => ("rework the pull request", REWORK),
+        None => ("implement the chunk", CODING),
+    };
+    let mut text = Text::new(run, task);
+    let guide = match rework {
+        // A project's own text is about criteria.
+        Some(_) => built_in.to_owned(),
+        None => guide(workspace, run, built_in),
+    };
+    text.part("What to do", &guide);
     let tests = project::test_command(&workspace.place.root, run);
     let cycle = run.counter("coding_cycles");
     if let Some(failure) = history.failure().filter(|_| cycle > 0) {
@@ -191,7 +212,10 @@ fn code(
         .iter()
         .map(|criterion| format!("- {criterion}: {}", run.criterion_text(criterion)))
         .collect();
-    text.part("Acceptance criteria of this chunk", &fenced(&criteria.join("\n"))?);
+    match rework {
+        Some(selected) => text.rework(selected)?,
+        None => text.part("Acceptance criteria of this chunk", &fenced(&criteria.join("\n"))?),
+    }
     let ticks = "Its boxes are warp's: they are ticked before the tests run.";
     text.part("The issue", &format!("{ticks}\n\n{}", issue.fenced()?));
     if let Some(approach) = history.text("plan_ready", "approach") {
@@ -201,6 +225,7 @@ fn code(
         text.part("The tests", &about_tests(command, run));
     }
     text.part("The dev environment", &crate::dev::told(workspace, &history.0));
+    text.earlier(workspace, run, history)?;
     text.history(run, history);
     let schema = answer::code_schema();
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
@@ -301,6 +326,31 @@ impl History {
     fn of_issue(mut records: Vec<Arc<Record>>) -> Self {
         let selected = records.iter().rposition(|record| record.event == *"work_selected");
         Self(records.split_off(selected.unwrap_or(0)))
+    }
+
+    /// Returns what was put down when the issue was taken.
+    fn selected(&self) -> Option<&Map<String, Value>> {
+        let selected = self.0.iter().rev().find(|record| record.event == *"work_selected")?;
+        Some(&selected.data)
+    }
+
+    /// Returns when the issue was taken.
+    fn began_at(&self) -> Option<Time> {
+        self.0.iter().rev().find(|record| record.event == *"work_selected").map(|record| record.at)
+    }
+
+    /// Returns what comes with the work of a chunk that lies in the tree already, until its tests have failed: an earlier run
+    /// has done it.
+    fn as_is(&self, run: &Run) -> Option<Map<String, Value>> {
+        let message = self.selected()?.get("as_is").filter(|_| run.chunk.index == 1)?;
+        if run.counter("coding_cycles") > 0 {
+            return None;
+        }
+        let mut data = Map::from_iter([("summary".to_owned(), json!("Done by an earlier run."))]);
+        if message.is_string() {
+            data.insert("message".to_owned(), message.clone());
+        }
+        Some(data)
     }
 
     /// Returns a text that came with the newest event of that name.
@@ -453,13 +503,61 @@ impl Text {
         self.part("What was decided", &decided.join("\n"));
         let told: Vec<String> = run.told.iter().map(|text| format!("- {text}")).collect();
         self.part("A person says", &told.join("\n"));
-        let found: Vec<String> = run.findings.iter().map(|finding| format!("- {finding}")).collect();
+        // What was found and edited for another issue of the run says nothing about this one.
+        let is_its = |at: Time| history.began_at().is_none_or(|began| at >= began);
+        let found = run.findings.iter().filter(|finding| is_its(finding.at));
+        let found: Vec<String> = found.map(|finding| format!("- {finding}")).collect();
         self.part("What was found in the work", &found.join("\n"));
-        if !run.doom_loop_events.is_empty() && run.standing == Standing::Active {
-            let files: Vec<&str> = run.doom_loop_events.iter().map(|event| event.file.as_str()).collect();
+        let edited = run.doom_loop_events.iter().filter(|event| is_its(event.at));
+        let files: Vec<&str> = edited.map(|event| event.file.as_str()).collect();
+        if !files.is_empty() && run.standing == Standing::Active {
             let words = format!("These were edited again and again without progress: {}", files.join(", "));
             self.part("Another way", &words);
         }
+    }
+
+    /// Adds what earlier runs of the issue have planned, tried and learnt.
+    fn earlier(&mut self, workspace: &mut Workspace, run: &Run, history: &History) -> Result<(), DriveError> {
+        if let Some(earlier) = workspace.earlier(run)? {
+            self.part("What earlier runs of this issue left", &fenced(&earlier)?);
+        }
+        let resumes = history.selected().and_then(|selected| selected.get("resumes"));
+        let unfinished = resumes.and_then(|resumes| resumes.get("unfinished")).and_then(Value::as_str);
+        let words = match unfinished {
+            Some("restored") => {
+                "What the last run had not finished is in your tree, not committed: `git status` and `git diff` show it. Nobody \
+                 has tested it. Use what is right of it, and change or remove the rest."
+            }
+            Some(_) => "What the last run had not finished is kept elsewhere and is not in your tree.",
+            None => "",
+        };
+        self.part("Unfinished work", words);
+        Ok(())
+    }
+
+    /// Adds what is wanted of a pull request.
+    fn rework(&mut self, selected: &Map<String, Value>) -> Result<(), DriveError> {
+        let texts = |field: &str| -> Vec<&str> {
+            let list = selected.get(field).and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(Value::as_str).collect()
+        };
+        let comments = texts("comments");
+        let wanted: Vec<String> =
+            comments.iter().enumerate().map(|(index, text)| format!("RC-{}: {text}", index + 1)).collect();
+        if !wanted.is_empty() {
+            self.part("Requested changes", &fenced(&wanted.join("\n\n"))?);
+        }
+        let files = texts("conflicts");
+        if !files.is_empty() {
+            let rest = fenced(&texts("rest").join("\n\n"))?;
+            let words = format!(
+                "These files have markers: {}. In the tree, not committed, are the commits of the pull request that do not go \
+                 onto its target by themselves:\n\n{rest}",
+                files.join(", ")
+            );
+            self.part("Conflicts", &words);
+        }
+        Ok(())
     }
 
     fn finish(self) -> String {
@@ -474,8 +572,6 @@ impl Text {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn record(event: &str, data: Value) -> Arc<Record> {

@@ -347,7 +347,7 @@ fn find(here: &mut Workspace, options: &Options) -> Result<Found, StartError> {
     let issue = number.to_string();
     let run = open(here, &issue, &format!("issue {issue}"))?;
     if run.is_none() {
-        ready(here, number)?;
+        ready(here, number, options)?;
     }
     Ok(Found { issue: Some(issue), feature: None, run })
 }
@@ -412,16 +412,29 @@ fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>,
 }
 
 /// Looks whether a named issue can be worked on. To name it is to approve it, once its run has begun.
-fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
+fn ready(here: &mut Workspace, number: u64, options: &Options) -> Result<(), StartError> {
+    let not_ready = |why: String| Err(StartError::NotReady { number, why });
+    here.settle_left(number)?;
     let readiness = here.forge().readiness_if_approved(number)?;
+    let is_default = options.workflow.as_deref().is_none_or(|workflow| workflow == DEFAULT_WORKFLOW);
     let pulls = here.forge().open_pulls()?;
     let pull = pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
-    if let Some(pull) = pull {
-        let pull = pull.number;
-        let why = format!(
-            "it is handed over as pull request #{pull}: `warp pr merge {pull}` or `warp pr close {pull}`"
-        );
-        return Err(StartError::NotReady { number, why });
+    match (pull, here.rework(number)?) {
+        (Some(_), Some(_)) if is_default && readiness != Readiness::Closed => return Ok(()),
+        (Some(_), Some(rework)) => {
+            return not_ready(format!(
+                "pull request #{0} waits for changes: `warp run {number}`, without `--attach` or `--workflow`, makes them",
+                rework.pull
+            ));
+        }
+        (Some(pull), None) => {
+            let pull = pull.number;
+            return not_ready(format!(
+                "it is handed over as pull request #{pull}: `warp pr merge {pull}`, `warp pr request-changes {pull} TEXT` or \
+                 `warp pr close {pull}`"
+            ));
+        }
+        (None, _) => {}
     }
     match readiness {
         Readiness::Ready => Ok(()),
@@ -431,7 +444,7 @@ fn ready(here: &mut Workspace, number: u64) -> Result<(), StartError> {
         | Readiness::NotApproved
         | Readiness::Met
         | Readiness::Blocked { .. }
-        | Readiness::Cycle { .. } => Err(StartError::NotReady { number, why: readiness.to_string() }),
+        | Readiness::Cycle { .. } => not_ready(readiness.to_string()),
     }
 }
 

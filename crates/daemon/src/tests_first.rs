@@ -51,9 +51,9 @@ pub fn check_tests(
         })
     };
     let done = look();
-    let given_back = slot.give_back();
+    let discarded = slot.discard(&target);
     let done = done?;
-    given_back?;
+    discarded?;
     Ok(done)
 }
 

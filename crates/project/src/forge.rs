@@ -21,11 +21,11 @@ use adapters::git::Git;
 use engine::{Actor, Boxes, Seen, open_boxes, read_boxes, without_ticks};
 
 pub use import::{FromFile, Imported, read_markdown};
-pub use item::{Comment, Item, ItemState, Pull, Review};
+pub use item::{Comment, Item, ItemState, Pull, Review, Round};
 pub(crate) use kept::Kept;
 pub use readiness::{Candidate, Priority, Readiness};
 
-use crate::{Error, Workspace};
+use crate::{Error, Workspace, next::REQUESTED};
 use item::What;
 use readiness::{APPROVED, CAPABILITY, REQUIREMENT};
 
@@ -131,6 +131,8 @@ pub enum ForgeError {
     ImportedAs { file: String, number: u64 },
     #[error("event {seq} of #{number} cannot be read: {problem}")]
     Event { number: u64, seq: u64, problem: String },
+    #[error("the repository cannot be read: {0}")]
+    Git(String),
     #[error(transparent)]
     Failed(#[from] Error),
 }
@@ -199,6 +201,7 @@ impl Forge<'_> {
                 review: Review::Pending,
                 reviewed_by: None,
                 merged: None,
+                rounds: Vec::new(),
             },
         };
         self.open(&[what], None)
@@ -364,20 +367,32 @@ impl Forge<'_> {
             if pull.review != review {
                 whats.push(What::Reviewed { review });
             }
-            whats.extend(said.clone().map(|text| What::Commented { text, marker: None }));
+            let marker =
+                (review == Review::ChangesRequested).then(|| format!("{REQUESTED}{}", item.comments.len()));
+            whats.extend(said.clone().map(|text| What::Commented { text, marker: marker.clone() }));
             Ok(whats)
         })
     }
 
     /// Offers another commit in a pull request; who has reviewed the one before has not reviewed this one.
     pub fn offer_head(&mut self, number: u64, head: &str) -> Result<Arc<Item>, ForgeError> {
+        self.move_head(number, head, false)
+    }
+
+    /// Offers the same work on a newer target in a pull request; its review stays.
+    pub fn rebase_head(&mut self, number: u64, head: &str) -> Result<Arc<Item>, ForgeError> {
+        self.move_head(number, head, true)
+    }
+
+    fn move_head(&mut self, number: u64, head: &str, keeps_review: bool) -> Result<Arc<Item>, ForgeError> {
         let head = text::name("commit", head)?;
         self.change(number, |item| {
             let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;
             if pull.merged.is_some() {
                 return Err(ForgeError::Merged { number });
             }
-            Ok(if pull.head == head { Vec::new() } else { vec![What::HeadMoved { head: head.clone() }] })
+            let is_same = pull.head == head;
+            Ok(if is_same { Vec::new() } else { vec![What::HeadMoved { head: head.clone(), keeps_review }] })
         })
     }
 

@@ -10,6 +10,7 @@
 //!   after.
 //! - A file that a person or a tool may have written is never deleted, only set aside.
 
+mod account;
 mod actor;
 pub mod admission;
 mod atomic;
@@ -22,6 +23,7 @@ mod decide;
 pub mod dev;
 pub mod docs;
 mod forge;
+mod leftover;
 mod next;
 pub mod outlook;
 mod place;
@@ -44,19 +46,21 @@ mod workspace;
 
 use adapters::hold;
 
+pub use account::{Account, Stint, StintOutcome};
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use claim::{Claim, ClaimError};
 pub use decide::{DecideError, Decided, Given, Overdue};
 pub use forge::{
     By, Candidate, Comment, Edit, Filed, Forge, ForgeError, FromFile, Imported, Item, ItemState, NewItem,
-    NewPull, Priority, Pull, Readiness, Review, issue_number, read_markdown,
+    NewPull, Priority, Pull, Readiness, Review, Round, issue_number, read_markdown,
 };
+pub use leftover::{Left, Leftover};
 pub use next::{
-    ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, SEED_CHECK, Wanted, escalation,
-    ships,
+    ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, SEED_CHECK, Wanted,
+    escalation, ships,
 };
 pub use place::{Dirs, Place, PlaceError};
-pub use pulls::{MergeError, MergedPull};
+pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Queued, Taken, why_nothing};
 pub use quick::{Quick, quick_gate, quick_head, quick_roots};
 pub use shell::Shell;

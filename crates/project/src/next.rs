@@ -8,9 +8,11 @@
 //! Every act is looked for in the world before it is done, so that a phase whose work was cut short can be done again.
 
 pub(crate) mod acceptance;
+mod begin;
 mod commit;
 mod dev;
 mod drift;
+mod earlier;
 mod hand_in;
 mod held;
 mod hooks;
@@ -18,6 +20,7 @@ mod issue;
 mod land;
 mod publish;
 mod report;
+mod rework;
 mod select;
 mod ship;
 mod verdict;
@@ -38,6 +41,8 @@ pub use hand_in::HandedIn;
 pub(crate) use land::behind;
 pub use land::{Landed, Mend};
 pub use publish::{Checked, Published};
+pub use rework::Rework;
+pub(crate) use rework::{REQUESTED, rework_of};
 
 use crate::{
     Answer, AskError, Current, Error, ForgeError, Overdue, Workspace, prompts, rails, slots::SlotError,

@@ -1,4 +1,4 @@
-//! Merging or closing a pull request that was handed over, at a person's word.
+//! Merging, updating or closing a pull request that was handed over, at a person's word.
 //!
 //! A merge goes the way of a run that merges by itself: put on top of the newest target in a workspace of its own, tested
 //! there, and then the target moved forward. What was ticked for a pull request that is closed without it is open again,
@@ -6,19 +6,22 @@
 
 use std::{mem, sync::Arc};
 
-use adapters::git::Git;
+use adapters::git::{self, Git, integrate::Rebase, resume::commits_between, sight::Need};
 use engine::{
     Run, Settings,
     view::{self, Asked},
 };
 
 use crate::{
-    By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, Workspace,
-    issue_number,
+    By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, StintOutcome,
+    Workspace, issue_number,
     pushing::{Goal, Outlet, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
-    spelled, suite, test_command,
+    spelled, suite, test_command, test_project,
 };
+
+/// How many commits of a pull request are named.
+const MOST_COMMITS: usize = 50;
 
 /// A pull request that was merged.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +37,25 @@ pub struct MergedPull {
     pub closed: Option<u64>,
 }
 
-/// Why a pull request was not merged. The target is where it was.
+/// What became of a pull request that was to be brought onto its target.
+#[derive(Debug, PartialEq, Eq)]
+pub enum UpdatedPull {
+    /// It is on top of it already.
+    Current { target: String },
+    /// Its branch is at a commit that was tested.
+    Moved {
+        target: String,
+        branch: String,
+        commit: String,
+        tests: String,
+        /// What was pushed, or why nothing was.
+        said: Option<String>,
+    },
+    /// Both have changed the same lines of these files; nothing was moved.
+    Conflicts { files: Vec<String> },
+}
+
+/// Why a pull request was not merged or brought onto its target, which is where it was.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     #[error("#{number} is merged already, as {commit}")]
@@ -42,7 +63,7 @@ pub enum MergeError {
     #[error("#{number} is closed")]
     Closed { number: u64 },
     #[error("{by} wants changes in #{number} before it is merged")]
-    ChangesRequested { number: u64, by: String },
+    ChangesRequested { number: u64, by: String, issue: Option<u64> },
     #[error("the run that has made #{number} waits for an answer: {}", asked.question)]
     Undecided { number: u64, asked: Asked },
     #[error("it is not known which run has made #{number}")]
@@ -92,17 +113,89 @@ impl Workspace {
         let push = settings.text(PUSH);
         run.settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
         let landed = workspace.land_pull(&run, number, &pull);
-        let given_back = workspace.slot.take().map(Slot::give_back);
+        let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
         let (commit, behind, said) = landed?;
         self.forge().by(by).merged(number, &commit)?;
         self.tick_again(number, &pull, &run)?;
         self.finish_issue(&run, &commit)?;
-        given_back.transpose()?;
+        discarded.transpose()?;
         let closed = match pull.issue {
             Some(issue) => self.forge().item(issue)?.filter(|item| !item.is_open()).map(|item| item.number),
             None => None,
         };
         Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, said, closed })
+    }
+
+    /// Puts a pull request on top of its newest target, tests that, and moves its branch there. Where that does not go by
+    /// itself, the files are named and nothing is changed. `settings` say what is pushed; `shell` says how its tests are run in
+    /// the workspace that is taken.
+    pub fn update_pull(
+        &mut self,
+        pool: &Pool,
+        number: u64,
+        settings: &Settings,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
+    ) -> Result<UpdatedPull, MergeError> {
+        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+        let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
+        match (&pull.merged, item.is_open()) {
+            (Some(commit), _) => return Err(MergeError::Merged { number, commit: commit.clone() }),
+            (None, false) => return Err(MergeError::Closed { number }),
+            (None, true) => {}
+        }
+        let current = self.made_by(&item, &pull)?.ok_or(MergeError::NoRun { number })?;
+        let mut run = Run::clone(&current.run);
+        run.branches.merge_target.clone_from(&pull.target);
+        let slot = pool.take(Kind::Clone, &pull.target)?;
+        let shell = shell(&slot.place, &self.dirs, &run);
+        let outlet = Outlet::of(settings, Goal::HandOver, slot.remote());
+        let mut updated = shell
+            .map_err(MergeError::from)
+            .and_then(|shell| update_in(&slot, &shell, &mut run, number, &pull));
+        let mut failed = None;
+        if let Ok(UpdatedPull::Moved { commit, said, .. }) = &mut updated {
+            self.forge().rebase_head(number, commit)?;
+            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch)) {
+                Ok(pushed) => *said = pushed,
+                Err(error) => failed = Some(error),
+            }
+        }
+        let discarded = slot.discard(&pull.target);
+        let updated = updated?;
+        discarded?;
+        failed.map_or(Ok(()), Err)?;
+        Ok(updated)
+    }
+
+    /// Returns the pull request of an issue: the one that is open, else the last one.
+    pub fn pull_about(&mut self, issue: u64) -> Result<Option<u64>, ForgeError> {
+        let pulls = self.forge().open_pulls()?;
+        let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(issue));
+        if let Some(open) = pulls.iter().find(is_about) {
+            return Ok(Some(open.number));
+        }
+        let stints = self.account(issue)?.stints;
+        Ok(stints.iter().rev().find_map(|stint| match stint.outcome {
+            StintOutcome::HandedOver(pull) => Some(pull),
+            StintOutcome::Pending | StintOutcome::Merged(_) => None,
+        }))
+    }
+
+    /// Names the commits of a pull request, oldest first: those that it offers, or those that it was merged as.
+    pub fn pull_commits(&mut self, item: &Item) -> Result<Vec<String>, ForgeError> {
+        let Some(pull) = &item.pull else { return Ok(Vec::new()) };
+        let merge = match (&pull.merged, pull.issue) {
+            (Some(_), Some(issue)) => {
+                let account = self.account(issue)?;
+                account.of_pull(item.number).into_iter().find_map(|stint| stint.merge.clone())
+            }
+            (Some(_) | None, _) => None,
+        };
+        let (base, tip) = merge.unwrap_or_else(|| (format!("refs/heads/{}", pull.target), pull.head.clone()));
+        let origin = git::locate(self.place.origin().unwrap_or(&self.place.root));
+        // Where the branch or its commits are gone there is nothing to name.
+        let named = origin.and_then(|origin| commits_between(&origin, &base, &tip, MOST_COMMITS).ok());
+        Ok(named.unwrap_or_default())
     }
 
     /// Closes a pull request without merging it, in a person's name. Criteria of its issue that only its branch meets are
@@ -125,7 +218,7 @@ impl Workspace {
         if !current.run.owns_workspace {
             return Ok(Vec::new());
         }
-        let criteria = met_by(&current.run, issue);
+        let criteria = self.met_by(number, &current.run, issue)?;
         self.forge().untick(issue, &criteria)?;
         // Last, because it says that all of it was done.
         let words = format!("Pull request #{number} is closed without a merge: what it met is open again.");
@@ -137,9 +230,22 @@ impl Workspace {
     fn tick_again(&mut self, number: u64, pull: &Pull, run: &Run) -> Result<(), NextError> {
         let Some(issue) = pull.issue else { return Ok(()) };
         if self.is_taken_back(number, pull)? {
-            self.forge().tick(issue, &met_by(run, issue))?;
+            let criteria = self.met_by(number, run, issue)?;
+            self.forge().tick(issue, &criteria)?;
         }
         Ok(())
+    }
+
+    /// Returns the criteria of an issue that a pull request meets, whatever runs have worked on it.
+    fn met_by(&mut self, number: u64, run: &Run, issue: u64) -> Result<Vec<String>, NextError> {
+        let account = self.account(issue)?;
+        let criteria: Vec<String> =
+            account.of_pull(number).into_iter().flat_map(|stint| stint.criteria()).cloned().collect();
+        let is_about = run.issue.as_deref().and_then(issue_number) == Some(issue);
+        if !criteria.is_empty() || !is_about {
+            return Ok(criteria);
+        }
+        Ok(run.completed_chunks.iter().flat_map(|chunk| &chunk.acs).cloned().collect())
     }
 
     /// Tells whether the ticks of a pull request were taken back when it was closed.
@@ -165,7 +271,7 @@ impl Workspace {
             (None, false, _) => Err(MergeError::Closed { number }),
             (None, true, Review::ChangesRequested) => {
                 let by = pull.reviewed_by.unwrap_or_else(|| "somebody".to_owned());
-                Err(MergeError::ChangesRequested { number, by })
+                Err(MergeError::ChangesRequested { number, by, issue: pull.issue })
             }
             (None, true, Review::Pending | Review::Approved) => Ok((item, pull)),
         }
@@ -230,8 +336,44 @@ fn taken_back(number: u64) -> String {
     format!("closed-unmerged:{number}")
 }
 
-/// Returns the criteria of an issue that a run has met.
-fn met_by(run: &Run, issue: u64) -> Vec<String> {
-    let is_about = run.issue.as_deref().and_then(issue_number) == Some(issue);
-    run.completed_chunks.iter().filter(|_| is_about).flat_map(|chunk| &chunk.acs).cloned().collect()
+/// Brings a pull request's branch onto its target in a workspace that is taken for it.
+fn update_in(
+    slot: &Slot,
+    shell: &Shell,
+    run: &mut Run,
+    number: u64,
+    pull: &Pull,
+) -> Result<UpdatedPull, MergeError> {
+    let stuck =
+        |why: String, mend: Mend| MergeError::Stuck { number, branch: pull.branch.clone(), why, mend };
+    let no_branch = |why: String| MergeError::NoBranch { number, branch: pull.branch.clone(), why };
+    let tip = slot.bring_target(&pull.branch, None).map_err(|error| no_branch(spelled(&error)))?;
+    let onto = slot.bring_seen(&pull.target, slot.remote().as_deref(), Need::Local);
+    let onto = onto.map_err(|error| stuck(spelled(&error), Mend::Target))?.commit;
+    if let Some(at) = slot.between().stands_at(&pull.branch).map_err(SlotError::from)? {
+        let why = format!(
+            "`{}` is checked out in {}: switch to another branch there first",
+            pull.branch,
+            at.display()
+        );
+        return Err(stuck(why, Mend::Target));
+    }
+    let branch = slot.begin_branch(&pull.branch, &tip)?;
+    let commit = match slot.rebase(&branch, &onto).map_err(|error| stuck(spelled(&error), Mend::Branch))? {
+        Rebase::Nothing => return Ok(UpdatedPull::Current { target: pull.target.clone() }),
+        Rebase::Done { to, .. } => to,
+        Rebase::Conflicts { files } => return Ok(UpdatedPull::Conflicts { files }),
+    };
+    let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
+    let found = suite::found(slot.root(), &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
+    (run.found_test_command, run.found_setup_command) = (found.test, found.setup);
+    let tests = test_project(shell, &slot.place, run).map_err(|words| {
+        stuck(format!("on top of the newest `{}` the tests fail: {words}", pull.target), Mend::Branch)
+    })?;
+    slot.keep_outside(&commit, run.id.as_str()).map_err(SlotError::from)?;
+    slot.between().adopt(run.id.as_str(), &tip).map_err(SlotError::from)?;
+    slot.move_on(run.id.as_str(), &pull.branch, &commit)
+        .map_err(|error| stuck(spelled(&error), Mend::Target))?;
+    let target = pull.target.clone();
+    Ok(UpdatedPull::Moved { target, branch, commit, tests, said: None })
 }

@@ -11,7 +11,9 @@ use std::{
 use adapters::machine;
 use engine::{Owner, Run, RunId, Standing};
 
-use crate::{Candidate, ClaimError, Current, ForgeError, Item, Readiness, Workspace};
+use crate::{
+    Candidate, ClaimError, Current, ForgeError, Item, Readiness, Rework, Workspace, next::rework_of,
+};
 
 /// What keeps an issue that is ready from being taken.
 #[derive(Debug)]
@@ -40,20 +42,23 @@ pub struct Queued {
     pub candidate: Candidate,
     /// Nothing if it is free; what is not ready was not looked at.
     pub taken: Option<Taken>,
+    /// The pull request of it that waits for another round.
+    pub rework: Option<u64>,
 }
 
 impl Queued {
     /// Tells whether it would be taken, if it were the first.
     pub fn is_free(&self) -> bool {
-        self.candidate.readiness == Readiness::Ready && self.taken.is_none()
+        (self.candidate.readiness == Readiness::Ready || self.rework.is_some()) && self.taken.is_none()
     }
 }
 
 impl Workspace {
-    /// Returns every open requirement in the order in which they are taken.
+    /// Returns every open requirement in the order in which they are taken: what reviewers wait for comes first.
     pub fn queue(&mut self) -> Result<Vec<Queued>, ForgeError> {
         let candidates = self.forge().candidates()?;
         let pulls = self.forge().open_pulls()?;
+        let reworks = self.reworks()?;
         let mut queue = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             let taken = match candidate.readiness {
@@ -66,8 +71,11 @@ impl Workspace {
                 | Readiness::Blocked { .. }
                 | Readiness::Cycle { .. } => None,
             };
-            queue.push(Queued { candidate, taken });
+            let is_it = |(issue, _): &&(u64, Rework)| *issue == candidate.item.number;
+            let rework = reworks.iter().find(is_it).map(|(_, rework)| rework.pull);
+            queue.push(Queued { candidate, taken, rework });
         }
+        queue.sort_by_key(|queued| queued.rework.unwrap_or(u64::MAX));
         Ok(queue)
     }
 
@@ -80,6 +88,11 @@ impl Workspace {
     /// Returns the first issue that is ready and free, and none of those that are `passed` over.
     pub fn first_free(&mut self, passed: &BTreeSet<u64>) -> Result<Option<u64>, ForgeError> {
         let pulls = self.forge().open_pulls()?;
+        for (issue, _) in self.reworks()? {
+            if !passed.contains(&issue) && self.taken(issue, &pulls, None)?.is_none() {
+                return Ok(Some(issue));
+            }
+        }
         self.forge().first_ready(|workspace, item| {
             let is_free =
                 !passed.contains(&item.number) && workspace.taken(item.number, &pulls, None)?.is_none();
@@ -90,17 +103,39 @@ impl Workspace {
     /// Takes the first issue that is ready and free, and claims it. A run does not stand in its own way.
     pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Arc<Item>>, ForgeError> {
         let pulls = self.forge().open_pulls()?;
-        self.forge().first_ready(|workspace, item| {
-            if workspace.taken(item.number, &pulls, Some(by))?.is_some() {
-                return Ok(None);
+        for (issue, _) in self.reworks()? {
+            let Some(item) = self.forge().item(issue)? else { continue };
+            if let Some(taken) = self.take(&item, &pulls, by)? {
+                return Ok(Some(taken));
             }
-            match workspace.claim(&item.number.to_string()) {
-                Ok(_) => Ok(Some(Arc::clone(item))),
-                // Somebody was faster.
-                Err(ClaimError::Held { .. }) => Ok(None),
-                Err(ClaimError::Failed(error)) => Err(error.into()),
-            }
-        })
+        }
+        self.forge().first_ready(|workspace, item| workspace.take(item, &pulls, by))
+    }
+
+    /// Claims an issue that is ready, if it is free.
+    fn take(
+        &mut self,
+        item: &Arc<Item>,
+        pulls: &[Arc<Item>],
+        by: &RunId,
+    ) -> Result<Option<Arc<Item>>, ForgeError> {
+        if self.taken(item.number, pulls, Some(by))?.is_some() {
+            return Ok(None);
+        }
+        // What an earlier run has left may have been merged meanwhile.
+        let is_news = self.settle_left(item.number)?.is_some();
+        if is_news
+            && self.forge().readiness(item.number)? == Readiness::Met
+            && self.rework(item.number)?.is_none()
+        {
+            return Ok(None);
+        }
+        match self.claim(&item.number.to_string()) {
+            Ok(_) => Ok(Some(Arc::clone(item))),
+            // Somebody was faster.
+            Err(ClaimError::Held { .. }) => Ok(None),
+            Err(ClaimError::Failed(error)) => Err(error.into()),
+        }
     }
 
     /// Returns what keeps an issue from being taken: somebody works on it, or has handed it over.
@@ -117,7 +152,8 @@ impl Workspace {
             return Ok(Some(Taken::Run(Box::new(current))));
         }
         let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
-        if let Some(item) = pulls.iter().find(is_about) {
+        // One that waits for another round is worked on.
+        if let Some(item) = pulls.iter().find(is_about).filter(|item| rework_of(item).is_none()) {
             return Ok(Some(Taken::Pull(Arc::clone(item))));
         }
         Ok(self.claimant(&issue)?.map(Taken::Claimed))

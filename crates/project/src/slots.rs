@@ -27,6 +27,7 @@ pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
     integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
+    resume::MoveError,
     salvage,
     sight::{Need, Sight},
     slot::{self, GIT, Head, Ignored, TREE},
@@ -39,7 +40,7 @@ use journal::{OpenError, SqliteStore, Store as _, StoreError};
 pub use keeping::{Kept, KeptIn};
 pub use leaving::Left;
 pub use recovery::Recovered;
-pub use undoing::{RevertError, Reverted};
+pub use undoing::{RevertError, Reverted, ToUndo};
 
 use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spell::spelled, suite};
 
@@ -378,6 +379,21 @@ impl Slot {
         let name = self.between.begin_branch(name, base)?;
         rails::remember(&self.place)?;
         Ok(name)
+    }
+
+    /// Stands on a branch at `tip`, whatever lies in the workspace; returns its name.
+    pub fn take_up_branch(&self, name: &str, tip: &str) -> Result<String, SlotError> {
+        let name = self.between.take_up_branch(name, tip)?;
+        rails::remember(&self.place)?;
+        Ok(name)
+    }
+
+    /// Moves a branch of the person's repository that is offered by a pull request on to `commit`.
+    pub fn move_on(&self, run: &str, branch: &str, commit: &str) -> Result<(), MoveError> {
+        self.between.move_on(run, branch, commit)?;
+        // A list of refs that cannot be written makes the next look take this for somebody else's move, no worse.
+        let _ = rails::confirm(&self.person, &format!("refs/heads/{branch}"), commit);
+        Ok(())
     }
 
     /// Puts the branch's commits on top of `onto`. One that a person has left half done begins anew; what they have brought

@@ -428,6 +428,13 @@ impl Workspace {
         }
     }
 
+    /// Returns the runs whose newest issue this is, the most recent first.
+    pub(crate) fn about_issue(&mut self, issue: &str) -> Result<Vec<Current>, Error> {
+        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
+        let views = store.views_about(&topic(issue))?;
+        views.into_iter().map(|view| self.load(view)).collect()
+    }
+
     /// Returns every run of the project, the most recent first.
     pub fn runs(&mut self) -> Result<Vec<Current>, Error> {
         let Some(store) = &mut self.store else { return Ok(Vec::new()) };

@@ -86,12 +86,23 @@ impl Driven {
     /// Makes a `warp run` with the scripted agent, behind walls where there can be any.
     pub fn run_command(&self, arguments: &[&str]) -> Command {
         let agent = format!("script:{}", self.sandbox.home().join("script.toml").display());
-        let mut command = self.sandbox.warp_command(&["run", "--agent", &agent]);
+        self.run_command_with(&agent, arguments)
+    }
+
+    /// Makes a `warp run` with an agent, behind walls where there can be any.
+    pub fn run_command_with(&self, agent: &str, arguments: &[&str]) -> Command {
+        let mut command = self.sandbox.warp_command(&["run", "--agent", agent]);
         if !machine::has_walls() {
             command.arg("--no-sandbox");
         }
         command.args(arguments);
         command
+    }
+
+    /// Runs `warp run` with a shell command as the agent to its end.
+    pub fn run_shell(&self, line: &str, arguments: &[&str]) -> Said {
+        let command = self.run_command_with(&format!("command:{line}"), arguments);
+        self.sandbox.said(&output(command, PATIENCE))
     }
 
     /// Runs `warp run` with the scripted agent to its end.

@@ -12,11 +12,7 @@ use super::{
     own::{GitError, Own},
     sight::{Need, Sight},
 };
-use crate::{
-    boundary,
-    process::{End, Finished},
-    refs,
-};
+use crate::{boundary, process::Finished, refs};
 
 /// How long one of these may take in all; a remote may be slow.
 pub(super) const LIMIT: Duration = Duration::from_secs(600);
@@ -124,11 +120,11 @@ impl Between {
     }
 
     /// Returns git for what talks to a remote of the person's.
-    fn talking(&self) -> Own<'_> {
+    pub(super) fn talking(&self) -> Own<'_> {
         self.theirs().started_in(&self.checkout)
     }
 
-    fn ours(&self) -> Own<'_> {
+    pub(super) fn ours(&self) -> Own<'_> {
         Own::new(&self.root, &self.slot, LIMIT)
     }
 
@@ -138,7 +134,7 @@ impl Between {
     }
 
     /// Tells whether both are one repository: the workspace is a further working tree.
-    fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         self.slot.common_dir == self.origin.common_dir
     }
 
@@ -443,7 +439,7 @@ impl Between {
 
     /// Returns by which move of the target a run was to be merged, if that was warp's doing.
     pub fn merge_of(&self, run: &str) -> Result<Option<(String, String)>, refs::ReadError> {
-        let one = |name: &str| refs::one(&self.origin, &format!("refs/warp/merged/{run}/{name}"));
+        let one = |name: &str| refs::one(&self.origin, &merged_as(run, name));
         Ok(one("from")?.zip(one("to")?))
     }
 
@@ -480,33 +476,26 @@ impl Between {
         Err(PushError::Refused { remote, branch, words: finished.last_words(300) })
     }
 
-    /// Makes one commit on top of `onto` that undoes the commits after `base` up to `tip`, without touching the tree.
-    pub fn undo(&self, base: &str, tip: &str, onto: &str, message: &str) -> Result<Undo, RebaseError> {
+    /// Makes one commit on top of `onto` that undoes ranges of commits, each from after its first commit up to its second,
+    /// without touching the files. The newest range comes first.
+    pub fn undo(&self, ranges: &[(String, String)], onto: &str, message: &str) -> Result<Undo, RebaseError> {
         let git = self.git();
-        // Undoing is a merge in which the work is the common past: what it changed is changed back. Git before 2.40 cannot be
-        // told of another past, so it gets commits that have it.
-        let with_past = |of: &str, past: &[&str]| {
-            let tree = format!("{of}^{{tree}}");
-            git.text(&[&["commit-tree", &tree, "-m", "past"], past].concat(), &[]).map_err(RebaseError::Git)
-        };
-        let past = with_past(tip, &[])?;
-        let (now, before) = (with_past(onto, &["-p", &past])?, with_past(base, &["-p", &past])?);
-        let merge = ["merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", &now, &before];
-        let merged = git.run_for(LIMIT, &merge, &[]).map_err(RebaseError::Git)?;
-        let said = String::from_utf8_lossy(&merged.stdout).into_owned();
-        let mut words = listed(&said);
-        let tree = words.next().unwrap_or_default().to_owned();
-        if merged.end == End::Exit(1) {
-            return Ok(Undo::Conflicts { files: words.map(str::to_owned).collect() });
+        let tree_of =
+            |of: &str| git.text(&["rev-parse", &format!("{of}^{{tree}}")], &[]).map_err(RebaseError::Git);
+        let before = tree_of(onto)?;
+        let mut now = before.clone();
+        for (base, tip) in ranges {
+            // Undoing is a merge in which the work is the common past: what it changed is changed back.
+            let merged = self.merge_trees(tip, &now, base)?;
+            if !merged.conflicts.is_empty() {
+                return Ok(Undo::Conflicts { files: merged.conflicts });
+            }
+            now = merged.tree;
         }
-        if !merged.is_success() {
-            return Err(RebaseError::Said { end: merged.end.to_string(), words: merged.last_words(300) });
-        }
-        let before = git.text(&["rev-parse", &format!("{onto}^{{tree}}")], &[]).map_err(RebaseError::Git)?;
-        if before == tree {
+        if before == now {
             return Ok(Undo::Nothing);
         }
-        let commit = ["commit-tree", &tree, "-p", onto, "-m", message];
+        let commit = ["commit-tree", &now, "-p", onto, "-m", message];
         boundary::around("undo", || git.text(&commit, &[])).map(Undo::Made).map_err(RebaseError::Git)
     }
 }
@@ -514,6 +503,11 @@ impl Between {
 /// Returns the ref that keeps a run's newest commit in the person's repository.
 pub fn kept_as(run: &str) -> String {
     format!("refs/warp/runs/{run}")
+}
+
+/// Returns the ref that notes where a merge target was `from` which, or moved `to` which, something was merged.
+pub fn merged_as(key: &str, name: &str) -> String {
+    format!("refs/warp/merged/{key}/{name}")
 }
 
 /// Returns the ref under which a workspace knows the person's branch that its work goes to.
@@ -525,7 +519,7 @@ pub(super) fn branch(name: &str) -> String {
     format!("refs/heads/{name}")
 }
 
-fn names(name: &str) -> impl Iterator<Item = String> {
+pub(super) fn names(name: &str) -> impl Iterator<Item = String> {
     let numbered = (2..=MOST_NAMES).map({
         let name = name.to_owned();
         move |number| format!("{name}-{number}")

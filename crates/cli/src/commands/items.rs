@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Actor, read_dependencies};
-use project::{Forge, ForgeError, Item, ItemState, Readiness, Review, Taken, Workspace};
+use project::{Forge, ForgeError, Item, ItemState, Pull, Readiness, Review, Round, Taken, Workspace};
 use serde_json::{Value, json};
 
 use crate::{error::CommandError, exit::Exit, output};
@@ -39,17 +39,21 @@ pub(super) fn show(workspace: &mut Workspace, number: u64, as_json: bool) -> Res
     if as_json {
         return output::print_json(&json(&item, &readiness, taken.as_ref()));
     }
-    output::print(&page(&item, &readiness, taken.as_ref()))
+    let commits = workspace.pull_commits(&item)?;
+    output::print(&page(&item, &commits, &readiness, taken.as_ref()))
 }
 
-/// Refuses an issue where a pull request is wanted.
-pub(super) fn pull(forge: &mut Forge<'_>, number: u64) -> Result<Arc<Item>, CommandError> {
-    let item = forge.item(number)?.ok_or(ForgeError::Missing { number })?;
+/// Returns the pull request that a person means by its own number or by that of its issue.
+pub(super) fn pull(workspace: &mut Workspace, number: u64) -> Result<Arc<Item>, CommandError> {
+    let item = workspace.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
     if item.pull.is_some() {
         return Ok(item);
     }
-    let error = CommandError::new(Exit::Refused, format!("#{number} is an issue, and no pull request"));
-    Err(error.hint(format!("`warp issue show {number}` shows it")))
+    if let Some(pull) = workspace.pull_about(number)? {
+        return Ok(workspace.forge().item(pull)?.ok_or(ForgeError::Missing { number: pull })?);
+    }
+    let error = CommandError::new(Exit::Refused, format!("#{number} is an issue, and has no pull request"));
+    Err(error.hint(format!("`warp explain {number}` says where it is")))
 }
 
 pub(super) fn line(item: &Item) -> String {
@@ -143,7 +147,7 @@ pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
     text
 }
 
-fn page(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> String {
+fn page(item: &Item, commits: &[String], readiness: &Readiness, taken: Option<&Taken>) -> String {
     let mut text = format!("{}\n", line(item));
     let standing = match &item.pull {
         Some(_) => pull_standing(item).to_owned(),
@@ -161,6 +165,8 @@ fn page(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> String {
             &pull.merged.as_ref().map(|commit| format!(", merged as {commit}")).unwrap_or_default(),
         );
         text.push('\n');
+        commits.iter().for_each(|commit| text.push_str(&format!("  {commit}\n")));
+        text.push_str(&rounds(pull));
     }
     if !item.labels.is_empty() {
         text.push_str(&format!("labels: {}\n", labels(item)));
@@ -183,6 +189,22 @@ fn page(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> String {
         text.push_str(&format!("\n`warp issue approve {}` lets it be worked on\n", item.number));
     }
     text
+}
+
+/// Lists what a pull request has offered, if that was more than once, and what reviewers said.
+fn rounds(pull: &Pull) -> String {
+    if pull.rounds.len() < 2 {
+        return String::new();
+    }
+    let row = |(index, round): (usize, &Round)| {
+        let said = match &round.review {
+            Some((Review::ChangesRequested, by)) => format!("changes requested by {by}"),
+            Some((Review::Approved, by)) => format!("approved by {by}"),
+            Some((Review::Pending, _)) | None => "not reviewed".to_owned(),
+        };
+        format!("round {}: {} at {}, {said}\n", index + 1, round.head, round.at.to_seconds())
+    };
+    pull.rounds.iter().enumerate().map(row).collect()
 }
 
 /// An item as machines read it.

@@ -1,13 +1,15 @@
 use std::path::PathBuf;
 
-use daemon::{Walled, content_shell, sandbox};
-use project::{By, Mend, MergeError, MergedPull, Readiness, Review, Workspace};
+use daemon::{After, Options, Walled, content_shell, sandbox};
+use project::{
+    By, ForgeError, Item, Mend, MergeError, MergedPull, Readiness, Review, UpdatedPull, Workspace,
+};
 
 use super::{
     consent,
     issue::number,
     items::{self, State},
-    open, pool,
+    open, person_place, pool, run,
 };
 use crate::{error::CommandError, exit::Exit, output};
 
@@ -31,7 +33,7 @@ enum Action {
     },
     /// Show a pull request with its comments
     Show {
-        /// Its number, as `warp pr list` shows it
+        /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
         number: u64,
         /// Print JSON
@@ -40,7 +42,7 @@ enum Action {
     },
     /// Approve a pull request
     Approve {
-        /// Its number, as `warp pr list` shows it
+        /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
         number: u64,
         /// A word to go with it
@@ -48,15 +50,31 @@ enum Action {
     },
     /// Say what has to change before a pull request is merged
     RequestChanges {
-        /// Its number, as `warp pr list` shows it
+        /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
         number: u64,
         /// What to say
-        text: String,
+        #[arg(required_unless_present = "message")]
+        text: Option<String>,
+        /// What to say, as often as there are separate changes
+        #[arg(short, long, value_name = "TEXT", conflicts_with = "text")]
+        message: Vec<String>,
+    },
+    /// Put a pull request on its newest target, tested; an agent resolves conflicts
+    Update {
+        /// Its number, as `warp pr list` shows it, or that of its issue
+        #[arg(value_parser = number)]
+        number: u64,
+        /// Who resolves conflicts: claude, codex, opencode, acp:LINE, command:LINE or script:FILE [default: as set]
+        #[arg(long)]
+        agent: Option<String>,
+        /// Run the project's tests and the agent without walls around them
+        #[arg(long)]
+        no_sandbox: bool,
     },
     /// Test a pull request on top of its target, and merge it
     Merge {
-        /// Its number, as `warp pr list` shows it
+        /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
         number: u64,
         /// Run the project's tests, which an agent may have changed, without walls around them
@@ -65,7 +83,7 @@ enum Action {
     },
     /// Close a pull request without merging it
     Close {
-        /// Its number, as `warp pr list` shows it
+        /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
         number: u64,
         /// Why, in a few words
@@ -81,6 +99,7 @@ impl Arguments {
             Action::List { .. } | Action::Show { .. } => true,
             Action::Approve { .. }
             | Action::RequestChanges { .. }
+            | Action::Update { .. }
             | Action::Merge { .. }
             | Action::Close { .. } => false,
         }
@@ -92,25 +111,40 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     match &arguments.action {
         Action::List { state, json } => list(&mut workspace, *state, *json)?,
         Action::Show { number, json } => {
-            items::pull(&mut workspace.forge(), *number)?;
-            items::show(&mut workspace, *number, *json)?;
+            let number = items::pull(&mut workspace, *number)?.number;
+            items::show(&mut workspace, number, *json)?;
         }
         Action::Approve { number, text } => {
-            review(&mut workspace, *number, Review::Approved, text.as_deref())?;
+            let number = items::pull(&mut workspace, *number)?.number;
+            review(&mut workspace, number, Review::Approved, text.as_deref())?;
             output::print(&format!("#{number} is approved"))?;
         }
-        Action::RequestChanges { number, text } => {
-            review(&mut workspace, *number, Review::ChangesRequested, Some(text))?;
-            output::print(&format!("#{number} wants changes"))?;
+        Action::RequestChanges { number, text, message } => {
+            let pull = items::pull(&mut workspace, *number)?;
+            let number = pull.number;
+            for text in text.iter().chain(message) {
+                review(&mut workspace, number, Review::ChangesRequested, Some(text))?;
+            }
+            let next = match pull.pull.as_ref().and_then(|pull| pull.issue) {
+                Some(issue) => format!("; `warp run {issue}` makes them"),
+                None => String::new(),
+            };
+            output::print(&format!("#{number} wants changes{next}"))?;
+        }
+        Action::Update { number, agent, no_sandbox } => {
+            let pull = items::pull(&mut workspace, *number)?;
+            return update(&mut workspace, &pull, agent.clone(), Walled::unless(*no_sandbox));
         }
         Action::Merge { number, no_sandbox } => {
-            merge(&mut workspace, *number, Walled::unless(*no_sandbox))?;
+            let number = items::pull(&mut workspace, *number)?.number;
+            merge(&mut workspace, number, Walled::unless(*no_sandbox))?;
         }
         Action::Close { number, reason } => {
             let by = By::person_in(&workspace.place.root);
-            let issue =
-                items::pull(&mut workspace.forge(), *number)?.pull.as_ref().and_then(|pull| pull.issue);
-            let open_again = workspace.close_pull(*number, by, reason.as_deref())?;
+            let pull = items::pull(&mut workspace, *number)?;
+            let number = pull.number;
+            let issue = pull.pull.as_ref().and_then(|pull| pull.issue);
+            let open_again = workspace.close_pull(number, by, reason.as_deref())?;
             output::print(&format!("#{number} is closed; its branch stays"))?;
             if let Some(issue) = issue.filter(|_| !open_again.is_empty()) {
                 output::print(&format!("open again in issue {issue}: {}", open_again.join(", ")))?;
@@ -129,6 +163,54 @@ fn review(
     let by = By::person_in(&workspace.place.root);
     workspace.forge().by(by).review(number, review, text)?;
     Ok(())
+}
+
+/// Brings a pull request onto its target. Where both have changed the same lines, a run with an agent does so.
+fn update(
+    workspace: &mut Workspace,
+    item: &Item,
+    agent: Option<String>,
+    walled: Walled,
+) -> Result<Exit, CommandError> {
+    let number = item.number;
+    let sandbox = sandbox(walled)?;
+    let pool = pool(workspace)?;
+    let settings = consent::ask(workspace)?;
+    let updated = workspace.update_pull(&pool, number, &settings, |place, dirs, run| {
+        content_shell(sandbox.as_ref(), place, dirs, run)
+    })?;
+    let files = match updated {
+        UpdatedPull::Current { target } => {
+            output::print(&format!("#{number} is on top of the newest `{target}` already"))?;
+            return Ok(Exit::Done);
+        }
+        UpdatedPull::Moved { target, branch, commit, tests, said } => {
+            output::print(&format!(
+                "#{number} is on top of `{target}`: `{branch}` is at {commit} now; {tests}"
+            ))?;
+            if let Some(said) = said {
+                output::print(&said)?;
+            }
+            return Ok(Exit::Done);
+        }
+        UpdatedPull::Conflicts { files } => files.join(", "),
+    };
+    let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;
+    let (branch, target) = (&pull.branch, &pull.target);
+    let Some(issue) = pull.issue else {
+        let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
+        return Err(CommandError::new(Exit::OutsideSaidNo, why).hint(format!(
+            "it is about no issue that an agent could be given: `git switch {branch}` and `git rebase {target}`"
+        )));
+    };
+    output::say(&format!(
+        "`{branch}` and `{target}` have changed the same lines of {files}: an agent resolves that"
+    ));
+    let by = By::person_in(&workspace.place.root);
+    workspace.request_update(number, by)?;
+    let options =
+        Options { issue: Some(issue.to_string()), agent, after: After::Once, walled, ..Options::default() };
+    run::work_on(&person_place(workspace)?, &options)
 }
 
 fn merge(workspace: &mut Workspace, number: u64, walled: Walled) -> Result<(), CommandError> {
@@ -160,9 +242,15 @@ impl From<MergeError> for CommandError {
             MergeError::Closed { number } => {
                 Self::of(Exit::Refused, &error).hint(format!("`warp issue reopen {number}` opens it again"))
             }
-            MergeError::ChangesRequested { number, .. } => Self::of(Exit::Refused, &error)
-                .hint(format!("`warp pr show {number}` shows what is wanted"))
-                .hint(format!("`warp pr approve {number}` takes it as it is")),
+            MergeError::ChangesRequested { number, issue, .. } => {
+                let shown = Self::of(Exit::Refused, &error)
+                    .hint(format!("`warp pr show {number}` shows what is wanted"));
+                let made = match issue {
+                    Some(issue) => shown.hint(format!("`warp run {issue}` lets an agent make the changes")),
+                    None => shown,
+                };
+                made.hint(format!("`warp pr approve {number}` takes it as it is"))
+            }
             MergeError::Undecided { number, ref asked } => {
                 let answers = asked.options.join("|");
                 Self::of(Exit::Refused, &error)
@@ -175,7 +263,10 @@ impl From<MergeError> for CommandError {
             MergeError::Stuck { number, ref branch, ref mend, .. } => {
                 let how = match mend {
                     Mend::Conflict { onto } => {
-                        format!("`git switch {branch}` and `git rebase {onto}` let you bring them together")
+                        format!(
+                            "`warp pr update {number}` lets an agent bring them together, or `git switch {branch}` and `git \
+                             rebase {onto}` let you do so"
+                        )
                     }
                     Mend::Branch => format!("`git switch {branch}` lets you mend it"),
                     Mend::Target => "put that right".to_owned(),

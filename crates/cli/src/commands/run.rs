@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 use adapters::agent::NamedError;
-use daemon::{After, DriveError, Finish, Interrupts, Options, SessionError, StartError, Walled};
-use project::{Dirs, issue_number, spend};
+use daemon::{After, DriveError, Finish, Interrupts, Options, SessionError, Show, StartError, Walled};
+use project::{Dirs, Place, issue_number, spend};
 
 use super::{config::key_value, place};
 use crate::{
@@ -141,23 +141,41 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         return Err(unquoted(first, &arguments.rest));
     }
     let place = place(project)?;
+    let form = if arguments.json { Form::Json } else { Form::Text };
+    let drive = if arguments.attach { daemon::attach } else { daemon::drive };
+    work(&place, &arguments.options(), drive, form, &arguments.again())
+}
+
+/// Takes a run to its end, for another command that needs an agent.
+pub(super) fn work_on(place: &Place, options: &Options) -> Result<Exit, CommandError> {
+    work(place, options, daemon::drive, Form::Text, "warp run")
+}
+
+/// What carries runs on: with agents of its own, or with one in a terminal.
+type Drive = fn(&Place, &Dirs, &Options, &Interrupts, &mut dyn Show) -> Result<Finish, SessionError>;
+
+fn work(
+    place: &Place,
+    options: &Options,
+    drive: Drive,
+    form: Form,
+    again: &str,
+) -> Result<Exit, CommandError> {
     let dirs = Dirs::from_environment()?;
     // What is wrong with it is said before anything begins, not when the first agent starts.
     spend::prices(&dirs)?;
     let interrupts = Interrupts::listen().map_err(|error| {
         CommandError::new(Exit::Internal, format!("signals cannot be listened to: {error}"))
     })?;
-    let form = if arguments.json { Form::Json } else { Form::Text };
     let mut show = live::Live::new(form);
-    let drive = if arguments.attach { daemon::attach } else { daemon::drive };
-    let outcome = drive(&place, &dirs, &arguments.options(), &interrupts, &mut show);
+    let outcome = drive(place, &dirs, options, &interrupts, &mut show);
     show.end();
     let finish = match outcome {
         // What was to be begun was cut short; it is begun again later.
         Err(SessionError::Start(_)) if interrupts.is_asked() => Finish::Interrupted,
         outcome => outcome?,
     };
-    close(finish, &arguments.again())
+    close(finish, again)
 }
 
 fn unquoted(first: &str, rest: &[String]) -> CommandError {

@@ -135,7 +135,8 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
         assert_eq!(sandbox.git(&["rev-parse", "main"]), main);
         assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("\nopen, "));
     };
-    assert!(sandbox.warp(&["pr", "merge", "42"]).err.contains("#42 is no pull request"));
+    driven.issue(7, 1, "");
+    assert!(sandbox.warp(&["pr", "merge", "7"]).err.contains("#7 is an issue, and has no pull request"));
     assert!(sandbox.warp(&["pr", "merge", "99"]).err.contains("there is no issue or pull request #99"));
 
     sandbox.warp_ok(&["pr", "request-changes", "44", "another word"]);

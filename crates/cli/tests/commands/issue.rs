@@ -252,13 +252,13 @@ fn what_cannot_be_done_is_said_with_what_can() {
     ");
     sandbox.warp_ok(&["issue", "new", "--title", "One"]);
     assert_snapshot!(seen(&sandbox, &["pr", "approve", "1"]), @"
-    error: #1 is no pull request
-    hint: `warp issue list` and `warp pr list` show what there is
+    error: #1 is an issue, and has no pull request
+    hint: `warp explain 1` says where it is
     exit 3
     ");
     assert_snapshot!(seen(&sandbox, &["pr", "show", "1"]), @"
-    error: #1 is an issue, and no pull request
-    hint: `warp issue show 1` shows it
+    error: #1 is an issue, and has no pull request
+    hint: `warp explain 1` says where it is
     exit 3
     ");
     for wrong in [
@@ -321,7 +321,7 @@ fn a_pull_request_is_shown_and_reviewed() {
 
     2 open
     ");
-    assert_snapshot!(seen(&sandbox, &["pr", "request-changes", "2", "A test is missing"]), @"#2 wants changes");
+    assert_snapshot!(seen(&sandbox, &["pr", "request-changes", "2", "A test is missing"]), @"#2 wants changes; `warp run 1` makes them");
     assert_snapshot!(seen(&sandbox, &["pr", "show", "2"]), @"
     #2 Read names
     changes requested

@@ -90,6 +90,10 @@ impl Running {
     }
 }
 
+fn salvaged(sandbox: &Sandbox) -> String {
+    sandbox.git(&["for-each-ref", "refs/warp/salvage"])
+}
+
 fn dirs(sandbox: &Sandbox) -> Dirs {
     Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") }
 }
@@ -231,19 +235,21 @@ fn a_merged_run_is_undone_by_one_commit() {
     sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
 
     // With the run undone the tests fail: nothing moves.
+    let before = salvaged(sandbox);
     sandbox.write("Makefile", "test:\n\t@test -e parser.rs\n");
     sandbox.git(&["commit", "--quiet", "-am", "test: needs the parser"]);
     let failing = sandbox.git(&["rev-parse", "main"]);
     let said = sandbox.warp(&["revert", "42"]);
     assert!(said.code == Some(1) && said.err.contains("the tests fail"), "{said:?}");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), failing);
+    assert_eq!(salvaged(sandbox), before, "a revert that failed leaves nothing behind");
     sandbox.git(&["revert", "--no-edit", "HEAD"]);
 
     let said = sandbox.warp_ok(&["revert", "42"]);
     assert!(said.contains("`make test` ended with exit 0"), "{said}");
     assert!(sandbox.read("parser.rs").is_none() && sandbox.read("other.txt").is_some());
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
-    assert!(sandbox.git(&["log", "-1", "--format=%s by %an"]).starts_with("revert: undo run"));
+    assert!(sandbox.git(&["log", "-1", "--format=%s by %an"]).starts_with("revert: undo issue 42"));
     let again = sandbox.warp(&["revert", "42"]);
     assert!(again.code == Some(3) && again.err.contains("was undone before"), "{again:?}");
     assert_eq!(as_agent(sandbox, &["revert", "42"]).code, Some(2));
@@ -258,8 +264,10 @@ fn a_run_that_cannot_be_undone_is_left() {
     running.merge();
     sandbox.write("parser.rs", "// rewritten\n");
     sandbox.git(&["commit", "--quiet", "-am", "feat: rewritten"]);
+    let before = salvaged(sandbox);
     let said = sandbox.warp(&["revert", "42"]);
     assert!(said.code == Some(1) && said.err.contains("stand in the way, in parser.rs"), "{said:?}");
+    assert_eq!(salvaged(sandbox), before);
     sandbox.git(&["reset", "--quiet", "--hard", &running.base]);
     let said = sandbox.warp(&["revert", "42"]);
     assert!(said.code == Some(3) && said.err.contains("is part of `main`"), "{said:?}");

@@ -320,5 +320,5 @@ fn a_remote_with_a_relative_path_is_found_from_the_checkout() {
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert_eq!(left(&project, &remote), (false, true, true), "{}", ended.said);
     project.sandbox.warp_ok(&["revert", "1"]);
-    assert!(newest(&project, &remote, "main").starts_with("revert: undo run"));
+    assert!(newest(&project, &remote, "main").starts_with("revert: undo issue 1"));
 }

@@ -77,7 +77,7 @@ fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
     let said = sandbox.warp_ok(&["revert", "1"]);
     assert!(said.contains("issue 1 is open again"), "{said}");
     let (here, there) = newest(&project, &remote);
-    assert!(here.starts_with("revert: undo run") && here == there, "{here}, {there}");
+    assert!(here.starts_with("revert: undo issue 1") && here == there, "{here}, {there}");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), sandbox.git(&["rev-parse", "origin/main"]));
     assert_eq!(sandbox.read("greeting.txt").unwrap(), "base\n");
     assert_eq!(sandbox.read("other.txt").unwrap(), "later\n");

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
 
+use engine::Time;
 use journal::sqlite;
 use project::{Workspace, slots::Pool};
 
@@ -32,7 +33,11 @@ impl End {
             let labels: Vec<&str> = item.labels.iter().map(String::as_str).collect();
             end.0.push(format!("#{} {} {labels:?} {:?}", item.number, item.title, item.state));
             end.add("text", &item.body);
-            end.add("pull", &format!("{:?}", item.pull));
+            let mut pull = item.pull.clone();
+            pull.iter_mut()
+                .flat_map(|pull| &mut pull.rounds)
+                .for_each(|round| round.at = Time::from_millis(0));
+            end.add("pull", &format!("{pull:?}"));
             item.comments.iter().for_each(|comment| end.add("comment", &comment.text));
         }
         end.journal(world, &mut workspace);

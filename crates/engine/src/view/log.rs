@@ -10,6 +10,9 @@ use crate::{Actor, EventName, PhaseName, Record, Time};
 /// One event, as `warp log --json` prints it.
 #[derive(Debug, Serialize)]
 pub struct LogRow {
+    /// The run, where rows of several are printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     pub seq: u64,
     pub phase: PhaseName,
     pub event: EventName,
@@ -33,6 +36,7 @@ impl LogRow {
     /// Makes a row of the record with that number.
     pub fn of(seq: u64, record: &Record) -> Self {
         Self {
+            run: None,
             seq,
             phase: record.phase.clone(),
             event: record.event.clone(),

@@ -60,6 +60,29 @@ pub struct Pull {
     pub reviewed_by: Option<String>,
     /// The commit it was merged as.
     pub merged: Option<String>,
+    /// The commits that were offered one after the other, and what reviewers said of each, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
+}
+
+/// A commit that a pull request has offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    pub head: String,
+    pub at: Time,
+    /// What the last reviewer of it said, and who that was.
+    pub review: Option<(Review, String)>,
+}
+
+/// How many rounds of a pull request are kept.
+const ROUNDS_KEPT: usize = 50;
+
+impl Pull {
+    fn begin_round(&mut self, head: &str, at: Time) {
+        self.rounds.push(Round { head: head.to_owned(), at, review: None });
+        let old = self.rounds.len().saturating_sub(ROUNDS_KEPT);
+        self.rounds.drain(..old);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,9 +147,11 @@ pub(super) enum What {
     Reviewed {
         review: Review,
     },
-    /// Another commit is offered, which nobody has reviewed yet.
+    /// Another commit is offered, which nobody has reviewed yet, unless it is the same work on a newer target.
     HeadMoved {
         head: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keeps_review: bool,
     },
     Merged {
         commit: String,
@@ -188,7 +213,12 @@ impl Item {
     pub(super) fn opened(number: u64, at: Time, by: &By, what: &What) -> Option<Self> {
         let (title, body, labels, pull) = match what {
             What::IssueOpened { title, body, labels, .. } => (title, body, labels.clone(), None),
-            What::PullOpened { title, body, pull, .. } => (title, body, BTreeSet::new(), Some(pull.clone())),
+            What::PullOpened { title, body, pull, .. } => {
+                let mut pull = pull.clone();
+                let head = pull.head.clone();
+                pull.begin_round(&head, at);
+                (title, body, BTreeSet::new(), Some(pull))
+            }
             What::Edited { .. }
             | What::Commented { .. }
             | What::Labelled { .. }
@@ -254,13 +284,23 @@ impl Item {
                 if let Some(pull) = &mut self.pull {
                     pull.review = *review;
                     pull.reviewed_by = Some(by.name.clone());
+                    if let Some(round) = pull.rounds.last_mut() {
+                        round.review = Some((*review, by.name.clone()));
+                    }
                 }
             }
-            What::HeadMoved { head } => {
+            What::HeadMoved { head, keeps_review } => {
                 if let Some(pull) = &mut self.pull {
                     pull.head.clone_from(head);
-                    pull.review = Review::Pending;
-                    pull.reviewed_by = None;
+                    if *keeps_review {
+                        if let Some(round) = pull.rounds.last_mut() {
+                            round.head.clone_from(head);
+                        }
+                    } else {
+                        pull.review = Review::Pending;
+                        pull.reviewed_by = None;
+                        pull.begin_round(head, at);
+                    }
                 }
             }
             What::Merged { commit } => {

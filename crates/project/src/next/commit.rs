@@ -2,8 +2,11 @@
 
 use adapters::git::Prepared;
 use engine::Run;
+use serde_json::Value;
 
-use super::{CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, short};
+use super::{
+    CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short,
+};
 use crate::{
     Current, Error, Workspace, counted,
     rails::{self, guard},
@@ -20,9 +23,18 @@ impl Workspace {
             Some(message) => message.clone(),
             None => {
                 let said = self.said_with(current, "code_complete", CHUNK_BEGINS)?;
-                let proposed = said.first().and_then(|said| said.get("commit"));
-                let title = issue::title(&mut self.forge(), run)?;
-                report::commit_message(title.as_deref(), proposed, run)
+                let word = |field: &str| said.first().and_then(|said| said.get(field));
+                let selected = self.said_with(current, "work_selected", &[])?;
+                let title = match selected.first().and_then(rework::commit_title) {
+                    Some(title) => Some(title),
+                    None => issue::title(&mut self.forge(), run)?,
+                };
+                let again = word("message").and_then(Value::as_str).map(str::to_owned);
+                // It was committed before, and is only committed again.
+                match again.or_else(|| selected.first().and_then(rework::kept_message)) {
+                    Some(message) => message,
+                    None => report::commit_message(title.as_deref(), word("commit"), run),
+                }
             }
         };
         let tested = self.laid.take().map(|laid| self.place.git().take_up(laid)).transpose();

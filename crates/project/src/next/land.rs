@@ -17,7 +17,9 @@ use serde_json::json;
 
 use super::{NextError, Report, Wanted, short};
 use crate::{
-    Current, ForgeError, Item, NewPull, Workspace, issue_number,
+    Current, ForgeError, Item, NewPull, Workspace,
+    account::merge_key,
+    issue_number,
     pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY, undecided},
     rails,
     slots::SlotError,
@@ -74,6 +76,10 @@ impl Workspace {
                 "it is not known which commit passed the final test: a person merges `{branch}` into `{target}`"
             )));
         };
+        // What is offered already is merged when its reviewer has seen it.
+        if let Some(item) = self.offered(run)? {
+            return self.hand_over_again(run, &item, &commit);
+        }
         self.bring(run, &commit)
     }
 
@@ -254,7 +260,9 @@ impl Workspace {
         let slot = self.slot.as_ref().expect("it was there before the tests");
         if head != newest {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
-            slot.between().note_merge(run.id.as_str(), &newest, &head).map_err(SlotError::from)?;
+            for key in [run.id.as_str(), &merge_key(run.id.as_str(), run.issue.as_deref())] {
+                slot.between().note_merge(key, &newest, &head).map_err(SlotError::from)?;
+            }
         }
         self.sync_journal()?;
         let slot = self.slot.as_ref().expect("it was there before the tests");

@@ -37,8 +37,9 @@ impl Workspace {
     /// Begins the branch for the run's issue, and says that the issue is claimed.
     pub fn claim_work(&mut self, current: &Current, event: &EventName) -> Result<Answer, NextError> {
         let issue = current.run.issue.clone().unwrap_or_default();
-        let branch = self.branch_for(&current.run, &issue)?;
-        let data = Map::from_iter([("branch".to_owned(), json!(branch))]);
+        let begun = self.begin_work(&current.run, &issue, false)?;
+        let mut data = Map::from_iter([("branch".to_owned(), json!(begun.branch))]);
+        data.extend(begun.data);
         Ok(self.ask_as(Actor::Engine, Event::Named(event.clone()), data)?)
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{CHUNK_BEGINS, CLEANUP_FAILED, ISSUE_BEGINS, NextError, Report, issue};
 use crate::{
     Current, NewItem, Workspace, counted,
+    leftover::unfinished_subject,
     rails::{self, guard},
     spell::spelled,
 };
@@ -22,6 +23,13 @@ const NOTES: [(&str, &str, bool); 4] = [
     ("deferred_bugs", "bug-deferred", true),
     ("risks", "risk", true),
 ];
+
+/// Where the work of a run that was stopped is.
+struct Saved {
+    said: String,
+    /// The branch in the person's repository.
+    branch: Option<String>,
+}
 
 impl Workspace {
     /// Files the report of the chunk that was committed, and what the agent told beside it.
@@ -117,9 +125,13 @@ impl Workspace {
     /// Keeps what is not committed, and files the abort report. Where the workflow has a word for it, what could not be
     /// kept is told with the rest.
     pub(super) fn clean_up(&mut self, run: &Run, may_fail: bool) -> Result<Report, NextError> {
-        let open_again = self.untick_unmerged(run)?;
+        let open_again = self.untick_unfinished(run)?;
+        let mut branch = None;
         let (mut said, failure) = match self.commit_unfinished(run) {
-            Ok(Some(said)) => (vec![said], None),
+            Ok(Some(saved)) => {
+                branch = saved.branch;
+                (vec![saved.said], None)
+            }
             Ok(None) => (vec![self.keep_unfinished(run)?], None),
             Err(NextError::World(why)) if may_fail => {
                 let kept = self.keep_unfinished(run).unwrap_or_else(|error| spelled(&error));
@@ -139,6 +151,11 @@ impl Workspace {
             Some(why) => Report::new(CLEANUP_FAILED).with("failure", json!(why)),
             None => Report::new("abort_resolved"),
         };
+        let report = match branch {
+            // The next run of the issue looks for it there.
+            Some(branch) => report.with("branch", json!(branch)),
+            None => report,
+        };
         Ok(said.into_iter().fold(report, Report::say))
     }
 
@@ -150,13 +167,14 @@ impl Workspace {
         })
     }
 
-    /// In a workspace of the run's own, commits unfinished work and leaves its branch in the person's repository.
-    fn commit_unfinished(&mut self, run: &Run) -> Result<Option<String>, NextError> {
-        let Some(slot) = &self.slot else { return Ok(None) };
+    /// In a workspace of the run's own, commits unfinished work and leaves its branch in the person's repository, where the
+    /// next run of the issue finds it. The branch of a pull request stays as its reviewers know it.
+    fn commit_unfinished(&mut self, run: &Run) -> Result<Option<Saved>, NextError> {
         let branch = self.git().branch();
-        if branch.is_empty() || run.issue.is_none() {
+        if self.slot.is_none() || branch.is_empty() || run.issue.is_none() {
             return Ok(None);
         }
+        let offered = self.offered(run)?;
         let (_, prepared) = self.prepare_commit(run)?;
         if let Some(why) = self.left_out_by_git(&prepared) {
             return Err(NextError::World(why));
@@ -167,20 +185,28 @@ impl Workspace {
         let has_changes = !is_held && !prepared.is_empty().map_err(NextError::World)?;
         if has_changes {
             let issue = run.issue.as_deref().unwrap_or_default();
-            let message = format!("chore: unfinished work on #{issue}\n\nStopped in {}.\n", run.phase);
+            let message = format!("{}\n\nStopped in {}.\n", unfinished_subject(issue), run.phase);
             prepared.commit(&message).map_err(NextError::World)?;
             rails::remember(&self.place)?;
         }
         let head = self.git().head_commit().map_err(NextError::World)?;
         let began = run.chunk.first_base.as_ref() == Some(&head) || run.chunk.first_base.is_none();
         if began && !has_changes {
-            return Ok(kept.or_else(|| Some("nothing was done yet, so there is nothing to keep".to_owned())));
+            let nothing = || "nothing new was done, so there is nothing to keep".to_owned();
+            return Ok(Some(Saved { said: kept.unwrap_or_else(nothing), branch: None }));
         }
         self.keep_outside(run, &head)?;
+        let again = format!("`warp run {}` continues it", run.issue.as_deref().unwrap_or_default());
+        if let Some(pull) = offered {
+            let said = format!("what was done for pull request #{} is kept; {again}", pull.number);
+            return Ok(Some(Saved { said, branch: None }));
+        }
+        let Some(slot) = &self.slot else { return Ok(None) };
         let branch = slot.deliver(run.id.as_str(), &head, &branch)?;
         let what = if has_changes { "unfinished work is committed" } else { "what was committed is" };
         let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
-        Ok(Some(format!("{what} on branch `{branch}`{kept}")))
+        let said = format!("{what} on branch `{branch}`; {again}{kept}");
+        Ok(Some(Saved { said, branch: Some(branch) }))
     }
 
     /// Files something that is only to be read again; it is closed at once, so that it is in nobody's way.

@@ -69,26 +69,14 @@ impl Workspace {
                 None => return Ok(Report::new("no_work").say(why_nothing(&self.queue()?))),
             },
         };
-        let branch = self.branch_for(run, &issue)?;
-        Ok(Report::new("work_selected")
+        let begun = self.begin_work(run, &issue, is_another_wanted(run))?;
+        let mut report = Report::new("work_selected")
             .with("requirement", json!(issue))
-            .with("branch", json!(branch))
-            .say(said)
-            .say(format!("branch {branch}")))
-    }
-
-    /// Returns the branch for an issue; in a workspace of the run's own it is begun here.
-    pub(super) fn branch_for(&mut self, run: &Run, issue: &str) -> Result<String, NextError> {
-        let title = match issue_number(issue) {
-            Some(number) => self.forge().item(number)?.map(|item| item.title.clone()).unwrap_or_default(),
-            None => String::new(),
-        };
-        if self.slot.is_none() {
-            return Ok(self.git().branch());
-        }
-        let base = self.base_commit(run)?;
-        let Some(slot) = &self.slot else { return Ok(self.git().branch()) };
-        Ok(slot.begin_branch(&format!("feature/issue-{issue}-{}", slug(&title)), &base)?)
+            .with("branch", json!(begun.branch))
+            .say(said);
+        report.data.extend(begun.data);
+        report.said.extend(begun.said);
+        Ok(report)
     }
 
     /// Begins the branch of a feature in a workspace of the run's own, if it is not there yet, and notes it.
@@ -120,6 +108,10 @@ impl Workspace {
             None => Vec::new(),
         };
         let report = Report::new("chunks_defined");
+        let selected = self.said_with(current, "work_selected", &[])?;
+        if let Some(pull) = selected.first().and_then(|selected| selected.get("pull")) {
+            return Ok(report.say(format!("what pull request #{pull} waits for is one chunk")));
+        }
         if open.is_empty() {
             return Ok(report.say("the issue has no open criteria, so it is one chunk"));
         }

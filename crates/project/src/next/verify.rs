@@ -3,7 +3,7 @@
 use engine::{NamedTest, Run, names_test};
 use serde_json::json;
 
-use super::{NextError, Report, are, issue, short};
+use super::{NextError, Report, are, issue, rework, short};
 use crate::{Current, Workspace, counted, suite};
 
 /// How many names of tests are recorded.
@@ -31,33 +31,46 @@ impl Workspace {
         issue::untick(&mut self.forge(), issue, run.current_criteria())
     }
 
-    /// Takes the ticks back from criteria whose work is not where the next run begins, and returns those.
+    /// Takes the ticks back from criteria whose work is not committed, and returns those: finished chunks stay done, because
+    /// the next run continues their branch.
     ///
-    /// In a workspace of the run's own that is everything until it is merged or handed over. A person's branch keeps what
-    /// is committed on it, and a later run begins there.
-    pub(crate) fn untick_unmerged(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
+    /// An issue of which every chunk is done keeps the last one open until it is merged, so that there is something left to
+    /// take up.
+    pub(crate) fn untick_unfinished(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
         let Some(issue) = run.issue.as_deref().filter(|_| !is_merged(run)) else { return Ok(Vec::new()) };
         let is_own = self.place.origin().is_some();
-        let done = run.completed_chunks.iter().filter(|_| is_own).flat_map(|chunk| &chunk.acs);
         // What warp has ticked in a workspace of its own counts even if the event was refused afterwards.
         let open = issue::open_criteria(&mut self.forge(), issue)?;
-        let is_ticked = |criterion: &&String| is_own && !open.contains(criterion);
-        let is_current = |criterion: &&String| (run.docs_updated && !run.committed) || is_ticked(criterion);
-        let current = run.current_criteria().iter().filter(is_current);
-        let mut criteria: Vec<String> = done.chain(current).cloned().collect();
-        criteria.sort();
-        criteria.dedup();
+        let is_ticked = |criterion: &String| is_own && !open.contains(criterion);
+        let mut criteria = run.current_criteria().to_vec();
+        criteria.retain(|criterion| !run.committed && (run.docs_updated || is_ticked(criterion)));
         issue::untick(&mut self.forge(), issue, &criteria)?;
+        if is_own && criteria.is_empty() && self.offered(run)?.is_none() && self.is_all_ticked(issue)? {
+            let is_open = run.committed && !run.current_criteria().is_empty();
+            let last = run.completed_chunks.last().map(|chunk| chunk.acs.as_slice());
+            criteria = if is_open { run.current_criteria() } else { last.unwrap_or_default() }.to_vec();
+            issue::untick(&mut self.forge(), issue, &criteria)?;
+        }
         Ok(criteria)
+    }
+
+    fn is_all_ticked(&mut self, issue: &str) -> Result<bool, NextError> {
+        Ok(issue::open_criteria(&mut self.forge(), issue)?.is_empty())
     }
 
     /// Looks at what is to be committed, and tests it. Criteria whose tests fail are not met.
     pub(super) fn test(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &current.run;
-        if let Some(report) = self.look_at_tree(current)? {
+        let conflict = self.left_conflict(current)?;
+        if conflict.is_none()
+            && let Some(report) = self.look_at_tree(current)?
+        {
             return Ok(report);
         }
-        let report = self.test_tree(run)?;
+        let report = match conflict {
+            Some(why) => Report::new("tests_failed").with("failure", json!(why)).say(why),
+            None => self.test_tree(run)?,
+        };
         if report.event == "tests_failed" {
             self.untick(run)?;
         } else {
@@ -80,6 +93,16 @@ impl Workspace {
             return Ok(None);
         }
         self.send_back_held(run, held, &told).map(Some)
+    }
+
+    /// Says which of the files that did not fit together still have markers in them: tests need not look at every file.
+    fn left_conflict(&mut self, current: &Current) -> Result<Option<String>, NextError> {
+        let selected = self.said_with(current, "work_selected", &[])?;
+        let files = selected.first().and_then(|selected| selected.get("conflicts")).cloned();
+        let files: Vec<String> =
+            files.and_then(|files| serde_json::from_value(files).ok()).unwrap_or_default();
+        let left = rework::has_markers(&self.place.root, &files);
+        Ok(left.map(|file| format!("`{file}` still has lines that begin with <<<<<<< or >>>>>>>")))
     }
 
     fn test_tree(&mut self, run: &Run) -> Result<Report, NextError> {

@@ -12,7 +12,7 @@ use adapters::{
         Location,
         integrate::kept_as,
         salvage::{self, Entry},
-        slot::{self, Kind, TREE},
+        slot::{self, Head, Kind, TREE},
     },
     refs,
 };
@@ -113,9 +113,15 @@ impl Slot {
         Ok(slot::is_clean(self.root(), here, self.ignored())?)
     }
 
-    /// Keeps what is in the slot and gives it back to the pool; returns the refs under which it is kept.
-    pub fn give_back(self) -> Result<Vec<String>, SlotError> {
-        self.keep()
+    /// Gives the slot back to the pool as if it had never been used. For work of warp's own, which can be done again: nothing
+    /// of it is kept.
+    pub fn discard(self, target: &str) -> Result<(), SlotError> {
+        let base = self.bring_target(target, None)?;
+        self.check_out_only(Head::Detached(&base), self.ignored())?;
+        if self.kind == Kind::Clone {
+            slot::put_refs(&self.between.slot, target, &base)?;
+        }
+        Ok(())
     }
 
     /// Removes the slot's own copies of what the person's repository keeps; else what a person drops would come back.

@@ -1,4 +1,4 @@
-//! After a run was taken off its workspace: what it has done is kept at once, and what it ticked is open again.
+//! After a run was taken off its workspace: what it has done is kept at once, and what it ticked without a commit is open again.
 
 use engine::Run;
 
@@ -21,7 +21,7 @@ impl Workspace {
     pub fn keep_left(&mut self, run: &Run) -> Result<Left, NextError> {
         let Some(origin) = self.place.origin() else { return Ok(Left::default()) };
         let pool = Pool::of(&Place::at(origin).map_err(SlotError::from)?, &self.dirs)?;
-        let open_again = self.untick_unmerged(run)?;
+        let open_again = self.untick_unfinished(run)?;
         let is_held = match pool.reopen(&self.place.root) {
             Ok(slot) => slot.keep().map(|_| false)?,
             Err(SlotError::InUse { .. }) => true,

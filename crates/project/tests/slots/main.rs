@@ -172,8 +172,9 @@ fn a_slot_that_is_given_back_keeps_its_work_at_once() {
     let slot = take(&sandbox);
     slot.note_run("r1").unwrap();
     fs::write(slot.root().join("new.txt"), "untracked\n").unwrap();
-    assert_eq!(slot.give_back().unwrap(), ["refs/warp/salvage/r1/1"]);
-    assert_eq!(take(&sandbox).give_back().unwrap(), [""; 0]);
+    assert_eq!(slot.keep().unwrap(), ["refs/warp/salvage/r1/1"]);
+    drop(slot);
+    assert_eq!(take(&sandbox).keep().unwrap(), [""; 0]);
 }
 
 #[test]
@@ -560,7 +561,8 @@ fn drive(sandbox: &Sandbox, remembered: &mut Remembered) {
     slot.keep_outside(&head(), "r1").unwrap();
     assert_eq!(slot.deliver("r1", &head(), &branch).unwrap(), "feature/x");
     slot.fast_forward(None, "main", &onto, &head()).unwrap();
-    slot.give_back().unwrap();
+    slot.keep().unwrap();
+    drop(slot);
 }
 
 #[cfg(debug_assertions)]

@@ -1,0 +1,216 @@
+//! Another round of a pull request: requested changes, or bringing it onto its target.
+//!
+//! A pull request whose reviewer wants changes makes its issue ready again; so does one that a person wants to have brought
+//! onto its target, which is a comment of theirs. The run works on the pull request's own branch and moves it on. It never
+//! merges by itself, whatever the level: the reviewer has not seen the new commits.
+
+use std::sync::Arc;
+
+use adapters::git::{outgoing::Against, resume::MoveError};
+use engine::{Actor, Run};
+use serde_json::{Map, Value, json};
+
+use super::{NextError, Report, short};
+use crate::{
+    By, ForgeError, Item, Review, Workspace, issue_number,
+    pushing::{Goal, Outlet},
+    slots::Slot,
+    spelled,
+};
+
+/// How the marker of a comment begins by which changes are requested.
+pub(crate) const REQUESTED: &str = "changes-requested:";
+/// How the marker of a comment begins that says that another round is there.
+pub(crate) const ROUND: &str = "round:";
+/// How the marker of a comment begins by which a person wants a pull request brought onto its target.
+const UPDATE: &str = "update:";
+
+/// Another round that a pull request waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rework {
+    pub pull: u64,
+    pub branch: String,
+    /// The commit that was offered last.
+    pub head: String,
+    /// What reviewers want, oldest first.
+    pub comments: Vec<String>,
+    /// Whether it is brought onto its target.
+    pub is_update: bool,
+}
+
+impl Workspace {
+    /// Returns the next round that the open pull request of an issue waits for; nothing if it waits for a person.
+    pub fn rework(&mut self, issue: u64) -> Result<Option<Rework>, ForgeError> {
+        let pulls = self.forge().open_pulls()?;
+        let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(issue));
+        Ok(pulls.iter().find(is_about).and_then(|item| rework_of(item)))
+    }
+
+    /// Returns the open issues whose pull requests wait for another round, the oldest pull request first.
+    pub(crate) fn reworks(&mut self) -> Result<Vec<(u64, Rework)>, ForgeError> {
+        let mut found = Vec::new();
+        for item in self.forge().open_pulls()? {
+            let issue = item.pull.as_ref().and_then(|pull| pull.issue);
+            let (Some(issue), Some(rework)) = (issue, rework_of(&item)) else { continue };
+            if self.forge().item(issue)?.is_some_and(|issue| issue.is_open()) {
+                found.push((issue, rework));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Puts down that a person wants a pull request brought onto its target.
+    pub fn request_update(&mut self, number: u64, by: By) -> Result<(), ForgeError> {
+        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+        let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;
+        let words = format!("To be brought onto the newest `{}`.", pull.target);
+        self.forge().by(by).comment(number, &words, Some(&format!("{UPDATE}{}", pull.head)))?;
+        Ok(())
+    }
+
+    /// Returns the open pull request by which an earlier run has offered the branch of a run's issue.
+    pub(super) fn offered(&mut self, run: &Run) -> Result<Option<Arc<Item>>, NextError> {
+        let branch = self.git().branch();
+        let Some(issue) = run.issue.as_deref().and_then(issue_number) else { return Ok(None) };
+        let own = self.pull_of(run)?.map(|item| item.number);
+        let is_it = |item: &&Arc<Item>| {
+            let is_same = |pull: &crate::Pull| pull.issue == Some(issue) && pull.branch == branch;
+            Some(item.number) != own && item.pull.as_ref().is_some_and(is_same)
+        };
+        Ok(self.forge().open_pulls()?.iter().find(is_it).cloned())
+    }
+
+    /// Moves the branch of a pull request on to what was tested, and offers that for review.
+    pub(super) fn hand_over_again(
+        &mut self,
+        run: &Run,
+        item: &Item,
+        commit: &str,
+    ) -> Result<Report, NextError> {
+        let (number, pull) =
+            (item.number, item.pull.as_ref().ok_or(ForgeError::NotAPull { number: item.number })?);
+        self.sync_journal()?;
+        // In a person's checkout the branch is where they have it.
+        let moved = self.slot.as_ref().map(|slot| slot.move_on(run.id.as_str(), &pull.branch, commit));
+        match moved.transpose() {
+            Ok(_) => {}
+            Err(MoveError::Moved { branch, now }) => {
+                return Err(NextError::World(format!(
+                    "somebody has moved `{branch}` to {0} meanwhile. Bring both together in the run's workspace: `cd {1}`, \
+                     `git rebase {0}`, fix the files, `git add --all`, `git rebase --continue`; then answer `continue`",
+                    short(&now),
+                    self.place.root.display()
+                )));
+            }
+            Err(error) => {
+                return Err(NextError::World(format!("{}; then answer `continue`", spelled(&error))));
+            }
+        }
+        let outlet = self.outlet(run, Goal::HandOver)?;
+        let pushed = match self.slot.is_some() {
+            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch))?,
+            false => None,
+        };
+        self.forge().offer_head(number, commit)?;
+        let words = format!("Run {} offers {} (before: {}).", run.id, short(commit), short(&pull.head));
+        self.comment(number, &words, &format!("{ROUND}{}", run.id))?;
+        let report = Report::new("merged")
+            .with("handed_over", json!(pull.branch))
+            .with("pull", json!(number))
+            .say(format!("pull request #{number} is at {} now, and waits for review", short(commit)))
+            .say(format!("`warp pr show {number}` shows it; `warp pr merge {number}` merges it"));
+        let mut report = report;
+        report.said.extend(pushed);
+        Ok(report)
+    }
+
+    /// Pushes the branch of a pull request that has moved on, if that may leave; returns what is said of it. One that was
+    /// rebased goes over what was pushed of it before, if the remote still has just that.
+    pub(crate) fn push_moved(
+        &mut self,
+        other: Option<&Slot>,
+        outlet: &Outlet,
+        target: &str,
+        (commit, branch): (&str, &str),
+    ) -> Result<Option<String>, NextError> {
+        let Some(remote) = outlet.branch_remote() else { return Ok(outlet.kept(branch)) };
+        let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
+        let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
+        let base = slot.bring_target(target, None).map_err(|error| world(&error))?;
+        let outgoing = slot.between().outgoing(remote, branch, (&base, commit), Against::Remote);
+        let outgoing = outgoing.map_err(|error| world(&error))?;
+        if let Some(kept) = self.keep_own(&outgoing)? {
+            return Ok(Some(kept));
+        }
+        let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
+        match slot.between().push_again(remote, commit, branch) {
+            Ok(true) => Ok(Some(format!("pushed: {outgoing}"))),
+            Ok(false) => self.push_or_keep(other, outlet, target, (commit, branch)),
+            Err(error) => Ok(Some(format!(
+                "not pushed: {}; `git push --force-with-lease {remote} {branch}` pushes it",
+                spelled(&error)
+            ))),
+        }
+    }
+}
+
+/// Reads off a pull request which round it waits for.
+pub(crate) fn rework_of(item: &Item) -> Option<Rework> {
+    let pull = item.pull.as_ref()?;
+    let marked =
+        |from: &str, marker: &Option<String>| marker.as_deref().is_some_and(|it| it.starts_with(from));
+    let is_update = {
+        let marker = Some(format!("{UPDATE}{}", pull.head));
+        item.comments.iter().any(|comment| comment.marker == marker)
+    };
+    let comments = if pull.review == Review::ChangesRequested {
+        let last = item.comments.iter().rposition(|comment| marked(ROUND, &comment.marker));
+        let round = &item.comments[last.map_or(0, |last| last + 1)..];
+        let first = round.iter().position(|comment| marked(REQUESTED, &comment.marker));
+        let said = round[first.unwrap_or(0)..].iter();
+        let is_review = |comment: &&crate::Comment| {
+            comment.author.actor == Actor::Person && !marked(UPDATE, &comment.marker)
+        };
+        said.filter(is_review)
+            .map(|comment| format!("{}: {}", comment.author.name, comment.text.trim()))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    if pull.review != Review::ChangesRequested && !is_update {
+        return None;
+    }
+    let (branch, head) = (pull.branch.clone(), pull.head.clone());
+    Some(Rework { pull: item.number, branch, head, comments, is_update })
+}
+
+/// Returns the title of a commit that makes requested changes.
+pub(super) fn commit_title(selected: &Map<String, Value>) -> Option<String> {
+    let pull = selected.get("pull").and_then(Value::as_u64)?;
+    Some(format!("changes requested in #{pull}"))
+}
+
+/// Returns the message of commits that were only brought onto another target: what they said still holds.
+pub(super) fn kept_message(selected: &Map<String, Value>) -> Option<String> {
+    let list = |field: &str| -> Vec<&str> {
+        let list = selected.get(field).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    };
+    if !list("comments").is_empty() {
+        return None;
+    }
+    let messages: Vec<&str> = list("rest").into_iter().map(str::trim_end).collect();
+    Some(messages.join("\n\n")).filter(|message| !message.is_empty())
+}
+
+/// Names a file that still has the markers of a conflict in it.
+pub(super) fn has_markers(root: &std::path::Path, files: &[String]) -> Option<String> {
+    let is_left = |file: &&String| {
+        let text = crate::text::read(&root.join(file), LARGEST).unwrap_or_default();
+        text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
+    };
+    files.iter().find(is_left).cloned()
+}
+
+/// The largest file that is looked through for markers, in bytes.
+const LARGEST: u64 = 8 * 1024 * 1024;
