@@ -6,10 +6,13 @@ mod prospect;
 mod unpushed;
 mod words;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use adapters::{
-    git::{self, Git},
+    git::{
+        self, Git,
+        resume::{commits_between, conflicts},
+    },
     machine, refs,
 };
 use engine::{
@@ -20,8 +23,10 @@ use serde::Serialize;
 
 pub use prospect::{Place, Prospect, Would};
 
-use crate::pushing::REFUSED_PUSH;
-use crate::{Comment, Current, ForgeError, Item, Readiness, Review, Taken, Workspace};
+use crate::{
+    Comment, Current, ForgeError, Item, Leftover, Pull, Readiness, Review, Taken, Workspace, next::rework_of,
+    pushing::REFUSED_PUSH,
+};
 
 /// How many commits of an issue are named.
 const MOST_COMMITS: usize = 50;
@@ -101,6 +106,16 @@ pub enum Is {
         at: Time,
         /// Where its work is, if there was any.
         branch: Option<String>,
+        /// How many chunks are done there, and of how many.
+        done: usize,
+        planned: usize,
+        /// Whether `warp run` continues what is on the branch.
+        resumes: bool,
+    },
+    /// It was merged, and that was taken back.
+    Reverted {
+        run: String,
+        at: Time,
     },
     HandedOver(Handed),
     /// It is no issue, but a pull request.
@@ -157,6 +172,10 @@ pub struct Handed {
     pub review: Review,
     /// Whether it waits to be merged.
     pub is_open: bool,
+    /// The files in which the target has changed the same lines.
+    pub conflicts: Vec<String>,
+    /// Whether a person has asked to have it brought onto its target.
+    pub is_update_wanted: bool,
     pub merged: Option<String>,
     /// Set if the remote has refused the merge target: then it is merged there.
     pub is_refused: bool,
@@ -190,28 +209,49 @@ impl Workspace {
     fn of_item(&mut self, item: &Item, last: Option<&Current>) -> Result<Is, ForgeError> {
         let number = item.number;
         if item.pull.is_some() {
-            return Ok(handed(item).map_or(Is::Missing, Is::PullRequest));
+            return Ok(self.handed(item).map_or(Is::Missing, Is::PullRequest));
         }
         if !item.is_open() {
-            return Ok(self.closed(item));
+            return self.closed(item);
         }
         let pulls = self.forge().open_pulls()?;
         Ok(match self.taken(number, &pulls, None)? {
             Some(Taken::Run(current)) => in_run(&current),
-            Some(Taken::Pull(pull)) => handed(&pull).map_or(Is::Missing, Is::HandedOver),
+            Some(Taken::Pull(pull)) => self.handed(&pull).map_or(Is::Missing, Is::HandedOver),
             Some(Taken::Claimed(owner)) => claimed(&owner),
-            None => match self.forge().readiness(number)? {
-                Readiness::Missing => Is::Missing,
-                Readiness::Closed => self.closed(item),
-                Readiness::NotARequirement => Is::NotARequirement,
-                Readiness::NotApproved => Is::NotApproved,
-                Readiness::Met => Is::Met,
-                Readiness::Blocked { on } => Is::Blocked { on: self.blockers(&on)? },
-                Readiness::Cycle { path } => Is::Cycle { path },
-                Readiness::Ready => match last.filter(|last| last.run.aborted) {
-                    Some(last) => self.stopped(&last.run),
-                    None => self.free(number)?,
-                },
+            None => self.untaken(item, &pulls, last)?,
+        })
+    }
+
+    /// Says how an issue stands that nobody works on.
+    fn untaken(
+        &mut self,
+        item: &Item,
+        pulls: &[Arc<Item>],
+        last: Option<&Current>,
+    ) -> Result<Is, ForgeError> {
+        let number = item.number;
+        // A pull request whose reviewer wants changes does not keep its issue from being taken.
+        let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
+        if let Some(handed) = pulls.iter().find(is_about).and_then(|pull| self.handed(pull)) {
+            return Ok(Is::HandedOver(handed));
+        }
+        Ok(match self.forge().readiness(number)? {
+            Readiness::Missing => Is::Missing,
+            Readiness::Closed => self.closed(item)?,
+            Readiness::NotARequirement => Is::NotARequirement,
+            Readiness::NotApproved => self.reverted(item)?.unwrap_or(Is::NotApproved),
+            Readiness::Met => Is::Met,
+            Readiness::Blocked { on } => Is::Blocked { on: self.blockers(&on)? },
+            Readiness::Cycle { path } => Is::Cycle { path },
+            Readiness::Ready => match (self.left_over(number)?, last.filter(|last| last.run.aborted)) {
+                (Some(Leftover { run, branch, left: Some(_), done, planned, .. }), _) => {
+                    let at =
+                        self.select(Some(&run))?.map_or(item.updated_at, |current| current.run.updated_at);
+                    Is::Stopped { run, at, branch: Some(branch), done, planned, resumes: true }
+                }
+                (_, Some(last)) => self.stopped(&last.run),
+                (_, None) => self.free(number)?,
             },
         })
     }
@@ -246,19 +286,73 @@ impl Workspace {
         let is_there =
             |location| refs::one(&location, &format!("refs/heads/{name}")).is_ok_and(|tip| tip.is_some());
         let branch = location.is_some_and(is_there).then(|| name.to_owned());
-        Is::Stopped { run: run.id.to_string(), at: run.updated_at, branch }
+        let run_id = run.id.to_string();
+        Is::Stopped { run: run_id, at: run.updated_at, branch, done: 0, planned: 0, resumes: false }
+    }
+
+    /// Says that an issue's work was taken back after its merge, if nothing was done for it since.
+    fn reverted(&mut self, item: &Item) -> Result<Option<Is>, ForgeError> {
+        let account = self.account(item.number)?;
+        let Some(last) = account.stints.last().filter(|stint| stint.is_undone) else { return Ok(None) };
+        let marker = format!("undone:{}", last.run);
+        let said = item.comments.iter().rev().find(|comment| comment.marker.as_ref() == Some(&marker));
+        let at = said.map_or(item.updated_at, |comment| comment.at);
+        Ok(Some(Is::Reverted { run: last.run.clone(), at }))
     }
 
     /// Says how a closed issue was done: what was merged is told by the comment that warp left then.
-    fn closed(&self, item: &Item) -> Is {
+    fn closed(&mut self, item: &Item) -> Result<Is, ForgeError> {
         let merged = item.comments.iter().rev().find_map(|comment| Some((comment.at, merge(comment)?)));
         let Some((at, (run, merged))) = merged else {
-            return Is::Closed { at: item.updated_at, because: item.closed_because.clone() };
+            return Ok(Is::Closed { at: item.updated_at, because: item.closed_because.clone() });
         };
+        let commits = self.commits_of(item.number, &merged)?;
+        Ok(Is::Done { at, run, merged, commits })
+    }
+
+    /// Names the commits of an issue, whatever runs made them.
+    fn commits_of(&mut self, issue: u64, merged: &str) -> Result<Vec<String>, ForgeError> {
+        let ranges = self.account(issue)?.ranges();
         let root = self.place.origin().unwrap_or(&self.place.root);
-        // Without a repository, or with the commit gone from it, there is still the commit's name.
-        let commits = Git::new(root).commits_about(&merged, item.number, MOST_COMMITS).unwrap_or_default();
-        Is::Done { at, run, merged, commits }
+        let mut commits = Vec::new();
+        if let Some(origin) = git::locate(root) {
+            // A commit may be gone from the repository; its name is still told.
+            let named = ranges.iter().map(|(base, tip)| commits_between(&origin, base, tip, MOST_COMMITS));
+            commits.extend(named.filter_map(Result::ok).flatten().take(MOST_COMMITS));
+        }
+        if commits.is_empty() {
+            commits = Git::new(root).commits_about(merged, issue, MOST_COMMITS).unwrap_or_default();
+        }
+        Ok(commits)
+    }
+
+    fn handed(&self, item: &Item) -> Option<Handed> {
+        let pull = item.pull.as_ref()?;
+        Some(Handed {
+            pull: item.number,
+            about: pull.issue,
+            branch: pull.branch.clone(),
+            target: pull.target.clone(),
+            review: pull.review,
+            is_open: item.is_open(),
+            conflicts: if item.is_open() { self.conflicts_of(pull) } else { Vec::new() },
+            is_update_wanted: rework_of(item).is_some_and(|rework| rework.is_update),
+            merged: pull.merged.clone(),
+            is_refused: item.comments.iter().any(|comment| {
+                comment.marker.as_deref().is_some_and(|marker| marker.starts_with(REFUSED_PUSH))
+            }),
+        })
+    }
+
+    /// Names the files that a pull request and its target have changed in the same lines. What cannot be looked at is said
+    /// by whoever merges it.
+    fn conflicts_of(&self, pull: &Pull) -> Vec<String> {
+        let Some(origin) = git::locate(self.place.origin().unwrap_or(&self.place.root)) else {
+            return Vec::new();
+        };
+        let tip = |name: &str| refs::one(&origin, &format!("refs/heads/{name}")).ok().flatten();
+        let Some((target, branch)) = tip(&pull.target).zip(tip(&pull.branch)) else { return Vec::new() };
+        conflicts(&origin, &target, &branch).unwrap_or_default()
     }
 }
 
@@ -296,21 +390,4 @@ fn in_run(current: &Current) -> Is {
 
 fn claimed(owner: &Owner) -> Is {
     Is::Claimed { pid: owner.pid, directory: machine::directory(owner.pid) }
-}
-
-fn handed(item: &Item) -> Option<Handed> {
-    let pull = item.pull.as_ref()?;
-    Some(Handed {
-        pull: item.number,
-        about: pull.issue,
-        branch: pull.branch.clone(),
-        target: pull.target.clone(),
-        review: pull.review,
-        is_open: item.is_open(),
-        merged: pull.merged.clone(),
-        is_refused: item
-            .comments
-            .iter()
-            .any(|comment| comment.marker.as_deref().is_some_and(|marker| marker.starts_with(REFUSED_PUSH))),
-    })
 }

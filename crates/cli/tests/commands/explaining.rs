@@ -317,8 +317,8 @@ fn an_issue_whose_run_was_stopped() {
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) was stopped: run [RUN] ended at [TIME]; its work is on branch `feature/issue-42-words-for-42`.
     What to do:
-      warp run 42                               begins it again, on a branch of its own
-      git switch feature/issue-42-words-for-42  lets you go on with what was left
+      warp run 42                               resumes from `feature/issue-42-words-for-42`
+      git switch feature/issue-42-words-for-42  lets you finish it yourself
     ");
 
     let other = super::sandbox();
@@ -348,9 +348,10 @@ fn an_issue_that_is_handed_over() {
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, waits for a person).
     What to do:
-      warp pr show 44   shows it
-      warp pr merge 44  tests it and merges it
-      warp pr close 44  closes it; its issue can be taken again then
+      warp pr show 44                  shows it
+      warp pr merge 44                 tests it and merges it
+      warp pr request-changes 44 TEXT  says what is to be changed
+      warp pr close 44                 closes it; its issue can be taken again then
     ");
     insta::assert_snapshot!(plain(&driven, &["explain"]), @"
     `warp run` would do nothing: every issue that is ready is taken already.
@@ -362,14 +363,16 @@ fn an_issue_that_is_handed_over() {
     insta::assert_snapshot!(plain(&driven, &["explain", "44"]), @"
     Pull request 44 (Words for 42) is about issue 42 (`feature/issue-42-words-for-42` -> `main`, waits for a person).
     What to do:
-      warp pr show 44   shows it
-      warp pr merge 44  tests it and merges it
-      warp pr close 44  closes it; its issue can be taken again then
+      warp pr show 44                  shows it
+      warp pr merge 44                 tests it and merges it
+      warp pr request-changes 44 TEXT  says what is to be changed
+      warp pr close 44                 closes it; its issue can be taken again then
     ");
     driven.sandbox.warp_ok(&["pr", "request-changes", "44", "another word"]);
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, changes are wanted).
     What to do:
+      warp run 42       makes the changes, on the same branch
       warp pr show 44   shows it
       warp pr close 44  closes it; its issue can be taken again then
     ");
@@ -384,8 +387,8 @@ fn an_issue_that_is_done() {
       [COMMIT] feat: Words for 42 (AC-01)
       [COMMIT] feat: Words for 42 (AC-02)
     What to do:
-      warp diff [RUN]    shows what it changed
-      warp revert [RUN]  undoes it
+      warp diff 42    shows what it changed
+      warp revert 42  undoes it
     ");
     let told = json(&driven.sandbox.warp_ok(&["explain", "42", "--json"]));
     assert_eq!((told["is"].as_str(), told["commits"].as_array().unwrap().len()), (Some("done"), 2));

@@ -77,6 +77,13 @@ impl Workspace {
 fn place(queued: &Queued, next: Option<u64>) -> Place {
     let item = &queued.candidate.item;
     let is = match (&queued.candidate.readiness, &queued.taken) {
+        (_, None) if queued.rework.is_some() => {
+            let pull = queued.rework.unwrap_or_default();
+            format!(
+                "{}pull request #{pull} waits for changes",
+                if next == Some(item.number) { "next: " } else { "" }
+            )
+        }
         (Readiness::Ready, None) if next == Some(item.number) => "next".to_owned(),
         (Readiness::Ready | Readiness::Met, Some(taken)) => taken.to_string(),
         (readiness, _) => readiness.to_string(),

@@ -3,7 +3,7 @@
 use engine::view::{Asked, Used};
 
 use super::{Blocker, Handed, Is, Outlook, Remedy, Todo, Worked};
-use crate::Review;
+use crate::{Review, counted};
 
 impl Outlook {
     /// Writes the outlook as people read it.
@@ -78,12 +78,19 @@ fn said(is: &Is) -> String {
         ),
         Is::Waiting { by, wait } => format!("waits, {}: {wait}.", place(by)),
         Is::Halted(by) => format!("is stopped, {}; its work lies in {}.", place(by), by.root),
-        Is::Stopped { run, at, branch } => {
-            let left = match branch {
-                Some(branch) => format!("its work is on branch `{branch}`"),
-                None => "nothing was done by then".to_owned(),
+        Is::Stopped { run, at, branch, done, planned, .. } => {
+            let left = match (branch, done) {
+                (Some(branch), 0) => format!("its work is on branch `{branch}`"),
+                (Some(branch), done) => {
+                    let of = counted(*planned as u64, "chunk", "chunks");
+                    format!("{done} of {of} done on branch `{branch}`")
+                }
+                (None, _) => "nothing was done by then".to_owned(),
             };
             format!("was stopped: run {run} ended at {}; {left}.", at.to_seconds())
+        }
+        Is::Reverted { run, at } => {
+            format!("was merged by run {run}, and taken back at {}.", at.to_seconds())
         }
         Is::HandedOver(handed) => {
             format!("is handed over as pull request #{} {}.", handed.pull, pull(handed))
@@ -191,16 +198,24 @@ pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
             remedy(format!("warp log {issue} --all"), "shows what stopped it"),
             remedy(format!("warp stop {issue} --hard"), "gives it up; its files are kept"),
         ],
-        Is::Stopped { branch, .. } => {
+        Is::Stopped { branch, resumes, .. } => {
             let switch =
-                |branch: &String| remedy(format!("git switch {branch}"), "lets you go on with what was left");
-            let again = run("begins it again, on a branch of its own");
+                |branch: &String| remedy(format!("git switch {branch}"), "lets you finish it yourself");
+            let again = match (branch, resumes) {
+                (Some(branch), true) => run(&format!("resumes from `{branch}`")),
+                (Some(_) | None, _) => run("begins it again, on a branch of its own"),
+            };
             std::iter::once(again).chain(branch.as_ref().map(switch)).collect()
         }
+        Is::Reverted { .. } => vec![
+            run("tries once more"),
+            remedy(format!("warp log {issue}"), "shows what was done"),
+            remedy(format!("warp issue close {issue}"), "closes it, if it is not wanted any more"),
+        ],
         Is::HandedOver(handed) | Is::PullRequest(handed) => pull_remedies(handed),
-        Is::Done { run, .. } => vec![
-            remedy(format!("warp diff {run}"), "shows what it changed"),
-            remedy(format!("warp revert {run}"), "undoes it"),
+        Is::Done { .. } => vec![
+            remedy(format!("warp diff {issue}"), "shows what it changed"),
+            remedy(format!("warp revert {issue}"), "undoes it"),
         ],
         Is::Closed { .. } => vec![remedy(format!("warp issue reopen {issue}"), "opens it again")],
     }
@@ -231,8 +246,18 @@ fn pull_remedies(handed: &Handed) -> Vec<Remedy> {
     }
     let close = "closes it; its issue can be taken again then";
     let close = remedy(format!("warp pr close {number}"), close);
+    let rework = |does: &str| handed.about.map(|issue| remedy(format!("warp run {issue}"), does));
+    let update =
+        || remedy(format!("warp pr update {number}"), "brings both together with an agent, and tests that");
     match handed.review {
-        Review::ChangesRequested => vec![look, close],
+        Review::ChangesRequested => {
+            let made = rework("makes the changes, on the same branch");
+            made.into_iter().chain([look, close]).collect()
+        }
+        Review::Pending | Review::Approved if handed.is_update_wanted => {
+            let made = rework("brings it onto its target");
+            made.into_iter().chain([look, close]).collect()
+        }
         Review::Pending | Review::Approved if handed.is_refused => {
             let there = format!("shows it; the remote refuses pushes to `{}`: merge it there", handed.target);
             vec![
@@ -244,9 +269,13 @@ fn pull_remedies(handed: &Handed) -> Vec<Remedy> {
                 remedy(format!("warp pr merge {number}"), "tries again, if the remote takes it by now"),
             ]
         }
-        Review::Pending | Review::Approved => {
-            vec![look, remedy(format!("warp pr merge {number}"), "tests it and merges it"), close]
-        }
+        Review::Pending | Review::Approved if !handed.conflicts.is_empty() => vec![update(), look, close],
+        Review::Pending | Review::Approved => vec![
+            look,
+            remedy(format!("warp pr merge {number}"), "tests it and merges it"),
+            remedy(format!("warp pr request-changes {number} TEXT"), "says what is to be changed"),
+            close,
+        ],
     }
 }
 
@@ -281,7 +310,11 @@ fn pull(handed: &Handed) -> String {
         (None, true, Review::Approved) => "approved".to_owned(),
         (None, true, Review::ChangesRequested) => "changes are wanted".to_owned(),
     };
-    format!("(`{}` -> `{}`, {is})", handed.branch, handed.target)
+    let conflicts = match handed.conflicts.as_slice() {
+        [] => String::new(),
+        files => format!("; both have changed the same lines of {}", files.join(", ")),
+    };
+    format!("(`{}` -> `{}`, {is}{conflicts})", handed.branch, handed.target)
 }
 
 pub(super) fn numbers(numbers: &[u64], between: &str) -> String {
