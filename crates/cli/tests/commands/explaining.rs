@@ -276,7 +276,7 @@ fn an_issue_that_waits_for_a_decision() {
     Question: Is this plan right?
     word by word
     What to do:
-      warp answer [RUN].5 approve|reject|abort  answers it
+      warp answer [RUN].6 approve|reject|abort  answers it
       warp run 42                                    goes on after that
     ");
     let told = json(&driven.sandbox.warp_ok(&["explain", "42", "--json"]));
@@ -285,7 +285,7 @@ fn an_issue_that_waits_for_a_decision() {
         (Some("parked"), Some("approve"))
     );
     let status = plain(&driven, &["status"]);
-    let end = "Run: [RUN]\nTitle: Words for 42\nNext: `warp answer [RUN].5 approve|reject|abort`, then `warp run 42`\n";
+    let end = "Run: [RUN]\nTitle: Words for 42\nNext: `warp answer [RUN].6 approve|reject|abort`, then `warp run 42`\n";
     assert!(status.ends_with(end), "{status}");
 }
 
@@ -300,7 +300,7 @@ fn an_issue_that_a_budget_has_stopped() {
     Used up: coding_cycles_exceeded (2 of 1)
     Question: coding_cycles_exceeded in `testing`: a budget is used up. Go on? (until [TIME])
     What to do:
-      warp answer [RUN].e16 continue|abort  answers it
+      warp answer [RUN].e17 continue|abort  answers it
       warp run 42                                goes on after that
     ");
 }

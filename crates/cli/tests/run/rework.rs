@@ -202,3 +202,30 @@ fn a_conflict_is_resolved_by_an_agent() {
     assert!(said.contains("issue 42 is closed"), "{said}");
     assert_eq!(sandbox.read("file1.txt").unwrap(), "another\nword1\n");
 }
+
+#[test]
+fn rework_is_pushed_as_the_setting_says() {
+    for (push, is_pushed) in [("branch", true), ("never", false)] {
+        let driven = Driven::with_issue(WARP, 1, 1);
+        let sandbox = &driven.sandbox;
+        let remote = sandbox.home().join("remote.git");
+        let remote = remote.to_str().unwrap();
+        sandbox.git(&["init", "--quiet", "--bare", remote]);
+        sandbox.git(&["remote", "add", "origin", remote]);
+        sandbox.git(&["push", "--quiet", "origin", "main"]);
+        sandbox.warp_ok(&["config", &format!("push={push}")]);
+        ok(&driven.run(&["42", "--level", "2"]));
+        sandbox.warp_ok(&["pr", "request-changes", "44", "Louder"]);
+        ok(&driven.run_shell(&writes("WORD1 word1"), &["42", "--level", "2"]));
+        let there = || sandbox.git(&["ls-remote", remote, &format!("refs/heads/{BRANCH}")]);
+        let here = || sandbox.git(&["rev-parse", BRANCH]);
+        assert_eq!(there().starts_with(&here()), is_pushed, "{push}: {}", there());
+        // A rebased branch replaces what was pushed of it before.
+        target_writes(&driven, "other.txt", "later\n");
+        sandbox.git(&["push", "--quiet", "origin", "main"]);
+        let said = sandbox.warp_ok(&["pr", "update", "44"]);
+        assert_eq!(said.contains("\npushed: origin "), is_pushed, "{push}: {said}");
+        assert_eq!(there().starts_with(&here()), is_pushed, "{push}: {}", there());
+        assert_eq!(there().is_empty(), !is_pushed);
+    }
+}
