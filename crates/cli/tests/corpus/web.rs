@@ -1,5 +1,7 @@
 //! Node: npm with a lock file and a linter of its own, and a workspace of pnpm.
 
+use std::{fs, path::PathBuf, process::Command};
+
 use testkit::Sandbox;
 
 use crate::shape::{Code, Shape};
@@ -91,9 +93,15 @@ fn code(source: &'static str, tests: &'static str) -> Code {
 
 /// Puts pnpm where a person has it: in the home, and in `PATH`.
 fn with_pnpm(sandbox: &Sandbox) -> Vec<(&'static str, String)> {
-    let program = std::env::var(PNPM).unwrap();
-    let bin = sandbox.home().join(".local/bin");
-    sandbox.program(bin.join("pnpm"), &format!("#!/bin/sh\nexec node '{program}' \"$@\"\n"));
+    let program = PathBuf::from(std::env::var(PNPM).unwrap());
+    let package = program.ancestors().nth(2).unwrap();
+    let local = sandbox.home().join(".local");
+    let modules = local.join("lib/node_modules");
+    fs::create_dir_all(&modules).unwrap();
+    let copied = Command::new("cp").args(["-R", "-L"]).args([package, &modules]).status().unwrap();
+    assert!(copied.success(), "{}", package.display());
+    let copy = modules.join("pnpm/bin/pnpm.cjs");
+    sandbox.program(local.join("bin/pnpm"), &format!("#!/bin/sh\nexec node '{}' \"$@\"\n", copy.display()));
     let path = std::env::var("PATH").unwrap_or_default();
-    vec![("PATH", format!("{}:{path}", bin.display()))]
+    vec![("PATH", format!("{}:{path}", local.join("bin").display()))]
 }

@@ -223,7 +223,8 @@ fn the_token_is_seen_by_nobody() {
     let (project, telegram) = (Project::new(""), Telegram::start());
     telegram.set_up(&project.sandbox, "501");
     let line = r#"command:{ echo hello world; env; cat $XDG_CONFIG_HOME/warp/*; } > greeting.txt 2>&1; echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":1}]}'"#;
-    let nobody = ["--agent", line, "--set", "decision_timeout_minutes=0"];
+    // Variables of a machine may look like secrets, and are not what this is about.
+    let nobody = ["--agent", line, "--set", "decision_timeout_minutes=0", "--set", "commit_guard=false"];
     let ended = Running::start(command(&project, &telegram, &nobody)).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert!(!ended.said.contains(TOKEN));
