@@ -37,10 +37,12 @@ fn check_file(file: &str, text: &str) -> Vec<String> {
     }
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
-        if line.ends_with([' ', '\t']) && !file.ends_with(".md") {
+        // What programs have printed stays as it is.
+        if line.ends_with([' ', '\t']) && !file.ends_with(".md") && !file.contains("/fixtures/") {
             faults.push(format!("{file}:{number}: ends with a space"));
         }
-        if (line.contains("#[ignore") || line.contains("todo!(")) && !file.starts_with("xtask/") {
+        let is_stub = line.trim_start().starts_with("#[ignore") || line.contains("todo!(");
+        if is_stub && file.ends_with(".rs") && !file.starts_with("xtask/") {
             faults.push(format!("{file}:{number}: an ignored test or a stub"));
         }
     }
