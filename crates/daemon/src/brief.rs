@@ -239,6 +239,10 @@ fn about_tests(command: &str, run: &Run) -> String {
         if baseline.tolerated {
             text.push_str(" Those may go on failing; no other may.");
         }
+        match &baseline.example {
+            Some(name) => text.push_str(&format!(" The runner names them like `{name}`.")),
+            None => text.push_str(" The runner tells no names of tests: show changed lines as evidence."),
+        }
     }
     text
 }

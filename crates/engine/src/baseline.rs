@@ -31,6 +31,9 @@ pub struct Baseline {
     /// The tests that failed once and passed once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaky: Vec<String>,
+    /// A test that passed, by the name that the runner gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
     /// Whether only new failures count: every failure has a name, and the work goes on all the same.
     #[serde(default)]
     pub tolerated: bool,
@@ -141,6 +144,7 @@ mod tests {
             passed,
             failed: failing.len() as u64,
             skipped: 0,
+            example: None,
             failing: failing.iter().map(|name| (*name).to_owned()).collect(),
             flaky: Vec::new(),
             tolerated: true,

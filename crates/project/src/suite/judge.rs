@@ -117,6 +117,7 @@ mod tests {
             failed: failed.len() as u64,
             skipped: 0,
             failing: known.failed.clone(),
+            example: None,
             flaky: Vec::new(),
             tolerated: true,
             seconds: 1,

@@ -269,6 +269,7 @@ fn baseline(plan: &Plan, commit: &str, key: &str, measured: &Measured, cached: b
         failed: (failing.len() as u64).max(if measured.passed { 0 } else { counts.failed }),
         skipped: (report.skipped.len() as u64).max(counts.skipped),
         failing,
+        example: report.passed.first().cloned(),
         flaky: measured.flaky.clone(),
         tolerated: false,
         seconds: measured.seconds,
