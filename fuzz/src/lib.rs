@@ -35,6 +35,7 @@ pub fn beginning(settings: Settings) -> Beginning {
             merge_strategy: "ff-only".to_owned(),
         },
         found_test_command: None,
+        found_setup_command: None,
         dirty: BTreeMap::new(),
         at: Time::from_millis(START),
     }
