@@ -12,6 +12,7 @@ mod facts;
 pub mod hooks;
 mod index;
 pub mod integrate;
+pub mod lfs;
 mod listing;
 pub mod mend;
 mod nested;
@@ -152,7 +153,7 @@ impl<'a> Git<'a> {
             }
             hidden = own::elsewhere();
         }
-        for setting in nested::SETTINGS {
+        for setting in nested::SETTINGS.iter().chain(lfs::settings()) {
             all.extend(["-c", setting].map(OsString::from));
         }
         set.extend_from_slice(environment);

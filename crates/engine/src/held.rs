@@ -30,6 +30,8 @@ pub struct Held {
 pub enum HeldKind {
     Secret,
     LargeFile,
+    /// A file of Git LFS that would be committed with its content.
+    LfsContent,
     ManyFiles,
     DependencyDirectory,
     Link,
@@ -47,6 +49,9 @@ impl HeldKind {
                 "take it out of the file and read it from the environment; if it was real, it has to be revoked"
             }
             Self::LargeFile => "leave it out of the commit (.gitignore), or raise `guard_max_file_mb`",
+            Self::LfsContent => {
+                "leave the file as it was, or install git-lfs (`git lfs install`): it commits a pointer instead"
+            }
             Self::ManyFiles => {
                 "leave generated files out of the commit (.gitignore), or raise `guard_max_new_files`"
             }
@@ -62,9 +67,12 @@ impl HeldKind {
     pub fn is_about_tests(self) -> bool {
         match self {
             Self::DeletedTest | Self::SkippedTest | Self::NarrowedTests => true,
-            Self::Secret | Self::LargeFile | Self::ManyFiles | Self::DependencyDirectory | Self::Link => {
-                false
-            }
+            Self::Secret
+            | Self::LargeFile
+            | Self::LfsContent
+            | Self::ManyFiles
+            | Self::DependencyDirectory
+            | Self::Link => false,
         }
     }
 }

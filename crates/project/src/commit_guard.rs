@@ -16,7 +16,10 @@ mod tested;
 
 use std::collections::BTreeSet;
 
-use adapters::{git::ObjectKind, secrets::Secrets};
+use adapters::{
+    git::{ObjectKind, lfs},
+    secrets::Secrets,
+};
 use engine::{Held, HeldKind, Run, digest};
 
 pub(crate) use look::look;
@@ -32,6 +35,8 @@ pub(crate) struct Change {
     pub(crate) files: Vec<ChangedFile>,
     /// Those of the directories above changed files that were there before.
     pub(crate) directories_before: BTreeSet<String>,
+    /// Those of the changed files that Git LFS stands in for.
+    pub(crate) lfs: BTreeSet<String>,
     /// Whether there are more files than could be listed.
     pub(crate) is_cut: bool,
 }
@@ -101,6 +106,7 @@ pub(crate) fn judge(change: &Change, limits: &Limits, secrets: &Secrets) -> Vec<
     let own: Vec<&ChangedFile> = change.files.iter().filter(is_apart).collect();
     let mut held = secret(&own, secrets);
     held.extend(large(&own, limits));
+    held.extend(lfs_content(&own, &change.lfs));
     held.extend(many(&own, change.is_cut && directories.is_empty(), limits));
     held.extend(directories.iter().map(|directory| places::dependency(change, directory)));
     held.extend(places::links(&own));
@@ -127,6 +133,19 @@ fn secret(files: &[&ChangedFile], secrets: &Secrets) -> Vec<Held> {
         }
     }
     held
+}
+
+/// Finds files that are pointers in the repository, or should be, and would be committed with their content.
+fn lfs_content(files: &[&ChangedFile], of_lfs: &BTreeSet<String>) -> Vec<Held> {
+    let found = files.iter().filter(|file| file.is(ObjectKind::File)).filter_map(|file| {
+        let after = file.after.as_ref().filter(|after| after.size > 0)?;
+        let was_pointer = file.text_before().is_some_and(lfs::is_pointer);
+        let is_pointer = file.text_after().is_some_and(lfs::is_pointer);
+        let is_held = (was_pointer || of_lfs.contains(&file.path)) && !is_pointer;
+        let what = "belongs to Git LFS, and its content would be committed instead of a pointer".to_owned();
+        is_held.then(|| finding(HeldKind::LfsContent, &file.path, None, what, &after.id))
+    });
+    found.collect()
 }
 
 fn large(files: &[&ChangedFile], limits: &Limits) -> Vec<Held> {

@@ -8,7 +8,7 @@
 use std::{fs, path::Path, path::PathBuf, time::Duration};
 
 use super::{
-    Git, Location, facts,
+    Git, Location, facts, lfs,
     own::{GitError, Own},
     sight::{Need, Sight},
 };
@@ -164,6 +164,7 @@ impl Between {
                 Ok(Some(here)) if here == newest => branch(target),
                 Ok(_) | Err(_) => format!("refs/remotes/{}/{target}", remote.unwrap_or("origin")),
             };
+            lfs::share(&self.origin, &self.slot)?;
             fetch(&self.ours(), from, &[&format!("+{name}:{tracked}")])
         })?;
         Ok(())
@@ -174,7 +175,10 @@ impl Between {
         if self.is_shared() {
             return Ok(());
         }
-        boundary::around("bring_in", || fetch(&self.ours(), text(&self.origin.common_dir)?, &[name]))
+        boundary::around("bring_in", || {
+            lfs::share(&self.origin, &self.slot)?;
+            fetch(&self.ours(), text(&self.origin.common_dir)?, &[name])
+        })
     }
 
     /// Returns the newest commit of `target`, if the workspace stands on it already: it was merged from here.
@@ -317,7 +321,10 @@ impl Between {
         if self.is_shared() || objects.is_empty() {
             return Ok(());
         }
-        boundary::around("bring", || fetch(&self.theirs(), text(&self.slot.git_dir)?, objects))
+        boundary::around("bring", || {
+            lfs::share(&self.slot, &self.origin)?;
+            fetch(&self.theirs(), text(&self.slot.git_dir)?, objects)
+        })
     }
 
     /// Makes a run's newest commit reachable in the person's repository, under `refs/warp/runs/RUN`.
@@ -331,6 +338,7 @@ impl Between {
                 return self.theirs().text(&["update-ref", &name, commit], &[]).map(drop);
             }
             let git = self.theirs();
+            lfs::share(&self.slot, &self.origin)?;
             if self.link_objects(commit)? {
                 return git.text(&["update-ref", &name, commit], &[]).map(drop);
             }
@@ -458,10 +466,12 @@ impl Between {
         Ok(())
     }
 
-    /// Pushes a commit from the person's repository to a remote's branch, without force and without hooks.
+    /// Pushes a commit from the person's repository to a remote's branch, without force and without hooks, and what Git LFS
+    /// keeps of it.
     pub fn push(&self, remote: &str, commit: &str, name: &str) -> Result<(), PushError> {
         let git = self.talking();
         let refspec = format!("{commit}:{}", branch(name));
+        lfs::upload(&git, &self.origin, remote, commit)?;
         let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--", remote, &refspec];
         let finished = boundary::around("push", || git.run(&push, &[]))?;
         if finished.is_success() {

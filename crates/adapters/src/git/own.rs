@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Location, nested};
+use super::{Location, lfs, nested};
 use crate::process::{self, End, Finished, RunError};
 
 /// The program's name.
@@ -117,7 +117,7 @@ fn has_own_login(
 /// Tells whether git talks to a remote for this. A repository on this machine, named by its path, is none.
 fn talks(arguments: &[&str]) -> bool {
     match command(arguments) {
-        "ls-remote" | "push" => true,
+        "ls-remote" | "push" | "lfs" => true,
         "fetch" => {
             let mut from = arguments.iter().skip_while(|word| **word != "--").skip(1);
             from.next().is_none_or(|from| !from.starts_with('/'))
@@ -208,7 +208,8 @@ impl<'a> Own<'a> {
         expected("update-ref", finished).map(drop)
     }
 
-    fn run_reading(
+    /// Does the same with something to read.
+    pub(super) fn run_reading(
         &self,
         input: Vec<u8>,
         arguments: &[&str],
@@ -225,7 +226,8 @@ impl<'a> Own<'a> {
         if let Some(root) = self.root {
             options.push(format!("--work-tree={}", text(root)?).into());
         }
-        for setting in nested::SETTINGS.into_iter().chain(["gc.auto=0", "maintenance.auto=false"]) {
+        let quiet = ["gc.auto=0", "maintenance.auto=false"];
+        for setting in nested::SETTINGS.iter().chain(lfs::settings()).chain(&quiet) {
             options.extend(["-c", setting].map(OsString::from));
         }
         let index = text(&self.location.git_dir.join("index"))?;
@@ -259,7 +261,7 @@ impl<'a> Own<'a> {
 }
 
 /// Returns what git printed, if it succeeded.
-fn expected(command: &str, finished: Finished) -> Result<String, GitError> {
+pub(super) fn expected(command: &str, finished: Finished) -> Result<String, GitError> {
     if finished.is_success() {
         return Ok(finished.text());
     }
@@ -278,6 +280,7 @@ mod tests {
             ("push --porcelain -- origin x:y", true),
             ("-c protocol.file.allow=always fetch --quiet -- origin +a:b", true),
             ("-c protocol.file.allow=always fetch --quiet -- /home/p/.git +a:b", false),
+            ("lfs push origin 1234", true),
             ("-c a=push log -- fetch", false),
             ("", false),
         ] {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{
     Location,
     integrate::{Between, BranchError, LIMIT, RebaseError, branch, fetch, is_ancestor, names, text},
+    lfs,
     own::{GitError, Own},
 };
 use crate::{
@@ -215,6 +216,7 @@ impl Between {
         let (full, lease) = (branch(name), format!("--force-with-lease={}:{before}", branch(name)));
         let refspec = format!("{commit}:{full}");
         let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", &lease, "--", remote, &refspec];
+        lfs::upload(&git, &self.origin, remote, commit)?;
         boundary::around("push", || git.text(&push, &[]))?;
         Ok(true)
     }

@@ -16,7 +16,7 @@ use std::{
 use super::{
     Location, index,
     integrate::{TargetError, tracked},
-    nested,
+    lfs, nested,
     own::{GitError, Own},
     submodules,
 };
@@ -50,7 +50,8 @@ const DEEPEST_REF: usize = 12;
 const TAKEN_OVER: &str = r"^(user\.(name|email)|core\.(autocrlf|eol|ignorecase|filemode|symlinks)|filter\.lfs\.(clean|smudge|process|required))$";
 
 /// What a clone has of its own: nobody is there to type the passphrase of a key, git never cleans up by itself under a
-/// run, no program of the tree is started, and any commit can be fetched from here by its hash.
+/// run, no program of the tree is started, and any commit can be fetched from here by its hash. Git LFS asks no server,
+/// whatever the tree's `.lfsconfig` names, and a file whose content is not here stays a pointer.
 const OWN_SETTINGS: &[(&str, &str)] = &[
     ("core.bare", "false"),
     ("core.logAllRefUpdates", "true"),
@@ -60,6 +61,8 @@ const OWN_SETTINGS: &[(&str, &str)] = &[
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("uploadpack.allowAnySHA1InWant", "true"),
+    ("lfs.url", "file:///dev/null"),
+    ("lfs.skipDownloadErrors", "true"),
 ];
 
 /// How a slot's working tree hangs together with the person's repository.
@@ -183,6 +186,7 @@ pub fn clone(origin: &Location, target: &str, git_dir: &Path) -> Result<(), GitE
     let git = Own::bare(&location, LIMIT);
     git.text(&["config", "--remove-section", "remote.origin"], &[])?;
     configure(origin, git_dir)?;
+    lfs::share(origin, &location)?;
     remember_target(&git, target)
 }
 

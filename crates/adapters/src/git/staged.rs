@@ -133,6 +133,24 @@ impl Git<'_> {
         Ok(known)
     }
 
+    /// Tells which of these files the tree's attributes leave to Git LFS.
+    pub fn files_of_lfs(&self, paths: &[&str]) -> Result<BTreeSet<String>, String> {
+        if paths.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let asked = ["check-attr", "-z", "--stdin", "filter"];
+        let finished = self.run_with(paths.join("\0").into_bytes(), LIMIT, &asked, &[])?;
+        if !finished.is_success() || finished.cut {
+            let words = finished.last_words(300);
+            return Err(format!("`git check-attr` ended with {}: {words}", finished.end));
+        }
+        // Path, attribute and value, each with its end.
+        let said = String::from_utf8_lossy(&finished.stdout).into_owned();
+        let fields: Vec<&str> = said.split_terminator('\0').collect();
+        let of_lfs = fields.chunks_exact(3).filter(|entry| entry[2] == "lfs");
+        Ok(of_lfs.map(|entry| entry[0].to_owned()).collect())
+    }
+
     /// Returns how many files two commits differ in, and how many lines were added and removed.
     pub fn counted(&self, base: &str, tip: &str) -> Result<(u64, u64, u64), String> {
         let (text, _) = self.change_between(base, tip, &["--shortstat"])?;

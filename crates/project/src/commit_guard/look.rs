@@ -25,7 +25,9 @@ pub(crate) fn look(git: &Git<'_>, root: &Path, prepared: &Prepared<'_>) -> Resul
     let read: Vec<&StagedFile> = staged.files.iter().filter(is_apart).collect();
     let contents = git.contents(&wanted(&read))?;
     let files = staged.files.iter().map(|file| changed(root, file, &contents)).collect();
-    Ok(Change { files, directories_before, is_cut: !staged.is_whole })
+    let changed: Vec<&str> = read.iter().map(|file| file.path.as_str()).collect();
+    let lfs = git.files_of_lfs(&changed)?;
+    Ok(Change { files, directories_before, lfs, is_cut: !staged.is_whole })
 }
 
 /// Returns the contents that are looked at: what is new, and what tests and links were before.

@@ -8,7 +8,7 @@ use std::{env, fs, io, path::Path, time::Instant};
 
 use adapters::{
     boundary,
-    git::{slot, submodules},
+    git::{lfs, slot, submodules},
     process::{End, is_installed},
     secrets::redacted,
 };
@@ -32,6 +32,8 @@ const VENV: &str = ".venv";
 const CACHES: &[&str] = &["__pycache__/", ".pytest_cache/"];
 /// How much is shown of what a failed preparation printed.
 const OUTPUT_KEPT: usize = 4000;
+/// How many files without their content are named.
+const MOST_NAMED: usize = 5;
 
 /// What is installed in a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +124,7 @@ pub(crate) fn prepare(shell: &Shell, place: &Place, plan: &Plan) -> Result<Prepa
     }
     exclude(place, CACHES).map_err(world)?;
     let mut said = fill_submodules(place, plan)?;
+    said.extend(fill_lfs(place)?);
     let environment = look()?;
     let Some(setup) = plan.setup.as_deref() else { return Ok(Preparation { said, environment }) };
     let before = Prepared::read(root);
@@ -268,6 +271,29 @@ fn fill_submodules(place: &Place, plan: &Plan) -> Result<Vec<String>, PrepareErr
         counted(missing.len() as u64, "submodule is", "submodules are"),
         missing.join(", ")
     )])
+}
+
+/// Puts the contents of Git LFS into the tree, from the person's own repository.
+fn fill_lfs(place: &Place) -> Result<Option<String>, PrepareError> {
+    let Some(marker) = slot::marker(&place.root) else { return Ok(None) };
+    let Some(origin) = adapters::git::locate(&marker.origin) else { return Ok(None) };
+    let missing = lfs::fill(&place.root, &marker.location, &origin)
+        .map_err(|error| PrepareError::Next(NextError::World(spelled(&error))))?;
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let how = if lfs::is_there() {
+        "`git lfs pull` in your checkout brings them"
+    } else {
+        "git-lfs is not installed; install it, then `git lfs install` and `git lfs pull` in your checkout bring them"
+    };
+    let some: Vec<&str> = missing.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = if missing.len() > some.len() { ", …" } else { "" };
+    Ok(Some(format!(
+        "{} here without the content ({}{more}): {how}",
+        counted(missing.len() as u64, "file of Git LFS is", "files of Git LFS are"),
+        some.join(", ")
+    )))
 }
 
 #[cfg(test)]
