@@ -1,6 +1,14 @@
 //! Before an agent works it is seen that the tests fail on broken source; where nothing shows that, a person decides.
 
-use crate::support::{GOOD, Project};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rustix::process::{Signal, kill_process};
+use testkit::processes::{find, has_begun};
+
+use crate::support::{GOOD, Project, has_walls, is_gone, mark};
 
 /// A project with a source file, whose tests are these.
 fn project(test: &str) -> Project {
@@ -107,4 +115,58 @@ fn doctor_tells_on_demand() {
     let said = doctor(&project("true\n"));
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.out.contains("no test was reported"), "{}", said.out);
+}
+
+#[test]
+fn a_run_that_is_killed_while_a_broken_copy_is_tested_leaves_nothing_behind() {
+    if has_walls() {
+        is_killed_and_resumed(&[], "proof", |tree| tree.with_file_name("proof").join("greet.sh"));
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_while_its_own_tree_is_broken_puts_it_back() {
+    is_killed_and_resumed(&["--no-sandbox"], "breaking", |tree| tree.join("greet.sh"));
+}
+
+/// Kills a run in the middle of its proof, and sees that the next one begins with a tree that is whole. `trace` is what lies
+/// beside the tree meanwhile, and `broken` the file that is broken.
+fn is_killed_and_resumed(more: &[&str], trace: &str, broken: impl Fn(&Path) -> PathBuf) {
+    let mark = mark();
+    // On broken source the tests wait, until somebody ends that.
+    let project = project(&format!(
+        "if (. ./greet.sh; [ \"$(greet)\" = hello ]); then echo 'ok 1 - greets'; else sleep {mark}; echo 'not ok 1 - greets'; exit 1; fi\n"
+    ));
+    let run = project.start(more);
+    assert!(has_begun(&mark), "the broken source is never tested");
+    let (tree, trace) = (project.tree(), project.tree().with_file_name(trace));
+    let is_whole = |path: &Path| fs::read_to_string(path).unwrap() == "greet() { echo hello; }\n";
+    assert!(trace.exists() && !is_whole(&broken(&tree)));
+    run.signal(Signal::KILL);
+    assert_eq!(run.end().code, None);
+    // Without a sandbox nothing ends what the tests have started.
+    if !more.is_empty() {
+        end_sleep(&mark);
+    }
+    assert!(is_gone(&mark), "the tests outlive the run");
+    assert!(trace.exists(), "{} was removed by whom?", trace.display());
+
+    let run = project.start(more);
+    assert!(has_begun(&mark), "the broken source is not tested again");
+    end_sleep(&mark);
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("the tests can fail: with 1 source file broken they did"), "{}", ended.said);
+    for name in ["proof", "breaking"] {
+        assert!(!tree.with_file_name(name).exists(), "`{name}` is left: {}", ended.said);
+    }
+    assert!(is_whole(&tree.join("greet.sh")) && is_whole(&project.sandbox.root().join("greet.sh")));
+    assert_eq!(project.sandbox.git(&["show", "main:greet.sh"]), "greet() { echo hello; }");
+    assert_eq!(project.sandbox.git(&["show", "--format=", "--name-only", "main"]), "greeting.txt");
+    assert_eq!(project.sandbox.git(&["status", "--porcelain"]), "");
+}
+
+fn end_sleep(mark: &str) {
+    let sleep = find(|words| words.first() == Some(&b"sleep".as_slice()) && words.contains(&mark.as_bytes()));
+    kill_process(sleep.unwrap(), Signal::TERM).unwrap();
 }
