@@ -96,7 +96,7 @@ fn changes_data() -> String {
 /// A project with a file of Git LFS and a remote; nothing where git-lfs is not installed.
 fn with_lfs(script: &str, test: &str) -> Option<(Project, PathBuf)> {
     if !adapters::process::is_installed("git-lfs") {
-        eprintln!("skipped: git-lfs");
+        testkit::agents::skip("git-lfs is not installed");
         return None;
     }
     let project = Project::new(script);
