@@ -39,6 +39,8 @@ pub enum HeldKind {
     SkippedTest,
     /// The command or the settings of the tests leave some of them out.
     NarrowedTests,
+    /// The test command passed, and tests that passed before the work began did not run.
+    TestsNotRun,
 }
 
 impl HeldKind {
@@ -60,13 +62,14 @@ impl HeldKind {
             Self::DeletedTest => "put the test back, or change it to fit what is wanted now",
             Self::SkippedTest => "let the test run, and fix what makes it fail",
             Self::NarrowedTests => "let all tests run as before",
+            Self::TestsNotRun => "let them run and be reported as before: undo what leaves them out",
         }
     }
 
     /// Tells whether it is about the project's tests.
     pub fn is_about_tests(self) -> bool {
         match self {
-            Self::DeletedTest | Self::SkippedTest | Self::NarrowedTests => true,
+            Self::DeletedTest | Self::SkippedTest | Self::NarrowedTests | Self::TestsNotRun => true,
             Self::Secret
             | Self::LargeFile
             | Self::LfsContent

@@ -22,7 +22,7 @@ use adapters::{
 };
 use engine::{Held, HeldKind, Run, digest};
 
-pub(crate) use look::look;
+pub(crate) use look::{look, tests_in};
 
 /// The most findings of one change that are told.
 const MOST_HELD: usize = 60;

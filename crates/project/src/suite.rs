@@ -19,6 +19,7 @@ mod proof;
 mod ready;
 mod report;
 mod running;
+mod vanished;
 
 pub use command::test_command;
 pub(crate) use command::{Found, command, found, prepares};

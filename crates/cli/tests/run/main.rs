@@ -14,6 +14,7 @@ mod header;
 mod judged;
 mod killed;
 mod named_tests;
+mod not_run;
 mod prepared;
 mod proof;
 mod pushing;

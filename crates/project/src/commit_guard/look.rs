@@ -4,7 +4,11 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use adapters::git::{Git, Object, ObjectKind, Prepared, StagedFile};
 
-use super::{Change, ChangedFile, Content, places, sources};
+use super::{
+    Change, ChangedFile, Content, places,
+    sources::{self, State},
+};
+use crate::Place;
 
 /// The largest text that is looked at line by line, in bytes.
 const LARGEST_TEXT: u64 = 8 * 1024 * 1024;
@@ -79,4 +83,20 @@ fn in_tree(root: &Path, path: &str, after: &Content) -> Option<String> {
 fn text(bytes: &[u8]) -> Option<String> {
     let is_binary = bytes.iter().take(LOOKED_AT).any(|byte| *byte == 0);
     (!is_binary).then(|| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Returns the names of the tests in the source of a tree that are written to run in any case. Those that their source
+/// skips are [`super::judge`]'s to hold.
+pub(crate) fn tests_in(place: &Place) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for path in place.git().tracked()?.iter().filter(|path| sources::may_hold_tests(path)) {
+        // What is not there or no text has no tests.
+        let Ok(text) = fs::read_to_string(place.root.join(path)) else { continue };
+        let tests = sources::tests(path, &text);
+        if !tests.iter().any(|test| test.is_only) {
+            let active = tests.into_iter().filter(|test| test.state == State::Active);
+            names.extend(active.map(|test| test.name));
+        }
+    }
+    Ok(names)
 }

@@ -155,6 +155,9 @@ impl Workspace {
             return Ok(());
         }
         let outcome = suite::run(&self.shell, &self.place, run)?;
+        if let Some(held) = outcome.held {
+            return Err(NextError::Held(vec![held]));
+        }
         if !outcome.passed {
             return Err(NextError::World(format!(
                 "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",

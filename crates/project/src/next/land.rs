@@ -233,6 +233,9 @@ impl Workspace {
         if head != *tested {
             self.show_now()?;
             let outcome = suite::run(&self.shell, &self.place, run)?;
+            if let Some(held) = outcome.held {
+                return Err(NextError::Held(vec![held]));
+            }
             if !outcome.passed {
                 let why = format!(
                     "on top of the newest `{target}` the tests fail: {}\n{}",

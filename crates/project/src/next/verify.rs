@@ -69,7 +69,7 @@ impl Workspace {
         }
         let report = match conflict {
             Some(why) => Report::new("tests_failed").with("failure", json!(why)).say(why),
-            None => self.test_tree(run)?,
+            None => self.test_tree(current)?,
         };
         if report.event == "tests_failed" {
             self.untick(run)?;
@@ -105,7 +105,8 @@ impl Workspace {
         Ok(left.map(|file| format!("`{file}` still has lines that begin with <<<<<<< or >>>>>>>")))
     }
 
-    fn test_tree(&mut self, run: &Run) -> Result<Report, NextError> {
+    fn test_tree(&mut self, current: &Current) -> Result<Report, NextError> {
+        let run = &current.run;
         if !run.settings.is_on("test_before_commit") {
             return Ok(Report::new("tests_passed").say("tests are switched off (test_before_commit)"));
         }
@@ -117,6 +118,10 @@ impl Workspace {
         let laid = prepared.lay_aside();
         let outcome = suite::run(&self.shell, &self.place, run)?;
         self.laid = laid.filter(|_| outcome.passed && self.slot.is_some());
+        if let Some(held) = outcome.held {
+            let told = self.told_of_held(current)?;
+            return Ok(self.send_back_held(run, vec![held], &told)?.say(outcome.output));
+        }
         let unproved = if outcome.passed { run.unproved(&outcome.report.passed) } else { Vec::new() };
         if !unproved.is_empty() {
             return Ok(unproved_evidence(&unproved, &outcome.report.passed).say(outcome.said));
@@ -128,7 +133,7 @@ impl Workspace {
                 .say(outcome.said)
         } else {
             Report::new("tests_failed")
-                .with("failure", json!(outcome.output))
+                .with("failure", json!(outcome.failure()))
                 .say(outcome.said)
                 .say(outcome.output)
         })
@@ -155,6 +160,9 @@ impl Workspace {
         self.put_away(run)?;
         let (left_out, head) = look()?;
         let outcome = suite::run(&self.shell, &self.place, run)?;
+        if let Some(held) = outcome.held {
+            return Err(NextError::Held(vec![held]));
+        }
         if !outcome.passed {
             return Err(NextError::World(format!(
                 "{}; a person has to look at it\n{}",

@@ -88,7 +88,7 @@ pub(crate) fn compared(first: &TestReport, second: &TestReport) -> (Vec<String>,
     (failing, flaky)
 }
 
-fn listed(names: &[&String]) -> String {
+pub(super) fn listed(names: &[&String]) -> String {
     let shown = names.iter().take(SHOWN).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
         0 => shown,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use adapters::{boundary, machine, process::End, secrets::redacted};
-use engine::Run;
+use engine::{Held, Run};
 
 use super::{
     Shell,
@@ -21,8 +21,9 @@ use super::{
     plan::Plan,
     prepare::{self, PrepareError, Prepared},
     report::{TestReport, read_reports, report_environment},
+    vanished::{self, Doubt},
 };
-use crate::{Place, counted, next::NextError};
+use crate::{Place, commit_guard, counted, next::NextError};
 
 /// How much of what the tests print is kept.
 const OUTPUT_KEPT: usize = 4000;
@@ -49,12 +50,28 @@ pub(crate) struct Outcome {
     printed: String,
     /// The fingerprint of the environment in which they ran.
     environment: String,
+    /// Why they do not count as passed although the command did, for a person to decide about.
+    pub(crate) held: Option<Held>,
 }
 
 impl Outcome {
     /// Returns the fault of the environment that made them fail, if one did.
     pub(crate) fn fault(&self) -> Option<Fault> {
         fault::classify(&self.end, &self.printed)
+    }
+
+    /// Says why they fail, to an agent. What they print says nothing of it if the command passed.
+    pub(crate) fn failure(&self) -> String {
+        if self.end == End::Exit(0) { format!("{}\n{}", self.said, self.output) } else { self.output.clone() }
+    }
+
+    fn doubt(&mut self, doubt: Option<Doubt>) {
+        let Some(doubt) = doubt else { return };
+        self.passed = false;
+        self.said = format!("{}, but {doubt}", self.said);
+        if let Doubt::NotRun(held) = doubt {
+            self.held = Some(held);
+        }
     }
 
     /// Returns what is remembered of them.
@@ -88,9 +105,17 @@ pub(crate) fn run(shell: &Shell, place: &Place, run: &Run) -> Result<Outcome, Ne
         }
     };
     let baseline = run.baseline.as_deref();
+    let known = baseline.and_then(|baseline| Cache::of(&place.root)?.baseline(&baseline.key));
+    let known = known.as_ref().map(|known| &known.report);
     let mut outcome = line(shell, place, &plan)?;
     outcome.environment = prepared.environment;
-    if !outcome.passed && judge::is_flaky(baseline, &outcome.report) {
+    let is_worth_another = if outcome.passed {
+        // A runner that tries tests again may report a failure of the first try.
+        baseline.is_some_and(|baseline| !vanished::failing(baseline, known, &outcome.report).is_empty())
+    } else {
+        judge::is_flaky(baseline, &outcome.report)
+    };
+    if is_worth_another {
         outcome = Outcome { environment: outcome.environment, ..line(shell, place, &plan)? };
     }
     if let Some(fault) =
@@ -98,9 +123,15 @@ pub(crate) fn run(shell: &Shell, place: &Place, run: &Run) -> Result<Outcome, Ne
     {
         return Err(NextError::World(format!("{}: {fault}\n{}", outcome.said, outcome.output)));
     }
-    let known = baseline.and_then(|baseline| Cache::of(&place.root)?.baseline(&baseline.key));
-    match judge::judge(baseline, known.as_ref().map(|known| &known.report), &outcome.end, &outcome.report) {
-        Judgement::Passed => {}
+    match judge::judge(baseline, known, &outcome.end, &outcome.report) {
+        // A person who has changed the command meanwhile has changed what it runs.
+        Judgement::Passed => {
+            if let Some(baseline) = baseline.filter(|baseline| baseline.command == plan.test) {
+                let in_source = || commit_guard::tests_in(place);
+                let doubt = vanished::doubt(baseline, known, &outcome.report, &run.accepted_held, in_source);
+                outcome.doubt(doubt.map_err(NextError::World)?);
+            }
+        }
         Judgement::AsBefore { failing } => {
             outcome.passed = true;
             let failures = counted(failing as u64, "failure was", "failures were");
@@ -163,6 +194,7 @@ pub(crate) fn execute(
         took,
         printed,
         environment: String::new(),
+        held: None,
     })
 }
 
@@ -241,6 +273,7 @@ fn not_prepared(said: String, output: String) -> Outcome {
         took: Duration::ZERO,
         printed: String::new(),
         environment: String::new(),
+        held: None,
     }
 }
 
