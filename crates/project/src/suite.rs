@@ -1,8 +1,8 @@
 //! The project's own tests: which command runs them, what they need, and what came of it.
 //!
-//! Commands are found by the merge target's files ([`find`]) and pinned when a run begins. In a slot, what the tests need is
-//! installed first ([`prepare`]); before an agent changes anything they run on the base ([`ready`]), and once it is checked
-//! that they fail when the source is broken ([`proof`]). What no change of the code can fix is told apart ([`fault`]).
+//! Commands are found by the merge target's files (`find`) and pinned when a run begins. In a slot, what the tests need is
+//! installed first (`prepare`); before an agent changes anything they run on the base (`ready`), and once it is checked
+//! that they fail when the source is broken (`proof`). What no change of the code can fix is told apart (`fault`).
 
 mod breaking;
 mod cache;

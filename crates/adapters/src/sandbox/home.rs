@@ -134,7 +134,10 @@ impl Home<'_> {
         all.extend(PLACES.iter().filter_map(env::var_os).map(PathBuf::from));
         let environment = env::var_os(VIRTUAL_ENV).map(PathBuf::from);
         all.extend(environment.into_iter().flat_map(|root| tools::environment(&root, &self.path)));
-        all.extend(programs.iter().flat_map(|program| tools::needs(program, &self.path)));
+        // An ACP agent starts this one.
+        let client = env::var_os("CLAUDE_CODE_EXECUTABLE").map(PathBuf::from);
+        let programs = programs.iter().chain(&client);
+        all.extend(programs.flat_map(|program| tools::needs(program, &self.path)));
         all.retain(|path| self.is_emptied(path) && !self.is_too_wide(path));
         all
     }

@@ -1,10 +1,12 @@
-//! What a program needs besides its own file: the libraries beside its `bin`, its virtual environment, its interpreter.
+//! What a program needs besides its own file: the libraries beside its `bin`, its virtual environment, its interpreter,
+//! the packages of Node beside it, and the program that a wrapper script starts.
 //!
 //! Only what can be told from the program's place and its first bytes; nothing is started.
 
 use std::{
     fs::File,
-    io::Read as _,
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -12,25 +14,26 @@ use super::table::BESIDE_BIN;
 
 /// The file by which Python knows a virtual environment.
 const VIRTUAL_ENVIRONMENT: &str = "pyvenv.cfg";
-/// The longest first line of a script that is read, in bytes.
-const LONGEST_LINE: u64 = 4096;
-/// How far interpreters of interpreters, and links to programs, are followed.
+/// How much of a script is read, in bytes.
+const LONGEST_SCRIPT: u64 = 4096;
+/// How far interpreters, wrappers and links to programs are followed.
 const DEEPEST: usize = 4;
 
 /// Returns the files and directories that a program needs, itself included.
 pub(super) fn needs(program: &Path, home: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    let mut next = Some(program.to_owned());
+    let mut programs = vec![program.to_owned()];
     for _ in 0..DEEPEST {
-        let Some(program) = next.take() else { break };
-        let real = program.canonicalize().unwrap_or_else(|_| program.clone());
-        for file in [&program, &real] {
-            all.push(file.clone());
-            if let Some(directory) = file.parent() {
-                all.extend(around(directory, home));
+        let mut started = Vec::new();
+        for program in programs {
+            let real = program.canonicalize().unwrap_or_else(|_| program.clone());
+            started.extend(starts(&real));
+            for file in [program, real] {
+                all.extend(file.parent().into_iter().flat_map(|directory| around(directory, home)));
+                all.push(file);
             }
         }
-        next = interpreter(&real);
+        programs = started;
     }
     all
 }
@@ -45,8 +48,9 @@ pub(super) fn around(directory: &Path, home: &Path) -> Vec<PathBuf> {
     if is(directory, "bin") || is(directory, "sbin") {
         return BESIDE_BIN.iter().map(|name| above.join(name)).collect();
     }
-    // Programs there are links to packages.
-    if is(directory, ".bin") && is(above, "node_modules") { vec![above.to_owned()] } else { Vec::new() }
+    // A package's program needs the packages beside it.
+    let packages = directory.ancestors().filter(|path| is(path, "node_modules")).last();
+    packages.map(Path::to_owned).into_iter().collect()
 }
 
 /// Returns a virtual environment, and the Python that it was made with.
@@ -61,14 +65,25 @@ pub(super) fn environment(root: &Path, home: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Reads which interpreter a script names in its first line.
-fn interpreter(script: &Path) -> Option<PathBuf> {
-    let mut start = Vec::new();
-    File::open(script).ok()?.take(LONGEST_LINE).read_to_end(&mut start).ok()?;
-    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let line = std::str::from_utf8(line).ok()?;
-    let path = PathBuf::from(line.split_whitespace().next()?);
-    path.is_absolute().then_some(path)
+/// Returns the programs that a short script names by their whole path: its interpreter, and what a wrapper starts.
+fn starts(script: &Path) -> Vec<PathBuf> {
+    let read = || {
+        let mut text = Vec::new();
+        File::open(script)?.take(LONGEST_SCRIPT).read_to_end(&mut text)?;
+        io::Result::Ok(text)
+    };
+    // What cannot be read starts nothing.
+    let text = read().unwrap_or_default();
+    if !text.starts_with(b"#!") {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    let words = text[2..].split(|c: char| c.is_whitespace() || "'\"`;&|()=<>".contains(c));
+    let is_program = |path: &Path| {
+        let data = path.metadata();
+        data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    words.filter(|word| word.starts_with('/')).map(PathBuf::from).filter(|path| is_program(path)).collect()
 }
 
 #[cfg(test)]
@@ -85,14 +100,39 @@ mod tests {
             fs::create_dir_all(base.join(path)).unwrap();
         }
         fs::write(base.join("venv/pyvenv.cfg"), "").unwrap();
-        fs::write(base.join("python/bin/python3"), "").unwrap();
+        let write_program = |path: PathBuf, text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write_program(base.join("python/bin/python3"), "");
         std::os::unix::fs::symlink(base.join("python/bin/python3"), base.join("venv/bin/python")).unwrap();
         let script = base.join("agents/agent");
-        fs::write(&script, format!("#!{}/venv/bin/python -u\nprint()\n", base.display())).unwrap();
+        write_program(script.clone(), &format!("#!{}/venv/bin/python -u\nprint()\n", base.display()));
         let needed = needs(&script, Path::new("/home/nobody"));
         for path in ["agents/agent", "venv", "python/bin/python3", "python/lib"] {
             assert!(needed.contains(&base.join(path)), "{path}: {needed:?}");
         }
         assert!(!needed.contains(&base.join("agents")) && !needed.contains(&base), "{needed:?}");
+    }
+
+    #[test]
+    fn a_wrapper_needs_what_it_starts_and_that_its_packages() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("client/node_modules/agent/dist")).unwrap();
+        let (wrapper, program) = (base.join("agent"), base.join("client/node_modules/agent/dist/agent.js"));
+        fs::write(
+            &wrapper,
+            format!("#!/bin/sh\nX={}\nexec '{}' \"$@\"\n", base.display(), program.display()),
+        )
+        .unwrap();
+        fs::write(&program, "#!/usr/bin/env node\n").unwrap();
+        assert!(!needs(&wrapper, Path::new("/home/nobody")).contains(&program), "no program");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let needed = needs(&wrapper, Path::new("/home/nobody"));
+        for path in [&wrapper, &program, &base.join("client/node_modules")] {
+            assert!(needed.contains(path), "{}: {needed:?}", path.display());
+        }
+        assert!(!needed.contains(&base) && !needed.contains(&base.join("client")), "{needed:?}");
     }
 }

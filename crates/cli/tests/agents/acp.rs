@@ -12,7 +12,7 @@ use testkit::{
 use crate::hermetic::{again_with, drive, project};
 
 /// The variables that name the agent, and the client that it works with.
-const PROGRAM: &str = "WARP_TEST_ACP";
+pub(crate) const PROGRAM: &str = "WARP_TEST_ACP";
 const CLIENT: &str = "WARP_TEST_CLAUDE";
 
 fn answer(summary: &str) -> Turn {

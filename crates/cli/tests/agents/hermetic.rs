@@ -13,7 +13,7 @@ use std::{
 use adapters::{
     agent::{Agent, Ended, Hooks, Route, Said, Turn},
     process::{Go, Limits},
-    sandbox::{self, Walls},
+    sandbox::{self, Line, Walls},
 };
 use serde_json::{Value, json};
 use testkit::{Sandbox, model::Model};
@@ -81,6 +81,10 @@ impl Driver {
         let walls = sandbox::Sandbox::find().ok().map(|found| {
             let mut walls = found.walls(&root, &home, &state.join("kept"));
             walls.hidden = vec![state];
+            // A run does this with the command line of its agent.
+            if let Ok(program) = env::var(crate::acp::PROGRAM) {
+                walls.show_files_of(&program, Line::Typed);
+            }
             walls
         });
         let route = env::var(MODEL).ok().map(|url| Route { openai: format!("{url}/v1"), anthropic: url });

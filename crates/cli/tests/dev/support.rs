@@ -1,7 +1,7 @@
 //! The demo project, and `warp` in it.
 
 use std::{
-    fs,
+    env, fs,
     io::{BufRead as _, BufReader, Read, Write as _},
     net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
@@ -102,7 +102,14 @@ impl Demo {
             arguments.push("--no-sandbox");
         }
         arguments.extend(more);
-        self.sandbox.warp_command(&arguments)
+        self.warp_command(&arguments)
+    }
+
+    /// Makes a command of warp that shows the demo, which may be below `/tmp`, in the sandbox.
+    fn warp_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.sandbox.warp_command(arguments);
+        command.env("WARP_SANDBOX_SHOW", env::current_exe().unwrap());
+        command
     }
 
     /// Runs to the end.
