@@ -16,7 +16,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::OnceLock,
     time::{Duration, Instant},
@@ -233,8 +233,13 @@ pub(crate) fn run_interruptible(
 
 /// Tells whether there is a program of that name.
 pub fn is_installed(program: impl AsRef<Path>) -> bool {
+    installed(program).is_some()
+}
+
+/// Returns the path of the program of that name.
+pub(crate) fn installed(program: impl AsRef<Path>) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|directory| directory.join(program.as_ref()).is_file())
+    env::split_paths(&path).map(|directory| directory.join(program.as_ref())).find(|path| path.is_file())
 }
 
 /// A program that runs, and what is kept of what it said.

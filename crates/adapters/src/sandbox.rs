@@ -202,8 +202,9 @@ impl Walls {
         self.kept.join(mounts::flat(directory)).join(part)
     }
 
-    /// Shows the files that a command line names, wherever they are in the home.
+    /// Shows the program and the files that a command line names, with what they need.
     pub fn show_files_of(&mut self, line: &str, how: Line) {
+        self.tools.extend(line.split_whitespace().next().and_then(process::installed));
         let files = self.files_of(line, how);
         self.tools.extend(files.iter().cloned());
         self.shown.extend(files);

@@ -100,3 +100,25 @@ fn tests_that_are_renamed_moved_or_added_are_merged() {
         assert_eq!(project.count("tests_failed"), 0);
     }
 }
+
+#[test]
+fn go_source_that_ends_the_process_is_no_pass() {
+    if !adapters::process::is_installed("go") {
+        skip("go is not installed");
+        return;
+    }
+    let broken = "package calc\n\nimport \"os\"\n\nfunc init() { os.Exit(0) }\n\nfunc Add(a, b int) int { return a * b }\n";
+    let write = format!("steps = [{{ write = \"calc.go\", text = {broken:?} }}, ");
+    let project = Project::new(&GOOD.replace("steps = [", &write));
+    let sandbox = &project.sandbox;
+    sandbox.write("Makefile", "test:\n\t@go test ./...\n");
+    sandbox.write("go.mod", "module example.com/calc\n\ngo 1.18\n");
+    sandbox.write("calc.go", "package calc\n\nfunc Add(a, b int) int { return a + b }\n");
+    sandbox.write(
+        "calc_test.go",
+        "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(2, 3) != 5 {\n\t\tt.Fatal()\n\t}\n}\n",
+    );
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: add"]);
+    held(&project, "TestAdd");
+}

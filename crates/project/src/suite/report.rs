@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use gather::{read_reports, report_environment};
+pub(crate) use go::without_passes;
 
 /// What a test run reported, as far as the runner's reports and output tell.
 ///

@@ -20,7 +20,7 @@ use super::{
     modes,
     plan::Plan,
     prepare::{self, PrepareError, Prepared},
-    report::{TestReport, read_reports, report_environment},
+    report::{TestReport, read_reports, report_environment, without_passes},
     vanished::{self, Doubt},
 };
 use crate::{Place, commit_guard, counted, next::NextError};
@@ -176,7 +176,7 @@ pub(crate) fn execute(
     let finished = modes::with(tree, executable, || boundary::around(boundary, run));
     let took = began.elapsed();
     let finished = finished.map_err(|error| NextError::World(error.to_string()))?;
-    let finished =
+    let mut finished =
         finished.map_err(|error| NextError::World(format!("`{command}` could not be run: {error}")))?;
     if finished.end == End::Stopped {
         return Err(NextError::World(format!("`{command}` was stopped before it could say anything")));
@@ -185,6 +185,7 @@ pub(crate) fn execute(
     let printed = redacted(format!("{}\n{}", text(&finished.stdout), text(&finished.stderr)));
     let directory = beside.as_ref().map_or(Path::new(""), |beside| &beside.directory);
     let report = TestReport::parse(&printed, &read_reports(tree, directory, &plan.report, since));
+    finished.stdout = without_passes(&finished.stdout);
     Ok(Outcome {
         passed: finished.is_success(),
         said: format!("`{command}` ended with {}", finished.end),

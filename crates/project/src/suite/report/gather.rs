@@ -32,6 +32,7 @@ const PASSED_OVER: &[&str] = &[".git", "node_modules", ".venv", "venv", "site-pa
 /// - `PYTEST_ADDOPTS`: JUnit XML with the file of each test, from which node ids are made.
 /// - `SPEC_OPTS`: RSpec's JSON, beside the progress on the terminal. RSpec takes the last list of formatters that is given, so
 ///   it is left alone where the person has set it.
+/// - `GOFLAGS`: Go names tests that passed only with `-v`.
 pub fn report_environment(dir: &Path, inherited: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let mut environment = Vec::new();
     // Both split their value at spaces; pytest understands quotes.
@@ -49,7 +50,19 @@ pub fn report_environment(dir: &Path, inherited: impl Fn(&str) -> Option<String>
         let options = format!("--format progress --format json --out {path}");
         environment.push(("SPEC_OPTS".to_owned(), options));
     }
+    let own = inherited("GOFLAGS").or_else(|| saved_go_flags(&inherited)).unwrap_or_default();
+    environment.push(("GOFLAGS".to_owned(), format!("{own} -v").trim_start().to_owned()));
     environment
+}
+
+/// Returns what `go env -w GOFLAGS=…` has saved, which the variable would hide.
+fn saved_go_flags(inherited: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let path = inherited("GOENV").map(PathBuf::from).or_else(|| {
+        let home = || inherited("HOME").map(|home| Path::new(&home).join(".config"));
+        inherited("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home).map(|config| config.join("go/env"))
+    })?;
+    let saved = fs::read_to_string(path).ok()?;
+    saved.lines().find_map(|line| line.strip_prefix("GOFLAGS=")).map(|flags| flags.trim().to_owned())
 }
 
 /// Reads the reports of a run that began at `since`: those in `dir`, those that `setting` (a path or a pattern, relative to
@@ -201,14 +214,32 @@ mod tests {
     fn own_options_stay_and_awkward_paths_are_left_out() {
         let own = |name: &str| (name == "PYTEST_ADDOPTS").then(|| "-x --color=no".to_owned());
         let environment = report_environment(Path::new("/r e/d"), own);
-        let expected = "-x --color=no '--junitxml=/r e/d/pytest.xml' -o junit_family=xunit1";
-        assert_eq!(environment, [("PYTEST_ADDOPTS".to_owned(), expected.to_owned())]);
-        assert_eq!(report_environment(Path::new("/it's"), |_| None), []);
-        let both = report_environment(Path::new("/d"), |_| None);
+        let pytest = "-x --color=no '--junitxml=/r e/d/pytest.xml' -o junit_family=xunit1";
+        let go = ("GOFLAGS".to_owned(), "-v".to_owned());
+        assert_eq!(environment, [("PYTEST_ADDOPTS".to_owned(), pytest.to_owned()), go.clone()]);
+        assert_eq!(report_environment(Path::new("/it's"), |_| None), [go]);
+        let all = report_environment(Path::new("/d"), |_| None);
         assert_eq!(
-            both.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-            ["PYTEST_ADDOPTS", "SPEC_OPTS"]
+            all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["PYTEST_ADDOPTS", "SPEC_OPTS", "GOFLAGS"]
         );
+    }
+
+    #[test]
+    fn own_flags_of_go_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let flags = |variables: &[(&str, &str)]| {
+            let inherited = |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            report_environment(Path::new("/d"), inherited).pop().unwrap().1
+        };
+        let home_variable = ("HOME", home.path().to_str().unwrap());
+        assert_eq!(flags(&[("GOFLAGS", "-mod=vendor")]), "-mod=vendor -v");
+        assert_eq!(flags(&[home_variable]), "-v");
+        fs::create_dir_all(home.path().join(".config/go")).unwrap();
+        fs::write(home.path().join(".config/go/env"), "GOPROXY=off\nGOFLAGS=-tags=x\n").unwrap();
+        assert_eq!(flags(&[home_variable]), "-tags=x -v");
     }
 
     #[test]

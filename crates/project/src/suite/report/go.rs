@@ -29,6 +29,13 @@ pub(super) fn text(lines: &[&str]) -> Option<Section> {
     if is_go { section.found() } else { None }
 }
 
+/// Removes the lines of `-v` that tell of tests which began or passed: what is left are the failures.
+pub(crate) fn without_passes(output: &[u8]) -> Vec<u8> {
+    const NOISE: &[&[u8]] = &[b"=== RUN ", b"=== PAUSE ", b"=== CONT ", b"=== NAME ", b"--- PASS: "];
+    let is_noise = |line: &&[u8]| NOISE.iter().any(|start| line.trim_ascii_start().starts_with(start));
+    output.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_noise(line)).flatten().copied().collect()
+}
+
 fn go_test(line: &str) -> Option<(Ended, String)> {
     let (word, rest) = line.strip_prefix("--- ")?.split_once(": ")?;
     let ended = match word {

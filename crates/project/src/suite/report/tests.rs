@@ -181,6 +181,9 @@ fn tap_is_read_with_its_subtests() {
 
 #[test]
 fn go_is_read() {
+    let without = String::from_utf8(without_passes(fixture!("go-v.txt").as_bytes())).unwrap();
+    assert!(!without.contains("=== RUN") && !without.contains("--- PASS"), "{without}");
+    assert!(without.contains("--- FAIL"), "{without}");
     assert_eq!(
         shown(&of(fixture!("go.txt"))),
         "; +[toy/c] -[toy.TestBad | toy.TestSub | toy.TestSub/bad] ~[] named"
