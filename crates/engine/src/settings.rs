@@ -481,7 +481,7 @@ const TABLE: &[Setting] = &[
         "sandbox_show",
         Kind::Text,
         "\"none\"",
-        "What else can be read in the sandbox: paths below the home or whole ones, separated by colons",
+        "More paths to show in the sandbox, below the home or absolute, separated by colons",
     ),
     row("planning_iterations", Kind::Count, "10", "coder: turns in PLANNING before BUDGET_REVIEW"),
     row("coding_iterations", Kind::Count, "8", "coder: turns in CODING before BUDGET_REVIEW"),
