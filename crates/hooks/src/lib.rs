@@ -8,7 +8,7 @@
 //! opened for leave, and for what is recorded.
 //!
 //! Behind walls there is neither head nor store. There the driver answers, by a [`Server`] that a hook reaches through
-//! a socket. What an agent there calls by one path may be at another outside: [`Here`] knows both, the server translates
+//! a socket. What an agent there calls by one path may be at another outside: `Here` knows both, the server translates
 //! what is answered.
 
 mod answer;
