@@ -72,8 +72,7 @@ impl Between {
             (Some(from), Against::Branch) => from.clone(),
             (_, Against::Remote) | (None, Against::Branch) => format!("--remotes={remote}"),
         };
-        let commits = git.text(&["rev-list", "--count", to, "--not", &known, "--"], &[])?;
-        let commits = commits.trim().parse().unwrap_or_default();
+        let commits = git.count(&[to, "--not", &known])?;
         let yours = if commits == 0 { 0 } else { self.by_person(&git, base, &known)? };
         let (remote, branch, to) = (remote.to_owned(), branch.to_owned(), to.to_owned());
         Ok(Outgoing { remote, branch, from, to, commits, yours })

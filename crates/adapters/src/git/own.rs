@@ -6,6 +6,7 @@ use std::{
     ffi::OsString,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    str::FromStr,
     sync::{Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
@@ -206,6 +207,13 @@ impl<'a> Own<'a> {
         let input = format!("{}\n", lines.join("\n")).into_bytes();
         let finished = self.run_reading(input, &["update-ref", "--no-deref", "--stdin"], &[])?;
         expected("update-ref", finished).map(drop)
+    }
+
+    /// Counts the commits of a range.
+    pub(super) fn count<T: FromStr>(&self, range: &[&str]) -> Result<T, GitError> {
+        let words = self.text(&[&["rev-list", "--count"], range, &["--"]].concat(), &[])?;
+        let (command, end) = ("rev-list".to_owned(), "exit 0".to_owned());
+        words.trim().parse().map_err(|_| GitError::Said { command, end, words })
     }
 
     /// Does the same with something to read.

@@ -105,8 +105,7 @@ impl Between {
         };
         let git = self.theirs();
         let count = |from: &str, to: &str| -> Result<u64, TargetError> {
-            let count = git.text(&["rev-list", "--count", &format!("{from}..{to}"), "--"], &[])?;
-            Ok(count.trim().parse().unwrap_or_default())
+            Ok(git.count(&[&format!("{from}..{to}")])?)
         };
         let (commit, relation) = match (here, there) {
             (None, None) => return Err(none()),

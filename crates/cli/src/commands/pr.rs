@@ -68,7 +68,7 @@ enum Action {
         /// Who resolves conflicts: claude, codex, opencode, acp:LINE, command:LINE or script:FILE [default: as set]
         #[arg(long)]
         agent: Option<String>,
-        /// Run the project's tests and the agent without walls around them
+        /// Run the project's tests and the agent outside the sandbox
         #[arg(long)]
         no_sandbox: bool,
     },
@@ -77,7 +77,7 @@ enum Action {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
         number: u64,
-        /// Run the project's tests, which an agent may have changed, without walls around them
+        /// Run the project's tests, which an agent may have changed, outside the sandbox
         #[arg(long)]
         no_sandbox: bool,
     },

@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     /// An issue, all of whose commits are undone whatever runs made them, or a run id
     #[arg(value_name = "RUN|ISSUE")]
     selector: String,
-    /// Run the project's tests, which an agent may have changed, without walls around them
+    /// Run the project's tests, which an agent may have changed, outside the sandbox
     #[arg(long)]
     no_sandbox: bool,
 }
