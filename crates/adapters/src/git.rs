@@ -64,8 +64,12 @@ const SEARCHED: u64 = 512 * 1024;
 /// The largest file that is read as a link to a repository, in bytes.
 const LONGEST_LINK: u64 = 64 * 1024;
 
-/// The person's own settings for their agent in this checkout, which no commit takes in.
-const NOT_OURS: &str = ":(exclude,top).claude/settings.local.json";
+/// Pathspecs for a commit of everything except the person's own settings for their agent in this checkout.
+///
+/// `git add` fails if an excluded path is also ignored, which it is as soon as Claude Code has written its line to the
+/// global ignore file. It compares only the part of a pathspec before its first special character, so the backslash
+/// (which stands for a plain `.`) keeps this path out of that comparison.
+const EVERYTHING: &[&str] = &["--", ".", r":(exclude,top)\.claude/settings.local.json"];
 
 /// Where a repository keeps itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,11 +172,6 @@ impl<'a> Git<'a> {
             let name = arguments.first().copied().unwrap_or("");
             Err(format!("`git {name}` ended with {}: {}", finished.end, finished.last_words(300)))
         }
-    }
-
-    /// Names what a commit of everything takes in. What is beyond a link git refuses to leave out, and takes in nothing of.
-    fn everything(&self) -> &'static [&'static str] {
-        if self.root.join(".claude").is_symlink() { &["--", "."] } else { &["--", ".", NOT_OURS] }
     }
 
     /// Tells whether there is a repository at all; git missing is not the same as none.

@@ -10,7 +10,7 @@ use std::{
 use engine::Seen;
 use tempfile::TempPath;
 
-use super::{Git, LIMIT, Location, facts, index, nested, own::Own};
+use super::{EVERYTHING, Git, LIMIT, Location, facts, index, nested, own::Own};
 use crate::{boundary, process::End};
 
 /// The commits that are looked through for one that was made and not recorded.
@@ -194,7 +194,7 @@ impl<'a> Prepared<'a> {
             Some(_) => &["add", "--all", "--ignore-errors"],
             None => &["add", "--all"],
         };
-        let everything = add.iter().chain(self.git.everything()).map(ToString::to_string);
+        let everything = add.iter().chain(EVERYTHING).map(ToString::to_string);
         everything.chain(nested::left_out(&left_out)).collect()
     }
 
@@ -243,7 +243,7 @@ impl<'a> Git<'a> {
         let (git, left_out, refused, tree) = (self.clone(), Vec::new(), None, OnceCell::from(tree));
         let prepared = Prepared { git, index, left_out, submodules, embedded, refused, tree };
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
-        let how = [&status[..], self.everything()].concat();
+        let how = [&status[..], EVERYTHING].concat();
         let found = self.run(&how, &prepared.environment())?;
         // The first letter is how the index differs from the last commit, the second how the files differ from the index.
         let is_taken_in = |entry: &[u8]| entry.is_empty() || entry.get(1) == Some(&b' ');

@@ -19,6 +19,9 @@ pub(crate) fn project() -> Sandbox {
     );
     sandbox.git(&["add", "--all"]);
     sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    // What the client leaves behind once a person has trusted the project and allowed a command.
+    sandbox.write("../config/git/ignore", "**/.claude/settings.local.json\n");
+    sandbox.write(".claude/settings.local.json", r#"{"permissions":{"allow":["Bash(ls)"]}}"#);
     sandbox
 }
 

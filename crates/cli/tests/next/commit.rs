@@ -50,6 +50,26 @@ fn what_was_there_before_the_run_stays_out_of_its_commits() {
     assert_eq!(left, " M mine.txt\nA  staged.txt\n?? \"notes/a b*.txt\"");
 }
 
+/// Claude Code writes its line to the global ignore file once a person trusts a project; others ignore it themselves.
+#[test]
+fn ignored_settings_of_the_person_keep_no_run_from_its_commit() {
+    for (file, line) in [
+        ("../config/git/ignore", "**/.claude/settings.local.json"),
+        (".git/info/exclude", ".claude/settings.local.json"),
+        (".git/info/exclude", ".claude/"),
+        (".gitignore", ".claude/*"),
+    ] {
+        let sandbox = project();
+        sandbox.write(".claude/settings.local.json", "{}");
+        sandbox.write(file, format!("{line}\n"));
+        to_committing(&sandbox, "3");
+        next(&sandbox);
+        let all = committed(&sandbox);
+        assert!(all.contains("parser.rs") && !all.contains("settings.local.json"), "{line}: {all}");
+        assert_eq!(sandbox.read(".claude/settings.local.json").as_deref(), Some("{}"), "{line}");
+    }
+}
+
 #[test]
 fn a_commit_that_a_crash_kept_from_being_recorded_is_recorded() {
     let sandbox = project();
