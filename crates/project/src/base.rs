@@ -66,40 +66,46 @@ impl Workspace {
         self.slot.is_none() || !self.place.git().branch().is_empty()
     }
 
+    /// Returns the person's checkout.
+    fn checkout(&self) -> &Place {
+        self.slot.as_ref().map_or(&self.place, |slot| slot.person())
+    }
+
     /// Finds the commit on which a run's work begins, and brings it into the workspace. It is remembered for whoever begins
     /// the branch, so that a remote is asked once.
     pub fn look_at_base(&mut self, run: &Run) -> Result<Option<Start>, NextError> {
+        if self.slot.is_none() {
+            return Ok(None);
+        }
         let start = self.start_of(run)?;
-        self.seen_base = start.clone().map(|start| (run.id.to_string(), start));
-        Ok(start)
+        self.seen_base = Some((run.id.to_string(), start.clone()));
+        Ok(Some(start))
     }
 
-    /// Returns the commit on which a run's work begins, in a workspace of its own.
+    /// Returns the commit on which a run's work begins.
     pub(crate) fn base_commit(&mut self, run: &Run) -> Result<String, NextError> {
         let start = match self.seen_base.take().filter(|(of, _)| of == run.id.as_str()) {
-            Some((_, start)) => Some(start),
+            Some((_, start)) => start,
             None => self.start_of(run)?,
         };
-        start
-            .map(|start| start.commit)
-            .ok_or_else(|| NextError::World("there is no workspace for the work".to_owned()))
+        Ok(start.commit)
     }
 
-    fn start_of(&self, run: &Run) -> Result<Option<Start>, NextError> {
-        let Some(slot) = &self.slot else { return Ok(None) };
+    fn start_of(&self, run: &Run) -> Result<Start, NextError> {
         let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
-        let (target, remote) = (&run.branches.merge_target, slot.remote());
+        let (target, remote) = (&run.branches.merge_target, self.remote());
         let name = run.settings.text("base");
-        let git = slot.person().git();
+        let git = self.checkout().git();
         let full = match name {
             "" | AUTO => format!("refs/heads/{target}"),
             name => full_name(&git, name).map_err(|error| world(&error))?,
         };
         if local_branch(&full).is_none() {
-            return self.named_start(name, &full).map(Some);
+            return self.named_start(name, &full);
         }
-        let sight = slot
-            .bring_seen(target, remote.as_deref(), Need::Local)
+        let sight = self
+            .between()?
+            .bring_target(target, remote.as_deref(), Need::Local)
             .map_err(|error: TargetError| world(&error))?;
         let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
         if let Relation::Diverged { remote } = &sight.relation
@@ -119,22 +125,22 @@ impl Workspace {
             | Relation::Diverged { .. } => None,
         };
         let about = sight.relation.describe(target);
-        Ok(Some(Start { name: target.clone(), commit: sight.commit, about, unreached }))
+        Ok(Start { name: target.clone(), commit: sight.commit, about, unreached })
     }
 
     /// Begins at what is no branch of the person's. A remote's branch is asked for first.
     fn named_start(&self, name: &str, full: &str) -> Result<Start, NextError> {
         let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
-        let slot = self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace".to_owned()))?;
+        let between = self.between()?;
         let tracked = full.strip_prefix("refs/remotes/").and_then(|rest| rest.split_once('/'));
-        let unreached = match tracked.map(|(remote, branch)| slot.between().ask_remote(remote, branch)) {
+        let unreached = match tracked.map(|(remote, branch)| between.ask_remote(remote, branch)) {
             Some(Err(error)) if error.is_interrupted() => return Err(world(&error)),
             Some(Err(error)) => Some(spelled(&error)),
             Some(Ok(_)) | None => None,
         };
-        let git = slot.person().git();
+        let git = self.checkout().git();
         let commit = git.commit_of(full).map_err(NextError::World)?;
-        slot.between().bring_in(full).map_err(|error| world(&error))?;
+        between.bring_in(full).map_err(|error| world(&error))?;
         let about = match (tracked, &unreached) {
             (Some((remote, _)), Some(_)) => format!("{remote} not reached, as it was last seen"),
             (Some((remote, _)), None) => format!("as {remote} has it"),

@@ -15,7 +15,7 @@ mod drift;
 mod earlier;
 mod hand_in;
 mod held;
-mod hooks;
+pub(crate) mod hooks;
 mod issue;
 mod land;
 mod publish;
@@ -28,7 +28,11 @@ mod verify;
 
 use std::time::Duration;
 
-use adapters::{git::Git, machine, process::Go};
+use adapters::{
+    git::{Git, integrate::Between},
+    machine,
+    process::Go,
+};
 use engine::{
     Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES, Workflow,
     view::{self, Owned},
@@ -46,6 +50,7 @@ pub(crate) use rework::{REQUESTED, rework_of};
 
 use crate::{
     Answer, AskError, Current, Error, ForgeError, Overdue, Workspace, prompts, rails, slots::SlotError,
+    spelled,
 };
 
 /// The most that is said of why a project's own text cannot be used, in characters.
@@ -291,6 +296,14 @@ impl Workspace {
 
     fn git(&self) -> Git<'_> {
         self.place.git()
+    }
+
+    /// Returns the git acts between this workspace and the person's repository; a person's checkout is both.
+    pub(crate) fn between(&self) -> Result<Between, NextError> {
+        match &self.slot {
+            Some(slot) => Ok(slot.between().clone()),
+            None => self.place.between().map_err(|error| NextError::World(spelled(&error))),
+        }
     }
 
     /// Returns what came with events of a name since the last of `since`, the newest first.

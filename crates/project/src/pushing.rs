@@ -13,6 +13,7 @@ use adapters::{
     git::{
         integrate::PushError,
         outgoing::{Against, Outgoing},
+        sight::Need,
     },
     refs::GitError,
 };
@@ -23,7 +24,7 @@ pub use choice::{Ask, Decides};
 pub use consent::Consent;
 pub use policy::{Goal, Leaves, Push};
 
-use crate::{NextError, Workspace, config, slots::Slot, spelled};
+use crate::{NextError, Workspace, config, next::hooks, slots::Slot, spelled};
 
 /// The name of the setting, and the kind of the questions about it.
 pub const PUSH: &str = "push";
@@ -134,7 +135,7 @@ impl Workspace {
         }
     }
 
-    /// Pushes the branch of a run from this workspace's slot or another one, if that may leave. The run's own commits come
+    /// Pushes the branch of a run from this workspace or another slot, if that may leave. The run's own commits come
     /// after the merge target.
     pub(crate) fn push_branch(
         &mut self,
@@ -146,18 +147,30 @@ impl Workspace {
         let Some(remote) = outlet.branch_remote() else {
             return Ok(outlet.kept(branch).map_or(Pushed::Done(None), Pushed::Kept));
         };
-        let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(Pushed::Done(None)) };
         let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
-        let base = slot.bring_target(target, None).map_err(|error| world(&error))?;
-        let outgoing = slot
-            .between()
+        let between = match other {
+            Some(slot) => slot.between().clone(),
+            None => self.between()?,
+        };
+        let base = between.bring_target(target, None, Need::Remote).map_err(|error| world(&error))?.commit;
+        let outgoing = between
             .outgoing(remote, branch, (&base, commit), Against::Remote)
             .map_err(|error| world(&error))?;
         if let Some(kept) = self.keep_own(&outgoing)? {
             return Ok(Pushed::Kept(kept));
         }
-        let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(Pushed::Done(None)) };
-        pushed(slot.push(remote, commit, branch), &outgoing)
+        if other.is_none() && self.slot.is_none() {
+            self.ask_pre_push(remote, branch)?;
+        }
+        pushed(between.push(remote, commit, branch), &outgoing)
+    }
+
+    /// Asks the person's own hook before a branch of their checkout is pushed.
+    fn ask_pre_push(&self, remote: &str, branch: &str) -> Result<(), NextError> {
+        let git = self.place.git();
+        let (_, address) = git.remote().map_err(NextError::World)?;
+        let line = git.push_line(remote, branch).map_err(NextError::World)?;
+        hooks::pre_push(&self.shell, &self.place, (remote, &address), &line)
     }
 
     /// Pushes the branch of a run, if that may leave; returns what is said of it. A branch that the remote does not take

@@ -282,19 +282,17 @@ impl<'a> Git<'a> {
         self.text(&["merge-base", "HEAD", commit], &[]).ok()
     }
 
-    /// Makes a branch on the newest commit of another and stands on it, or stands on it if it is there; returns that commit.
-    /// Git refuses where a changed file would be overwritten.
-    pub fn begin_branch(&self, name: &str, from: &str) -> Result<String, String> {
-        let (full, from) = (format!("refs/heads/{name}"), format!("refs/heads/{from}"));
-        let onto = self.text(&["rev-parse", "--verify", "--quiet", &from], &[])?;
+    /// Makes a branch on a commit and stands on it, or stands on it if it is there. Git refuses where a changed file would be
+    /// overwritten.
+    pub fn begin_branch(&self, name: &str, onto: &str) -> Result<(), String> {
+        let full = format!("refs/heads/{name}");
         let is_there = self.run(&["rev-parse", "--verify", "--quiet", &full], &[])?.is_success();
         let switch: &[&str] = if is_there {
             &["switch", "--quiet", "--no-guess", name]
         } else {
-            &["switch", "--quiet", "--no-track", "-c", name, &onto]
+            &["switch", "--quiet", "--no-track", "-c", name, onto]
         };
-        boundary::around("begin_branch", || self.text(switch, &[]))?;
-        Ok(onto)
+        boundary::around("begin_branch", || self.text(switch, &[])).map(drop)
     }
 
     /// Returns the commits up to `tip` that refer to an issue as warp's own do, oldest first, at most `most`: hash and subject.

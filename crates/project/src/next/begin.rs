@@ -3,13 +3,21 @@
 //! Until `work_selected` is recorded, all that lies in the run's workspace comes from the person's repository, so everything
 //! here may be done again after a crash or an answered question.
 
-use adapters::git::{integrate::Rebase, resume::Replayed, salvage, sight::Need, slug};
+use adapters::git::{
+    integrate::Rebase,
+    resume::{Replayed, subject_and_parent},
+    salvage,
+    sight::Need,
+    slug,
+};
 use engine::Run;
 use serde_json::{Map, Value, json};
 
 use super::{NextError, list, short};
 use crate::{
-    DEFAULT_WORKFLOW, Left, Leftover, Rework, Workspace, counted, issue_number, rails,
+    DEFAULT_WORKFLOW, Left, Leftover, Rework, Workspace, counted, issue_number,
+    leftover::unfinished_subject,
+    rails,
     slots::{Slot, SlotError},
     spelled,
 };
@@ -78,15 +86,18 @@ impl Workspace {
         self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))
     }
 
-    /// In a person's checkout the first issue is worked on where they stand, and every other on a branch of its own.
+    /// In a person's checkout the first issue is worked on where they stand, unless that is where the work goes in the end;
+    /// every other issue gets a branch of its own.
     fn begin_here(&mut self, run: &Run, issue: &str, is_another: bool) -> Result<Begun, NextError> {
         let branch = self.git().branch();
         let wanted = self.branch_name(issue)?;
-        if !is_another || branch == wanted {
-            return Ok(Begun { said: vec![format!("branch {branch}")], branch, data: Map::new() });
+        let branches = &run.branches;
+        let is_shared = branch == branches.main_branch || branch == branches.merge_target;
+        if branch == wanted || !(is_another || is_shared) {
+            let mut said = vec![format!("branch {branch}")];
+            said.extend(self.restore_here(issue)?);
+            return Ok(Begun { said, branch, data: Map::new() });
         }
-        let target = &run.branches.merge_target;
-        let by_hand = format!("`git switch -c {wanted} {target}` makes its branch, then `warp next`");
         let git = self.git();
         let left_out = git.unchanged(&run.dirty).map_err(NextError::World)?;
         let changed = git.not_committed().map_err(NextError::World)?;
@@ -97,11 +108,33 @@ impl Workspace {
                 super::are(&changed)
             )));
         }
-        let onto = git.begin_branch(&wanted, target).map_err(|why| {
-            NextError::World(format!("the branch for issue {issue} cannot be made: {why}; {by_hand}"))
+        let onto = self.base_commit(run)?;
+        self.git().begin_branch(&wanted, &onto).map_err(|why| {
+            NextError::World(format!(
+                "the branch for issue {issue} cannot be made: {why}; `git switch -c {wanted} {}` makes it, then `warp next`",
+                short(&onto)
+            ))
         })?;
         rails::remember(&self.place)?;
-        Ok(Begun::on(wanted, &onto))
+        let restored = self.restore_here(issue)?;
+        let mut begun = Begun::on(wanted, &onto);
+        begun.said.extend(restored);
+        Ok(begun)
+    }
+
+    /// Takes the commit of unfinished work off the branch of a person's checkout, so that its changes lie in the tree and are
+    /// tested and committed like any other; returns what is said of it.
+    fn restore_here(&self, issue: &str) -> Result<Option<String>, NextError> {
+        let between = self.between()?;
+        let head = self.git().head_commit().map_err(NextError::World)?;
+        let newest =
+            subject_and_parent(&between.origin, &head).map_err(|error| NextError::World(spelled(&error)))?;
+        if newest.0 != unfinished_subject(issue) {
+            return Ok(None);
+        }
+        between.take_off_newest().map_err(SlotError::from)?;
+        rails::remember(&self.place)?;
+        Ok(Unfinished::Restored.said())
     }
 
     /// Returns the name of an issue's branch.

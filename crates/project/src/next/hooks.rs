@@ -45,7 +45,7 @@ pub(super) fn commit_msg(
 }
 
 /// Runs the user's `pre-push`.
-pub(super) fn pre_push(
+pub(crate) fn pre_push(
     shell: &Shell,
     place: &Place,
     remote: (&str, &str),

@@ -5,7 +5,7 @@
 
 use adapters::{
     git::{
-        integrate::{PushError, Rebase, TargetError},
+        integrate::{Between, PushError, Rebase, RebaseError, TargetError},
         outgoing::Against,
         sight::{Need, Relation},
         target::{ForwardError, Forwarded},
@@ -98,9 +98,6 @@ impl Workspace {
         if goal != Goal::Merge {
             return self.hand_over(run, commit, &outlet, None);
         }
-        if self.slot.is_none() {
-            return self.merge_here(run, commit);
-        }
         let branch = self.git().branch();
         match self.land(run, &branch, commit, &outlet)? {
             Landed::At { commit, behind, said } => {
@@ -108,6 +105,9 @@ impl Workspace {
                 let merged =
                     format!("`{}` is at {} now, which was tested", run.branches.merge_target, short(&commit));
                 let mut report = Report::new("merged").with("commit", json!(commit)).say(merged);
+                if self.slot.is_none() {
+                    rails::remember(&self.place)?;
+                }
                 report.said.extend(said);
                 report.said.extend(behind);
                 Ok(report)
@@ -153,14 +153,15 @@ impl Workspace {
     /// Says what a person does in the run's own workspace about a branch that is only there.
     fn in_workspace(&self, mend: &Mend) -> String {
         let root = self.place.root.display();
+        let then = if self.slot.is_some() { "answer `continue`" } else { "`warp next`" };
         match mend {
             Mend::Conflict { onto } => format!(
                 ". Bring them together in the run's workspace: `cd {root}`, `git rebase {}`, mend the files, `git add --all`, \
-                 `git rebase --continue`; then answer `continue`",
+                 `git rebase --continue`; then {then}",
                 short(onto)
             ),
             Mend::Branch => {
-                format!("\nMend and commit it in the run's workspace (`cd {root}`), then answer `continue`")
+                format!("\nMend and commit it in the run's workspace (`cd {root}`), then {then}")
             }
             Mend::Target => String::new(),
         }
@@ -205,10 +206,9 @@ impl Workspace {
         outlet: &Outlet,
     ) -> Result<Landed, NextError> {
         let target = &run.branches.merge_target;
-        let slot =
-            self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))?;
+        let between = self.between()?;
         let need = if outlet.target_remote().is_some() { Need::Remote } else { Need::Local };
-        let sight = match slot.bring_seen(target, outlet.remote.as_deref(), need) {
+        let sight = match between.bring_target(target, outlet.remote.as_deref(), need) {
             Ok(sight) => sight,
             Err(error @ (TargetError::NoSuchBranch { .. } | TargetError::Diverged { .. })) => {
                 return Ok(Landed::Stuck { why: spelled(&error), mend: Mend::Target });
@@ -221,15 +221,22 @@ impl Workspace {
             Err(error) => return Err(NextError::World(spelled(&error))),
         };
         let (newest, mut said) = (sight.commit, local_only(&sight.relation, target));
-        match slot.rebase(branch, &newest).map_err(|error| NextError::World(spelled(&error)))? {
-            Rebase::Nothing | Rebase::Done { .. } => {}
-            Rebase::Conflicts { files } => {
-                let files = super::list(&files);
-                let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
-                return Ok(Landed::Stuck { why, mend: Mend::Conflict { onto: newest } });
+        // In a person's checkout there may be commits after the one that was tested; those are not the run's.
+        let is_ready = self.slot.is_none()
+            && between.is_part(&newest, tested).map_err(|error| NextError::World(spelled(&error)))?;
+        let head = if is_ready {
+            tested.clone()
+        } else {
+            match self.rebase(branch, &newest)? {
+                Rebase::Nothing | Rebase::Done { .. } => {}
+                Rebase::Conflicts { files } => {
+                    let files = super::list(&files);
+                    let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
+                    return Ok(Landed::Stuck { why, mend: Mend::Conflict { onto: newest } });
+                }
             }
-        }
-        let head = self.git().head_commit().map_err(NextError::World)?;
+            self.git().head_commit().map_err(NextError::World)?
+        };
         if head != *tested {
             self.show_now()?;
             let outcome = suite::run(&self.shell, &self.place, run)?;
@@ -249,8 +256,9 @@ impl Workspace {
         self.keep_outside(run, &head)?;
         let mut remote = outlet.target_remote();
         let mut pushed = None;
-        if let (Some(name), Some(slot)) = (remote, &self.slot) {
-            let outgoing = slot.between().outgoing(name, target, (&newest, &head), Against::Branch);
+        if let Some(name) = remote {
+            let base = self.first_of(run, &newest, &head)?;
+            let outgoing = between.outgoing(name, target, (&base, &head), Against::Branch);
             let outgoing = outgoing.map_err(|error| NextError::World(spelled(&error)))?;
             match self.keep_own(&outgoing)? {
                 Some(kept) => {
@@ -260,16 +268,14 @@ impl Workspace {
                 None => pushed = Some(format!("pushed: {outgoing}")),
             }
         }
-        let slot = self.slot.as_ref().expect("it was there before the tests");
         if head != newest {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
             for key in [run.id.as_str(), &merge_key(run.id.as_str(), run.issue.as_deref())] {
-                slot.between().note_merge(key, &newest, &head).map_err(SlotError::from)?;
+                between.note_merge(key, &newest, &head).map_err(SlotError::from)?;
             }
         }
         self.sync_journal()?;
-        let slot = self.slot.as_ref().expect("it was there before the tests");
-        let behind = match slot.fast_forward(remote, target, &newest, &head) {
+        let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head)) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),
             Err(error) if error.is_overtaken() => return Ok(Landed::Overtaken(spelled(&error))),
@@ -290,19 +296,60 @@ impl Workspace {
         Ok(Landed::At { commit: head, behind, said })
     }
 
-    /// Merges in a person's own checkout, where that is a matter of this repository alone.
-    fn merge_here(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
-        let (branch, target) = (self.git().branch(), run.branches.merge_target.clone());
-        self.sync_journal()?;
-        match self.git().fast_forward(&target, &branch, commit) {
-            Ok(()) => {
-                rails::remember(&self.place)?;
-                self.finish_issue(run, commit)?;
-                Ok(Report::new("merged")
-                    .say(format!("`{target}` is at {} now, which was tested", short(commit))))
-            }
-            Err(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
+    /// Moves the merge target to what was tested: the remote's, if one is named, the person's, and a working tree that
+    /// stands on it.
+    fn fast_forward(
+        &self,
+        between: &Between,
+        run: &Run,
+        remote: Option<&str>,
+        target: &str,
+        (old, new): (&str, &str),
+    ) -> Result<Forwarded, ForwardError> {
+        if let Some(slot) = &self.slot {
+            return slot.fast_forward(remote, target, old, new);
         }
+        between.fast_forward(Some(run.id.as_str()), remote, target, old, new)
+    }
+
+    /// Puts the branch's commits on top of `onto`. A rebase that a person has under way in their own checkout is theirs.
+    fn rebase(&self, branch: &str, onto: &str) -> Result<Rebase, NextError> {
+        let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
+        if let Some(slot) = &self.slot {
+            return slot.rebase(branch, onto).map_err(|error| world(&error));
+        }
+        let between = self.between()?;
+        if between.is_rebasing() {
+            return Err(NextError::World(
+                "a rebase is under way in this checkout: finish it with `git rebase --continue` or end it with \
+                 `git rebase --abort`, then `warp next`"
+                    .to_owned(),
+            ));
+        }
+        let done = between.rebase(branch, onto).map_err(|error| match error {
+            RebaseError::Dirty { files } => NextError::World(format!(
+                "`{branch}` has to be rebased onto the newest `{}`, and {} not committed: commit or stash that, then \
+                 `warp next`",
+                short(onto),
+                super::are(&files)
+            )),
+            error @ (RebaseError::Said { .. } | RebaseError::Git(_)) => world(&error),
+        })?;
+        rails::remember(&self.place)?;
+        Ok(done)
+    }
+
+    /// Returns the commit after which all of `head` is the run's own. A branch in a person's checkout may have begun with
+    /// commits of theirs.
+    fn first_of(&self, run: &Run, newest: &str, head: &str) -> Result<String, NextError> {
+        let first = run.chunk.first_base.as_deref().filter(|_| self.slot.is_none());
+        let Some(first) = first else { return Ok(newest.to_owned()) };
+        let between = self.between()?;
+        let is_part = |commit: &str, of: &str| {
+            between.is_part(commit, of).map_err(|error| NextError::World(spelled(&error)))
+        };
+        let is_later = is_part(newest, first)? && is_part(first, head)?;
+        Ok(if is_later { first } else { newest }.to_owned())
     }
 
     /// Hands the work over as a pull request, whose branch is in the person's repository. `refused` says why the remote did
@@ -322,10 +369,7 @@ impl Workspace {
         if let Some(slot) = &self.slot {
             branch = slot.deliver(run.id.as_str(), commit, &branch)?;
         }
-        let pushed = match self.slot.is_some() {
-            true => self.push_or_keep(None, outlet, &target, (commit, &branch))?,
-            false => None,
-        };
+        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch))?;
         let issue = run.issue.as_deref().and_then(issue_number);
         let title = match issue {
             Some(number) => self.forge().item(number)?.map(|item| item.title.clone()),

@@ -167,11 +167,12 @@ impl Workspace {
         })
     }
 
-    /// In a workspace of the run's own, commits unfinished work and leaves its branch in the person's repository, where the
-    /// next run of the issue finds it. The branch of a pull request stays as its reviewers know it.
+    /// Commits unfinished work and leaves its branch in the person's repository, where the next run of the issue finds it. The
+    /// branch of a pull request stays as its reviewers know it, and so does the branch that the work goes to.
     fn commit_unfinished(&mut self, run: &Run) -> Result<Option<Saved>, NextError> {
         let branch = self.git().branch();
-        if self.slot.is_none() || branch.is_empty() || run.issue.is_none() {
+        let is_shared = branch == run.branches.main_branch || branch == run.branches.merge_target;
+        if branch.is_empty() || is_shared || run.issue.is_none() {
             return Ok(None);
         }
         let offered = self.offered(run)?;
@@ -196,13 +197,16 @@ impl Workspace {
             return Ok(Some(Saved { said: kept.unwrap_or_else(nothing), branch: None }));
         }
         self.keep_outside(run, &head)?;
-        let again = format!("`warp run {}` continues it", run.issue.as_deref().unwrap_or_default());
+        let again = if self.slot.is_some() { "warp run" } else { "/warp-drive" };
+        let again = format!("`{again} {}` continues it", run.issue.as_deref().unwrap_or_default());
         if let Some(pull) = offered {
             let said = format!("what was done for pull request #{} is kept; {again}", pull.number);
             return Ok(Some(Saved { said, branch: None }));
         }
-        let Some(slot) = &self.slot else { return Ok(None) };
-        let branch = slot.deliver(run.id.as_str(), &head, &branch)?;
+        let branch = match &self.slot {
+            Some(slot) => slot.deliver(run.id.as_str(), &head, &branch)?,
+            None => branch,
+        };
         let what = if has_changes { "unfinished work is committed" } else { "what was committed is" };
         let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
         let said = format!("{what} on branch `{branch}`; {again}{kept}");

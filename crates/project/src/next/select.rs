@@ -36,12 +36,14 @@ impl Workspace {
                 "HEAD is on no branch: `git switch -c feature/NAME` makes one".to_owned(),
             ));
         }
-        if branch == run.branches.main_branch {
+        let is_shared = branch == run.branches.main_branch;
+        if is_shared && run.level < 3 {
             return Err(NextError::World(format!(
-                "Must not be on main/master: `git switch -c feature/NAME` leaves `{branch}`"
+                "Must not be on main/master: `/start-work` or `git switch -c feature/NAME` leaves `{branch}`"
             )));
         }
-        report = report.say(format!("level {}, branch {branch}, tests by `{command}`", run.level));
+        let place = if is_shared { "a branch for the issue" } else { &format!("branch {branch}") };
+        report = report.say(format!("level {}, {place}, tests by `{command}`", run.level));
         if let Seen::Value(diff) = self.git().diff(None, &[], &mut Listed::default())
             && diff.count > 0
         {
@@ -139,9 +141,12 @@ fn next(item: &Item) -> String {
     format!("issue {} is next: {}", item.number, item.title)
 }
 
-/// Tells whether the run has been sent on to another issue.
+/// Tells whether the run has been sent on to another issue since it took the last one.
 fn is_another_wanted(run: &Run) -> bool {
-    run.history.last().and_then(|row| row.event.as_ref()).is_some_and(|event| *event == *"continue_yes")
+    let mut events = run.history.iter().rev().filter_map(|row| row.event.as_ref());
+    events
+        .find(|event| ["continue_yes", "work_selected"].contains(&event.as_str()))
+        .is_some_and(|event| *event == *"continue_yes")
 }
 
 fn in_order(open: &[String], most: usize) -> Vec<Vec<String>> {

@@ -71,7 +71,8 @@ impl Workspace {
         if workflow.subject == Subject::Feature && beginning.feature.is_none() {
             return Err(BeginError::NoFeature { workflow: workflow.name.into_owned() });
         }
-        if workflow.levels.contains(&2) && ["main", "master"].contains(&beginning.branches.branch.as_str()) {
+        let needs_branch = workflow.levels.contains(&2) && beginning.level < 3;
+        if needs_branch && ["main", "master"].contains(&beginning.branches.branch.as_str()) {
             advice.push(Advice(
                 "Must not be on main/master: make a feature branch before anything is committed".to_owned(),
             ));
