@@ -129,13 +129,13 @@ impl Choice<'_> {
     fn pick(&self, options: &[String]) -> Option<(String, Option<String>)> {
         match self {
             Self::Number(number) => options.get(*number).map(|option| (option.clone(), None)),
-            Self::Words(text) => read(text, options),
+            Self::Words(text) => read_reply(text, options),
         }
     }
 }
 
 /// Reads a reply: an option, or its number from 1, and a note after it; any other words if the question takes them.
-fn read(text: &str, options: &[String]) -> Option<(String, Option<String>)> {
+pub fn read_reply(text: &str, options: &[String]) -> Option<(String, Option<String>)> {
     let text = text.trim();
     let note = |rest: &str| {
         let rest = rest.trim_start_matches([',', '.', ':', ';', '-']).trim();
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_reply_is_an_option_or_its_number_and_a_note() {
         let options = options(&["yes", "yes, but small", "no", "skip"]);
-        let read = |text: &str| read(text, &options);
+        let read = |text: &str| read_reply(text, &options);
         let with = |option: &str, note: Option<&str>| Some((option.to_owned(), note.map(str::to_owned)));
         assert_eq!(read(" YES "), with("yes", None));
         assert_eq!(read("no: it is too large"), with("no", Some("it is too large")));
@@ -232,8 +232,8 @@ mod tests {
     fn other_words_are_an_answer_where_the_question_takes_them() {
         let options = options(&["red", "other"]);
         let other = |note: &str| Some(("other".to_owned(), Some(note.to_owned())));
-        assert_eq!(read("something blue", &options), other("something blue"));
-        assert_eq!(read("other: green", &options), other("green"));
-        assert_eq!(read("", &options), None);
+        assert_eq!(read_reply("something blue", &options), other("something blue"));
+        assert_eq!(read_reply("other: green", &options), other("green"));
+        assert_eq!(read_reply("", &options), None);
     }
 }

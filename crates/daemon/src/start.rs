@@ -18,8 +18,8 @@ use adapters::{
 use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
 use hooks::{Server, ServerError};
 use project::{
-    AskError, BeginError, By, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, ForgeError,
-    NextError, Place, Readiness, Request, Shell, Workspace,
+    AskError, BeginError, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, ForgeError, NextError,
+    Place, Request, Shell, Workspace,
     config::{Config, Origin},
     dev::DevError,
     find_workflow, issue_number,
@@ -413,51 +413,10 @@ fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>,
 
 /// Looks whether a named issue can be worked on. To name it is to approve it, once its run has begun.
 fn ready(here: &mut Workspace, number: u64, options: &Options) -> Result<(), StartError> {
-    let not_ready = |why: String| Err(StartError::NotReady { number, why });
-    here.settle_left(number)?;
-    let readiness = here.forge().readiness_if_approved(number)?;
-    let is_default = options.workflow.as_deref().is_none_or(|workflow| workflow == DEFAULT_WORKFLOW);
-    let pulls = here.forge().open_pulls()?;
-    let pull = pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
-    match (pull, here.rework(number)?) {
-        (Some(_), Some(_)) if is_default && readiness != Readiness::Closed => return Ok(()),
-        (Some(_), Some(rework)) => {
-            return not_ready(format!(
-                "pull request #{0} waits for changes: `warp run {number}`, without `--attach` or `--workflow`, makes them",
-                rework.pull
-            ));
-        }
-        (Some(pull), None) => {
-            let pull = pull.number;
-            return not_ready(format!(
-                "it is handed over as pull request #{pull}: `warp pr merge {pull}`, `warp pr request-changes {pull} TEXT` or \
-                 `warp pr close {pull}`"
-            ));
-        }
-        (None, _) => {}
+    match here.why_not_ready(number, options.workflow.as_deref())? {
+        Some(why) => Err(StartError::NotReady { number, why }),
+        None => Ok(()),
     }
-    match readiness {
-        Readiness::Ready => Ok(()),
-        Readiness::Missing
-        | Readiness::Closed
-        | Readiness::NotARequirement
-        | Readiness::NotApproved
-        | Readiness::Met
-        | Readiness::Blocked { .. }
-        | Readiness::Cycle { .. } => not_ready(readiness.to_string()),
-    }
-}
-
-/// Approves an issue that a person has named, if nobody has.
-fn approve(here: &mut Workspace, number: u64) -> Result<(), StartError> {
-    if !matches!(here.forge().readiness(number)?, Readiness::NotApproved | Readiness::NotARequirement) {
-        return Ok(());
-    }
-    let by = By::person_in(&here.place.root);
-    let mut forge = here.forge().by(by);
-    forge.label(number, &["req"], &[])?;
-    forge.approve(number)?;
-    Ok(())
 }
 
 fn begin(
@@ -502,7 +461,7 @@ fn begin(
         slot.note_run(answer.current.run.id.as_str())?;
     }
     if let Some(number) = found.issue.as_deref().and_then(issue_number) {
-        approve(here, number)?;
+        here.approve_named(number)?;
     }
     workspace.say_next(answer.advice);
     Ok(workspace)

@@ -12,6 +12,7 @@
 //! what is answered.
 
 mod answer;
+mod chat;
 mod gate;
 mod input;
 mod observe;

@@ -3,16 +3,29 @@
 //! The client hands over the words before it does anything with them, and no model can put words there. So a run
 //! that is begun or stopped here is begun or stopped by a person.
 
+use std::collections::BTreeSet;
+
 use away::Reach;
-use engine::Event;
+use engine::{Event, Run, Standing, view};
 use project::{
-    AskError, BeginError, Dirs, Error, Place, Request, Workspace,
+    AskError, BeginError, DecideError, Dirs, Error, Given, Place, Quick, Request, Workspace, issue_number,
     setup::{self, Choice},
     spelled,
+    spend::More,
+    why_nothing,
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, caller, tell_away};
+use crate::{
+    Answer, Failure, Here, Input, caller,
+    chat::{self, Leaves, Says},
+    session::is_owner,
+    tell_away,
+};
+
+/// By which way an answer that was typed to the agent came.
+const VIA: &str = "chat";
+const FORGED: &str = "warp did nothing: these words are a person's to type, and they came from an agent.";
 
 /// What a person wants of warp.
 #[derive(Debug, PartialEq)]
@@ -22,34 +35,94 @@ enum Wish {
     Choice(Choice),
 }
 
-/// Words that say that the person leaves.
-const AWAY: &[&str] =
-    &["going afk", "i'm afk", "i am afk", "away from keyboard", "stepping away from the keyboard"];
-
 pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    let Some(wish) = input.prompt.as_deref().map(str::trim).and_then(wish) else {
-        return Ok(Answer::silent());
-    };
-    if project::is_forged(&here.root) {
-        let text = "warp did nothing: these words are a person's to type, and they came from an agent.";
-        return Ok(Answer::context("UserPromptSubmit", text));
-    }
-    let text = match wish {
-        Ok(Wish::Begin(request)) => begin(here, input, request)?,
-        Ok(Wish::Stop { reset }) => stop(here, reset)?,
-        Ok(Wish::Choice(choice)) => choose(here, choice)?,
-        Err(problem) => format!("warp did nothing: {problem}"),
+    let prompt = input.prompt.as_deref().unwrap_or_default().trim();
+    let text = match (prompt.strip_prefix('/'), command(prompt)) {
+        (_, Some(_)) if project::is_forged(&here.root) => FORGED.to_owned(),
+        (_, Some(Ok(Wish::Begin(request)))) => begin(here, input, request)?,
+        (_, Some(Ok(Wish::Stop { reset: true }))) => reset(here)?,
+        (_, Some(Ok(Wish::Stop { reset: false }))) => stop(&mut here.open()?)?,
+        (_, Some(Ok(Wish::Choice(choice)))) => choose(here, choice)?,
+        (_, Some(Err(problem))) => format!("warp did nothing: {problem}"),
+        (Some(_), None) => return Ok(Answer::silent()),
+        (None, None) => match said(here, input, prompt)? {
+            Some(text) => text,
+            None => return Ok(Answer::silent()),
+        },
     };
     Ok(Answer::context("UserPromptSubmit", &text))
 }
 
-/// Reads a wish from what was typed; none if it is not for warp, and a problem if it is but cannot be read.
-fn wish(prompt: &str) -> Option<Result<Wish, String>> {
-    let lower = prompt.to_lowercase();
-    let Some(typed) = prompt.strip_prefix('/') else {
-        let away = prompt.len() < 400 && AWAY.iter().any(|words| lower.contains(words));
-        return away.then_some(Ok(Wish::Choice(Choice::RemoteDecisions(true))));
+/// Acts on plain words that are meant for the run; nothing if they are the agent's alone.
+fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Failure> {
+    let mut workspace = if here.head == Quick::NoRun { None } else { Some(here.open()?) };
+    let current = match &mut workspace {
+        Some(workspace) => workspace.current()?.filter(|current| is_theirs(&current.run, input)),
+        None => None,
     };
+    let asked = current.as_ref().and_then(|current| view::asked(&current.workflow, &current.run));
+    let in_phase = current.as_ref().is_some_and(|current| current.run.standing == Standing::Active);
+    let says = current.as_ref().and_then(|_| chat::heard(prompt, asked.as_ref(), in_phase));
+    let leaves = match chat::leaves(prompt) {
+        Leaves::No => false,
+        Leaves::FromWork => current.is_some(),
+        Leaves::Surely => true,
+    };
+    if (leaves || says.is_some()) && project::is_forged(&here.root) {
+        return Ok(Some(FORGED.to_owned()));
+    }
+    let mut texts = Vec::new();
+    if leaves {
+        texts.push(choose(here, Choice::RemoteDecisions(true))?);
+    }
+    if let Some(workspace) = &mut workspace {
+        match (says, asked) {
+            (Some(Says::Stop), _) => texts.push(stop(workspace)?),
+            (Some(Says::Answer { option, note }), Some(asked)) => {
+                texts.push(decide(workspace, &asked, option, note)?);
+            }
+            (None, Some(asked)) if !leaves => texts.push(format!(
+                "The run waits for a person's decision {}: {}\nTheir words are none of the options, so nothing was recorded. \
+                 They answer here with one of: {}",
+                asked.id,
+                asked.question,
+                asked.options.join(", ")
+            )),
+            (Some(Says::Answer { .. }) | None, _) => {}
+        }
+    }
+    Ok((!texts.is_empty()).then(|| texts.join("\n")))
+}
+
+/// Tells whether whoever types in this session speaks for the run: another session's words are about something else.
+fn is_theirs(run: &Run, input: &Input) -> bool {
+    run.is_open() && !run.owner.is_driver() && is_owner(&run.owner, input)
+}
+
+/// Records a person's answer to the open decision.
+fn decide(
+    workspace: &mut Workspace,
+    asked: &view::Asked,
+    option: String,
+    note: Option<String>,
+) -> Result<String, Failure> {
+    let by = workspace.person();
+    let told = note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+    let words = format!("{by} has decided: {option}{told}. It is recorded.");
+    let (decision, via) = (asked.id.clone(), VIA.to_owned());
+    match workspace.decide(&Given { decision, option, note, by, via, more: More::default() }) {
+        Ok(answer) => {
+            tell_away(workspace, &answer);
+            Ok(format!("{words}\n{}", workspace.described(&answer.current)))
+        }
+        Err(DecideError::Ask(AskError::Failed(error))) => Err(error.into()),
+        Err(error) => Ok(format!("The person's answer was not taken: {}", spelled(&error))),
+    }
+}
+
+/// Reads a command for warp; none if it is something else, and a problem if it is one but cannot be read.
+fn command(prompt: &str) -> Option<Result<Wish, String>> {
+    let typed = prompt.strip_prefix('/')?;
     let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     // A plugin's skill can be called by its full name.
     let name = name.strip_prefix("warp-drive:").unwrap_or(name);
@@ -138,10 +211,19 @@ fn unquoted(text: &str) -> &str {
 
 fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure> {
     let owner = caller(input);
-    let request = Request { pid: Some(owner.pid), session: owner.session, ..request };
     let mut workspace = here.open()?;
+    let number = request.issue.as_deref().and_then(issue_number);
+    if workspace.current()?.is_none()
+        && let Some(why) = why_not(&mut workspace, &request, number)?
+    {
+        return Ok(format!("No run was begun: {why}."));
+    }
+    let request = Request { pid: Some(owner.pid), session: owner.session, ..request };
     match workspace.begin(request) {
         Ok(answer) => {
+            if let Some(number) = number {
+                workspace.approve_named(number)?;
+            }
             tell_away(&workspace, &answer);
             let mut text = workspace.described(&answer.current);
             for engine::Advice(advice) in &answer.advice {
@@ -163,18 +245,45 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
     }
 }
 
-fn stop(here: &Here, reset: bool) -> Result<String, Failure> {
-    let mut workspace = here.open()?;
-    if reset {
-        let reset = workspace.reset()?;
-        return Ok(match reset.run {
-            Some(run) => format!("Run {run} was taken off this project by the person; its journal is kept."),
-            None => "There was no run to take off this project.".to_owned(),
-        });
+/// Says why a run about an issue would have nothing to do; nothing if there is something.
+fn why_not(
+    workspace: &mut Workspace,
+    request: &Request,
+    number: Option<u64>,
+) -> Result<Option<String>, Failure> {
+    if request.feature.is_some() {
+        return Ok(None);
     }
+    match (&request.issue, number) {
+        (Some(_), Some(number)) => {
+            let open = workspace.select(Some(&number.to_string()))?.filter(|current| current.run.is_open());
+            if let Some(current) = open {
+                let run = &current.run;
+                return Ok(Some(format!("run {} works on issue {number}, in `{}`", run.id, run.root)));
+            }
+            let why = workspace.why_not_ready(number, request.workflow.as_deref())?;
+            let hint = "`warp issue list` lists the issues";
+            Ok(why.map(|why| format!("issue {number} cannot be worked on: {why} ({hint})")))
+        }
+        (Some(issue), None) => Ok(Some(format!("`{issue}` is no number of an issue"))),
+        (None, _) => match workspace.first_free(&BTreeSet::new())? {
+            Some(_) => Ok(None),
+            None => Ok(Some(why_nothing(&workspace.queue()?))),
+        },
+    }
+}
+
+fn reset(here: &Here) -> Result<String, Failure> {
+    Ok(match here.open()?.reset()?.run {
+        Some(run) => format!("Run {run} was taken off this project by the person; its journal is kept."),
+        None => "There was no run to take off this project.".to_owned(),
+    })
+}
+
+fn stop(workspace: &mut Workspace) -> Result<String, Failure> {
     match workspace.ask(Event::StopRequested, Map::new()) {
         Ok(answer) => {
-            tell_away(&workspace, &answer);
+            tell_away(workspace, &answer);
             Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current)))
         }
         Err(AskError::NoRun) => Ok("There is no run to stop.".to_owned()),
@@ -188,10 +297,13 @@ fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
     let plan = setup::plan_choice(&place, &setup::this_program()?, choice)?;
     setup::carry_out(&place, &plan)?;
     Ok(match choice {
-        Choice::Level(level) => format!(
-            "The person set the automation level to {level}, in .claude/settings.local.json; runs that begin from now on \
-             go by it."
-        ),
+        Choice::Level(level) => {
+            let git = if plan.git.is_empty() { "" } else { " Git's hooks guard its branches now." };
+            format!(
+                "The person set the automation level to {level}, in .claude/settings.local.json with its permission rules; \
+                 runs that begin from now on go by it.{git} `warp init --undo` takes that back."
+            )
+        }
         Choice::RemoteDecisions(on) => away_mode(&place, on)?,
     })
 }
@@ -231,7 +343,7 @@ mod tests {
     use super::*;
 
     fn begun(prompt: &str) -> Request {
-        match wish(prompt) {
+        match command(prompt) {
             Some(Ok(Wish::Begin(request))) => request,
             other => panic!("{prompt}: {other:?}"),
         }
@@ -249,21 +361,18 @@ mod tests {
             [("max_iterations", "7"), ("skip_brainstorm", "true")]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
         );
-        assert_eq!(wish("/stop-warp-drive"), Some(Ok(Wish::Stop { reset: false })));
-        assert_eq!(wish("/stop-warp-drive reset"), Some(Ok(Wish::Stop { reset: true })));
-        assert_eq!(wish("/loop-cancel"), Some(Ok(Wish::Stop { reset: true })));
-        assert_eq!(wish("/automation level 3"), Some(Ok(Wish::Choice(Choice::Level(3)))));
-        assert_eq!(wish("/automation 2"), Some(Ok(Wish::Choice(Choice::Level(2)))));
-        assert_eq!(wish("/rdb off"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))));
-        assert_eq!(wish("ok, I'm going AFK now"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(true)))));
+        assert_eq!(command("/stop-warp-drive"), Some(Ok(Wish::Stop { reset: false })));
+        assert_eq!(command("/stop-warp-drive reset"), Some(Ok(Wish::Stop { reset: true })));
+        assert_eq!(command("/loop-cancel"), Some(Ok(Wish::Stop { reset: true })));
+        assert_eq!(command("/automation level 3"), Some(Ok(Wish::Choice(Choice::Level(3)))));
+        assert_eq!(command("/automation 2"), Some(Ok(Wish::Choice(Choice::Level(2)))));
+        assert_eq!(command("/rdb off"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))));
     }
 
     #[test]
     fn what_is_not_for_warp_passes_and_what_cannot_be_read_is_said() {
-        for prompt in
-            ["", "fix the bug", "/help", "/automation", "/rdb status", "/warp-drives 4", "the afk mode"]
-        {
-            assert_eq!(wish(prompt), None, "{prompt}");
+        for prompt in ["", "fix the bug", "/help", "/automation", "/rdb status", "/warp-drives 4", "stop"] {
+            assert_eq!(command(prompt), None, "{prompt}");
         }
         for prompt in [
             "/warp-drive 1 2",
@@ -273,7 +382,7 @@ mod tests {
             "/automation 9",
             "/rdb maybe",
         ] {
-            assert!(matches!(wish(prompt), Some(Err(_))), "{prompt}");
+            assert!(matches!(command(prompt), Some(Err(_))), "{prompt}");
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod dev;
 pub mod docs;
 mod forge;
 mod leftover;
+mod named;
 mod next;
 pub mod outlook;
 mod place;

@@ -247,24 +247,21 @@ pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, Setup
             plan.provide(place, file, &format!("/{name}"), text)?;
         }
     }
-    match backstop::plan(place, &options.program) {
-        Ok(hooks) => {
-            plan.git = hooks.steps().iter().map(ToString::to_string).collect();
-            plan.backstop = Some(options.program.clone());
-        }
-        Err(BackstopError::NoRepository { .. }) => {
-            plan.notes.push("there is no git repository, so git itself stops nothing".to_owned());
-        }
-        Err(error) => return Err(error.into()),
-    }
+    plan.guard_git(place, &options.program)?;
     Ok(plan)
 }
 
-/// Says what would be changed to write a choice down. In a project that was set up, a level brings its rules along.
+/// Says what would be changed to write a choice down. A level brings its permission rules along, and where a project was
+/// never set up also git's hooks: the client's own hooks, by which a person chooses, come from elsewhere then.
 ///
 /// A choice is the person's own, and is not taken back with the set-up.
 pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan, SetupError> {
     let memory = Memory::load(place)?;
+    if let Choice::Level(level) = choice
+        && memory.file(claude::SETTINGS).is_none()
+    {
+        return plan_level(place, program, level, memory);
+    }
     let wants = match choice {
         Choice::Level(level) => claude::level(level),
         Choice::RemoteDecisions(on) => claude::remote_decisions(on),
@@ -274,12 +271,21 @@ pub fn plan_choice(place: &Place, program: &Path, choice: Choice) -> Result<Plan
     let json = |source| SetupError::Json { file: claude::LOCAL.to_owned(), source };
     let (after, _) = apply(current.as_deref().unwrap_or_default(), &wants).map_err(json)?;
     let file = FilePlan::new(claude::LOCAL, "a person's choice", target, current, Some(after));
-    let is_set_up = memory.file(claude::SETTINGS).is_some();
     let mut plan = Plan { files: vec![file], ..Plan::new(Intent::SetUp, memory) };
     match choice {
-        Choice::Level(level) if is_set_up => plan.merge_claude(place, program_text(program)?, level)?,
-        Choice::Level(_) | Choice::RemoteDecisions(_) => {}
+        Choice::Level(level) => plan.merge_claude(place, program_text(program)?, level)?,
+        Choice::RemoteDecisions(_) => {}
     }
+    Ok(plan)
+}
+
+/// Says what a level needs in a project that was never set up: its rules in the checkout's own file, and git's hooks.
+fn plan_level(place: &Place, program: &Path, level: u64, memory: Memory) -> Result<Plan, SetupError> {
+    let mut plan = Plan::new(Intent::SetUp, memory);
+    let wants: Vec<Want> = claude::level(level).into_iter().chain(claude::rules(level)).collect();
+    let purpose = format!("automation level {level} and its permission rules");
+    plan.merge(place, claude::LOCAL, &purpose, &wants)?;
+    plan.guard_git(place, program)?;
     Ok(plan)
 }
 
@@ -352,6 +358,21 @@ pub fn carry_out(place: &Place, plan: &Plan) -> Result<Vec<String>, SetupError> 
 impl Plan {
     fn new(intent: Intent, memory: Memory) -> Self {
         Self { files: Vec::new(), git: Vec::new(), notes: Vec::new(), intent, backstop: None, memory }
+    }
+
+    /// Plans git's own hooks.
+    fn guard_git(&mut self, place: &Place, program: &Path) -> Result<(), SetupError> {
+        match backstop::plan(place, program) {
+            Ok(hooks) => {
+                self.git = hooks.steps().iter().map(ToString::to_string).collect();
+                self.backstop = Some(program.to_owned());
+            }
+            Err(BackstopError::NoRepository { .. }) => {
+                self.notes.push("there is no git repository, so git itself stops nothing".to_owned());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 
     fn merge_claude(&mut self, place: &Place, program: &str, level: u64) -> Result<(), SetupError> {

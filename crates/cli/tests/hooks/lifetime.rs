@@ -64,6 +64,7 @@ fn a_second_session_is_told_of_the_first_and_changes_nothing() {
 #[test]
 fn a_typed_command_begins_a_run_and_another_stops_it() {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    sandbox.issue(42, "# Add a parser\n\n- [ ] it parses\n");
     let typed = |prompt: &str| call(&sandbox, "user-prompt-submit", json!({ "prompt": prompt })).context();
     let told = typed("/warp-drive 42");
     assert!(told.contains("Automation level must be 2 or 3"), "{told}");

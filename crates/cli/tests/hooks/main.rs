@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod away;
+mod chat;
 mod gate;
 mod lifetime;
 mod samples;

@@ -21,7 +21,7 @@ fn project(workflow: &str, minutes: &str, events: &[&str]) -> Sandbox {
 }
 
 /// A project whose run is in `coding`.
-fn coding(minutes: &str) -> Sandbox {
+pub(crate) fn coding(minutes: &str) -> Sandbox {
     let sandbox = project("warp-drive", minutes, &["prerequisites_ok", "work_selected", "plan_ready"]);
     let chunks = r#"{"acs":[["AC-01"],["AC-02"]]}"#;
     sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", chunks]);
@@ -41,7 +41,7 @@ fn ask(sandbox: &Sandbox) {
 }
 
 /// Calls a hook as the client does; returns what it says.
-fn hook(sandbox: &Sandbox, event: &str, more: Value) -> Value {
+pub(crate) fn hook(sandbox: &Sandbox, event: &str, more: Value) -> Value {
     let mut input = json!({ "session_id": "5e55-10n", "cwd": sandbox.root(), "stop_hook_active": false });
     for (name, value) in more.as_object().unwrap() {
         input[name] = value.clone();

@@ -131,6 +131,7 @@ const WORK: &[&str] = &[
     "Bash(git add *)",
     "Bash(git commit *)",
     "Bash(git switch *)",
+    "Bash(warp issue new *)",
     "Bash(gh issue view *)",
     "Bash(gh issue list*)",
     "Bash(gh issue create *)",
@@ -158,7 +159,12 @@ const fn hook(
 
 /// Returns what the settings have to hold for a program and a level.
 pub(super) fn wants(program: &str, level: u64) -> Vec<Want> {
-    let mut wants: Vec<Want> = HOOKS.iter().map(|hook| want(hook, program)).collect();
+    HOOKS.iter().map(|hook| want(hook, program)).chain(rules(level)).collect()
+}
+
+/// Returns the permission rules of a level.
+pub(super) fn rules(level: u64) -> Vec<Want> {
+    let mut wants = Vec::new();
     let mut rules = |list: &'static str, rules: &[&str]| {
         let element = |rule: &&str| Want::Element { path: ["permissions", list], value: json!(rule) };
         wants.extend(rules.iter().map(element));

@@ -1,0 +1,34 @@
+//! A question that an agent asks by a tool, answered by the person in the chat.
+
+use serde_json::{Value, json};
+use testkit::Sandbox;
+
+use crate::{
+    away::{coding, hook},
+    client::Client,
+};
+
+fn typed(sandbox: &Sandbox, prompt: &str) -> String {
+    let said = hook(sandbox, "user-prompt-submit", json!({ "prompt": prompt }));
+    said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_open_decision_is_answered_in_the_chat_and_recorded_as_the_persons() {
+    let sandbox = coding("10");
+    let mut client = Client::start(&sandbox);
+    let question = json!({ "question": "Which store?", "options": ["sqlite", "postgres"] });
+    client.call("ask_question", question).is_taken(&["A person is asked: Which store?", "end your turn"]);
+    let told = typed(&sandbox, "why would we need one?");
+    assert!(told.contains("Which store?") && told.contains("nothing was recorded"), "{told}");
+    assert!(told.contains("sqlite, postgres"), "{told}");
+    let told = typed(&sandbox, "let's use sqlite, in memory");
+    assert!(told.contains("has decided: sqlite (in memory)") && told.contains("phase `coding`"), "{told}");
+    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let answered = log.as_array().unwrap().iter().find(|record| record["event"] == "decision_answered");
+    let (record, is) = (answered.unwrap(), |text: &str| json!(text));
+    let data = &record["data"];
+    assert_eq!((&record["actor"], &data["via"]), (&is("person"), &is("chat")));
+    assert_eq!((&data["option"], &data["note"]), (&is("sqlite"), &is("in memory")));
+    assert_eq!(typed(&sandbox, "use sqlite"), "", "nothing is open any more");
+}

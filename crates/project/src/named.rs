@@ -1,0 +1,59 @@
+//! An issue that a person has named, for `warp run 42` and for `/warp-drive 42` alike: whether it can be worked on, and the
+//! approval that naming it stands for.
+
+use crate::{By, DEFAULT_WORKFLOW, ForgeError, Readiness, Workspace};
+
+impl Workspace {
+    /// Says why an issue that a person has named cannot be worked on; nothing if it can.
+    pub fn why_not_ready(
+        &mut self,
+        number: u64,
+        workflow: Option<&str>,
+    ) -> Result<Option<String>, ForgeError> {
+        self.settle_left(number)?;
+        let readiness = self.forge().readiness_if_approved(number)?;
+        let is_default = workflow.is_none_or(|workflow| workflow == DEFAULT_WORKFLOW);
+        let pulls = self.forge().open_pulls()?;
+        let pull =
+            pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
+        match (pull, self.rework(number)?) {
+            (Some(_), Some(_)) if is_default && readiness != Readiness::Closed => return Ok(None),
+            (Some(_), Some(rework)) => {
+                return Ok(Some(format!(
+                    "pull request #{0} waits for changes: `warp run {number}`, without `--attach` or `--workflow`, makes them",
+                    rework.pull
+                )));
+            }
+            (Some(pull), None) => {
+                let pull = pull.number;
+                return Ok(Some(format!(
+                    "it is handed over as pull request #{pull}: `warp pr merge {pull}`, `warp pr request-changes {pull} TEXT` \
+                     or `warp pr close {pull}`"
+                )));
+            }
+            (None, _) => {}
+        }
+        Ok(match readiness {
+            Readiness::Ready => None,
+            Readiness::Missing
+            | Readiness::Closed
+            | Readiness::NotARequirement
+            | Readiness::NotApproved
+            | Readiness::Met
+            | Readiness::Blocked { .. }
+            | Readiness::Cycle { .. } => Some(readiness.to_string()),
+        })
+    }
+
+    /// Approves an issue that a person has named, if nobody has.
+    pub fn approve_named(&mut self, number: u64) -> Result<(), ForgeError> {
+        if !matches!(self.forge().readiness(number)?, Readiness::NotApproved | Readiness::NotARequirement) {
+            return Ok(());
+        }
+        let by = By::person_in(&self.place.root);
+        let mut forge = self.forge().by(by);
+        forge.label(number, &["req"], &[])?;
+        forge.approve(number)?;
+        Ok(())
+    }
+}
