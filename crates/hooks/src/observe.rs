@@ -115,13 +115,15 @@ impl<'a> Watch<'a> {
     fn edited(&mut self, file: &Path) -> Result<(), Failure> {
         let file = self.here.outside(file);
         let file = file.strip_prefix(&self.here.root).unwrap_or(&file).to_string_lossy().into_owned();
-        // The store is not opened for an edit, unless the head cannot tell.
         match count_edit(&self.here.root, &self.here.own, &file)? {
-            Some(Edits { times, most, phase }) if times > most => {
-                self.words.push(doom_loop(&file, times, &phase, most));
+            Some(Edits { times, most, phase }) => {
+                if times > most {
+                    self.words.push(doom_loop(&file, times, &phase, most));
+                }
+                // The state file shows the count at once.
+                self.workspace()?.refresh()?;
                 Ok(())
             }
-            Some(_) => Ok(()),
             None => self.offer(Actor::Agent, Event::FileEdited { file }).map(|_| ()),
         }
     }
