@@ -66,6 +66,8 @@ struct Watch<'a> {
     /// Whether it is the agent that carries the run on. Another session moves refs like any other, and does nothing
     /// that counts for the run.
     is_owners: bool,
+    /// Whether warp drives the agent.
+    is_driven: bool,
     words: Vec<String>,
 }
 
@@ -81,11 +83,11 @@ impl<'a> Watch<'a> {
                 None => return Ok(None),
             },
         };
-        let is_owners = is_owner(&owner, input);
+        let (is_owners, is_driven) = (is_owner(&owner, input), owner.is_driver());
         if is_owners {
             stop::tool_was_used(&here.own)?;
         }
-        Ok(Some(Self { here, workspace, is_owners, words: Vec::new() }))
+        Ok(Some(Self { here, workspace, is_owners, is_driven, words: Vec::new() }))
     }
 
     fn workspace(&mut self) -> Result<&mut Workspace, Failure> {
@@ -120,8 +122,10 @@ impl<'a> Watch<'a> {
                 if times > most {
                     self.words.push(doom_loop(&file, times, &phase, most));
                 }
-                // The state file shows the count at once.
-                self.workspace()?.refresh()?;
+                // The state file in a person's checkout shows the count at once; a driver's run has none that is looked at.
+                if !self.is_driven {
+                    self.workspace()?.refresh()?;
+                }
                 Ok(())
             }
             None => self.offer(Actor::Agent, Event::FileEdited { file }).map(|_| ()),
