@@ -1,6 +1,6 @@
 //! What comes next, in words.
 
-use crate::{next, project, to_coding, to_committing};
+use crate::{as_agent, next, project, to_coding, to_committing};
 
 #[test]
 fn a_text_that_cannot_be_used_is_named_and_the_built_in_one_follows() {
@@ -30,4 +30,24 @@ fn the_end_is_told_as_the_end() {
         said = next(&sandbox);
     }
     assert!(said.contains("is over (completed)") && !said.contains("under way"), "{said}");
+}
+
+#[test]
+fn failed_approaches_of_refused_turns_are_remembered() {
+    let sandbox = project();
+    let workflow = ["--workflow", "autonomous-loop", "--level", "3", "--feature", "Add a parser"];
+    sandbox.warp_ok(&[&["state", "init", "."], &workflow[..]].concat());
+    sandbox.transitions(&["brainstorm_written", "plan_written", "tests_approved", "plan_deepened"]);
+    for turn in 0..10 {
+        let tried = format!(r#"{{"summary":"turn {turn}","failed_approaches":["a cache", "way {turn}"]}}"#);
+        let said = as_agent(&sandbox, &["state", "transition", ".", "work_finished", "--data", &tried]);
+        assert_eq!(said.code, Some(3), "{said:?}");
+    }
+    let progress = sandbox.read("docs/progress.md").unwrap();
+    assert!(!progress.contains("Nothing so far"), "{progress}");
+    for turn in 0..10 {
+        assert!(progress.contains(&format!("- work: way {turn}\n")), "{progress}");
+    }
+    assert_eq!(progress.matches("- work: a cache\n").count(), 1, "{progress}");
+    assert!(progress.contains("work: `work_finished` was refused: turn 9"), "{progress}");
 }

@@ -13,6 +13,10 @@ const LONGEST_FIELD: usize = 250;
 const LONGEST_NEED: usize = 300;
 /// How many criteria of a chunk are told whole.
 const CRITERIA_SHOWN: usize = 5;
+/// How many failed approaches and checkpoints are told, and the most that is said of one.
+const TRIED_SHOWN: usize = 5;
+const CHECKPOINTS_SHOWN: usize = 3;
+const LONGEST_BEHIND: usize = 160;
 
 /// Returns the context for a new session in a run's workspace.
 pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String {
@@ -54,6 +58,9 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
             add(format!("- and {} more: `warp status` tells them\n", criteria.len() - CRITERIA_SHOWN));
         }
     }
+    for line in behind(run) {
+        add(line);
+    }
     if run.committed && !run.report_filed {
         add("A commit was made and its chunk report is not filed yet.\n".to_owned());
     }
@@ -92,6 +99,28 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
         )),
     }
     text.chars().take(LONGEST).collect()
+}
+
+/// Says what is behind a run and a conversation may have forgotten: the plan, what failed, checkpoints; a line each.
+fn behind(run: &Run) -> Vec<String> {
+    let mut lines = Vec::new();
+    let of = |name: &str| run.artifacts.entry(name).map(|path| short(path, LONGEST_FIELD));
+    lines.extend(of("plan_file").map(|path| format!("The plan is in {path}.\n")));
+    lines.extend(of("progress_file").map(|path| format!("What was tried is in {path}.\n")));
+    let tried = run.checkpoints.iter().rev().flat_map(|checkpoint| &checkpoint.failed_approaches);
+    let tried = tried.take(TRIED_SHOWN).map(|tried| short(tried, LONGEST_BEHIND));
+    let checkpoints = run.checkpoints.iter().rev().take(CHECKPOINTS_SHOWN);
+    let checkpoints = checkpoints
+        .map(|checkpoint| short(&format!("{}: {}", checkpoint.phase, checkpoint.summary), LONGEST_BEHIND));
+    let mut list = |title: &str, entries: Vec<String>| {
+        if !entries.is_empty() {
+            lines.push(format!("{title}\n"));
+            lines.extend(entries.into_iter().map(|entry| format!("- {entry}\n")));
+        }
+    };
+    list("Approaches that failed; another is wanted:", tried.collect());
+    list("Checkpoints, the newest first:", checkpoints.collect());
+    lines
 }
 
 /// Cuts a text that would leave no room for the rest.

@@ -47,6 +47,8 @@ fn a_person_and_warp_itself_need_show_nothing() {
 fn the_setting_switches_it_off_and_evidence_that_is_given_is_checked_all_the_same() {
     let off = format!("warp-drive pre_exit_verification=false: {CODING}, agent code_complete");
     assert!(last(&off).starts_with("updating_docs"));
+    assert!(last(&format!("{off} evidence=[]")).starts_with("updating_docs"));
+    assert!(complete("evidence=[]").starts_with("refused"));
     assert_snapshot!(last(&format!("{off} {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was");
     assert_snapshot!(last(&format!("{CODING}, code_complete {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was");
 }

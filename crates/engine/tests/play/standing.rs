@@ -255,6 +255,23 @@ fn what_an_agent_is_told_fits_whatever_is_in_the_run() {
 }
 
 #[test]
+fn a_session_that_was_compacted_is_told_the_plan_what_failed_and_the_checkpoints() {
+    let script = r#"autonomous-loop: @work, noted plan_file=docs/plans/a.md,
+        noted summary=half_of_it failed_approaches=["a_cache","a_queue"]"#;
+    let (run, _) = play_to(script);
+    let told =
+        engine::view::inject(workflow("autonomous-loop"), &run, engine::view::Owned::Live, run.updated_at);
+    for words in [
+        "The plan is in docs/plans/a.md.\n",
+        "What was tried is in docs/progress.md.\n",
+        "Approaches that failed; another is wanted:\n- a_cache\n- a_queue\n",
+        "Checkpoints, the newest first:\n- work: half_of_it\n",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
 fn a_run_that_is_over_is_not_said_to_be_under_way() {
     let told = |workflow_name: &str, script: &str| {
         let (run, _) = play_to(script);

@@ -7,11 +7,11 @@ use adapters::{
     secrets::{redact_fields, redacted},
 };
 use engine::{
-    Actor, Advice, Ask, DevKind, Event, Observations, Outcome, Probe, Record, Refused, Run, Step, digest,
-    needs, step, view::state_file,
+    Actor, Advice, Ask, DevKind, Event, EventName, Observations, Outcome, Probe, Record, Refused, Run, Step,
+    digest, needs, step, view::state_file,
 };
 use journal::{NewEvent, Store, Version, View};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Views, Workspace, append_outcome,
@@ -22,6 +22,8 @@ use crate::{SEED_CHECK, probe};
 
 /// How often an event is decided again because others were faster.
 const TRIES: usize = 100;
+/// The most that is kept of the summary of a refused event, in characters.
+const LONGEST_SUMMARY: usize = 300;
 
 /// What became of an event that was taken.
 #[derive(Debug)]
@@ -86,7 +88,13 @@ impl Workspace {
             let observations = gathered.1.clone();
             let ask =
                 Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
-            let step = step(&current.workflow, &current.run, &ask)?;
+            let step = match step(&current.workflow, &current.run, &ask) {
+                Ok(step) => step,
+                Err(refused) => {
+                    self.keep_failed_approaches(current, &ask)?;
+                    return Err(refused.into());
+                }
+            };
             if actor == Actor::Agent
                 && step.outcome == Outcome::Moved
                 && let Some(text) = self.hold_for_seeds(&current, &gathered.1)?
@@ -180,6 +188,17 @@ impl Workspace {
         let ask = Ask { actor: Actor::Engine, ..Ask::new(event, machine::now()) };
         let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
         Ok(self.record(current, step)?.ok_or(Error::Contended)?.current)
+    }
+
+    /// Records the failed approaches that came with a refused event: what did not work is known even if the event does not
+    /// count. The caller holds the lock.
+    fn keep_failed_approaches(&mut self, current: Current, ask: &Ask) -> Result<(), Error> {
+        let Some(data) = failed_approaches(&current.run, ask) else { return Ok(()) };
+        let noted = Event::Named(EventName::new(Event::NOTED));
+        let ask = Ask { actor: ask.actor, data, ..Ask::new(noted, ask.at) };
+        // A workflow without notes has nowhere to keep them.
+        let Ok(step) = step(&current.workflow, &current.run, &ask) else { return Ok(()) };
+        self.record(current, step)?.map(drop).ok_or(Error::Contended)
     }
 
     /// Records a step and shows it; nothing if others recorded something in between.
@@ -311,4 +330,23 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         | Event::CapReached { .. }) => event,
     };
     (event, data)
+}
+
+/// Returns a checkpoint with the failed approaches of an event that no checkpoint has yet; nothing if there are none.
+fn failed_approaches(run: &Run, ask: &Ask) -> Option<Map<String, Value>> {
+    let is_known = |tried: &&str| {
+        run.checkpoints
+            .iter()
+            .any(|checkpoint| checkpoint.failed_approaches.iter().any(|known| known == tried))
+    };
+    let tried = ask.data.get("failed_approaches")?.as_array()?.iter().filter_map(Value::as_str);
+    let new: Vec<&str> = tried.filter(|tried| !is_known(tried)).collect();
+    if new.is_empty() || ask.event.name() == *Event::NOTED {
+        return None;
+    }
+    let summary = ask.data.get("summary").and_then(Value::as_str).unwrap_or("no summary");
+    let summary: String = summary.chars().take(LONGEST_SUMMARY).collect();
+    let summary = format!("`{}` was refused: {summary}", ask.event.name());
+    let checkpoint = json!({ "summary": summary, "failed_approaches": new });
+    Some(Map::from_iter([("checkpoint".to_owned(), checkpoint)]))
 }
