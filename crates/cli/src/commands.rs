@@ -168,7 +168,7 @@ impl Command {
             Self::Doctor(arguments) if arguments.repair => None,
             Self::Config(arguments) if !arguments.only_looks() => None,
             Self::Rdb(arguments) if !arguments.only_looks() => None,
-            Self::Issue(arguments) if !arguments.only_looks() => None,
+            Self::Issue(arguments) if !arguments.is_agents() => None,
             Self::Pr(arguments) if !arguments.only_looks() => None,
             Self::State(arguments) => match arguments.persons_root() {
                 Some(root) => Some(root),

@@ -1,7 +1,8 @@
 use std::path::{Path, PathBuf};
 
+use engine::Actor;
 use project::{
-    By, Edit, ForgeError, FromFile, Item, NewItem, Readiness, Workspace, issue_number, read_markdown,
+    By, Edit, ForgeError, FromFile, Item, NewItem, Readiness, Workspace, actor, issue_number, read_markdown,
 };
 
 use super::{
@@ -133,11 +134,11 @@ pub(super) fn number(text: &str) -> Result<u64, String> {
 }
 
 impl Arguments {
-    /// Tells whether nothing is changed: then it is an agent's as well.
-    pub(super) fn only_looks(&self) -> bool {
+    /// Tells whether an agent may do it: look, and file what a person has yet to approve.
+    pub(super) fn is_agents(&self) -> bool {
         match self.action {
-            Action::List { .. } | Action::Show { .. } => true,
-            Action::New { .. }
+            Action::List { .. } | Action::Show { .. } | Action::New { approve: false, .. } => true,
+            Action::New { approve: true, .. }
             | Action::Edit { .. }
             | Action::Comment { .. }
             | Action::Label { .. }
@@ -160,8 +161,11 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         return Ok(Exit::Done);
     }
     needs_project(&workspace)?;
-    let by = By::person_in(&workspace.place.root);
     let root = workspace.place.root.clone();
+    let by = match actor(&root) {
+        Actor::Agent => By::agent("agent"),
+        Actor::Person | Actor::Engine => By::person_in(&root),
+    };
     let mut forge = workspace.forge().by(by);
     match &arguments.action {
         Action::List { .. } | Action::Show { .. } => {}

@@ -272,14 +272,14 @@ fn what_cannot_be_done_is_said_with_what_can() {
 }
 
 #[test]
-fn an_agent_may_look_and_nothing_else() {
+fn an_agent_may_look_and_changes_nothing_that_is_there() {
     let sandbox = sandbox();
     sandbox.warp_ok(&["issue", "new", "--title", "One", "--body", "- [ ] one"]);
     for looks in [&["issue", "list"][..], &["issue", "show", "1"], &["pr", "list"]] {
         assert_eq!(as_agent(&sandbox, looks), Some(0), "{looks:?}");
     }
     for writes in [
-        &["issue", "new", "--title", "Two"][..],
+        &["issue", "new", "--title", "Two", "--approve"][..],
         &["issue", "edit", "1", "--title", "Two"],
         &["issue", "comment", "1", "x"],
         &["issue", "label", "1", "--add", "approved"],
@@ -402,4 +402,23 @@ fn an_issue_makes_no_project_of_a_directory_that_is_none() {
     let listed = sandbox.warp(&["-C", at, "issue", "list"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
     assert!(!elsewhere.join(".warp").exists());
+}
+
+#[test]
+fn an_agent_files_issues_and_approves_none() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    let as_agent = |arguments: &[&str]| {
+        sandbox.warp_command(arguments).env("AI_AGENT", "claude-code_1_agent").output().unwrap()
+    };
+    let new = ["issue", "new", "--title", "Read names", "--body", "- [ ] names are read"];
+    let filed = as_agent(&new);
+    let said = String::from_utf8_lossy(&filed.stdout).into_owned() + &String::from_utf8_lossy(&filed.stderr);
+    assert!(
+        said.contains("#1 Read names") && said.contains("`warp issue approve 1` lets it be worked on"),
+        "{said}"
+    );
+    assert!(as_agent(&[&new[..], &["--label", "approved"]].concat()).status.success());
+    let listed = sandbox.warp_ok(&["issue", "list"]);
+    assert_eq!(listed.matches("not approved").count(), 2, "{listed}");
+    assert!(sandbox.warp_ok(&["issue", "show", "1"]).contains("opened by agent"));
 }

@@ -16,6 +16,10 @@ pub(super) fn judge(arguments: &[Field]) -> Judgement {
         ["state", "transition", rest @ ..] => !rest.iter().any(|word| matches!(*word, "abort" | NOT_KNOWN)),
         ["state", "status" | "inject" | "gate" | "verify", ..] => true,
         ["issue" | "pr", "list" | "show", ..] => true,
+        // An issue that an agent files waits for a person's approval.
+        ["issue", "new", rest @ ..] => {
+            !rest.iter().any(|word| *word == NOT_KNOWN || word.starts_with("--approve"))
+        }
         ["config" | "doctor"] | ["config" | "doctor", "--json"] => true,
         _ => false,
     };
