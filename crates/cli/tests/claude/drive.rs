@@ -134,3 +134,26 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
     let owners = log.as_array().unwrap().iter().filter(|row| row["event"] == "owner_changed").count();
     assert_eq!(owners, 1, "the run was begun by the first session and carried on by the second");
 }
+
+#[test]
+fn yes_in_the_chat_goes_on_with_the_next_issue_on_its_own_branch() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = project();
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "41"]);
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready", "chunks_defined"]);
+    sandbox.write("before.rs", "// the issue before\n");
+    sandbox.transitions(&["code_complete", "docs_updated", "tests_passed"]);
+    sandbox.git(&["add", "before.rs"]);
+    sandbox.git(&["commit", "--quiet", "-m", "feat: before"]);
+    sandbox.transitions(&["committed", "report_filed", "requirement_done", "merge_ready", "merged"]);
+    let (script, done) = play(vec![bash("warp next", &["branch feature/issue-42-add-a-parser"])]);
+    let model = Model::start(script);
+    let ended = launch(&claude, &sandbox, &model, "yes, continue").settings(settings().to_string()).run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(*done.lock().unwrap(), 1, "{}", model.text());
+    assert!(model.text().contains("has decided: yes (continue). It is recorded."), "{}", model.text());
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "feature/issue-42-add-a-parser");
+    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let said = log.as_array().unwrap().iter().find(|row| row["event"] == "continue_yes").unwrap();
+    assert_eq!((said["actor"].as_str(), said["data"]["via"].as_str()), (Some("person"), Some("chat")));
+}
