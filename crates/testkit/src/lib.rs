@@ -9,6 +9,7 @@ pub mod machine;
 pub mod model;
 pub mod processes;
 pub mod telegram;
+pub mod terminal;
 
 use std::{
     ffi::OsStr,

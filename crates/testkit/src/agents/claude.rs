@@ -1,6 +1,11 @@
-//! Claude Code, without a person: `claude -p`.
+//! Claude Code, without a person (`claude -p`) and in a terminal.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
 
 use super::{Found, Launch, find_or_skip};
 use crate::{Sandbox, model::Model};
@@ -44,17 +49,51 @@ impl Claude {
         launch
             .command
             .args(["--permission-mode", "bypassPermissions"])
-            .env("ANTHROPIC_BASE_URL", model.url())
-            .env("ANTHROPIC_API_KEY", "dummy")
-            // Ten tries, the default, would outlast every test.
-            .env("CLAUDE_CODE_MAX_RETRIES", "1")
             // Without it, a superuser may not bypass permissions.
             .env("IS_SANDBOX", "1");
-        launch
+        launch.asks(model)
+    }
+
+    /// Prepares a client for a terminal, in the sandbox's project, as a person has it who has used it before: the
+    /// project is trusted, and the client has put its own settings file on the person's list of ignored files. Tools
+    /// that change something run without asking.
+    pub fn interactive(&self, sandbox: &Sandbox, model: &Model) -> Launch<Self> {
+        let root = sandbox.root().canonicalize().expect("the project is there");
+        let mut known = json!({
+            "hasCompletedOnboarding": true,
+            "theme": "dark",
+            "customApiKeyResponses": { "approved": [KEY], "rejected": [] },
+        });
+        known["projects"][root.to_string_lossy().as_ref()] = json!({ "hasTrustDialogAccepted": true });
+        let write = |path: &str, text: &str| {
+            let path = sandbox.home().join(path);
+            fs::create_dir_all(path.parent().expect("a file has a directory"))
+                .expect("directories can be made");
+            fs::write(path, text).expect("the file can be written");
+        };
+        write(".claude.json", &known.to_string());
+        // Where git looks for it depends on whether XDG_CONFIG_HOME is set.
+        for directory in ["config", ".config"] {
+            write(&format!("{directory}/git/ignore"), "**/.claude/settings.local.json\n");
+        }
+        let arguments = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Edit,Write"];
+        let launch = self.plain(sandbox, &arguments);
+        launch.asks(model)
     }
 }
 
+/// The key that the model is asked with.
+const KEY: &str = "dummy";
+
 impl Launch<Claude> {
+    /// Has the client ask this model.
+    fn asks(self, model: &Model) -> Self {
+        self.env("ANTHROPIC_BASE_URL", model.url())
+            .env("ANTHROPIC_API_KEY", KEY)
+            // Ten tries, the default, would outlast every test.
+            .env("CLAUDE_CODE_MAX_RETRIES", "1")
+    }
+
     /// Adds a settings file, or settings as JSON text.
     #[must_use]
     pub fn settings(self, settings: impl AsRef<Path>) -> Self {

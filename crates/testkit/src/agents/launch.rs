@@ -12,7 +12,7 @@ use super::{
     running::{Ended, PATIENCE, Running},
     search_path,
 };
-use crate::Sandbox;
+use crate::{Sandbox, terminal::Terminal};
 
 /// A client about to be started; `Client` says which one, and so which options there are.
 #[derive(Debug)]
@@ -84,5 +84,11 @@ impl<Client> Launch<Client> {
     /// Runs the client until it ends; what it leaves running, as far as it has its environment, is then killed.
     pub fn run(self) -> Ended {
         self.start().wait()
+    }
+
+    /// Starts the client in a terminal of this many columns and rows.
+    pub fn in_terminal(mut self, size: (u16, u16)) -> Terminal {
+        self.command.args(&self.last);
+        Terminal::start(&self.command, size)
     }
 }
