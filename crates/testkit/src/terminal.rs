@@ -55,7 +55,7 @@ impl Terminal {
         let directory =
             TempDir::with_prefix("warp-test-terminal-").expect("a temporary directory can be made");
         let mut server = tmux(directory.path());
-        server.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        server.env_clear().envs(environment(command));
         server.env("TERM", "screen-256color").arg("-D").stdin(Stdio::null());
         let server = Running::start(server, PATIENCE).expect("tmux can be started");
         let terminal = Self { server, directory };
@@ -70,11 +70,16 @@ impl Terminal {
         // The program's last words stay readable after its end.
         session.extend([";", "set", "-g", "remain-on-exit", "on"].map(OsStr::new));
         let deadline = Instant::now() + PATIENCE;
-        while !terminal.call(&session).status.success() {
+        loop {
+            let mut call = terminal.call(&session);
+            // A program that a call starts is given the search path of that call, not that of the server.
+            call.env_clear().envs(environment(command));
+            if output(call, PATIENCE).status.success() {
+                return terminal;
+            }
             assert!(Instant::now() < deadline, "tmux does not start: {}", terminal.server.out());
             thread::sleep(POLL);
         }
-        terminal
     }
 
     /// Types a text, waits until the screen shows it, and presses return.
@@ -117,17 +122,23 @@ impl Terminal {
     }
 
     fn done(&self, arguments: &[&str]) -> Output {
-        let output = self.call(&arguments.iter().map(OsStr::new).collect::<Vec<_>>());
+        let call = self.call(&arguments.iter().map(OsStr::new).collect::<Vec<_>>());
+        let output = output(call, PATIENCE);
         assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         output
     }
 
-    fn call(&self, arguments: &[&OsStr]) -> Output {
+    fn call(&self, arguments: &[&OsStr]) -> Command {
         let mut command = tmux(self.directory.path());
         // Without `-N` a call that comes before the server listens would start another, with this process's environment.
         command.arg("-N").args(arguments).stdin(Stdio::null());
-        output(command, PATIENCE)
+        command
     }
+}
+
+/// Returns the variables that a command sets.
+fn environment(command: &Command) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    command.get_envs().filter_map(|(name, value)| Some((name, value?)))
 }
 
 /// Makes a call of the server whose socket is in a directory.

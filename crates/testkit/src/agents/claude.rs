@@ -54,17 +54,17 @@ impl Claude {
         launch.asks(model)
     }
 
-    /// Prepares a client for a terminal, in the sandbox's project, as a person has it who has used it before: the
-    /// project is trusted, and the client has put its own settings file on the person's list of ignored files. Tools
-    /// that change something run without asking.
-    pub fn interactive(&self, sandbox: &Sandbox, model: &Model) -> Launch<Self> {
+    /// Makes the home that of a person who has used the client before: the project and its MCP server are trusted, and
+    /// the client has put its own settings file on the person's list of ignored files.
+    pub fn trust(sandbox: &Sandbox) {
         let root = sandbox.root().canonicalize().expect("the project is there");
         let mut known = json!({
             "hasCompletedOnboarding": true,
             "theme": "dark",
             "customApiKeyResponses": { "approved": [KEY], "rejected": [] },
         });
-        known["projects"][root.to_string_lossy().as_ref()] = json!({ "hasTrustDialogAccepted": true });
+        known["projects"][root.to_string_lossy().as_ref()] =
+            json!({ "hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["warp"] });
         let write = |path: &str, text: &str| {
             let path = sandbox.home().join(path);
             fs::create_dir_all(path.parent().expect("a file has a directory"))
@@ -76,6 +76,12 @@ impl Claude {
         for directory in ["config", ".config"] {
             write(&format!("{directory}/git/ignore"), "**/.claude/settings.local.json\n");
         }
+    }
+
+    /// Prepares a client for a terminal, in the sandbox's project, which is [trusted](Self::trust). Tools that change
+    /// something run without asking.
+    pub fn interactive(&self, sandbox: &Sandbox, model: &Model) -> Launch<Self> {
+        Self::trust(sandbox);
         let arguments = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Edit,Write"];
         let launch = self.plain(sandbox, &arguments);
         launch.asks(model)
