@@ -299,6 +299,12 @@ impl<'a> Git<'a> {
         Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
+    /// Returns the commit that HEAD is at, if it was just made there and not only switched to.
+    pub fn newest_commit_made(&self) -> Option<String> {
+        let newest = self.text(&["log", "--walk-reflogs", "--max-count=1", "--format=%H %gs"], &[]).ok()?;
+        newest.split_once(' ').filter(|(_, how)| how.starts_with("commit")).map(|(hash, _)| hash.to_owned())
+    }
+
     /// Returns where the refs of the repository are, if they can be read without git: that is known, and they are files.
     fn in_files(&self) -> Option<Location> {
         let location = match &self.trusted {
@@ -329,7 +335,7 @@ impl<'a> Git<'a> {
         self.text(&["symbolic-ref", "--quiet", "--short", "HEAD"], &[]).unwrap_or_default()
     }
 
-    /// Finds the branches that a run works between.
+    /// Finds the branches that a run works between. How its work is merged depends on its level, and is left empty.
     pub fn branches(&self) -> Branches {
         let ask = |arguments: &[&str]| self.text(arguments, &[]).ok().filter(|text| !text.is_empty());
         let branch = self.branch();
@@ -353,11 +359,11 @@ impl<'a> Git<'a> {
             .or_else(local)
             .unwrap_or_else(|| if branch.is_empty() { "main".to_owned() } else { branch.clone() });
         Branches {
+            session_branch: Some(branch.clone()).filter(|name| !name.is_empty() && *name != main_branch),
             branch,
             merge_target: main_branch.clone(),
             main_branch,
-            session_branch: None,
-            merge_strategy: "ff-only".to_owned(),
+            merge_strategy: String::new(),
         }
     }
 

@@ -259,8 +259,10 @@ impl Owner {
 pub struct Branches {
     pub branch: String,
     pub main_branch: String,
+    /// The branch that the session began on, if that is not the main branch.
     pub session_branch: Option<String>,
     pub merge_target: String,
+    /// How the work gets to the target: `ff-only`, `pull-request` or `manual`.
     pub merge_strategy: String,
 }
 

@@ -2,6 +2,7 @@
 
 mod ask;
 mod begin;
+mod copy;
 mod follow;
 mod lock;
 mod show;

@@ -88,9 +88,15 @@ fn meant(workspace: &mut Workspace, selector: Option<&str>) -> Result<Vec<Curren
 }
 
 fn status_of<'a>(current: &'a Current, name: &'a str) -> Status<'a> {
-    let rails =
-        Place::at(Path::new(&current.run.root)).map_or("", |place| rails::in_force(&place, &current.run));
-    view::status(&current.workflow, &current.run, name, owned(current), rails)
+    let place = Place::at(Path::new(&current.run.root)).ok();
+    let rails = place.as_ref().map_or("", |place| rails::in_force(place, &current.run));
+    let status = view::status(&current.workflow, &current.run, name, owned(current), rails);
+    // A person may have renamed it, or switched to another, since the run last took note.
+    let branch = place.filter(|_| current.run.is_open()).map(|place| place.git().branch());
+    match branch.filter(|branch| !branch.is_empty()) {
+        Some(branch) => Status { branch: branch.into(), ..status },
+        None => status,
+    }
 }
 
 /// Tells whether the process that carries a run on is still there.

@@ -127,3 +127,11 @@ fn a_project_can_be_looked_at_from_a_directory_below_it() {
     let below = sandbox.root().join("src/deep");
     assert!(sandbox.warp_ok(&["-C", below.to_str().unwrap(), "status"]).contains("Phase: coding"));
 }
+
+#[test]
+fn the_status_names_the_branch_that_the_work_is_on_now() {
+    let sandbox = coding();
+    sandbox.git(&["branch", "--move", "feature/renamed"]);
+    assert!(sandbox.warp_ok(&["status"]).contains("\nBranch: feature/renamed\n"));
+    assert_eq!(json(&sandbox.warp_ok(&["status", "--json"]))["branch"], "feature/renamed");
+}

@@ -274,3 +274,25 @@ fn what_a_session_is_told_are_facts() {
     let told = sandbox.warp_ok(&["state", "inject", "."]);
     assert!(told.ends_with("The project's own words.\n"), "{told}");
 }
+
+#[test]
+fn the_state_file_says_where_the_session_began_and_how_the_work_is_merged() {
+    for (level, set, strategy) in [
+        ("2", "auto_merge=true", "pull-request"),
+        ("3", "auto_merge=true", "ff-only"),
+        ("3", "auto_merge=false", "pull-request"),
+    ] {
+        let sandbox = sandbox();
+        let (key, value) = set.split_once('=').unwrap();
+        sandbox.write("warp.toml", format!("[workflow]\n{key} = {value}\n"));
+        sandbox.warp_ok(&["state", "init", ".", "--level", level]);
+        let state = json(&sandbox.read(".claude/.warp-drive-state.json").unwrap());
+        assert_eq!(state["merge_strategy"], strategy, "level {level}, {set}");
+        assert_eq!(state["session_branch"], "feature/issue-42-parser");
+        assert_eq!((&state["main_branch"], &state["merge_target"]), (&"main".into(), &"main".into()));
+    }
+    let sandbox = sandbox();
+    sandbox.git(&["switch", "--quiet", "main"]);
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3"]);
+    assert!(json(&sandbox.read(".claude/.warp-drive-state.json").unwrap())["session_branch"].is_null());
+}

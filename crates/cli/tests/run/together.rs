@@ -213,3 +213,60 @@ fn of_two_issues_at_odds_the_second_can_be_given_up_and_its_branch_stays() {
     let issue = json(&sandbox.warp_ok(&["issue", "show", "2", "--json"]));
     assert_eq!(issue["state"], "open", "{issue}");
 }
+
+#[test]
+fn the_state_file_of_the_only_open_run_is_in_the_project_as_well() {
+    let sandbox = project(&[(1, FIRST), (2, SECOND)], APART);
+    let shown = || sandbox.read(".claude/.warp-drive-state.json").map(|text| json(&text));
+    let mut first = Running::start(&sandbox, &["1"]);
+    assert!(first.says("at the gate"));
+    let state = shown().expect("a state file");
+    assert_eq!((&state["phase"], &state["requirement"]), (&"coding".into(), &"1".into()));
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "it is kept out of commits");
+
+    // Two runs cannot share it, and the one that is left has it again.
+    let mut second = Running::start(&sandbox, &["2"]);
+    assert!(second.says("at the gate"));
+    assert_eq!(shown(), None);
+    open_gate(&sandbox, "1");
+    let (code, said) = first.end();
+    assert_eq!(code, Some(0), "{said}");
+    drop(second);
+    let mut again = Running::start(&sandbox, &["2"]);
+    assert!(again.says("at the gate"));
+    assert_eq!(shown().expect("a state file")["requirement"], "2");
+    sandbox.warp_ok(&["stop", "2"]);
+    again.end();
+    assert_eq!(shown(), None);
+}
+
+#[test]
+fn a_state_file_that_somebody_else_put_there_is_left_alone() {
+    let sandbox = project(&[(1, FIRST)], APART);
+    sandbox.write(".claude/.warp-drive-state.json", "mine");
+    let mut running = Running::start(&sandbox, &["1"]);
+    assert!(running.says("at the gate"));
+    assert_eq!(sandbox.read(".claude/.warp-drive-state.json").as_deref(), Some("mine"));
+    open_gate(&sandbox, "1");
+    let (code, said) = running.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(sandbox.read(".claude/.warp-drive-state.json").as_deref(), Some("mine"));
+}
+
+#[test]
+fn a_killed_run_leaves_its_state_file_until_the_next_command_finds_it_over() {
+    let sandbox = project(&[(1, FIRST)], APART);
+    let mut running = Running::start(&sandbox, &["1"]);
+    assert!(running.says("at the gate"));
+    drop(running);
+    let path = ".claude/.warp-drive-state.json";
+    assert!(sandbox.warp_ok(&["status"]).contains("(stale)"));
+    assert!(sandbox.read(path).is_some(), "the run is still open");
+    // A run of the checkout's own takes its place.
+    sandbox.git(&["switch", "--quiet", "-c", "feature/mine"]);
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "7"]);
+    assert_eq!(json(&sandbox.read(path).unwrap())["requirement"], "7");
+    sandbox.warp_ok(&["state", "reset", "."]);
+    sandbox.warp_ok(&["stop", "1", "--hard"]);
+    assert_eq!(sandbox.read(path), None);
+}

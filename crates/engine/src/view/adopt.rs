@@ -148,6 +148,9 @@ fn warp_drive(fields: &Map<String, Value>, beginning: Beginning) -> Result<(Work
         })?;
         run.commit_hashes = newest(hashes);
     }
+    if fields.contains_key("session_branch") {
+        run.branches.session_branch = text(fields, "session_branch")?;
+    }
     for field in ["merge_target", "merge_strategy", "main_branch"] {
         if let Some(value) = text(fields, field)? {
             match field {

@@ -1,6 +1,6 @@
 //! The status of a run: what phase it is in, how far it has come, who carries it on.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use serde::Serialize;
 
@@ -30,7 +30,8 @@ pub struct Status<'a> {
     pub asked: Option<Asked>,
     pub issue: Option<&'a str>,
     pub feature: Option<&'a str>,
-    pub branch: &'a str,
+    /// The branch of the work; of an open run, the one that its workspace is on now.
+    pub branch: Cow<'a, str>,
     pub level: u64,
     pub chunk: u64,
     pub chunks: usize,
@@ -78,7 +79,7 @@ pub fn status<'a>(
         asked: asked(workflow, run),
         issue: run.issue.as_deref(),
         feature: run.feature.as_deref(),
-        branch: &run.branches.branch,
+        branch: Cow::Borrowed(&run.branches.branch),
         level: run.level,
         chunk: run.chunk.index,
         chunks: run.chunk.acs.len(),
@@ -128,7 +129,7 @@ pub fn render_status(status: &Status<'_>) -> String {
     line("Phase", &format!("{}{reason}", status.phase));
     line("Issue", status.issue.unwrap_or(""));
     line("Feature", status.feature.unwrap_or(""));
-    line("Branch", status.branch);
+    line("Branch", &status.branch);
     if is_warp_drive {
         line("Level", &status.level.to_string());
         line("Chunk", &format!("{} / {}", status.chunk, status.chunks));

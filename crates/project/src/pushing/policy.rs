@@ -49,6 +49,15 @@ impl Goal {
             _ => Self::HandOver,
         }
     }
+
+    /// Returns what the state file calls the way that the work gets to its target.
+    pub fn strategy(self) -> &'static str {
+        match self {
+            Self::Stay => "manual",
+            Self::HandOver => "pull-request",
+            Self::Merge => "ff-only",
+        }
+    }
 }
 
 /// What leaves the machine.

@@ -120,6 +120,7 @@ impl Workspace {
     /// Brings the workspace's views up to date, as any command that looks at the run does.
     pub fn refresh(&mut self) -> Result<Vec<Advice>, Error> {
         self.settle_sessions()?;
+        self.refresh_copies()?;
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
         let is_shown =
             matches!(self.find_state_file(&current), Found::Ours) && self.place.head_file().exists();

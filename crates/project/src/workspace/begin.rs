@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     config::{self, Config, ConfigError},
+    pushing::Goal,
     rails, suite, text,
 };
 
@@ -188,6 +189,9 @@ impl Workspace {
     fn clear_leftovers(&mut self, workflow: &Workflow) -> Result<(), BeginError> {
         let place = workflow.state_file.and_then(|kind| self.state_file_place(kind));
         let Some(file) = place else { return Ok(()) };
+        if let Some(kind) = workflow.state_file {
+            self.remove_copy(kind)?;
+        }
         let digest = match digest_of(&file) {
             Ok(None) => return Ok(()),
             Ok(Some(digest)) => digest,
@@ -207,6 +211,7 @@ impl Workspace {
         let mut branches = git.branches();
         if let Some(target) = &request.target {
             (branches.merge_target, branches.main_branch) = (target.clone(), target.clone());
+            branches.session_branch.take_if(|branch| branch == target);
         }
         let mut advice = Vec::new();
         let pinned = config::pinned(&self.place, &branches.merge_target)?;
@@ -217,6 +222,7 @@ impl Workspace {
         let made = machine::new_run_id();
         let id = made.map_err(|source| Error::Write { path: PathBuf::from("/dev/random"), source })?;
         let Config { settings, .. } = config;
+        branches.merge_strategy = Goal::of(level, settings.is_on("auto_merge")).strategy().to_owned();
         let set = Some(settings.text("test_command")).filter(|set| *set != "auto");
         let found = match (set, settings.text("setup_command")) {
             // A person has said both.

@@ -12,7 +12,7 @@ use engine::{
     workflow::StateFile,
 };
 
-use super::{Current, Error, Workspace};
+use super::{Current, Error, Workspace, copy::KINDS};
 use crate::{atomic, text};
 
 /// The largest state file that is compared; a larger one is not ours.
@@ -59,7 +59,7 @@ impl Workspace {
     }
 
     /// Writes the views of a run whose last event is recorded.
-    pub(super) fn show(&self, current: &Current, view: Option<&StateFileView>) -> Result<(), Error> {
+    pub(super) fn show(&mut self, current: &Current, view: Option<&StateFileView>) -> Result<(), Error> {
         let head = self.place.head_file();
         let failed = |path: &Path, source| Error::Write { path: path.to_owned(), source };
         if let Some(path) = current.workflow.state_file.and_then(|kind| self.state_file_place(kind)) {
@@ -70,6 +70,7 @@ impl Workspace {
             };
             shown.map_err(|source| failed(&path, source))?;
         }
+        self.copy_state_file(current, view.map(|view| view.text.as_str()))?;
         self.show_progress(&current.run)?;
         if current.run.is_open() {
             let text = Head::of(&current.workflow, &current.run).render();
@@ -106,7 +107,11 @@ impl Workspace {
 
     /// Writes the views after an event was recorded. If that fails, the event stays recorded: there is no head
     /// then, so gates ask the store, and the next command tries again.
-    pub(super) fn show_if_possible(&self, current: &Current, view: Option<&StateFileView>) -> Option<Advice> {
+    pub(super) fn show_if_possible(
+        &mut self,
+        current: &Current,
+        view: Option<&StateFileView>,
+    ) -> Option<Advice> {
         let error = self.show(current, view).err()?;
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         Some(Advice(format!("the event is recorded, but its views are not: {error}{cause}")))
@@ -133,7 +138,7 @@ impl Workspace {
 
     /// Returns state files that are there although no run is open.
     pub fn stray_state_files(&self) -> Vec<PathBuf> {
-        let kinds = [StateFile::WarpDrive, StateFile::AutonomousLoop].into_iter();
+        let kinds = KINDS.into_iter().filter(|kind| !self.is_copy(*kind));
         let paths = kinds.filter_map(|kind| self.state_file_place(kind));
         paths.filter(|path| path.symlink_metadata().is_ok()).collect()
     }
