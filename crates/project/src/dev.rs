@@ -29,7 +29,7 @@ pub use manifest::Manifest;
 pub(crate) use server::{Keeper, Kept, log as log_of};
 pub use server::{Stopped, down, end_left_behind, keep};
 pub(crate) use up::url;
-pub use up::{Came, Health, Up};
+pub use up::{Came, Fill, Health, Up};
 
 use crate::{Place, Shell, text};
 
@@ -117,11 +117,12 @@ impl<'a> Dev<'a> {
 
     /// Returns the tables that the changed files make and no seed file fills, by name.
     pub(crate) fn tables_without_seeds(&self, changed: &[String]) -> Vec<String> {
-        self.manifest
-            .seed
-            .as_ref()
-            .map(|seed| coverage::missing(&self.place.root, seed, changed))
-            .unwrap_or_default()
+        let Some(seed) = &self.manifest.seed else { return Vec::new() };
+        let mut missing = coverage::missing(&self.place.root, seed, changed);
+        // Users are put into theirs.
+        let filled = self.manifest.auth.as_ref().map(|auth| auth.table.as_str());
+        missing.retain(|table| filled.is_none_or(|filled| !filled.eq_ignore_ascii_case(table)));
+        missing
     }
 
     /// Returns where warp keeps what belongs to the environment.

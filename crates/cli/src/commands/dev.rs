@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use daemon::Interrupts;
 use project::{
     Dirs, Place, Shell,
-    dev::{self, Dev, DevError, Health, Manifest, Up},
+    dev::{self, Dev, DevError, Fill, Health, Manifest, Up},
     slots::{Pool, SlotError},
 };
 use serde::Serialize;
@@ -44,6 +44,27 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Apply seed data that has changed, or check that every table has some
+    Seeds {
+        /// Only name tables of the schema that no seed file fills; nothing is applied
+        #[arg(long, conflicts_with = "again")]
+        check: bool,
+        /// Apply seed data again that was applied before
+        #[arg(long)]
+        again: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put users in who have changed
+    Users {
+        /// Put users in again who were put in before
+        #[arg(long)]
+        again: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// End the server, and servers that runs have left behind
     Down {
         /// Print JSON
@@ -66,6 +87,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         Command::Init { json } => init(&place, *json),
         Command::Up { check: true, json, .. } | Command::Check { json } => check(&place, *json),
         Command::Up { again, json, .. } => up(&place, *again, *json),
+        Command::Seeds { check: true, json, .. } => check_seeds(&place, *json),
+        Command::Seeds { again, json, .. } => fill(&place, Fill::Seeds, *again, *json),
+        Command::Users { again, json } => fill(&place, Fill::Users, *again, *json),
         Command::Down { json } => down(&place, *json),
         Command::Keep { port, mark } => {
             let interrupts = Interrupts::listen().map_err(|error| {
@@ -159,6 +183,39 @@ fn up(place: &Place, again: bool, json: bool) -> Result<Exit, CommandError> {
         output::say("`warp dev down` ends it");
     }
     Ok(Exit::Done)
+}
+
+fn fill(place: &Place, what: Fill, again: bool, json: bool) -> Result<Exit, CommandError> {
+    let shell = Shell::default();
+    let dev = read(place, &shell)?;
+    let up = dev.fill_with(what, again)?;
+    if json {
+        return show(&dev, &up).map(|()| Exit::Done);
+    }
+    let said = up.said();
+    output::print(&if said.is_empty() { "there is nothing to put in".to_owned() } else { said.join("\n") })?;
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Serialize)]
+struct ShownCoverage<'a> {
+    version: u32,
+    /// Tables that no seed file fills.
+    missing: &'a [String],
+}
+
+fn check_seeds(place: &Place, json: bool) -> Result<Exit, CommandError> {
+    let shell = Shell::default();
+    let missing = read(place, &shell)?.uncovered()?;
+    if json {
+        output::print_json(&ShownCoverage { version: 1, missing: &missing })?;
+    } else if missing.is_empty() {
+        output::print("every table of the schema has seed data")?;
+    } else {
+        output::print(&format!("no seed data for {}", missing.join(", ")))?;
+        output::say("add some in the same commit as the schema");
+    }
+    Ok(if missing.is_empty() { Exit::Done } else { Exit::OutsideSaidNo })
 }
 
 fn show(dev: &Dev<'_>, up: &Up) -> Result<(), CommandError> {

@@ -330,3 +330,43 @@ fn in_a_checkout_the_next_command_brings_the_environment_up() {
     demo.sandbox.warp_ok(&["dev", "down"]);
     demo.is_quiet();
 }
+
+#[test]
+fn seed_data_and_users_are_put_in_without_the_server() {
+    let demo = Demo::new();
+    demo.sandbox.warp_ok(&["dev", "up"]);
+    demo.sandbox.warp_ok(&["dev", "down"]);
+    demo.sandbox.write("seed/3-oolong.sql", "INSERT INTO teas VALUES (3, 'oolong');\n");
+    assert_eq!(demo.sandbox.warp_ok(&["dev", "seeds"]), "seed data is applied: 3-oolong.sql\n");
+    assert_eq!(demo.sandbox.warp_ok(&["dev", "seeds"]), "3 seed files applied before\n");
+    assert_eq!(demo.sandbox.warp_ok(&["dev", "users"]), "users were put in before\n");
+    assert_eq!(demo.sandbox.warp_ok(&["dev", "users", "--again"]), "users are put in\n");
+    let (shown, code) = json_of(&demo, &["dev", "users", "--json"]);
+    assert_eq!((&shown["users"], &shown["server"], code), (&json!(false), &json!(null), Some(0)));
+    demo.is_quiet();
+}
+
+#[test]
+fn seed_coverage_can_be_checked_by_itself() {
+    let demo = Demo::new();
+    let checked = || demo.warp(&["dev", "seeds", "--check"]);
+    assert_eq!(
+        (checked().code, checked().out.as_str()),
+        (Some(0), "every table of the schema has seed data\n")
+    );
+    demo.sandbox.write("migrations/2.sql", "CREATE TABLE cups (id INTEGER);\n");
+    assert_eq!((checked().code, checked().out.as_str()), (Some(1), "no seed data for cups\n"));
+    let (shown, code) = json_of(&demo, &["dev", "seeds", "--check", "--json"]);
+    assert_eq!((&shown["missing"], code), (&json!(["cups"]), Some(1)));
+    demo.sandbox.write("seed/4-cups.sql", "INSERT INTO cups VALUES (1);\n");
+    assert_eq!(checked().code, Some(0));
+    assert!(!demo.sandbox.root().join("dev.db").exists(), "nothing was applied");
+}
+
+#[test]
+fn what_dev_json_does_not_name_cannot_be_put_in() {
+    let demo = Demo::with(|dev| _ = dev.as_object_mut().unwrap().remove("auth"));
+    let said = demo.warp(&["dev", "users"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    assert!(said.err.contains("dev.json: `auth` is not there, so there is nothing to put in"), "{said:?}");
+}

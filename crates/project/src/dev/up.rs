@@ -147,6 +147,23 @@ pub(super) enum Again {
     Yes,
 }
 
+/// What can be put in by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    Seeds,
+    Users,
+}
+
+impl Fill {
+    /// Returns the key of `dev.json` that describes it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Seeds => "seed",
+            Self::Users => "auth",
+        }
+    }
+}
+
 impl Dev<'_> {
     /// Brings the environment of a person's checkout up; its server goes on in the background. With `again`, seed data and
     /// users that were put in before are put in again.
@@ -155,6 +172,43 @@ impl Dev<'_> {
             return Err(DevError::InSlot { root: self.place.root.clone() });
         }
         self.bring_up(Keeper::Apart, if again { Again::Yes } else { Again::No })
+    }
+
+    /// Applies seed data alone, or puts users in alone, in a person's checkout. The server is left as it is.
+    pub fn fill_with(&self, what: Fill, again: bool) -> Result<Up, DevError> {
+        if self.place.origin().is_some() {
+            return Err(DevError::InSlot { root: self.place.root.clone() });
+        }
+        let _lock = lock(self.place)?;
+        let configured = self.manifest.server.as_ref().map_or(0, |server| server.port);
+        let port = server::last_port(self.place).unwrap_or(configured);
+        let (mut up, mut done) = (Up::default(), self.done(if again { Again::Yes } else { Again::No }));
+        match (what, &self.manifest.seed, &self.manifest.auth) {
+            (Fill::Seeds, Some(seed), _) => self.sow(seed, &mut up, &mut done, port)?,
+            (Fill::Users, _, Some(auth)) => self.provision(auth, &mut up, &mut done, port)?,
+            (Fill::Seeds, None, _) | (Fill::Users, _, None) => {
+                let problem = "is not there, so there is nothing to put in".to_owned();
+                return Err(DevError::Key { key: what.key().to_owned(), problem });
+            }
+        }
+        Ok(up)
+    }
+
+    /// Returns the tables that the project's schema makes and no seed file fills, by name.
+    pub fn uncovered(&self) -> Result<Vec<String>, DevError> {
+        let problem = |words| DevError::Failed {
+            what: "listing the project's files".to_owned(),
+            why: words,
+            words: String::new(),
+        };
+        let files = self.place.git().files_like(&[]).map_err(problem)?;
+        match self.manifest.seed {
+            Some(_) => Ok(self.tables_without_seeds(&files)),
+            None => {
+                let problem = "is not there, so nothing can be compared".to_owned();
+                Err(DevError::Key { key: Fill::Seeds.key().to_owned(), problem })
+            }
+        }
     }
 
     /// Asks whether the server of a person's checkout is healthy, and changes nothing.
