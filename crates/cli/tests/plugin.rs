@@ -228,6 +228,25 @@ fn a_project_that_was_set_up_has_the_skills_under_plain_names() {
     assert!(told.contains("No active session"), "{told}");
 }
 
+#[test]
+fn a_run_that_the_plugin_began_shows_its_rails() {
+    let Some(claude) = Claude::or_skip() else { return };
+    let sandbox = sandbox();
+    sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads empty files\n");
+    let model = Model::start([Turn::say("it stands in prerequisites")]);
+    let home = |name: &str| sandbox.home().join(name).to_str().unwrap().to_owned();
+    let ended = claude
+        .launch(&sandbox, &model, "/warp-drive:warp-drive 42 --level 2")
+        .plugin_dir(plugin())
+        .path_first(warp_directory())
+        .env("XDG_STATE_HOME", &home("state"))
+        .env("XDG_CONFIG_HOME", &home("config"))
+        .run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let status = sandbox.warp_ok(&["status"]);
+    assert!(status.contains("\nRails: in the agent only (by the plugin), no sandbox"), "{status}");
+}
+
 /// A warp that only writes down which hooks it was called for.
 fn recorder(sandbox: &Sandbox) -> PathBuf {
     fake_warp(sandbox, "[ \"$1\" != hook ] || echo \"$2\" >> \"$HOME/hooks.log\"")

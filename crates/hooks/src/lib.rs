@@ -223,7 +223,7 @@ enum Failure {
     Setup(#[from] SetupError),
     #[error(transparent)]
     Forge(#[from] ForgeError),
-    #[error("failed to count in `{}`", file.display())]
+    #[error("failed to write `{}`", file.display())]
     Count {
         file: PathBuf,
         #[source]
@@ -244,6 +244,15 @@ fn tell_of(workspace: &Workspace, run: &Run) {
     if !run.owner.is_driver() {
         // What is wrong with the channel is in `warp rdb status`; the agent has nothing to do with it.
         away::tell(&workspace.place, &workspace.dirs, run.id.as_str());
+    }
+}
+
+/// Notes whose hooks these are, if a plugin of Claude Code brings them.
+fn note_plugin(here: &Here, input: &Input) -> Result<(), Failure> {
+    match (env::var_os("CLAUDE_PLUGIN_ROOT"), &input.session_id) {
+        (Some(_), Some(session)) => rails::note_plugin(&here.own, session)
+            .map_err(|source| Failure::Count { file: here.own.clone(), source }),
+        (None, _) | (_, None) => Ok(()),
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Map;
 use crate::{
     Answer, Failure, Here, Input, caller,
     chat::{self, Leaves, Says},
+    note_plugin,
     session::is_owner,
     tell_away,
 };
@@ -224,6 +225,7 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
             if let Some(number) = number {
                 workspace.approve_named(number)?;
             }
+            note_plugin(here, input)?;
             tell_away(&workspace, &answer);
             let mut text = workspace.described(&answer.current);
             for engine::Advice(advice) in &answer.advice {

@@ -6,7 +6,7 @@ use project::{AskError, Current, Quick, Workspace};
 use serde_json::Map;
 
 use crate::{
-    Answer, Failure, Here, Input, caller,
+    Answer, Failure, Here, Input, caller, note_plugin,
     person::{self, End},
     tell_of,
 };
@@ -42,6 +42,7 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
     // Told before the session joins: a run that nobody carries on any more is worth a word.
     let told = workspace.described(&current);
     join(&mut workspace, current, input)?;
+    note_plugin(here, input)?;
     Ok(Answer::context("SessionStart", &told))
 }
 

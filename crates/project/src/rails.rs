@@ -14,7 +14,10 @@ pub mod guard;
 mod known;
 mod script;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use adapters::{
     git::{Location, salvage},
@@ -25,7 +28,10 @@ use engine::{Owner, Run};
 pub use detector::{After, Broken, Committed, DetectError, after_others_tool, after_tool};
 pub use known::{Known, KnownError, Moved};
 
-use crate::{Place, setup};
+use crate::{Place, atomic, setup, text};
+
+/// The longest name of a session, in bytes.
+const LONGEST_SESSION: u64 = 200;
 
 /// Why a snapshot could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -71,12 +77,29 @@ pub fn in_force(place: &Place, run: &Run) -> &'static str {
         };
     }
     let in_git = matches!(backstop::state(place), Ok(backstop::State::Installed { .. }));
-    match (setup::registered(place).is_some(), in_git) {
-        (true, true) => "in the agent and in git, no sandbox",
-        (true, false) => "in the agent only, no sandbox",
-        (false, true) => "in git only, no sandbox",
-        (false, false) => "none; `warp init` puts them in",
+    match (setup::registered(place).is_some(), is_by_plugin(place, run), in_git) {
+        (true, _, true) => "in the agent and in git, no sandbox",
+        (true, _, false) => "in the agent only, no sandbox",
+        (false, true, true) => "in the agent (by the plugin) and in git, no sandbox",
+        (false, true, false) => {
+            "in the agent only (by the plugin), no sandbox; `warp init` adds those in git"
+        }
+        (false, false, true) => "in git only, no sandbox",
+        (false, false, false) => "none; `warp init` puts them in",
     }
+}
+
+/// The file in a workspace's own directory that names the session whose hooks are the plugin's.
+const PLUGIN_SESSION: &str = "plugin-session";
+
+/// Notes that the hooks of an agent's session come from the plugin: no file of the project names them.
+pub fn note_plugin(own: &Path, session: &str) -> io::Result<()> {
+    atomic::replace(&own.join(PLUGIN_SESSION), session)
+}
+
+fn is_by_plugin(place: &Place, run: &Run) -> bool {
+    let noted = text::read(&place.own.join(PLUGIN_SESSION), LONGEST_SESSION).ok();
+    noted.is_some() && noted == run.owner.session
 }
 
 /// Tells whether everything is where it is known to be, without a look at the store.

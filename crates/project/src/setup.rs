@@ -24,7 +24,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use engine::digest;
+use engine::{Run, digest};
 
 pub use self::json::JsonError;
 use self::{
@@ -289,10 +289,17 @@ fn plan_level(place: &Place, program: &Path, level: u64, memory: Memory) -> Resu
     Ok(plan)
 }
 
-/// Says what would be changed to take a set-up back.
-pub fn plan_undo(place: &Place) -> Result<Plan, SetupError> {
+/// Says what would be changed to take a set-up back. `open` is the run that is open in the project.
+pub fn plan_undo(place: &Place, open: Option<&Run>) -> Result<Plan, SetupError> {
     let memory = Memory::load(place)?;
     let mut plan = Plan::new(Intent::Undo, memory.clone());
+    if let Some(run) = open.filter(|_| !memory.is_empty()) {
+        plan.notes.push(format!(
+            "run {} is open here, in `{}`: without the hooks nothing keeps its agent to its phase. `warp stop` stops it, `warp \
+             init` puts the hooks back",
+            run.id, run.phase
+        ));
+    }
     match backstop::removal(place)? {
         Removal::Nothing => {}
         Removal::Whole => plan.git.push("take warp's hooks out of git".to_owned()),
@@ -579,7 +586,7 @@ mod tests {
         assert!(!rules().contains("\"Edit\""));
         choose(&place, Choice::Level(3));
         assert!(rules().contains("\"Edit\""));
-        carry_out(&place, &plan_undo(&place).unwrap()).unwrap();
+        carry_out(&place, &plan_undo(&place, None).unwrap()).unwrap();
         assert!(!root.path().join(claude::SETTINGS).exists());
         assert!(root.path().join(claude::LOCAL).exists());
     }

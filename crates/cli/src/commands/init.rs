@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use project::{
-    Dirs,
+    Dirs, Workspace,
     setup::{self, Action, Agent, FilePlan, Options, Plan, Skills},
 };
 use serde::Serialize;
@@ -62,7 +62,15 @@ struct ReportFile<'a> {
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let place = place(project)?;
     let plan = if arguments.undo {
-        setup::plan_undo(&place)?
+        let dirs = Dirs::from_environment()?;
+        let open = Workspace::open(place.clone(), dirs).and_then(|mut workspace| workspace.current());
+        let current = open.as_ref().ok().and_then(Option::as_ref);
+        let mut plan = setup::plan_undo(&place, current.map(|current| &*current.run))?;
+        // A journal that cannot be read keeps nobody from taking the hooks out.
+        plan.notes.extend(
+            open.as_ref().err().map(|error| format!("whether a run is open here is not known: {error}")),
+        );
+        plan
     } else {
         let agent = match arguments.agent {
             Client::Claude => Agent::Claude,

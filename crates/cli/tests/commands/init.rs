@@ -411,3 +411,18 @@ fn codex_is_set_up_and_its_trust_is_asked_for_openly() {
     sandbox.warp_ok(&["init", "--undo"]);
     assert!(!sandbox.root().join(".codex").exists() && !sandbox.root().join(".claude").exists());
 }
+
+#[test]
+fn to_undo_during_a_run_says_that_nothing_keeps_its_agent_to_the_phase() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["init", "--level", "2"]);
+    assert_eq!(sandbox.warp(&["init", "--undo", "--dry-run"]).err, "");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
+    for arguments in [&["init", "--undo", "--dry-run"][..], &["init", "--undo"]] {
+        let said = sandbox.warp(arguments);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.err.contains("is open here, in `prerequisites`: without the hooks"), "{said:?}");
+        assert!(said.err.contains("`warp stop` stops it, `warp init` puts the hooks back"), "{said:?}");
+    }
+    assert_eq!(sandbox.warp(&["init", "--undo"]).err, "", "nothing was left to undo");
+}
