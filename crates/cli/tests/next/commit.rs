@@ -120,3 +120,16 @@ fn the_command_that_tests_the_project_is_the_merge_targets_whatever_an_agent_wri
     let said = next(&sandbox);
     assert!(said.contains("tests by `cargo test`"), "{said}");
 }
+
+#[test]
+fn a_target_that_make_takes_for_a_file_is_no_test() {
+    let sandbox = project();
+    to_coding(&sandbox, "2");
+    sandbox.write("parser.rs", "// parser reads empty files and lines\n");
+    sandbox.write("test", "a file that is named as the target is\n");
+    sandbox.transitions(&["code_complete"]);
+    next(&sandbox);
+    let said = next(&sandbox);
+    assert!(said.contains("make has run no test") && said.contains("`.PHONY: test`"), "{said}");
+    assert_eq!(phase(&sandbox), "coding");
+}

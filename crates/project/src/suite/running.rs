@@ -186,9 +186,11 @@ pub(crate) fn execute(
     let directory = beside.as_ref().map_or(Path::new(""), |beside| &beside.directory);
     let report = TestReport::parse(&printed, &read_reports(tree, directory, &plan.report, since));
     finished.stdout = without_passes(&finished.stdout);
+    let idle = Some(&printed).filter(|_| report.ran() == 0).and_then(|text| ran_nothing(command, text));
+    let why = idle.map(|why| format!(": {why}")).unwrap_or_default();
     Ok(Outcome {
-        passed: finished.is_success(),
-        said: format!("`{command}` ended with {}", finished.end),
+        passed: finished.is_success() && why.is_empty(),
+        said: format!("`{command}` ended with {}{why}", finished.end),
         output: finished.last_words(OUTPUT_KEPT),
         report: if finished.cut { report.of_cut_output() } else { report },
         end: finished.end,
@@ -300,7 +302,49 @@ fn brings(setup: Option<&str>, test: &str) -> bool {
     setup.is_some() && ["python", "python3", "pytest", "py.test", "tox", "nox"].contains(&program)
 }
 
+/// Says that make took a target of the test command for a file that is up to date, and ran nothing.
+fn ran_nothing(command: &str, printed: &str) -> Option<String> {
+    let is_idle = |target: &str, line: &str| {
+        let said =
+            line.split_once(": ").filter(|(make, _)| make.contains("make")).map_or("", |(_, said)| said);
+        // Old versions of make begin a quotation with a backtick.
+        let said = said.trim_end_matches('.').replace('`', "'");
+        said == format!("'{target}' is up to date") || said == format!("Nothing to be done for '{target}'")
+    };
+    let targets = || command.split_whitespace().skip(1).filter(|word| !word.starts_with('-'));
+    let target = targets().find(|target| printed.lines().any(|line| is_idle(target, line.trim())))?;
+    Some(format!(
+        "make has run no test, because it takes `{target}` for a file that is up to date; `.PHONY: {target}` in the Makefile \
+         makes it run"
+    ))
+}
+
 fn has_no_runner(command: &str, printed: &str) -> Option<String> {
     let (_, sign) = NO_RUNNER.iter().find(|(part, sign)| command.contains(part) && printed.contains(sign))?;
     Some(format!("`{command}` cannot run here: {sign}: {REMEDY}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ran_nothing;
+
+    #[test]
+    fn a_target_that_make_did_not_run_is_no_test() {
+        for printed in [
+            "make: 'test' is up to date.\n",
+            "\nmake: `test' is up to date.",
+            "make[1]: Entering directory '/a'\nmake[1]: Nothing to be done for 'test'.\n",
+            "gmake: 'test' is up to date.",
+        ] {
+            let why = ran_nothing("make -s test", printed).expect(printed);
+            assert!(why.contains("`.PHONY: test`"), "{why}");
+        }
+        for (command, printed) in [
+            ("make test", "make: 'lib.o' is up to date.\nall good"),
+            ("make test", "ok"),
+            ("sh test", "the file 'test' is up to date."),
+        ] {
+            assert_eq!(ran_nothing(command, printed), None, "{printed}");
+        }
+    }
 }
