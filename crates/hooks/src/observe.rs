@@ -1,12 +1,16 @@
 //! After a tool has run: edits are counted, commits and branches that moved are noticed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use adapters::git::Git;
-use engine::{Actor, Advice, Event, EventName, doom_loop};
+use engine::{Actor, Advice, Event, EventName, doom_loop, view::Head};
 use project::{
-    Answer as Taken, AskError, Edits, Error, Place, Quick, Workspace, count_edit,
+    Answer as Taken, AskError, Edits, Error, Place, Quick, Wanted, Workspace, count_edit, docs,
     rails::{self, After, Broken},
+    spelled,
 };
 use serde_json::Map;
 
@@ -14,13 +18,16 @@ use crate::{Answer, Failure, Here, Input, gate, session::is_owner, stop, tell_aw
 
 /// Tools that write the file that they name.
 const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
+/// The phase in which criteria are ticked, and the event that ends it.
+const UPDATING_DOCS: &str = "updating_docs";
+const DOCS_UPDATED: &str = "docs_updated";
 /// What an agent ticks criteria with where the issue is on a forge.
 const EDITS_ISSUE: &str = "gh issue edit";
-/// Directories whose change wants a look at the documentation.
-const DOCUMENTED: &[&str] = &["skills/", "commands/", "agents/", "hooks/", "bin/", "scripts/"];
+/// The note of the last commit outside a run that advice was given on.
+const ADVISED: &str = "advised-commit";
 
 pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
-    let Some(mut watch) = Watch::of(here, &input)? else { return Ok(Answer::silent()) };
+    let Some(mut watch) = Watch::of(here, &input)? else { return outside_a_run(here, input) };
     let name = input.tool_name.unwrap_or_default();
     let tool = input.tool_input;
     let command = tool.command.map(crate::input::Text::into_text);
@@ -42,11 +49,34 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     for file in &edited {
         watch.edited(file)?;
     }
+    if edited.iter().any(|file| docs::is_document(&file.to_string_lossy())) {
+        watch.document_edited()?;
+    }
     let ticks = command.as_deref().is_some_and(|command| command.contains(EDITS_ISSUE));
     if ticks {
         watch.docs_changed()?;
     }
     Ok(watch.answer("PostToolUse"))
+}
+
+/// Outside a run only commits matter, for what they leave undocumented. Each is told once.
+fn outside_a_run(here: &Here, input: Input) -> Result<Answer, Failure> {
+    let command = input.tool_input.command.map(crate::input::Text::into_text).unwrap_or_default();
+    if !command.contains("commit") {
+        return Ok(Answer::silent());
+    }
+    let git = Git::new(&here.root);
+    let Some(commit) = git.newest_commit_made() else { return Ok(Answer::silent()) };
+    let Some(advice) = git.changed_in(&commit).ok().and_then(|files| docs::advice_on_commit(&files)) else {
+        return Ok(Answer::silent());
+    };
+    let file = here.own.join(ADVISED);
+    if fs::read_to_string(&file).is_ok_and(|told| told == commit) {
+        return Ok(Answer::silent());
+    }
+    let noted = fs::create_dir_all(&here.own).and_then(|()| fs::write(&file, commit));
+    noted.map_err(|source| Failure::Count { file, source })?;
+    Ok(Answer::context("PostToolUse", &advice))
 }
 
 /// A tool that has failed may still have moved something.
@@ -132,10 +162,33 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// A document was edited where that is what the phase is for: the criteria are ticked, as by `warp next`.
+    fn document_edited(&mut self) -> Result<(), Failure> {
+        let is_elsewhere = |head: &Head| head.phase != UPDATING_DOCS;
+        if matches!(&self.here.head, Quick::Known(head) if is_elsewhere(head)) {
+            return Ok(());
+        }
+        let Some(current) = self.workspace()?.current()? else { return Ok(()) };
+        if current.run.phase != *UPDATING_DOCS || current.run.owner.is_driver() {
+            return Ok(());
+        }
+        match self.workspace()?.advance(&Wanted::default()) {
+            Ok((said, taken)) => {
+                self.words.extend(said);
+                if let Some(answer) = taken {
+                    tell_away(self.workspace()?, &answer);
+                    self.words.push(moved_on(DOCS_UPDATED, &answer));
+                }
+            }
+            Err(error) => self.words.push(spelled(&error)),
+        }
+        Ok(())
+    }
+
     /// Moves on from `updating_docs` once the criteria are ticked; the gate of that event decides.
     fn docs_changed(&mut self) -> Result<(), Failure> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
-        let event = EventName::new("docs_updated");
+        let event = EventName::new(DOCS_UPDATED);
         if current.workflow.row(&current.run.phase, event.as_str()).is_some() {
             self.moved(Actor::Agent, Event::Named(event))?;
         }
@@ -164,7 +217,7 @@ impl<'a> Watch<'a> {
             self.moved(Actor::Engine, Event::Named(EventName::new(wanted)))?;
         }
         match Git::new(&self.here.root).changed_in(hash) {
-            Ok(files) => self.words.extend(drift(&files)),
+            Ok(files) => self.words.extend(docs::advice_on_commit(&files)),
             Err(problem) => self.words.push(problem),
         }
         Ok(())
@@ -174,9 +227,7 @@ impl<'a> Watch<'a> {
     fn moved(&mut self, actor: Actor, event: Event) -> Result<(), Failure> {
         let name = event.name();
         if let Some(answer) = self.offer(actor, event)? {
-            let phase = &answer.current.run.phase;
-            self.words
-                .push(format!("`{name}` was noticed: the run is in `{phase}` now; `warp next` goes on"));
+            self.words.push(moved_on(name.as_str(), &answer));
         }
         Ok(())
     }
@@ -184,6 +235,12 @@ impl<'a> Watch<'a> {
     fn answer(self, event: &str) -> Answer {
         if self.words.is_empty() { Answer::silent() } else { Answer::context(event, &self.words.join("\n")) }
     }
+}
+
+/// Says where an event that was noticed has brought the run.
+fn moved_on(event: &str, answer: &Taken) -> String {
+    let phase = &answer.current.run.phase;
+    format!("`{event}` was noticed: the run is in `{phase}` now; `warp next` goes on")
 }
 
 /// Tells an agent what it has moved without leave.
@@ -199,16 +256,4 @@ fn told(broken: &Broken) -> String {
     } else {
         format!("{what}: nobody gave leave for that. The run waits until a person has looked at it.{kept}")
     }
-}
-
-/// Warns of a commit that changes what is documented, and no document.
-fn drift(files: &[String]) -> Option<String> {
-    let is_documented = |file: &&String| {
-        DOCUMENTED.iter().any(|directory| file.starts_with(directory)) || *file == "Makefile"
-    };
-    let documented = files.iter().find(is_documented)?;
-    let has_document = files.iter().any(|file| file.ends_with(".md"));
-    (!has_document).then(|| {
-        format!("the commit changes `{documented}` and no .md file: the documentation may not say what it does now")
-    })
 }

@@ -6,6 +6,7 @@
 //!
 //! The pages are taken apart and judged by pure functions ([`page`], `links`, `usage`); files are read, and programs run, here.
 
+mod commits;
 mod links;
 mod myst;
 pub mod page;
@@ -32,6 +33,7 @@ use adapters::{
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+pub use self::commits::{advice_on_commit, is_document};
 use self::{
     myst::Sphinx,
     page::{Mark, Page, line_of},

@@ -106,7 +106,7 @@ fn with_the_drift_gate_on_a_commit_goes_through_it() {
     sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
     let told = used(&sandbox, "Bash", json!({ "command": "git commit -m 'feat: x'" })).context();
     assert!(told.contains("`commit_with_doc_gate` was noticed"), "{told}");
-    assert!(told.contains("and no .md file"), "{told}");
+    assert!(told.contains("and no document"), "{told}");
     assert_eq!(state(&sandbox)["phase"], "doc_drift_check");
 }
 
@@ -132,6 +132,42 @@ fn ticked_criteria_are_noticed_and_the_gate_of_that_event_decides() {
     sandbox.issue(42, "# T\n- [x] parse one\n- [ ] parse two\n");
     let told = edit();
     assert!(told.contains("the run is in `testing` now"), "{told}");
+}
+
+#[test]
+fn a_document_that_is_edited_while_docs_are_due_moves_the_run_on() {
+    let sandbox = standing_in("coding");
+    sandbox.warp_ok(&["state", "reset", "."]);
+    sandbox.issue(42, "# T\n- [ ] parse one\n");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", r#"{"acs":[["AC-01"]]}"#]);
+    used(&sandbox, "Edit", json!({ "file_path": "docs/parser.md" })).is_silent();
+    assert_eq!(state(&sandbox)["phase"], "coding");
+    sandbox.write("parser.rs", "fn parse() {}\n");
+    sandbox.transitions(&["code_complete"]);
+    used(&sandbox, "Edit", json!({ "file_path": "parser.rs" })).is_silent();
+    let told = used(&sandbox, "Write", json!({ "file_path": "docs/parser.md" })).context();
+    assert!(told.contains("ticked in issue 42: 1 criterion"), "{told}");
+    assert!(told.contains("`docs_updated` was noticed: the run is in `testing` now"), "{told}");
+    assert_eq!(state(&sandbox)["phase"], "testing");
+}
+
+#[test]
+fn a_commit_outside_a_run_that_leaves_tooling_undocumented_is_advised_on_once() {
+    let sandbox = testkit::Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    let commit = |file: &str| {
+        sandbox.write(file, "x\n");
+        sandbox.git(&["add", "--all"]);
+        sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
+        used(&sandbox, "Bash", json!({ "command": "git commit -m 'feat: x'" }))
+    };
+    let told = commit("scripts/deploy.sh").context();
+    assert!(told.contains("the commit changes `scripts/deploy.sh` and no document"), "{told}");
+    used(&sandbox, "Bash", json!({ "command": "git log --grep commit" })).is_silent();
+    commit("src/a.rs").is_silent();
+    sandbox.write("README.md", "how to deploy\n");
+    commit("bin/deploy").is_silent();
 }
 
 #[test]

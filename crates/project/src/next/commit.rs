@@ -8,7 +8,7 @@ use super::{
     CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short,
 };
 use crate::{
-    Current, Error, Workspace, counted,
+    Current, Error, Workspace, counted, docs,
     rails::{self, guard},
     slots::SlotError,
     suite,
@@ -79,7 +79,8 @@ impl Workspace {
         self.tick_accepted(run)?;
         let subject = message.lines().next().unwrap_or_default();
         let size = self.size_of(&hash);
-        let report = Report::new(event).say(format!("{} {subject}{size}", short(&hash)));
+        let mut report = Report::new(event).say(format!("{} {subject}{size}", short(&hash)));
+        report.said.extend(docs::advice_on_commit(&self.git().changed_in(&hash).map_err(NextError::World)?));
         Ok(if left_out.is_empty() {
             report
         } else {
