@@ -189,7 +189,7 @@ fn end_by_hand(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecisi
         }
         let events: Vec<&str> = workflow.rows(&run.phase).iter().map(|row| row.event.as_str()).collect();
         let reason = format!(
-            "Chunk {} of {} is committed and its report is not filed. The run is in `{}`; possible: {}. `warp next` does what is due and tells what comes then.",
+            "The chunk report is missing: chunk {} of {} is committed and its report is not filed. File the chunk report first: `warp next` does it and tells what comes then. The run is in `{}`; possible: {}.",
             run.chunk.index,
             run.chunk.acs.len(),
             run.phase,
@@ -198,7 +198,7 @@ fn end_by_hand(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecisi
         return TurnDecision::Block { reason };
     }
     let note = format!(
-        "Run {} of {} stands in `{}`; `warp explain` tells what it waits for",
+        "Run {} of {} is in `{}`. Consider running session end protocol before stopping: `/stop-warp-drive` saves the work and files a report. The next session resumes the run otherwise",
         run.id, run.workflow, run.phase
     );
     TurnDecision::Allow { note: Some(note) }

@@ -7,11 +7,16 @@
 use std::{env, path::Path, sync::mpsc, thread, time::Duration};
 
 use adapters::sandbox::View;
-use engine::view::{Head, Permission};
+use engine::{
+    Run, Workflow,
+    view::{self, Head, Permission},
+    workflow::Activity,
+};
 use project::{Error, Place, Quick, rails};
 
 use crate::{
     Answer, Failure, Here, Input, protected, question,
+    session::is_owner,
     shell::{self, Judgement, Scene},
 };
 
@@ -52,6 +57,9 @@ const NEVER: &[&str] =
 /// The tool whose command is a patch and not for a shell.
 pub(crate) const PATCHES: &str = "apply_patch";
 
+/// How the name of the tool ends by which an agent says that a phase's work is done.
+const DONE: &str = "__done";
+
 /// What a gate has found.
 enum Finding {
     Free,
@@ -65,10 +73,40 @@ pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure>
     if let Some(answer) = question::asked(here, &input)? {
         return Ok(answer);
     }
-    Ok(match judge(here, input)? {
-        Some(reason) => Answer::deny(reason),
-        None => Answer::silent(),
+    let second_look = second_look(here, &input)?;
+    Ok(match (judge(here, input)?, second_look) {
+        (Some(reason), _) => Answer::deny(reason),
+        (None, Some(text)) => Answer::context("PreToolUse", &text),
+        (None, None) => Answer::silent(),
     })
+}
+
+/// Returns what the agent is asked to look at again, if the call is to report that work is done.
+fn second_look(here: &Here, input: &Input) -> Result<Option<String>, Failure> {
+    let command = match &input.tool_input.command {
+        Some(crate::input::Text::Whole(command)) => command.as_str(),
+        Some(_) | None => "",
+    };
+    let is_done = input.tool_name.as_deref().is_some_and(|name| name.ends_with(DONE));
+    if here.head == Quick::NoRun || !(is_done || command.contains("warp ")) {
+        return Ok(None);
+    }
+    let Some(current) = here.open()?.current()? else { return Ok(None) };
+    let (workflow, run) = (&current.workflow, &current.run);
+    if run.owner.is_driver() || !is_owner(&run.owner, input) {
+        return Ok(None);
+    }
+    let goes_on = is_done || (command.contains("warp next") && is_warps(workflow, run));
+    let mut events = workflow.rows(&run.phase).iter().map(|row| row.event.as_str());
+    Ok(events.find_map(|event| {
+        let is_reported = goes_on || command.split_whitespace().any(|word| word == event);
+        if is_reported { view::second_look(workflow, run, event) } else { None }
+    }))
+}
+
+/// Tells whether the phase is one whose work `warp next` does.
+fn is_warps(workflow: &Workflow, run: &Run) -> bool {
+    workflow.phase(&run.phase).is_some_and(|phase| phase.activity == Activity::Engine)
 }
 
 /// What a person is asked to permit passes the same gate: nobody should be asked for what is never allowed.

@@ -187,3 +187,42 @@ fn another_workspace_of_the_project_has_no_rails_of_this_ones_run() {
     let input = json!({ "cwd": other, "tool_name": "Bash", "tool_input": { "command": "git commit -m x" } });
     call(&sandbox, "pre-tool-use", input).is_silent();
 }
+
+#[test]
+fn with_an_event_that_says_that_work_is_done_the_criteria_are_told_again_in_words() {
+    let sandbox = standing_in("coding");
+    sandbox.warp_ok(&["state", "reset", "."]);
+    sandbox.issue(42, "# T\n- [ ] parse one\n- [ ] parse two\n");
+    sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
+    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
+    let acs = r#"{"acs":[["AC-01"],["AC-02"]]}"#;
+    sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", acs]);
+    let told = |command: &str| {
+        let answered = bash(&sandbox, command);
+        assert_eq!(answered.code, Some(0), "{answered:?}");
+        answered.context()
+    };
+    assert_eq!(told("warp status"), "");
+    let text = told("warp state transition . code_complete --data '{}'");
+    assert!(
+        text.starts_with("Self-verification before `code_complete`: read each criterion again"),
+        "{text}"
+    );
+    assert!(text.contains("\n- AC-01: parse one\n") && !text.contains("parse two"), "{text}");
+    sandbox.write("parser.rs", "fn parse() {}\n");
+    sandbox.transitions(&["code_complete"]);
+    sandbox.warp_ok(&["next"]);
+    let text = told("warp next");
+    assert!(text.starts_with("Self-verification before `tests_passed`"), "{text}");
+    assert!(text.ends_with("`warp state transition . tests_failed` leads back to the code."), "{text}");
+    sandbox.transitions(&["tests_passed", "committed", "report_filed"]);
+    assert_eq!(told("warp next"), "", "another chunk is left");
+    sandbox.transitions(&["next_chunk"]);
+    sandbox.write("parser.rs", "fn parse() { two() }\n");
+    sandbox.transitions(&["code_complete"]);
+    sandbox.warp_ok(&["next"]);
+    sandbox.transitions(&["tests_passed", "committed", "report_filed"]);
+    let text = told("warp next");
+    assert!(text.starts_with("Self-verification before `requirement_done`"), "{text}");
+    assert!(text.contains("- AC-01: parse one\n- AC-02: parse two\n"), "{text}");
+}

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::{Advice, Refused};
 use crate::{
     Actor, Ask, EventName, Line, NamedTest, Probe, Run, Seen, Workflow, names_test,
+    view::in_words,
     workflow::{Act, EvidenceScope, Job, Phase, Row},
 };
 
@@ -70,7 +71,7 @@ fn judge(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Adv
     }
     let Some(entries) = given else {
         if ask.actor == Actor::Agent && run.settings.is_on(SETTING) && !wanted.is_empty() {
-            return Err(refuse(missing(&wanted)));
+            return Err(refuse(missing(run, &wanted)));
         }
         return Ok(Vec::new());
     };
@@ -83,7 +84,7 @@ fn judge(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Adv
     let is_shown = |criterion: &&str| entries.iter().any(|entry| is_same(criterion, &entry.criterion));
     let unshown: Vec<&str> = wanted.iter().copied().filter(|criterion| !is_shown(criterion)).collect();
     if !unshown.is_empty() && run.settings.is_on(SETTING) {
-        return Err(refuse(missing(&unshown)));
+        return Err(refuse(missing(run, &unshown)));
     }
     let mut advice = Vec::new();
     for entry in &entries {
@@ -183,12 +184,17 @@ fn refusal(run: &Run, event: &EventName, reason: String) -> Refused {
     Refused::Advisory { phase: run.phase.clone(), event: event.clone(), gate: GATE.to_owned(), reason }
 }
 
-fn missing(criteria: &[&str]) -> String {
-    format!(
+fn missing(run: &Run, criteria: &[&str]) -> String {
+    let mut text = format!(
         "evidence is wanted for {}: a line that was changed or a test of the recorded run, like --data '{}'",
         criteria.join(", "),
         example(criteria)
-    )
+    );
+    let in_words: Vec<String> = criteria.iter().map(|criterion| in_words(run, criterion)).collect();
+    if in_words != criteria {
+        text.push_str(&format!(". Read each again, and confirm that it is met: {}", in_words.join("; ")));
+    }
+    text
 }
 
 /// `ac-01` is `AC-01`.

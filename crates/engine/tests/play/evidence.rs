@@ -31,8 +31,8 @@ fn complete(data: &str) -> String {
 
 #[test]
 fn an_agent_must_show_something_for_each_criterion() {
-    assert_snapshot!(complete(""), @r#"refused: `code_complete` is refused in `coding` by self_verification: evidence is wanted for AC-01, AC-02: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'"#);
-    assert_snapshot!(complete(r#"evidence=[{"ac":"AC-02","test":"logs_out"}]"#), @r#"refused: `code_complete` is refused in `coding` by self_verification: evidence is wanted for AC-01: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12}]}'"#);
+    assert_snapshot!(complete(""), @r#"refused: `code_complete` is refused in `coding` by self_verification: evidence is wanted for AC-01, AC-02: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'. Read each again, and confirm that it is met: AC-01: The login page opens the dashboard; AC-02: The README tells how"#);
+    assert_snapshot!(complete(r#"evidence=[{"ac":"AC-02","test":"logs_out"}]"#), @r#"refused: `code_complete` is refused in `coding` by self_verification: evidence is wanted for AC-01: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12}]}'. Read each again, and confirm that it is met: AC-01: The login page opens the dashboard"#);
     assert_snapshot!(complete(LINES), @"updating_docs e5");
 }
 
@@ -124,7 +124,7 @@ fn evidence_for_an_issue_covers_all_its_chunks_since_the_first() {
     let done = format!(
         "{first}, next_chunk head=bbbb, code_complete, docs_updated, tests_passed, committed, report_filed"
     );
-    assert_snapshot!(last(&format!("{done}, requirement_done evidence=[]")), @r#"refused: `requirement_done` is refused in `chunk_complete` by self_verification: evidence is wanted for AC-01, AC-02, AC-03: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'"#);
+    assert_snapshot!(last(&format!("{done}, requirement_done evidence=[]")), @r#"refused: `requirement_done` is refused in `chunk_complete` by self_verification: evidence is wanted for AC-01, AC-02, AC-03: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'. Read each again, and confirm that it is met: AC-01: The login page opens the dashboard; AC-02: The README tells how; AC-03: More"#);
     let (run, _) = play_to(&done);
     let data = json!({"evidence": [{"ac": "AC-01", "file": "a", "line": 1}]});
     let Value::Object(data) = data else { panic!("an object") };

@@ -246,10 +246,10 @@ fn warp_drive_keeps_a_turn_going_for_a_report_that_is_due_and_for_nothing_else()
     );
     let (after, decision) = finish(&run, &turn("Done."));
     assert_eq!(after, run);
-    assert_snapshot!(reason(&decision), @"Chunk 1 of 1 is committed and its report is not filed. The run is in `reporting`; possible: report_filed, abort. `warp next` does what is due and tells what comes then.");
+    assert_snapshot!(reason(&decision), @"The chunk report is missing: chunk 1 of 1 is committed and its report is not filed. File the chunk report first: `warp next` does it and tells what comes then. The run is in `reporting`; possible: report_filed, abort.");
     assert!(note(&finish(&run, &TurnEnd { blocks: 7, ..turn("") }).1).is_some());
     let (run, _) = play_to("@coding");
-    assert_snapshot!(note(&finish(&run, &turn("Done.")).1).unwrap(), @"Run r1 of warp-drive stands in `coding`; `warp explain` tells what it waits for");
+    assert_snapshot!(note(&finish(&run, &turn("Done.")).1).unwrap(), @"Run r1 of warp-drive is in `coding`. Consider running session end protocol before stopping: `/stop-warp-drive` saves the work and files a report. The next session resumes the run otherwise");
     // What only a person can decide, and what is aborted, keeps nobody.
     let (run, _) = play_to("warp-drive max_session_minutes=10: @committing, +11m, committed");
     assert_eq!((run.phase.as_str(), run.committed), ("budget_exceeded", true));
