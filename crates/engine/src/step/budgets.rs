@@ -5,7 +5,7 @@
 
 use super::{acts, draft::Draft, receipts};
 use crate::{
-    Actor, Change, Event, EventName, LoopError, PhaseName, Run, Time, Trip, Workflow,
+    Actor, Change, Checkpoint, Event, EventName, LoopError, PhaseName, Run, Time, Trip, Workflow,
     workflow::{Budget, BudgetDoes, Measure, Row, Target, Text, Trips},
 };
 
@@ -174,6 +174,10 @@ fn record_forced(draft: &mut Draft<'_>, phase: &PhaseName, reason: &str) {
     let error = LoopError { phase: phase.clone(), message, iteration, timestamp: draft.at };
     draft.change(Change::ErrorAdded { error });
     receipts::record_followed(draft, phase, reason, true);
+    let summary = format!("left by force ({reason} reached), with nothing shown");
+    let checkpoint =
+        Checkpoint { phase: phase.clone(), summary, failed_approaches: Vec::new(), timestamp: draft.at };
+    acts::add_checkpoint(draft, checkpoint);
 }
 
 pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {

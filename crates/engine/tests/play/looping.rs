@@ -42,6 +42,10 @@ fn a_phase_that_used_up_its_turns_is_left_by_force_and_that_is_on_record() {
         serde_json::to_string(&run.receipts.last()).unwrap(),
         @r#"{"phase":"work","artifact":null,"git_sha":null,"timestamp":"2026-05-08T15:56:59.401Z","forced":true}"#
     );
+    assert_snapshot!(
+        serde_json::to_string(&run.checkpoints).unwrap(),
+        @r#"[{"phase":"work","summary":"left by force (max_phase_iterations reached), with nothing shown","failed_approaches":[],"timestamp":"2026-05-08T15:56:59.401Z"}]"#
+    );
     assert_eq!(run.phases_completed.last().map(|phase| phase.as_str()), Some("work"));
 }
 
