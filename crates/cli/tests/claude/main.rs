@@ -9,3 +9,4 @@ mod run;
 mod script;
 mod secrets;
 mod ship;
+mod typed;
