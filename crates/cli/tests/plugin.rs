@@ -239,8 +239,8 @@ fn a_run_that_the_plugin_began_shows_its_rails() {
         .launch(&sandbox, &model, "/warp-drive:warp-drive 42 --level 2")
         .plugin_dir(plugin())
         .path_first(warp_directory())
-        .env("XDG_STATE_HOME", &home("state"))
-        .env("XDG_CONFIG_HOME", &home("config"))
+        .env("XDG_STATE_HOME", home("state"))
+        .env("XDG_CONFIG_HOME", home("config"))
         .run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let status = sandbox.warp_ok(&["status"]);

@@ -116,8 +116,8 @@ fn typed(claude: &Claude, sandbox: &Sandbox) -> (Model, Arc<Mutex<usize>>, usize
     let terminal = claude
         .interactive(sandbox, &model)
         .path_first(Path::new(env!("CARGO_BIN_EXE_warp")).parent().unwrap())
-        .env("XDG_STATE_HOME", &home("state"))
-        .env("XDG_CONFIG_HOME", &home("config"))
+        .env("XDG_STATE_HOME", home("state"))
+        .env("XDG_CONFIG_HOME", home("config"))
         .in_terminal((150, 50));
     terminal.wait_for("accept edits on");
     terminal.type_line("/warp-drive 1");
