@@ -3,6 +3,9 @@
 //! The prompt is on standard input, what happens comes as one JSON object per line, and the last line of type `result`
 //! tells how it ended. Its `subtype` says `success` even after an error of the API; `is_error` does not lie. Costs
 //! are those of the whole conversation, tokens those of this turn.
+//!
+//! While a command runs in the background the client does not end, and when one does it asks its model once more and prints
+//! another `result`. So the last structured answer counts, and a client that is still there some seconds after it is ended.
 
 mod stream;
 
@@ -11,7 +14,7 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Map, Value, json};
@@ -19,13 +22,15 @@ use serde_json::{Map, Value, json};
 use super::{
     Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Said, Turn, answer, effort_word, failed, last_words,
 };
-use crate::process::{End, Followed, Go, Signal};
+use crate::process::{End, Followed, Go, Seen, Signal};
 
 use stream::{Heard, Outcome};
 
 /// A terminated client takes its tool along, a killed one leaves it running; five seconds are enough for its own end.
 const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(5))];
 pub(super) const INSTALL: &str = "`npm install --global @anthropic-ai/claude-code` installs it";
+/// How long the client may take to end by itself once it has given its answer.
+const AFTER_ANSWER: Duration = Duration::from_secs(5);
 /// The events that warp answers while it drives, by the client's name and by warp's.
 const EVENTS: [(&str, &str); 3] = [
     ("PreToolUse", "pre-tool-use"),
@@ -84,7 +89,23 @@ impl Agent for Claude {
             hint: INSTALL,
         };
         let mut heard = Heard::default();
-        match client.hear(turn, self.name(), &mut |line| heard.line(line), watch) {
+        let mut answered: Option<Instant> = None;
+        let followed = client.follow(turn, self.name(), &mut |seen| {
+            let go = match seen {
+                Seen::Out(line) => {
+                    let said = heard.line(line);
+                    if matches!(heard.outcome, Some(Outcome::Answered(_))) {
+                        answered.get_or_insert_with(Instant::now);
+                    }
+                    said.into_iter().map(&mut *watch).max().unwrap_or(Go::On)
+                }
+                Seen::Err(_) => Go::On,
+                Seen::Tick => watch(Said::Tick),
+            };
+            let is_overdue = answered.is_some_and(|at| at.elapsed() >= AFTER_ANSWER);
+            if is_overdue { go.max(Go::Stop) } else { go }
+        });
+        match followed {
             Ok(followed) => ended(heard, &followed, turn.schema),
             Err(why) => Ended::without(why),
         }
@@ -205,11 +226,12 @@ fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
     let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
     let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
     let answer = match (&followed.end, heard.outcome) {
+        // However it ended after that.
+        (_, Some(Outcome::Answered(answer))) => answer::checked(answer, schema),
         (End::TimedOut(_) | End::Silent(_) | End::Stopped | End::Signal(_), _) => {
             Err(failed(&followed.end, &errors))
         }
-        (End::Exit(_), Some(Outcome::Done { structured: Some(value), .. })) => answer::checked(value, schema),
-        (End::Exit(_), Some(Outcome::Done { structured: None, text })) => answer::find(&text, schema),
+        (End::Exit(_), Some(Outcome::Done { text })) => answer::find(&text, schema),
         (End::Exit(_), Some(Outcome::Limit { words })) => {
             Err(NoAnswer::Limit { resets_at: heard.resets_at, words })
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::model::{Gate, Part, Request, Role, Script, Turn};
 
 /// How every prompt of a run begins.
-const PROMPT: &str = "You work in the phase `coding`";
+pub(crate) const PROMPT: &str = "You work in the phase `coding`";
 /// How a prompt tells which chunk it is about.
 const CHUNK: &str = ", chunk ";
 /// The tool by which Claude Code's model gives an answer of a schema.
@@ -22,6 +22,8 @@ pub(crate) enum Stop {
     InTool,
     /// Its answer is said, and held at this gate before its end is.
     AfterAnswer(Gate),
+    /// Nowhere; but first it leaves a command running in the background.
+    Background(&'static str),
 }
 
 /// The model, and where it stops.
@@ -49,22 +51,24 @@ impl Coder {
                 (Stop::AtOnce, _) => Turn::Silence,
                 (Stop::InTool, 0) => asked.shell("echo running > \"$HOME/running\"; exec tail -f /dev/null"),
                 (Stop::AfterAnswer(gate), 1) => asked.answer().held_before_last(&gate),
-                (Stop::Nowhere | Stop::InTool | Stop::AfterAnswer(_), _) => asked.next(),
+                (Stop::Background(command), 0) => asked.background(command),
+                (Stop::Background(_), moves) => asked.step(moves - 1),
+                (Stop::Nowhere | Stop::InTool | Stop::AfterAnswer(_), moves) => asked.step(moves),
             }
         })
     }
 }
 
 /// What the model is asked, and how far it is with it.
-struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     request: &'a Request,
     chunk: usize,
     /// How often the model has spoken since.
-    moves: usize,
+    pub(crate) moves: usize,
 }
 
 impl<'a> Asked<'a> {
-    fn of(request: &'a Request) -> Self {
+    pub(crate) fn of(request: &'a Request) -> Self {
         let said = |index: usize| request.entries[index].part.text().unwrap_or_default();
         let is_prompt =
             |index: &usize| request.entries[*index].role == Role::User && said(*index).contains(PROMPT);
@@ -84,7 +88,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Runs a command with the client's tool for it.
-    fn shell(&self, command: &str) -> Turn {
+    pub(crate) fn shell(&self, command: &str) -> Turn {
         if self.has("Bash") {
             return Turn::bash(command);
         }
@@ -95,15 +99,30 @@ impl<'a> Asked<'a> {
         Turn::call("bash", json!({ "command": command, "description": "Run a command" }))
     }
 
+    /// Leaves a command running, by the client's own way if it has one.
+    fn background(&self, command: &str) -> Turn {
+        if self.has("Bash") {
+            let input = json!({ "command": command, "description": "Watch", "run_in_background": true });
+            return Turn::call("Bash", input);
+        }
+        self.shell(&format!("({command}) > /dev/null 2>&1 &"))
+    }
+
     /// Answers as the client's model does: by a tool, or in words.
     fn answer(&self) -> Turn {
-        let answer = answer(self.chunk);
+        self.answer_at(1)
+    }
+
+    /// Answers with a line of the file as evidence.
+    pub(crate) fn answer_at(&self, line: usize) -> Turn {
+        let mut answer = answer(self.chunk);
+        answer["evidence"][0]["line"] = json!(line);
         if self.has(STRUCTURED) { Turn::call(STRUCTURED, answer) } else { Turn::say(answer.to_string()) }
     }
 
     /// Does the chunk, answers, and has no more to say.
-    fn next(&self) -> Turn {
-        match self.moves {
+    pub(crate) fn step(&self, moves: usize) -> Turn {
+        match moves {
             0 => self.shell(&write(self.chunk)),
             1 => self.answer(),
             _ => Turn::say("That is all."),

@@ -1,6 +1,7 @@
 //! The same issue with every agent: the real clients, each against a scripted model and behind walls, and programs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod background;
 mod client;
 mod coder;
 mod killed;

@@ -114,6 +114,13 @@ impl Project {
         Pipe { path, heard }
     }
 
+    /// Makes a pipe in the home that a command waits at until the test tells it something.
+    pub(crate) fn pipe_to(&self, name: &str) -> PipeTo {
+        let path = self.sandbox.home().join(name);
+        assert!(self.sandbox.command("mkfifo").arg(&path).status().unwrap().success());
+        PipeTo { path }
+    }
+
     /// Sees that the issue was done as it should be, whoever did it.
     pub(crate) fn is_done(&self, chunks: usize) {
         let sandbox = &self.sandbox;
@@ -160,6 +167,18 @@ impl Pipe {
         let is_heard = self.heard.recv_timeout(PATIENCE).unwrap_or(false);
         fs::remove_file(&self.path).unwrap();
         is_heard
+    }
+}
+
+/// A pipe that a command reads from.
+pub(crate) struct PipeTo {
+    path: PathBuf,
+}
+
+impl PipeTo {
+    /// Tells the command a line. It waits for the command to read, at most until the test is over.
+    pub(crate) fn tell(self) {
+        thread::spawn(move || fs::write(&self.path, "on\n"));
     }
 }
 

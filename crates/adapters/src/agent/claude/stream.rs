@@ -27,14 +27,24 @@ pub(super) struct Heard {
     /// What earlier messages have used, and the one that is being told: it comes in several lines.
     before: Usage,
     message: (String, Usage),
+    /// What all results so far have used.
+    results: Usage,
 }
 
 /// How the client says that it ended.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
-    Done { structured: Option<Value>, text: String },
-    Failed { words: String },
-    Limit { words: String },
+    /// It has answered by the schema; what it says after that takes nothing back.
+    Answered(Value),
+    Done {
+        text: String,
+    },
+    Failed {
+        words: String,
+    },
+    Limit {
+        words: String,
+    },
 }
 
 impl Heard {
@@ -109,13 +119,14 @@ impl Heard {
             self.message.0 = id.to_owned();
         }
         self.message.1 = usage(&message["usage"]);
-        let (before, now) = (self.before, self.message.1);
-        self.usage = Usage {
-            input: before.input.saturating_add(now.input),
-            output: before.output.saturating_add(now.output),
-            cache_read: before.cache_read.saturating_add(now.cache_read),
-            cache_write: before.cache_write.saturating_add(now.cache_write),
-        };
+        self.usage = sum(self.before, self.message.1);
+    }
+
+    /// Takes what a result says was used. Each tells of its own messages, and counts more than what those said.
+    fn count_result(&mut self, usage: Usage) {
+        self.results = sum(self.results, usage);
+        self.usage = self.results;
+        self.message = Default::default();
     }
 
     /// Looks for tools that were not let run.
@@ -143,18 +154,21 @@ impl Heard {
         if let Some(session) = line["session_id"].as_str() {
             self.session = Some(session.to_owned());
         }
-        self.usage = usage(&line["usage"]);
+        self.count_result(usage(&line["usage"]));
         self.cost_usd = line["total_cost_usd"].as_f64();
+        if let Some(answer) = line.get("structured_output").filter(|answer| !answer.is_null()) {
+            self.outcome = Some(Outcome::Answered(answer.clone()));
+        }
+        if matches!(self.outcome, Some(Outcome::Answered(_))) {
+            return;
+        }
         let text = line["result"].as_str().unwrap_or_default().to_owned();
         let words = if text.is_empty() { errors(line) } else { text.clone() };
         self.outcome = Some(match (line["is_error"] == true, line["api_error_status"].as_u64()) {
             (true, Some(429)) => Outcome::Limit { words },
             (true, _) if self.resets_at.is_some() => Outcome::Limit { words },
             (true, _) => Outcome::Failed { words },
-            (false, _) => Outcome::Done {
-                structured: Some(line["structured_output"].clone()).filter(|value| !value.is_null()),
-                text,
-            },
+            (false, _) => Outcome::Done { text },
         });
     }
 }
@@ -173,6 +187,15 @@ fn usage(from: &Value) -> Usage {
         output: count("output_tokens"),
         cache_read: count("cache_read_input_tokens"),
         cache_write: count("cache_creation_input_tokens"),
+    }
+}
+
+fn sum(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input.saturating_add(other.input),
+        output: one.output.saturating_add(other.output),
+        cache_read: one.cache_read.saturating_add(other.cache_read),
+        cache_write: one.cache_write.saturating_add(other.cache_write),
     }
 }
 

@@ -89,6 +89,24 @@ fn an_answer_by_schema_counts_more_than_the_text_and_is_checked() {
 }
 
 #[test]
+fn the_last_answer_by_schema_counts_whatever_comes_after_it() {
+    let answered = |a: &str| json!({ "type": "result", "is_error": false, "structured_output": { "a": a }, "usage": { "input_tokens": 10 } });
+    let later =
+        json!({ "type": "result", "is_error": false, "result": "noted", "usage": { "input_tokens": 5 } });
+    let failed = json!({ "type": "result", "is_error": true, "result": "overloaded" });
+    let schema = json!({ "required": ["a"] });
+    for end in [End::Exit(0), End::Stopped, End::Silent(Duration::from_secs(1)), End::Signal(9)] {
+        let mut heard = Heard::default();
+        for line in [&answered("first"), &later, &answered("last"), &later, &failed] {
+            heard.line(&line.to_string());
+        }
+        let ended = ended(heard, &followed(end), &schema);
+        assert_eq!(ended.answer.unwrap(), json!({ "a": "last" }));
+        assert_eq!(ended.usage.input, 30, "each result tells of its own messages");
+    }
+}
+
+#[test]
 fn waiting_and_limits_are_told() {
     let mut heard = Heard::default();
     assert_eq!(heard.line(RETRY), [Said::Waiting("overloaded (try 1 of 1)".to_owned())]);
