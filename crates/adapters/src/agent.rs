@@ -60,6 +60,12 @@ pub trait Agent: Send + Sync {
         self.capabilities().metered
     }
 
+    /// Makes up the id of a new conversation, where the client lets others choose it. The client then works in it however
+    /// soon it is killed.
+    fn new_session(&self) -> std::io::Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Asks the agent; `watch` is shown what it does, and can stop it. It is called several times a second.
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended;
 }
@@ -104,8 +110,12 @@ pub struct Turn<'a> {
     pub prompt: &'a str,
     /// What its answer has to look like; see [`schema`].
     pub schema: &'a Value,
+    /// Whether the conversation has been told that schema before.
+    pub knows_schema: bool,
     /// The conversation to go on with.
     pub resume: Option<&'a str>,
+    /// The id that a new conversation gets; see [`Agent::new_session`].
+    pub session: Option<&'a str>,
     /// How hard it is to think: `low`, `standard`, `high`, or what the agent itself knows.
     pub effort: Option<&'a str>,
     /// The model that it is to use; without one, the one that it is set to.

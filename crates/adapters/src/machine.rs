@@ -167,11 +167,37 @@ pub fn new_run_id() -> std::io::Result<RunId> {
 pub fn random_text(length: usize) -> std::io::Result<String> {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let mut bytes = vec![0; length];
+    fill_randomly(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
+}
+
+/// Returns a random UUID (version 4).
+pub fn random_uuid() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    fill_randomly(&mut bytes)?;
+    Ok(uuid(bytes))
+}
+
+/// Spells bytes as a UUID, with the bits that say that they are random.
+fn uuid(mut bytes: [u8; 16]) -> String {
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if [4, 6, 8, 10].contains(&index) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn fill_randomly(bytes: &mut [u8]) -> std::io::Result<()> {
     let mut filled = 0;
-    while filled < length {
+    while filled < bytes.len() {
         filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
+    Ok(())
 }
 
 fn boot_id() -> String {
@@ -212,6 +238,12 @@ fn process(pid: u32) -> Option<Process> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_random_uuid_says_that_it_is_one() {
+        assert_eq!(uuid([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(uuid([0; 16]), "00000000-0000-4000-8000-000000000000");
+    }
 
     #[test]
     fn this_process_is_live_and_one_that_started_at_another_time_is_not() {

@@ -19,14 +19,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer,
-    brief::{self, Brief, Work},
-    briefing,
+    brief::{self, Again, Brief, Work},
+    briefing::{self, ANSWERED, Earlier},
     crew::Hand,
     driver::{DriveError, Driver, Finish, Flow},
     feature,
     show::Shown,
     spend::Spend,
-    work::Given,
+    work::{Given, Talk},
 };
 
 /// How often it is looked whether the run still stands where the agent works.
@@ -46,6 +46,10 @@ pub(crate) const TRIES: usize = 2;
 
 /// How many records are looked through for the last word.
 const LAST_RECORDS: usize = 10;
+
+/// The most of a brief that a client takes from a hook, in bytes: Claude Code puts what is longer than 10,000 characters into a
+/// file.
+const REMINDER: usize = 9_500;
 
 /// Whether an agent's turn may go on.
 enum Wanted {
@@ -192,6 +196,7 @@ impl Driver<'_> {
         hand: &Hand,
     ) -> Result<Option<Ended>, DriveError> {
         let worker = self.worker(current, hand);
+        let earlier = briefing::earlier(&mut self.workspace, current)?;
         let started = Event::TurnStarted { worker: worker.clone() };
         let Some(answer) = self.offer(Actor::Engine, started, Map::new())? else { return Ok(None) };
         let run = &answer.current.run;
@@ -201,7 +206,7 @@ impl Driver<'_> {
         {
             work = newer;
         }
-        let prompt = complaint.map_or_else(|| work.prompt.clone(), |why| work.again(why));
+        let again = Again { complaint, cut_short: earlier.cut_short.as_deref() };
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
         let is_known = worker.head.is_some() && worker.base.is_some();
         let before = run.conversation.clone().filter(|conversation| {
@@ -211,17 +216,30 @@ impl Driver<'_> {
                 && conversation.role.as_deref() == role
         });
         let resume = before.as_ref().map(|conversation| conversation.session.as_str());
-        let prompt = if resume.is_some() { prompt } else { self.briefed(current, &prompt)? };
+        let prompt = match &before {
+            Some(conversation) => work.since(again, &conversation.brief),
+            None => self.briefed(current, work.whole(again), &earlier)?,
+        };
+        self.confined.set_reminder(work.reminder(again, REMINDER));
         let tree = self.tree_to_change(current);
-        let mut ended = self.run_agent(current, &prompt, &work.schema, resume, hand)?;
+        let knows_schema = before.as_ref().is_some_and(|before| work.knows_schema(&before.brief));
+        let talk = Talk { prompt: &prompt, schema: &work.schema, knows_schema, resume, session: None };
+        let (mut ended, mut is_heard) = self.run_agent(current, talk, hand)?;
         if resume.is_some() && matches!(ended.answer, Err(NoAnswer::NoConversation)) {
             self.show.show(Shown::Did("the agent's conversation is gone; another is begun"));
-            let prompt = self.briefed(current, &prompt)?;
-            ended = self.run_agent(current, &prompt, &work.schema, None, hand)?;
+            let prompt = self.briefed(current, work.whole(again), &earlier)?;
+            let talk = Talk { prompt: &prompt, knows_schema: false, resume: None, ..talk };
+            (ended, is_heard) = self.run_agent(current, talk, hand)?;
         }
+        let brief = match (self.confined.take_forgotten(), &before) {
+            // What it was reminded of may be less than all of it.
+            (true, _) => Vec::new(),
+            (false, _) if is_heard => work.digests(),
+            (false, before) => before.as_ref().map(|before| before.brief.clone()).unwrap_or_default(),
+        };
         self.show_calls(&answer.current)?;
         let how = match &ended.answer {
-            Ok(_) => "answered".to_owned(),
+            Ok(_) => ANSWERED.to_owned(),
             Err(no_answer) => secrets::redacted(project::spelled(no_answer)),
         };
         let reported = used(&ended, before.as_ref());
@@ -235,7 +253,7 @@ impl Driver<'_> {
             None => reported,
         };
         let is_idle = ended.answer.is_ok() && tree.is_some() && tree == self.tree_to_change(current);
-        let over = Event::TurnEnded { how, session: ended.session.clone(), usage, is_idle };
+        let over = Event::TurnEnded { how, session: ended.session.clone(), brief, usage, is_idle };
         let data = if self.is_unmetered(hand, &ended) {
             Map::from_iter([("unmetered".to_owned(), json!(true))])
         } else {
@@ -297,14 +315,21 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Asks an agent; tells also whether its model was asked, so that its conversation has the prompt.
     fn run_agent(
         &mut self,
         current: &Current,
-        prompt: &str,
-        schema: &Value,
-        resume: Option<&str>,
+        talk: Talk<'_>,
         hand: &Hand,
-    ) -> Result<Ended, DriveError> {
+    ) -> Result<(Ended, bool), DriveError> {
+        let named = match talk.resume {
+            Some(_) => None,
+            None => hand.agent.new_session().map_err(|error| DriveError::World(error.to_string()))?,
+        };
+        // Recorded before the client is started: whenever warp is killed, the conversation is found again.
+        if let Some(session) = &named {
+            self.offer(Actor::Engine, Event::ConversationBegun { session: session.clone() }, Map::new())?;
+        }
         self.workspace.sync()?;
         let route = match self.spend.as_mut() {
             Some(spend) => spend.route(&current.run, &hand.spender())?,
@@ -318,13 +343,16 @@ impl Driver<'_> {
         }
         let confined = self.confined.clone();
         let tree = format!("{}/", confined.place().display());
-        let prompt = &confined.told(prompt);
+        let prompt = &confined.told(talk.prompt);
         let mut facts = confined.facts(&current.run);
         facts.extend(self.workspace.shell.env());
         facts.extend(self.dev_facts());
         let given =
             Given { model: hand.model.as_deref(), effort: hand.effort.as_deref(), route: route.as_ref() };
-        let turn = confined.turn(&current.run, prompt, schema, resume, &facts, &given);
+        let talk = Talk { prompt, session: named.as_deref(), ..talk };
+        let turn = confined.turn(&current.run, talk, &facts, &given);
+        let mut known = talk.resume.or(talk.session).map(str::to_owned);
+        let mut has_spoken = false;
         let mut lines = secrets::Lines::default();
         let mut failure = None;
         let mut looked = Instant::now();
@@ -332,6 +360,15 @@ impl Driver<'_> {
         let mut refused_at = None;
         let mut said_so: Option<Instant> = None;
         let mut watch = |said| {
+            has_spoken |= matches!(said, Said::Text(_) | Said::Tool { .. } | Said::ToolDenied { .. });
+            if let Said::Session(session) = &said
+                && known.as_ref() != Some(session)
+                && failure.is_none()
+            {
+                known = Some(session.clone());
+                let begun = Event::ConversationBegun { session: session.clone() };
+                failure = self.offer(Actor::Engine, begun, Map::new()).err();
+            }
             let said = shown(said, &tree, &mut lines);
             self.show.show(if let Said::Tick = said { Shown::Tick } else { Shown::Agent(&said) });
             let go = self.interrupts.go();
@@ -372,18 +409,25 @@ impl Driver<'_> {
             secrets::redact_value(answer);
         }
         ended.last_words = secrets::redacted(ended.last_words);
+        let is_asked = has_spoken || self.spend.as_ref().is_some_and(|spend| !spend.is_unseen());
         match failure {
             Some(error) => Err(error),
-            None => Ok(ended),
+            None => Ok((ended, is_asked)),
         }
     }
 
-    /// Puts before a prompt what a fresh conversation has to know.
-    fn briefed(&mut self, current: &Current, prompt: &str) -> Result<String, DriveError> {
-        Ok(match briefing::of(&mut self.workspace, current)? {
-            Some(briefing) => format!("{prompt}\n## Where the work stands\n\n{briefing}"),
-            None => prompt.to_owned(),
-        })
+    /// Adds to a prompt what a new conversation has to know of others before it.
+    fn briefed(
+        &mut self,
+        current: &Current,
+        prompt: String,
+        earlier: &Earlier,
+    ) -> Result<String, DriveError> {
+        if !earlier.has_worked {
+            return Ok(prompt);
+        }
+        let briefing = briefing::of(&mut self.workspace, current)?;
+        Ok(format!("{prompt}\n## Where the work stands\n\n{briefing}"))
     }
 
     /// Tells whether the agent has nothing more to hope for: its provider lets nobody in for longer than a client waits by itself, or

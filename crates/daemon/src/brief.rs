@@ -4,6 +4,8 @@
 //! nothing can go on with it. Words of people who wrote the issue are data, and stand between lines that nobody can
 //! guess.
 
+mod parts;
+
 use std::sync::Arc;
 
 use adapters::machine;
@@ -15,6 +17,8 @@ use project::{
     tools::{self, APPROVE, PLAN},
 };
 use serde_json::{Map, Value, json};
+
+pub(crate) use parts::Parts;
 
 use crate::{answer, driver::DriveError, feature};
 
@@ -69,14 +73,68 @@ pub(crate) enum Brief {
 
 /// What is put to an agent.
 pub(crate) struct Work {
-    pub(crate) prompt: String,
+    pub(crate) prompt: Parts,
     pub(crate) schema: Value,
 }
 
+/// Why an agent is asked again.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Again<'a> {
+    /// What was wrong with its answer.
+    pub(crate) complaint: Option<&'a str>,
+    /// How its turn ended before it had answered.
+    pub(crate) cut_short: Option<&'a str>,
+}
+
+impl Again<'_> {
+    fn words(&self) -> String {
+        match (self.complaint, self.cut_short) {
+            (Some(why), _) => {
+                format!("Your answer could not be used: {why}\n\nFix that and answer again.\n\n")
+            }
+            (None, Some(how)) => format!("Your last turn ended before you had answered: {how}\n\n"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
 impl Work {
-    /// Returns what an agent is told whose answer could not be used.
-    pub(crate) fn again(&self, why: &str) -> String {
-        format!("Your answer could not be used: {why}\n\nMend that and answer again.\n\n{}", self.prompt)
+    /// Returns what each part of it is known by, the schema included.
+    pub(crate) fn digests(&self) -> Vec<String> {
+        let mut all = self.prompt.digests();
+        all.push(self.schema_digest());
+        all
+    }
+
+    /// Tells whether a conversation with these parts has the schema.
+    pub(crate) fn knows_schema(&self, known: &[String]) -> bool {
+        known.contains(&self.schema_digest())
+    }
+
+    fn schema_digest(&self) -> String {
+        parts::short_digest(&self.schema.to_string())
+    }
+
+    /// Returns what a new conversation is told.
+    pub(crate) fn whole(&self, again: Again<'_>) -> String {
+        // Whoever is new has had no turn before.
+        let again = Again { cut_short: None, ..again };
+        again.words() + &self.prompt.whole()
+    }
+
+    /// Returns what a conversation is told that has parts of the brief already.
+    pub(crate) fn since(&self, again: Again<'_>, known: &[String]) -> String {
+        if known.is_empty() {
+            return again.words() + &self.prompt.whole();
+        }
+        again.words() + &self.prompt.since(known)
+    }
+
+    /// Returns what a conversation is told that has forgotten it, in at most so many bytes.
+    pub(crate) fn reminder(&self, again: Again<'_>, most: usize) -> String {
+        let words = again.words();
+        let rest = self.prompt.within(most.saturating_sub(words.len()));
+        words + &rest
     }
 }
 
@@ -216,8 +274,8 @@ fn code(
         Some(selected) => text.rework(selected)?,
         None => text.part("Acceptance criteria of this chunk", &fenced(&criteria.join("\n"))?),
     }
-    let ticks = "Its boxes are warp's: they are ticked before the tests run.";
-    text.part("The issue", &format!("{ticks}\n\n{}", issue.fenced()?));
+    text.part("The issue's boxes", "They are warp's: they are ticked before the tests run.");
+    text.part("The issue", &issue.fenced()?);
     if let Some(approach) = history.text("plan_ready", "approach") {
         text.part("The approach", approach);
     }
@@ -475,7 +533,7 @@ pub(crate) fn fenced(text: &str) -> Result<String, DriveError> {
 }
 
 /// A prompt in the making.
-pub(crate) struct Text(String);
+pub(crate) struct Text(Parts);
 
 impl Text {
     pub(crate) fn new(run: &Run, task: &str) -> Self {
@@ -484,13 +542,14 @@ impl Text {
             (Some(issue), chunks) => format!(" for issue #{issue}, chunk {} of {chunks}", run.chunk.index),
             (None, _) => String::new(),
         };
-        Self(format!("You work in the phase `{}` of `{}`: {task}{about}.\n", run.phase, run.workflow))
+        Self(Parts::new(format!(
+            "You work in the phase `{}` of `{}`: {task}{about}.",
+            run.phase, run.workflow
+        )))
     }
 
     pub(crate) fn part(&mut self, title: &str, text: &str) {
-        if !text.trim().is_empty() {
-            self.0.push_str(&format!("\n## {title}\n\n{}\n", text.trim_end()));
-        }
+        self.0.add(title, text);
     }
 
     /// Adds what people decided and said.
@@ -564,11 +623,11 @@ impl Text {
         Ok(())
     }
 
-    fn finish(self) -> String {
+    fn finish(self) -> Parts {
         self.finish_with(RULES)
     }
 
-    pub(crate) fn finish_with(mut self, rules: &str) -> String {
+    pub(crate) fn finish_with(mut self, rules: &str) -> Parts {
         self.part("Rules", rules);
         self.0
     }

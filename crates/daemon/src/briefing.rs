@@ -17,16 +17,45 @@ const LONGEST_LINE: usize = 200;
 /// The most that is shown of the change, in characters.
 const LONGEST_CHANGE: usize = 20_000;
 
+/// How a turn ended that has come to its answer.
+pub(crate) const ANSWERED: &str = "answered";
+/// How a turn ended that never did.
+const KILLED: &str = "warp was ended";
+
 const UNCOMMITTED: &str = "What lies in the tree, not committed yet";
 
-/// Returns the briefing; nothing if no agent has worked on the issue before.
-pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<String>, DriveError> {
+/// The turns of agents before the one that begins now.
+pub(crate) struct Earlier {
+    /// Whether an agent has worked on the issue. One whose turn never ended was killed with warp, and may have left something
+    /// in the tree.
+    pub(crate) has_worked: bool,
+    /// How the last turn ended, if the agent did not come to its answer in it.
+    pub(crate) cut_short: Option<String>,
+}
+
+/// Looks at the turns of a run's issue. The turn that begins now must not be recorded yet.
+pub(crate) fn earlier(workspace: &mut Workspace, current: &Current) -> Result<Earlier, DriveError> {
     let records = workspace.newest_records(current, LOOKED_THROUGH)?;
+    let records = of_issue(&records);
+    let has_worked = records.iter().any(|record| record.event == *"turn_started");
+    let is_turn = |record: &&Arc<Record>| ["turn_started", "turn_ended"].contains(&record.event.as_str());
+    let cut_short = records.iter().rev().find(is_turn).and_then(|record| {
+        let how = record.data.get("how").and_then(Value::as_str);
+        if record.event == *"turn_started" { Some(KILLED) } else { how.filter(|how| *how != ANSWERED) }
+    });
+    let cut_short = cut_short.map(str::to_owned);
+    Ok(Earlier { has_worked, cut_short })
+}
+
+fn of_issue(records: &[Arc<Record>]) -> &[Arc<Record>] {
     let begun = records.iter().rposition(|record| record.event == *"work_selected").unwrap_or(0);
-    let records = &records[begun..];
-    if !records.iter().any(|record| record.event == *"turn_ended") {
-        return Ok(None);
-    }
+    &records[begun..]
+}
+
+/// Returns the briefing.
+pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<String, DriveError> {
+    let records = workspace.newest_records(current, LOOKED_THROUGH)?;
+    let records = of_issue(&records);
     let mut text = "Others have worked on this before you; you begin with a fresh mind.\n".to_owned();
     part(&mut text, "Done so far", &done(&current.run));
     part(&mut text, "What happened", &history(records));
@@ -36,7 +65,7 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<
         Err(why) => {
             let words = format!("It could not be looked at: {why}");
             part(&mut text, UNCOMMITTED, &words);
-            return Ok(Some(text));
+            return Ok(text);
         }
     };
     let shown: String = change.chars().take(LONGEST_CHANGE).collect();
@@ -48,7 +77,7 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Option<
         };
         part(&mut text, UNCOMMITTED, &format!("```diff\n{}\n```{more}", shown.trim_end()));
     }
-    Ok(Some(text))
+    Ok(text)
 }
 
 fn part(text: &mut String, title: &str, body: &str) {

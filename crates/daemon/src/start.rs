@@ -212,7 +212,7 @@ impl<'a> Driver<'a> {
         let tree = taken.workspace.place.root.clone();
         let shell = content(None, taken.current.run.id.as_str(), &interrupts);
         let confined =
-            Confined { tree, walls: None, shell, hooks: None, mcp: None, allowed: Vec::new(), _server: None };
+            Confined { tree, walls: None, shell, hooks: None, mcp: None, allowed: Vec::new(), server: None };
         Self::of(taken, Crew::of_one(agent), confined, options, interrupts, show)
     }
 
@@ -607,7 +607,7 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     // What holds it without walls is a list of what it may do: edit, and run the project's tests.
     let allowed = if walls.is_some() { None } else { test_command(&tree, &taken.current.run) };
     let allowed = allowed.into_iter().collect();
-    Ok(Confined { tree, walls, shell, hooks, mcp, allowed, _server: server })
+    Ok(Confined { tree, walls, shell, hooks, mcp, allowed, server })
 }
 
 /// Returns how what an agent has written is run for a run.

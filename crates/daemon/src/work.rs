@@ -34,7 +34,20 @@ pub(crate) struct Confined {
     /// Shell commands that an agent without walls may run unasked.
     pub(crate) allowed: Vec<String>,
     /// Answers the hooks for as long as the loop runs.
-    pub(crate) _server: Option<Arc<Server>>,
+    pub(crate) server: Option<Arc<Server>>,
+}
+
+/// What is said to an agent, and in which conversation.
+#[derive(Clone, Copy)]
+pub(crate) struct Talk<'a> {
+    pub(crate) prompt: &'a str,
+    pub(crate) schema: &'a Value,
+    /// Whether the conversation has been told the schema before.
+    pub(crate) knows_schema: bool,
+    /// The conversation to resume.
+    pub(crate) resume: Option<&'a str>,
+    /// The id of a new one, where it can be chosen.
+    pub(crate) session: Option<&'a str>,
 }
 
 /// What a turn is given beside its question.
@@ -60,6 +73,18 @@ impl Confined {
         }
     }
 
+    /// Sets what a conversation of the present turn is told if it forgets its brief.
+    pub(crate) fn set_reminder(&self, text: String) {
+        if let Some(server) = &self.server {
+            server.set_reminder(text);
+        }
+    }
+
+    /// Tells whether a conversation has forgotten its brief since this was last asked.
+    pub(crate) fn take_forgotten(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.take_compacted())
+    }
+
     /// Returns what an agent and its commands are told of the run, as variables.
     pub(crate) fn facts(&self, run: &Run) -> Vec<(String, String)> {
         let fact = |name: &str, value: String| (name.to_owned(), value);
@@ -79,9 +104,7 @@ impl Confined {
     pub(crate) fn turn<'a>(
         &'a self,
         run: &'a Run,
-        prompt: &'a str,
-        schema: &'a Value,
-        resume: Option<&'a str>,
+        talk: Talk<'a>,
         facts: &'a [(String, String)],
         given: &Given<'a>,
     ) -> Turn<'a> {
@@ -95,9 +118,11 @@ impl Confined {
         let silence = Duration::from_secs(run.settings.count("agent_silence_seconds").max(1));
         Turn {
             tree: &self.tree,
-            prompt,
-            schema,
-            resume,
+            prompt: talk.prompt,
+            schema: talk.schema,
+            knows_schema: talk.knows_schema,
+            resume: talk.resume,
+            session: talk.session,
             effort: given.effort.or_else(of_phase),
             model: given.model,
             route: given.route,

@@ -94,11 +94,15 @@ pub enum Event {
     BaselineTaken { baseline: Box<Baseline> },
     /// Warp has started an agent on the phase's work.
     TurnStarted { worker: Worker },
+    /// That agent works in a new conversation, of which this is the id.
+    ConversationBegun { session: String },
     /// That agent has ended.
     TurnEnded {
         /// How, in a few words.
         how: String,
         session: Option<String>,
+        /// Digests of the parts of the brief that its conversation has.
+        brief: Vec<String>,
         usage: Usage,
         /// Set when the agent says that its work is done, and the tree is as it was.
         is_idle: bool,
@@ -152,6 +156,7 @@ impl Event {
         "seeds_missing",
         "baseline_taken",
         "turn_started",
+        "conversation_begun",
         "turn_ended",
         "suspended",
         "wait_over",
@@ -182,6 +187,7 @@ impl Event {
             Event::DevSeen { kind, .. } => kind.event(),
             Event::BaselineTaken { .. } => "baseline_taken",
             Event::TurnStarted { .. } => "turn_started",
+            Event::ConversationBegun { .. } => "conversation_begun",
             Event::TurnEnded { .. } => "turn_ended",
             Event::Suspended { .. } => "suspended",
             Event::WaitOver => "wait_over",

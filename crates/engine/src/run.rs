@@ -441,6 +441,9 @@ pub struct Conversation {
     /// Millionths of a dollar that it has cost so far, as the agent reckons.
     #[serde(default)]
     pub micro_usd: u64,
+    /// Digests of the parts of the brief that were in it at the end of its last turn. The next turn is sent the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brief: Vec<String>,
 }
 
 /// Tokens and money.

@@ -58,10 +58,13 @@ enum Event {
     SubagentStop,
     PreCompact,
     SessionEnd,
+    /// A driven conversation was compacted. It is no client's own event: `SessionStart` is registered for it, while the same
+    /// event in a project's settings stays silent.
+    Compacted,
 }
 
 impl Event {
-    const ALL: [(&str, Self); 11] = [
+    const ALL: [(&str, Self); 12] = [
         ("session-start", Self::SessionStart),
         ("user-prompt-submit", Self::UserPromptSubmit),
         ("pre-tool-use", Self::PreToolUse),
@@ -73,6 +76,7 @@ impl Event {
         ("subagent-stop", Self::SubagentStop),
         ("pre-compact", Self::PreCompact),
         ("session-end", Self::SessionEnd),
+        ("compacted", Self::Compacted),
     ];
 
     fn named(name: &str) -> Option<Self> {
@@ -85,7 +89,7 @@ impl Event {
 
     /// Tells whether a driver answers it. A driven agent is told everything else by its prompt.
     fn is_driven(self) -> bool {
-        matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure)
+        matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure | Self::Compacted)
     }
 }
 
@@ -127,7 +131,8 @@ fn failed(event: Event, why: &str) -> Answer {
         | Event::StopFailure
         | Event::SubagentStop
         | Event::PreCompact
-        | Event::SessionEnd => Answer::note(why),
+        | Event::SessionEnd
+        | Event::Compacted => Answer::note(why),
     }
 }
 
@@ -142,8 +147,10 @@ fn decide(event: Event, here: &Here, input: Input) -> Answer {
         Event::Stop => stop::stop(here, &input),
         Event::StopFailure => stop::failure(here, &input),
         // A subagent is a part of its session, and what a compaction forgets is told again when the session starts
-        // anew; a session that has ended is told by its process.
-        Event::SubagentStop | Event::PreCompact | Event::SessionEnd => Ok(Answer::silent()),
+        // anew; a session that has ended is told by its process; only a driver knows the brief of a conversation.
+        Event::SubagentStop | Event::PreCompact | Event::SessionEnd | Event::Compacted => {
+            Ok(Answer::silent())
+        }
     };
     answered.unwrap_or_else(|error| failed(event, &spelled(&error)))
 }

@@ -94,7 +94,7 @@ impl Agent for Acp {
             ladder: LADDER,
             hint: "a POSIX shell is needed",
         };
-        let prompt = format!("{}{}", turn.prompt, answer::instruction(turn.schema));
+        let prompt = format!("{}{}", turn.prompt, answer::instruction(turn));
         let (talk, more) = Talk::begin(turn, prompt);
         let mut asking =
             Asking { turn, talk: Some(talk), heard: Heard::default(), reply: None, stopped: None };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{NoAnswer, schema};
+use super::{NoAnswer, Turn, schema};
 
 /// How much of the end of a text is looked at, in bytes, and how many beginnings are tried.
 const LOOKED_AT: usize = 1024 * 1024;
@@ -25,10 +25,12 @@ pub(super) fn checked(answer: Value, schema: &Value) -> Result<Value, NoAnswer> 
 }
 
 /// Says how to answer, for the end of a prompt.
-pub(super) fn instruction(schema: &Value) -> String {
-    format!(
-        "\n\nWhen you are done, answer with one JSON object and nothing after it. It has to fit this JSON Schema:\n{schema:#}\n"
-    )
+pub(super) fn instruction(turn: &Turn<'_>) -> String {
+    let how = "When you are done, answer with one JSON object and nothing after it.";
+    match turn.knows_schema {
+        true => format!("\n\n{how} It has to fit the same JSON Schema as before.\n"),
+        false => format!("\n\n{how} It has to fit this JSON Schema:\n{:#}\n", turn.schema),
+    }
 }
 
 /// Returns the last JSON object that stands in a text.

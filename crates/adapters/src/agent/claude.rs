@@ -12,7 +12,7 @@ mod stream;
 use std::{
     env,
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -22,7 +22,10 @@ use serde_json::{Map, Value, json};
 use super::{
     Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Said, Turn, answer, effort_word, failed, last_words,
 };
-use crate::process::{End, Followed, Go, Seen, Signal};
+use crate::{
+    machine,
+    process::{End, Followed, Go, Seen, Signal},
+};
 
 use stream::{Heard, Outcome};
 
@@ -37,6 +40,8 @@ const EVENTS: [(&str, &str); 3] = [
     ("PostToolUse", "post-tool-use"),
     ("PostToolUseFailure", "post-tool-use-failure"),
 ];
+/// The event that warp answers when the client has compacted the conversation: the brief is given again.
+const COMPACTED: (&str, &str, &str) = ("SessionStart", "compact", "compacted");
 /// How the client begins to say that there is nothing to resume.
 const NO_CONVERSATION: &str = "No conversation found";
 /// How long the client waits for a hook, in seconds. One that takes longer decides nothing, so it has far more than it
@@ -76,6 +81,10 @@ impl Agent for Claude {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { metered: takes_route(), ..Capabilities::ALL }
+    }
+
+    fn new_session(&self) -> io::Result<Option<String>> {
+        machine::random_uuid().map(Some)
     }
 
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
@@ -122,6 +131,8 @@ fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
     all.extend(["--json-schema".into(), turn.schema.to_string().into()]);
     if let Some(session) = turn.resume {
         all.extend(["--resume".into(), session.into()]);
+    } else if let Some(session) = turn.session {
+        all.extend(["--session-id".into(), session.into()]);
     }
     if let Some(effort) = turn.effort {
         all.extend(["--effort".into(), effort_word(effort).into()]);
@@ -152,13 +163,16 @@ pub(super) fn servers(turn: &Turn<'_>, mcp: &Mcp) -> Value {
 pub(super) fn settings(turn: &Turn<'_>) -> Value {
     let registered = turn.hooks.map(|hooks| {
         let program = turn.seen(&hooks.program);
-        let each = EVENTS.map(|(event, argument)| {
-            let handler = json!({
+        let handler = |argument: &str| {
+            json!({
                 "type": "command", "command": program, "args": ["hook", argument], "timeout": HOOK_TIMEOUT,
-            });
-            (event.to_owned(), json!([{ "hooks": [handler] }]))
-        });
-        Value::Object(each.into_iter().collect())
+            })
+        };
+        let each =
+            EVENTS.map(|(event, argument)| (event.to_owned(), json!([{ "hooks": [handler(argument)] }])));
+        let (event, matcher, argument) = COMPACTED;
+        let compacted = json!([{ "matcher": matcher, "hooks": [handler(argument)] }]);
+        Value::Object(each.into_iter().chain([(event.to_owned(), compacted)]).collect())
     });
     let commands = turn.allowed.iter();
     let rules = commands.flat_map(|command| [format!("Bash({command})"), format!("Bash({command} *)")]);

@@ -89,7 +89,7 @@ impl Agent for Codex {
             Ok(file) => file,
             Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
         };
-        let instruction = if strict.is_none() { answer::instruction(turn.schema) } else { String::new() };
+        let instruction = if strict.is_none() { answer::instruction(turn) } else { String::new() };
         let client = Client {
             program: self.program.clone().into(),
             arguments: arguments(

@@ -91,7 +91,7 @@ impl Agent for OpenCode {
             program: self.program.clone().into(),
             arguments: arguments(turn, own),
             variables: variables(turn, &places, &made, &configuration),
-            input: format!("{}{}", turn.prompt, answer::instruction(turn.schema)).into_bytes(),
+            input: format!("{}{}", turn.prompt, answer::instruction(turn)).into_bytes(),
             files: vec![made.directory.path().to_owned()],
             ladder: LADDER,
             hint: INSTALL,

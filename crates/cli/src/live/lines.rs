@@ -17,6 +17,7 @@ pub(super) fn recorded(record: &Record, run: &Run) -> Option<String> {
         "edits_counted",
         "file_edited",
         "turn_started",
+        "conversation_begun",
         "turn_ended",
         "attempt_started",
         // What these say has a line of its own.

@@ -125,6 +125,8 @@ impl Driver {
             prompt,
             schema: &schema(),
             resume,
+            knows_schema: false,
+            session: None,
             effort: Some("standard"),
             model: None,
             route: self.route.as_ref(),

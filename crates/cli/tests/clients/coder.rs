@@ -83,6 +83,11 @@ impl<'a> Asked<'a> {
         Self { request, chunk: chunk.parse().unwrap(), moves: spoken.count() }
     }
 
+    /// Reads a request in which the prompt is no entry of its own.
+    pub(crate) fn in_chunk(request: &'a Request, chunk: usize) -> Self {
+        Self { request, chunk, moves: 0 }
+    }
+
     fn has(&self, tool: &str) -> bool {
         self.request.tools.iter().any(|other| other == tool)
     }

@@ -1,9 +1,12 @@
 //! The same issue with every agent: the real clients, each against a scripted model and behind walls, and programs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod again;
 mod background;
 mod client;
 mod coder;
+mod compacted;
+mod first_turn;
 mod killed;
 mod processes;
 mod project;

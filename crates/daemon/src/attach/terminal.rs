@@ -12,14 +12,16 @@ use meter::Refusal;
 use project::{Current, spelled};
 use serde_json::{Map, Value, json};
 
-use super::{Attached, CRASHED, FAILED, GO_ON, LAST_WORDS, MORE, MOST_NUDGES, NUDGE, READY, READY_EVERY};
+use super::{
+    Attached, CRASHED, FAILED, GO_ON, LAST_WORDS, MORE, MOST_NUDGES, NUDGE, READY, READY_EVERY, context,
+};
 use crate::{
     crew::Hand,
     driver::{DriveError, Flow},
     ready::waits_at_limits,
     show::Shown,
     spend::{Spend, Spender},
-    work::Given,
+    work::{Given, Talk},
 };
 
 impl Attached<'_, '_> {
@@ -68,6 +70,7 @@ impl Attached<'_, '_> {
             walls.writable.push(self.files.shared.clone());
             walls.writable.extend(self.files.elsewhere.clone());
         }
+        confined.set_reminder(context::first(&mut self.driver.workspace, current)?);
         let run = &current.run;
         let fact = |name: &str, value: String| (name.to_owned(), value);
         let mut facts = confined.facts(run);
@@ -77,7 +80,8 @@ impl Attached<'_, '_> {
         let route = self.route(run)?;
         let schema = Value::Null;
         let given = Given { route: route.as_ref(), ..Given::default() };
-        let turn = confined.turn(run, "", &schema, None, &facts, &given);
+        let talk = Talk { prompt: "", schema: &schema, knows_schema: false, resume: None, session: None };
+        let turn = confined.turn(run, talk, &facts, &given);
         let inside = self
             .agent
             .inside(&turn, &self.files.directory)
@@ -256,7 +260,8 @@ impl Attached<'_, '_> {
             Some(spend) => spend.end(&self.name, Usage::default(), None)?,
             None => Usage::default(),
         };
-        let over = Event::TurnEnded { how: how.to_owned(), session: None, usage, is_idle: false };
+        let over =
+            Event::TurnEnded { how: how.to_owned(), session: None, brief: Vec::new(), usage, is_idle: false };
         self.driver.offer(Actor::Engine, over, Map::new())?;
         Ok(())
     }

@@ -120,8 +120,9 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         Event::DevSeen { kind, text } => Ok(turns::dev_seen(workflow, run, &ask, *kind, text)),
         Event::BaselineTaken { baseline } => Ok(turns::baseline_taken(workflow, run, &ask, baseline)),
         Event::TurnStarted { worker } => turns::started(workflow, run, &ask, worker),
-        Event::TurnEnded { how, session, usage, is_idle } => {
-            let end = turns::End { how, session: session.as_deref(), usage, is_idle: *is_idle };
+        Event::ConversationBegun { session } => turns::begun(workflow, run, &ask, session),
+        Event::TurnEnded { how, session, brief, usage, is_idle } => {
+            let end = turns::End { how, session: session.as_deref(), brief, usage, is_idle: *is_idle };
             turns::ended(workflow, run, &ask, &end)
         }
         Event::Suspended { kind, why, until } => waits::suspended(workflow, run, &ask, (*kind, why, *until)),
@@ -190,6 +191,7 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::DevSeen { .. }
         | Event::BaselineTaken { .. }
         | Event::TurnStarted { .. }
+        | Event::ConversationBegun { .. }
         | Event::TurnEnded { .. }
         | Event::Suspended { .. }
         | Event::WaitOver

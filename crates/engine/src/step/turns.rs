@@ -30,6 +30,8 @@ const MOST_HELD: usize = crate::run::ENTRIES_KEPT;
 const LONGEST_FILE: usize = 500;
 /// The longest name of an agent or of its session.
 const LONGEST_NAME: usize = 200;
+/// The most parts of a brief that are remembered.
+const MOST_PARTS: usize = 40;
 
 /// Starts a turn: a try of the phase's effect. An earlier one that never ended is replaced.
 pub(super) fn started(workflow: &Workflow, run: &Run, ask: &Ask, worker: &Worker) -> Result<Step, Refused> {
@@ -62,22 +64,46 @@ pub(super) fn started(workflow: &Workflow, run: &Run, ask: &Ask, worker: &Worker
     Ok(draft.finish())
 }
 
+/// Records the id of a conversation that the turn under way has begun, so that it can be resumed if warp is killed.
+pub(super) fn begun(workflow: &Workflow, run: &Run, ask: &Ask, session: &str) -> Result<Step, Refused> {
+    let turn = under_way(run, ask)?;
+    let conversation = conversation(workflow, run, turn, session);
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::ConversationSet { conversation: Some(conversation) });
+    Ok(draft.finish())
+}
+
+fn under_way<'a>(run: &'a Run, ask: &Ask) -> Result<&'a AgentTurn, Refused> {
+    run.turn.as_ref().filter(|turn| !turn.is_over).ok_or_else(|| Refused::NotNow {
+        event: ask.event.name(),
+        why: "no turn of an agent is under way".to_owned(),
+    })
+}
+
+/// Describes the conversation of a turn, as nothing was said in it yet.
+fn conversation(workflow: &Workflow, run: &Run, turn: &AgentTurn, session: &str) -> Conversation {
+    Conversation {
+        worker: turn.worker.clone(),
+        session: cut(session, LONGEST_NAME),
+        issue: run.issue.clone(),
+        role: workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref()).map(str::to_owned),
+        micro_usd: 0,
+        brief: Vec::new(),
+    }
+}
+
 /// How a turn ended.
 pub(super) struct End<'a> {
     pub(super) how: &'a str,
     pub(super) session: Option<&'a str>,
+    pub(super) brief: &'a [String],
     pub(super) usage: &'a Usage,
     pub(super) is_idle: bool,
 }
 
 /// Ends the turn that is under way.
 pub(super) fn ended(workflow: &Workflow, run: &Run, ask: &Ask, end: &End<'_>) -> Result<Step, Refused> {
-    let Some(turn) = run.turn.as_ref().filter(|turn| !turn.is_over) else {
-        return Err(Refused::NotNow {
-            event: ask.event.name(),
-            why: "no turn of an agent is under way".to_owned(),
-        });
-    };
+    let turn = under_way(run, ask)?;
     let mut ask = ask.clone();
     ask.data.insert("how".to_owned(), json!(cut(end.how, LONGEST_SAID)));
     ask.data.insert("usage".to_owned(), json!(end.usage));
@@ -87,16 +113,13 @@ pub(super) fn ended(workflow: &Workflow, run: &Run, ask: &Ask, end: &End<'_>) ->
         draft.change(Change::Heard { count: turn.told });
     }
     if let Some(session) = end.session {
-        let session = cut(session, LONGEST_NAME);
-        let role = workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref()).map(str::to_owned);
-        let before = run.conversation.as_ref().filter(|before| before.session == session);
+        let new = conversation(workflow, run, turn, session);
+        let before = run.conversation.as_ref().filter(|before| before.session == new.session);
         let spent = before.map_or(0, |before| before.micro_usd);
         let conversation = Conversation {
-            worker: turn.worker.clone(),
-            session,
-            issue: run.issue.clone(),
-            role,
             micro_usd: spent.saturating_add(end.usage.micro_usd),
+            brief: end.brief.iter().take(MOST_PARTS).map(|part| cut(part, LONGEST_NAME)).collect(),
+            ..new
         };
         if run.conversation.as_ref() != Some(&conversation) {
             draft.change(Change::ConversationSet { conversation: Some(conversation) });

@@ -19,6 +19,20 @@ fn a_turn_that_never_ended_is_replaced_by_the_next_attempt() {
 }
 
 #[test]
+fn a_conversation_is_known_before_its_first_turn_has_ended() {
+    let (run, lines) = play_to("@coding, converse s0, turn claude, converse s1");
+    assert_snapshot!(lines, @"
+    converse s0: refused: `conversation_begun` is refused: no turn of an agent is under way
+    turn claude: coding
+    converse s1: coding
+    ");
+    let conversation = run.conversation.unwrap();
+    assert_eq!((conversation.session.as_str(), conversation.brief.len()), ("s1", 0), "it may lack the brief");
+    let (run, _) = play_to("@coding, turn claude, converse s1, turned s1");
+    assert_eq!(run.conversation.unwrap().brief, ["a digest"]);
+}
+
+#[test]
 fn an_outcome_of_a_replaced_turn_is_refused() {
     assert_snapshot!(play("@coding, turn claude, turn claude, agent code_complete effect=e4 attempt=1"), @"
     turn claude: coding

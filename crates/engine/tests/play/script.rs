@@ -143,6 +143,7 @@ impl Player {
             "defer" => Event::ChunkDeferred { why: "nobody answered".to_owned() },
             "tell" => Event::Told { text: rest.to_owned() },
             "turn" => Event::TurnStarted { worker: Worker { agent: rest.to_owned(), ..Worker::default() } },
+            "converse" => Event::ConversationBegun { session: rest.to_owned() },
             "suspend" => Event::Suspended {
                 kind: WaitKind::Limit,
                 why: rest.to_owned(),
@@ -164,6 +165,7 @@ impl Player {
                 is_idle: word == "idled",
                 how: "answered".to_owned(),
                 session: Some(rest.to_owned()).filter(|session| !session.is_empty()),
+                brief: vec!["a digest".to_owned()],
                 usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
             },
             "stop" => Event::StopRequested,

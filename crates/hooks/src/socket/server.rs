@@ -5,7 +5,7 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
@@ -43,6 +43,7 @@ pub struct Server {
     token: String,
     is_over: Arc<AtomicBool>,
     active: Arc<AtomicUsize>,
+    reminder: Arc<Reminder>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -65,10 +66,22 @@ impl Server {
         let token = machine::random_text(32).map_err(ServerError::Socket)?;
         let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (root, active_calls) = (root.to_owned(), Arc::clone(&active));
-        let desk = Desk { root, view, shell, token: token.clone(), active: active_calls };
+        let reminder = Arc::<Reminder>::default();
+        let told = Arc::clone(&reminder);
+        let desk = Desk { root, view, shell, token: token.clone(), active: active_calls, reminder: told };
         let until = Arc::clone(&is_over);
         let thread = thread::spawn(move || listen(&listener, &Arc::new(desk), &until));
-        Ok(Self { directory, token, is_over, active, thread: Some(thread) })
+        Ok(Self { directory, token, is_over, active, reminder, thread: Some(thread) })
+    }
+
+    /// Sets what an agent is told whose client has compacted its conversation, and its brief with it.
+    pub fn set_reminder(&self, text: String) {
+        *self.reminder.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// Tells whether a client has compacted its conversation since this was last asked.
+    pub fn take_compacted(&self) -> bool {
+        self.reminder.is_given.swap(false, Ordering::SeqCst)
     }
 
     /// Returns where the socket is.
@@ -106,6 +119,14 @@ struct Desk {
     shell: Shell,
     token: String,
     active: Arc<AtomicUsize>,
+    reminder: Arc<Reminder>,
+}
+
+/// What an agent is told whose conversation was compacted.
+#[derive(Debug, Default)]
+struct Reminder {
+    text: Mutex<String>,
+    is_given: AtomicBool,
 }
 
 /// One call that is being answered.
@@ -177,6 +198,9 @@ impl Desk {
                 let event = Event::named(&name).filter(|event| event.is_driven());
                 let event =
                     event.ok_or_else(|| io::Error::other(format!("`{name}` is not answered here")))?;
+                if event == Event::Compacted {
+                    return Ok(self.remind());
+                }
                 Ok(answer_here(event, &input, |input| Some(Here::at(&self.root, &self.view, input))))
             }
             Wants::Tool(name) => {
@@ -190,6 +214,14 @@ impl Desk {
                 })
             }
         }
+    }
+}
+
+impl Desk {
+    fn remind(&self) -> Answer {
+        self.reminder.is_given.store(true, Ordering::SeqCst);
+        let text = self.reminder.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if text.is_empty() { Answer::silent() } else { Answer::context("SessionStart", &text) }
     }
 }
 

@@ -302,8 +302,9 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         }
         Event::ChunkDeferred { why } => Event::ChunkDeferred { why: redacted(why) },
         Event::Told { text } => Event::Told { text: redacted(text) },
-        Event::TurnEnded { how, session, usage, is_idle } => {
-            Event::TurnEnded { how: redacted(how), session: session.map(redacted), usage, is_idle }
+        Event::ConversationBegun { session } => Event::ConversationBegun { session: redacted(session) },
+        Event::TurnEnded { how, session, brief, usage, is_idle } => {
+            Event::TurnEnded { how: redacted(how), session: session.map(redacted), brief, usage, is_idle }
         }
         Event::Suspended { kind, why, until } => Event::Suspended { kind, why: redacted(why), until },
         Event::FindingReported { severity, file, line, text } => {

@@ -129,6 +129,8 @@ fn an_agent_without_walls_edits_and_runs_what_is_allowed() {
         prompt: "",
         schema: &json!({}),
         resume: Some("abc"),
+        knows_schema: false,
+        session: None,
         effort: Some("standard"),
         model: None,
         route: None,
@@ -147,6 +149,11 @@ fn an_agent_without_walls_edits_and_runs_what_is_allowed() {
     let settings: Value = serde_json::from_str(after("--settings")).unwrap();
     assert_eq!(settings["permissions"]["allow"], json!(["Bash(make test)", "Bash(make test *)"]));
     assert_eq!(settings["hooks"]["PreToolUse"][0]["hooks"][0]["args"], json!(["hook", "pre-tool-use"]));
+    let compacted = &settings["hooks"]["SessionStart"][0];
+    assert_eq!(
+        (&compacted["matcher"], &compacted["hooks"][0]["args"]),
+        (&json!("compact"), &json!(["hook", "compacted"]))
+    );
 }
 
 #[test]
@@ -162,6 +169,8 @@ fn a_turn_takes_its_route_its_model_and_its_server() {
         prompt: "",
         schema: &json!({}),
         resume: None,
+        knows_schema: false,
+        session: Some("a-uuid"),
         effort: None,
         model: Some("opus"),
         route: Some(&route),
@@ -176,6 +185,7 @@ fn a_turn_takes_its_route_its_model_and_its_server() {
     let words: Vec<String> = arguments(&turn).iter().map(|word| word.to_str().unwrap().to_owned()).collect();
     let after = |name: &str| &words[words.iter().position(|word| word == name).unwrap() + 1];
     assert_eq!(after("--model"), "opus");
+    assert_eq!(after("--session-id"), "a-uuid");
     let servers: Value = serde_json::from_str(after("--mcp-config")).unwrap();
     let server = json!({ "type": "stdio", "command": "/bin/warp", "args": ["mcp"], "env": { "A": "b" } });
     assert_eq!(servers["mcpServers"]["warp"], server);

@@ -33,18 +33,26 @@ export const Warp = async ({ directory }) => {
     const [tool_name, tool_input] = tool(name, args ?? {});
     return { hook_event_name: event, session_id: sessionID, cwd: directory, tool_name, tool_input, ...more };
   };
+  const context = (out) => {
+    try { return JSON.parse(out).hookSpecificOutput?.additionalContext; } catch { return undefined; }
+  };
   return {
+    // The brief is told to whoever sums the conversation up.
+    "experimental.session.compacting": async ({ sessionID }, output) => {
+      const event = { hook_event_name: "SessionStart", source: "compact", session_id: sessionID, cwd: directory };
+      const brief = context((await ask("compacted", event)).out);
+      if (brief) output.context.push(`The summary must repeat this brief word for word:\n\n${brief}`);
+    },
     "tool.execute.before": async (input, output) => {
       const { code, err } = await ask("pre-tool-use", told("PreToolUse", input, output.args));
       // Only a clear yes lets it run.
       if (code !== 0) throw new Error(`PreToolUse: ${err.trim() || `the hook ended with ${code}`}`);
     },
     "tool.execute.after": async (input, output) => {
-      const more = { tool_response: { stdout: String(output.output ?? "") } };
-      const { out } = await ask("post-tool-use", told("PostToolUse", input, input.args, more));
-      let context;
-      try { context = JSON.parse(out).hookSpecificOutput?.additionalContext; } catch { return; }
-      if (context) output.output = `${output.output ?? ""}\n\n${context}`;
+      const response = { tool_response: { stdout: String(output.output ?? "") } };
+      const { out } = await ask("post-tool-use", told("PostToolUse", input, input.args, response));
+      const advice = context(out);
+      if (advice) output.output = `${output.output ?? ""}\n\n${advice}`;
     },
   };
 };
