@@ -3,7 +3,8 @@
 //!
 //! A client is large (up to 400 MB), so it is installed once and shared by every checkout. The directory takes its
 //! final name only when everything is in it, marker included: what has that name is whole. Nothing here is fatal: a
-//! test that finds no client skips itself and says so.
+//! test that finds no client skips itself and says so. Only where the newest clients are asked for, one that cannot be had
+//! is an error.
 
 use std::{
     env,
@@ -42,7 +43,15 @@ enum Optional {
     LeftOut,
 }
 
-const AGENTS: &[Agent] = &[
+/// Which versions of the clients are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Versions {
+    Pinned,
+    /// Those that the registry has now.
+    Newest,
+}
+
+const CLIENTS: &[Agent] = &[
     Agent {
         name: "claude-code",
         package: "@anthropic-ai/claude-code",
@@ -76,41 +85,48 @@ const AGENTS: &[Agent] = &[
         // A Claude Code of its own: tests give it the one above.
         optional: Optional::LeftOut,
     },
-    Agent {
-        name: "pnpm",
-        package: "pnpm",
-        version: "10.34.9",
-        variable: "WARP_TEST_PNPM",
-        program: &["node_modules", "pnpm", "bin", "pnpm.cjs"],
-        optional: Optional::Wanted,
-    },
 ];
+
+const TOOLS: &[Agent] = &[Agent {
+    name: "pnpm",
+    package: "pnpm",
+    version: "10.34.9",
+    variable: "WARP_TEST_PNPM",
+    program: &["node_modules", "pnpm", "bin", "pnpm.cjs"],
+    optional: Optional::Wanted,
+}];
 
 /// The Python package whose wheels the index of the tests has, with all that it needs.
 const WHEELS: (&str, &str) = ("pytest", "9.2.0");
 
 /// Installs what is not there and says where each client is.
-pub(crate) fn run() -> Result {
-    for (variable, program) in install() {
+pub(crate) fn run(versions: Versions) -> Result {
+    for (variable, program) in install(versions)? {
         say(&format!("{variable}={}", program.display()));
     }
     Ok(())
 }
 
 /// Installs what is not there; returns the environment variables by which tests find the clients.
-pub(crate) fn install() -> Vec<(&'static str, PathBuf)> {
+pub(crate) fn install(versions: Versions) -> Result<Vec<(&'static str, PathBuf)>> {
     let mut found = Vec::new();
-    for agent in AGENTS {
-        match agent.provide() {
-            Ok(program) => found.push((agent.variable, program)),
-            Err(error) => say(&format!("{} {} is not there: {error}", agent.name, agent.version)),
+    let clients = CLIENTS.iter().map(|client| (client, versions));
+    for (agent, versions) in clients.chain(TOOLS.iter().map(|tool| (tool, Versions::Pinned))) {
+        match (agent.provide(versions), versions) {
+            (Ok(program), _) => found.push((agent.variable, program)),
+            (Err(error), Versions::Newest) => {
+                return Err(format!("the newest {} is not there: {error}", agent.name));
+            }
+            (Err(error), Versions::Pinned) => {
+                say(&format!("{} {} is not there: {error}", agent.name, agent.version));
+            }
         }
     }
     match wheels() {
         Ok(directory) => found.push(("WARP_TEST_WHEELS", directory)),
         Err(error) => say(&format!("the wheels of {} {} are not there: {error}", WHEELS.0, WHEELS.1)),
     }
-    found
+    Ok(found)
 }
 
 /// Fetches the wheels that are not there; returns their directory.
@@ -130,7 +146,8 @@ fn wheels() -> Result<PathBuf> {
         bounded("pip", pip.arg(temporary.path()).arg(&wanted), |log| {
             let mut errors = log.lines().filter(|line| line.starts_with("ERROR: "));
             errors.next_back().map(ToOwned::to_owned)
-        })?;
+        })
+        .map(drop)?;
         put_in_place(temporary.path(), &directory, |directory| directory.is_dir())?;
     }
     Ok(directory)
@@ -155,23 +172,30 @@ fn put_in_place(from: &Path, to: &Path, is_whole: impl Fn(&Path) -> bool) -> Res
 }
 
 impl Agent {
-    fn provide(&self) -> Result<PathBuf> {
+    fn provide(&self, versions: Versions) -> Result<PathBuf> {
         if let Some(given) = env::var_os(self.variable) {
             return Ok(given.into());
         }
+        let version = match versions {
+            Versions::Pinned => self.version.to_owned(),
+            Versions::Newest => newest(self.package)?,
+        };
+        if versions == Versions::Newest {
+            say(&format!("{} {version} is the newest; {} is pinned", self.name, self.version));
+        }
         let cache = cache()?;
-        let directory = cache.join(format!("{}-{}", self.name, self.version));
+        let directory = cache.join(format!("{}-{version}", self.name));
         if let Some(program) = installed(&directory) {
             return Ok(program);
         }
-        self.install(&cache, &directory)?;
+        self.install(&version, &cache, &directory)?;
         installed(&directory).ok_or_else(|| format!("`{}` holds no program", directory.display()))
     }
 
-    fn install(&self, cache: &Path, directory: &Path) -> Result {
+    fn install(&self, version: &str, cache: &Path, directory: &Path) -> Result {
         let failed = |error| format!("`{}` cannot be written: {error}", cache.display());
         let temporary = fetching(cache)?;
-        let wanted = format!("{}@{}", self.package, self.version);
+        let wanted = format!("{}@{version}", self.package);
         say(&format!("installing {wanted}"));
         npm(temporary.path(), &wanted, &self.optional)?;
         let program = find(temporary.path(), self.program)
@@ -200,6 +224,30 @@ fn installed(directory: &Path) -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
+/// Asks the registry for the newest version of a package.
+fn newest(package: &str) -> Result<String> {
+    let mut npm = Command::new("npm");
+    npm.args(["view", package, "version", "--loglevel", "error", "--fetch-retries", "1"]);
+    let said = bounded("npm", &mut npm, npm_error)?;
+    version(&said).ok_or_else(|| format!("npm names no version of `{package}`"))
+}
+
+/// Finds a version on a line of its own.
+fn version(text: &str) -> Option<String> {
+    let is_version = |line: &&str| {
+        let is_known = |letter: char| letter.is_ascii_alphanumeric() || ".-+".contains(letter);
+        line.starts_with(|first: char| first.is_ascii_digit())
+            && line.contains('.')
+            && line.chars().all(is_known)
+    };
+    text.lines().map(str::trim).rfind(is_version).map(ToOwned::to_owned)
+}
+
+/// Finds why npm has failed: the code is the shortest that it says.
+fn npm_error(log: &str) -> Option<String> {
+    log.lines().find_map(|line| line.strip_prefix("npm error code ")).map(ToOwned::to_owned)
+}
+
 /// Installs a package without running any of its scripts.
 fn npm(directory: &Path, package: &str, optional: &Optional) -> Result {
     let mut npm = Command::new("npm");
@@ -211,14 +259,11 @@ fn npm(directory: &Path, package: &str, optional: &Optional) -> Result {
         .args(["--fetch-retries", "1", "--fetch-retry-mintimeout", "1000"])
         .args((*optional == Optional::LeftOut).then_some("--omit=optional"))
         .arg(package);
-    // The code is the shortest that it says of a failure.
-    bounded("npm", &mut npm, |log| {
-        log.lines().find_map(|line| line.strip_prefix("npm error code ")).map(ToOwned::to_owned)
-    })
+    bounded("npm", &mut npm, npm_error).map(drop)
 }
 
-/// Runs a package client until it ends or takes too long; `complaint` finds in its output why it failed.
-fn bounded(name: &str, command: &mut Command, complaint: impl Fn(&str) -> Option<String>) -> Result {
+/// Runs a package client until it ends or takes too long and returns what it said; `complaint` finds in that why it failed.
+fn bounded(name: &str, command: &mut Command, complaint: impl Fn(&str) -> Option<String>) -> Result<String> {
     let log =
         tempfile::tempfile().map_err(|error| format!("the output of {name} cannot be kept: {error}"))?;
     let output = || log.try_clone().map_err(|error| format!("the output of {name} cannot be kept: {error}"));
@@ -231,9 +276,11 @@ fn bounded(name: &str, command: &mut Command, complaint: impl Fn(&str) -> Option
     let begun = Instant::now();
     loop {
         match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => {
-                let text = read(log).map_err(|error| format!("{name} failed ({status}): {error}"))?;
+                let text = read(log).map_err(|error| format!("{name} ended with {status}: {error}"))?;
+                if status.success() {
+                    return Ok(text);
+                }
                 let why = complaint(&text).unwrap_or_else(|| "it does not say why".to_owned());
                 return Err(format!("{name} failed ({status}): {why}"));
             }
@@ -273,6 +320,13 @@ fn find(directory: &Path, pattern: &[&str]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_version_is_found_among_what_npm_says() {
+        assert_eq!(version("npm warn old config\n2.1.326\n").as_deref(), Some("2.1.326"));
+        assert_eq!(version("0.170.0-alpha.1\n").as_deref(), Some("0.170.0-alpha.1"));
+        assert_eq!(version("npm warn 1 thing\n"), None);
+    }
 
     #[test]
     fn only_a_directory_with_a_marker_is_whole() {

@@ -12,11 +12,14 @@ mod tidy;
 
 use std::{env, process::ExitCode};
 
+use agents::Versions;
+
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test            format, lints, tests, docs, generated files; what CI runs
   agents          install the coding agents that tests drive, outside the repository
+                  both take --newest-clients: the agents' newest versions instead of the pinned ones
   generate        write the generated parts of docs/
   fuzz [SECONDS]  fuzz every parser for a while (default: 20 seconds each)
   bench [ROUNDS]  measure the hot paths against a bare process and the original scripts, whole runs and the proxy
@@ -29,8 +32,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
-        ["test"] => test::run(),
-        ["agents"] => agents::run(),
+        ["test", rest @ ..] => versions(rest).and_then(test::run),
+        ["agents", rest @ ..] => versions(rest).and_then(agents::run),
         ["generate"] => generate::write(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
@@ -42,5 +45,14 @@ fn main() -> ExitCode {
             run::say(&format!("xtask: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Reads which versions of the agents are wanted.
+fn versions(arguments: &[&str]) -> run::Result<Versions> {
+    match arguments {
+        [] => Ok(Versions::Pinned),
+        ["--newest-clients"] => Ok(Versions::Newest),
+        _ => Err(USAGE.to_owned()),
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    agents,
+    agents::{self, Versions},
     fuzz::{self, Looked},
     generate, hermetic,
     run::{Result, capture, cargo, check, say, shown},
@@ -16,7 +16,7 @@ use crate::{
 /// Crates that must not be linked into the pure core.
 const NOT_IN_ENGINE: &[&str] = &["rusqlite", "rustix", "tokio", "tempfile", "clap"];
 
-pub(crate) fn run() -> Result {
+pub(crate) fn run(clients: Versions) -> Result {
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
     tidy::check()?;
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result {
     system::package("make", "make");
     // Small projects in these are made and tested; what is missing is skipped.
     system::package("go", "golang-go");
-    let mut totals = tests()?;
+    let mut totals = tests(clients)?;
     totals.skipped += u64::from(looked == Looked::Skipped);
     check(
         cargo(&["doc", "--workspace", "--no-deps", "--quiet", "--document-private-items"])
@@ -58,11 +58,11 @@ struct Totals {
 }
 
 /// Runs all tests, showing what they print, and adds up their totals.
-fn tests() -> Result<Totals> {
+fn tests(clients: Versions) -> Result<Totals> {
     let mut command = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
     let home = tempfile::tempdir().map_err(|error| format!("the tests' home could not be made: {error}"))?;
     hermetic::apply(&mut command, home.path());
-    command.envs(agents::install());
+    command.envs(agents::install(clients)?);
     say(&format!("$ {}", shown(&command)));
     let mut child = command
         .stdout(Stdio::piped())
