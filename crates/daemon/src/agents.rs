@@ -361,9 +361,11 @@ impl Driver<'_> {
         let mut said_so: Option<Instant> = None;
         let mut watch = |said| {
             has_spoken |= matches!(said, Said::Text(_) | Said::Tool { .. } | Said::ToolDenied { .. });
+            // A script has nothing but a name for its conversation: there is nothing to lose.
             if let Said::Session(session) = &said
                 && known.as_ref() != Some(session)
                 && failure.is_none()
+                && hand.agent.name() != "script"
             {
                 known = Some(session.clone());
                 let begun = Event::ConversationBegun { session: session.clone() };

@@ -4,7 +4,7 @@ use std::fs;
 
 use testkit::{
     agents::Running,
-    model::{Model, Part, Request},
+    model::{Model, Request},
 };
 
 use crate::{
@@ -42,11 +42,14 @@ fn kill_and_go_on(client: &Client, meanwhile: impl FnOnce(&Project)) -> (Project
 fn is_resumed(client: Option<Client>) {
     let Some(client) = client.filter(|_| has_walls()) else { return };
     let (project, first) = kill_and_go_on(&client, |_| {});
-    let calls = first.entries.iter().filter(|entry| matches!(entry.part, Part::Call { .. })).count();
-    assert_eq!(calls, 1, "what the killed turn did is in the conversation: {}", first.text());
     let told = first.text();
     assert!(told.contains("Your last turn ended before you had answered: warp was ended"), "{told}");
-    assert_eq!(told.matches(PROMPT).count(), 2, "the brief is sent again: {told}");
+    // What the model did just before the kill, a client may not have written down yet.
+    assert_eq!(
+        told.matches(PROMPT).count(),
+        2,
+        "it is the same conversation, and the brief is sent again: {told}"
+    );
     assert_eq!(project.records("conversation_begun").len(), 1, "no other conversation is begun");
 }
 
