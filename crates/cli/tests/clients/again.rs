@@ -59,7 +59,7 @@ fn is_told_what_is_new(client: Option<Client>) {
     assert!(refused.contains("could not be used: ") && refused.contains("file1.txt:99"), "{refused}");
     assert!(failed.contains("## What failed") && failed.contains("make test"), "{failed}");
     for (why, again) in [("an answer that could not be used", refused), ("failed tests", failed)] {
-        println!("{}: {} bytes at first, {} after {why}", client.agent, first.len(), again.len());
+        assert!(again.len() * 4 < first.len(), "{} of {} bytes after {why}", again.len(), first.len());
         assert!(!again.contains(ISSUE) && !again.contains("## Rules"), "{again}");
         assert!(!again.contains("before you had answered"), "{again}");
     }
@@ -119,7 +119,7 @@ fn claude_code_is_told_to_go_on_after_a_wait() {
     let requests = model.requests();
     let told = prompts(requests.last().unwrap());
     let [first, again] = told[..] else { panic!("two turns in one conversation: {told:#?}") };
-    println!("{}: {} bytes at first, {} after a wait", client.agent, first.len(), again.len());
+    assert!(again.len() * 4 < first.len(), "{} of {} bytes after a wait", again.len(), first.len());
     assert!(first.contains(ISSUE), "{first}");
     assert!(again.contains("Your last turn ended before you had answered: it was stopped"), "{again}");
     assert!(again.contains("Nothing that you were told has changed.") && !again.contains(ISSUE), "{again}");
