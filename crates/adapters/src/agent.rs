@@ -12,6 +12,8 @@ pub mod command;
 pub mod interactive;
 mod named;
 pub mod opencode;
+pub mod probe;
+mod provider;
 pub mod schema;
 pub mod script;
 
@@ -22,11 +24,11 @@ use std::{
     time::Duration,
 };
 
-use engine::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use named::{KNOWN, Known, NamedError, named};
+pub use provider::{Lack, ProviderFailure};
 
 use crate::{
     process::{self, End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal},
@@ -54,6 +56,16 @@ pub trait Agent: Send + Sync {
     fn provider(&self) -> &'static str;
 
     fn capabilities(&self) -> Capabilities;
+
+    /// Says how a person gives it a login that its provider accepts.
+    fn login_hint(&self) -> &'static str {
+        "log in again with the agent's own command, or give it a valid key"
+    }
+
+    /// Names its cheapest model, where there is a name for it that stays.
+    fn cheap_model(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Tells whether its model traffic takes the way that it is given, if it is to use this model.
     fn takes_route(&self, _model: Option<&str>) -> bool {
@@ -282,8 +294,9 @@ pub enum NoAnswer {
     Silent(Duration),
     #[error("it was stopped")]
     Stopped,
-    #[error("its provider refuses more for now: {words}")]
-    Limit { resets_at: Option<Time>, words: String },
+    /// Not the agent's fault: the run waits or asks a person, and no retry is counted.
+    #[error(transparent)]
+    Provider(#[from] ProviderFailure),
     #[error("`{program}` is not installed: {hint}")]
     Missing { program: String, hint: String },
     #[error("the conversation is not there any more")]
@@ -302,7 +315,7 @@ impl NoAnswer {
             | Self::TimedOut(_)
             | Self::Silent(_)
             | Self::NoConversation => true,
-            Self::Stopped | Self::Limit { .. } | Self::Missing { .. } | Self::NotStarted(_) => false,
+            Self::Stopped | Self::Provider(_) | Self::Missing { .. } | Self::NotStarted(_) => false,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::{env, sync::Arc};
 
 use adapters::{
-    agent::{Ended, NoAnswer, Route, claude},
+    agent::{Ended, NoAnswer, ProviderFailure, Route, claude},
     machine,
 };
 use engine::{
@@ -207,7 +207,7 @@ impl Spend {
         if let Some(limit) = seen.limit {
             return Some(Hurdle::Limit { resets_at: limit.resets_at, words: limit.words });
         }
-        if let NoAnswer::Limit { resets_at, words } = no_answer {
+        if let NoAnswer::Provider(ProviderFailure::Limit { resets_at, words }) = no_answer {
             return Some(Hurdle::Limit { resets_at: *resets_at, words: words.clone() });
         }
         seen.outage.map(|outage| Hurdle::Outage(outage.words))

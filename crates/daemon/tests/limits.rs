@@ -16,7 +16,7 @@ use std::{
 
 use adapters::{
     agent::{
-        Agent, Capabilities, Ended, NoAnswer, Said, Turn, Usage,
+        Agent, Capabilities, Ended, ProviderFailure, Said, Turn, Usage,
         script::{Player, Reply, Script},
     },
     machine,
@@ -57,9 +57,10 @@ impl Agent for Limited {
             return self.player.run(turn, watch);
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        let limit = NoAnswer::Limit { resets_at: Some(self.resets_at), words: "come back later".to_owned() };
+        let limit =
+            ProviderFailure::Limit { resets_at: Some(self.resets_at), words: "come back later".to_owned() };
         Ended {
-            answer: Err(limit),
+            answer: Err(limit.into()),
             session: None,
             usage: Usage::default(),
             cost_usd: None,

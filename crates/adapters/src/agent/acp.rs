@@ -18,8 +18,8 @@ use std::{
 use agent_client_protocol::v1::schema::StopReason;
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, claude, failed,
-    last_words, tail,
+    Agent, Capabilities, Client, Ended, NoAnswer, ProviderFailure, Route, Said, Turn, Usage, answer, claude,
+    failed, last_words, tail,
 };
 use crate::process::{End, Followed, Go, Seen, Signal};
 
@@ -203,7 +203,7 @@ impl Asking<'_> {
             (Some(Err(NoReply::NoConversation)), _) => Err(NoAnswer::NoConversation),
             (_, End::Exit(NOT_FOUND)) => Err(missing(&words)),
             (Some(Err(NoReply::Refused(why))), _) if LIMITS.iter().any(|limit| why.contains(limit)) => {
-                Err(NoAnswer::Limit { resets_at: None, words: why })
+                Err(ProviderFailure::Limit { resets_at: None, words: why }.into())
             }
             (Some(Err(NoReply::Refused(why))), End::Exit(_) | End::Signal(_) | End::Stopped) => {
                 Err(NoAnswer::Failed { end: followed.end.clone(), words: tail(&why, 300) })

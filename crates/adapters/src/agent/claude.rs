@@ -87,6 +87,14 @@ impl Agent for Claude {
         machine::random_uuid().map(Some)
     }
 
+    fn login_hint(&self) -> &'static str {
+        "log in again (`claude`, then `/login`), or set a valid ANTHROPIC_API_KEY"
+    }
+
+    fn cheap_model(&self) -> Option<&'static str> {
+        Some("haiku")
+    }
+
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
         let client = Client {
             program: self.program.clone().into(),
@@ -246,9 +254,7 @@ fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
             Err(failed(&followed.end, &errors))
         }
         (End::Exit(_), Some(Outcome::Done { text })) => answer::find(&text, schema),
-        (End::Exit(_), Some(Outcome::Limit { words })) => {
-            Err(NoAnswer::Limit { resets_at: heard.resets_at, words })
-        }
+        (End::Exit(_), Some(Outcome::Provider(failure))) => Err(failure.into()),
         (End::Exit(_), Some(Outcome::Failed { words })) if words.starts_with(NO_CONVERSATION) => {
             Err(NoAnswer::NoConversation)
         }

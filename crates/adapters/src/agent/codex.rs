@@ -23,8 +23,8 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::{
-    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Route, Said, Turn, Usage, answer, effort_word, failed,
-    last_words,
+    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, ProviderFailure, Route, Said, Turn, Usage, answer,
+    effort_word, failed, last_words,
 };
 use crate::{
     process::{End, Followed, Go, Signal},
@@ -81,6 +81,10 @@ impl Agent for Codex {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { metered: Login::of_person().takes_route(), ..Capabilities::ALL }
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "log in again (`codex login`), or set a valid OPENAI_API_KEY"
     }
 
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
@@ -300,7 +304,10 @@ fn ended(heard: Heard, usage: Usage, resets_at: Option<Time>, followed: &Followe
         (End::Exit(_), Some(Outcome::Done)) => answer::last_object(&heard.answer)
             .ok_or(NoAnswer::NotJson)
             .and_then(|found| answer::checked(strict::without_nulls(wanted, found), wanted)),
-        (End::Exit(_), Some(Outcome::Limit { words })) => Err(NoAnswer::Limit { resets_at, words }),
+        (End::Exit(_), Some(Outcome::Provider(ProviderFailure::Limit { words, .. }))) => {
+            Err(ProviderFailure::Limit { resets_at, words }.into())
+        }
+        (End::Exit(_), Some(Outcome::Provider(failure))) => Err(failure.into()),
         (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
         (End::Exit(_), None) if errors.contains(NO_CONVERSATION) => Err(NoAnswer::NoConversation),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),

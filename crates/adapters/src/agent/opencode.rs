@@ -78,6 +78,10 @@ impl Agent for OpenCode {
         self.capabilities().metered && !model.is_some_and(is_other)
     }
 
+    fn login_hint(&self) -> &'static str {
+        "log in again (`opencode auth login`), or set a valid key of the provider"
+    }
+
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
         let places = Places::of_person();
         let made = match Made::new(&places) {
@@ -243,7 +247,7 @@ fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
         (End::TimedOut(_) | End::Silent(_) | End::Stopped | End::Signal(_), _) => {
             Err(failed(&followed.end, &errors))
         }
-        (End::Exit(_), Some(Outcome::Limit { words })) => Err(NoAnswer::Limit { resets_at: None, words }),
+        (End::Exit(_), Some(Outcome::Provider(failure))) => Err(failure.into()),
         (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
         (End::Exit(0), None) => answer::find(&heard.answer, schema),
         (End::Exit(_), None) if errors.contains("Session not found") => Err(NoAnswer::NoConversation),

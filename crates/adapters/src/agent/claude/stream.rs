@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use engine::Time;
 use serde_json::Value;
 
-use crate::agent::{Said, Usage, brief};
+use crate::agent::{ProviderFailure, Said, Usage, brief};
 
 /// How many tools in flight are remembered by name.
 const MOST_TOOLS: usize = 1000;
@@ -42,9 +42,7 @@ pub(super) enum Outcome {
     Failed {
         words: String,
     },
-    Limit {
-        words: String,
-    },
+    Provider(ProviderFailure),
 }
 
 impl Heard {
@@ -164,12 +162,28 @@ impl Heard {
         }
         let text = line["result"].as_str().unwrap_or_default().to_owned();
         let words = if text.is_empty() { errors(line) } else { text.clone() };
-        self.outcome = Some(match (line["is_error"] == true, line["api_error_status"].as_u64()) {
-            (true, Some(429)) => Outcome::Limit { words },
-            (true, _) if self.resets_at.is_some() => Outcome::Limit { words },
-            (true, _) => Outcome::Failed { words },
-            (false, _) => Outcome::Done { text },
+        self.outcome = Some(if line["is_error"] == true {
+            match self.failure(&line["api_error_status"], &words) {
+                Some(failure) => Outcome::Provider(failure),
+                None => Outcome::Failed { words },
+            }
+        } else {
+            Outcome::Done { text }
         });
+    }
+
+    /// Tells whether an error is the provider's: by its status, or by the client's words where no request was answered.
+    fn failure(&self, status: &Value, words: &str) -> Option<ProviderFailure> {
+        let failure = match status.as_u64().and_then(|status| u16::try_from(status).ok()) {
+            Some(status) => ProviderFailure::from_status(status, words),
+            None => ProviderFailure::from_words(words),
+        };
+        match failure {
+            None | Some(ProviderFailure::Limit { .. }) if self.resets_at.is_some() => {
+                Some(ProviderFailure::Limit { resets_at: self.resets_at, words: words.to_owned() })
+            }
+            failure => failure,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    agent::{Hooks, Route, Usage},
+    agent::{Hooks, ProviderFailure, Route, Usage},
     process::Limits,
 };
 
@@ -61,14 +61,12 @@ fn every_way_of_ending_is_told_apart() {
     let expected = [
         "--max-turns 2: it failed (exit 1): Reached maximum number of turns (2)",
         "--max-budget-usd 0.05: it failed (exit 1): Reached maximum budget ($0.05)",
-        "API 401: it failed (exit 1): Invalid API key · Fix external API key",
+        "API 401: its provider denies access: Invalid API key · Fix external API key",
         "API 429: its provider refuses more for now: API Error: Request rejected (429) · rate limited",
     ];
     assert_eq!(shown[..4], expected);
-    assert!(
-        shown[4].contains("529 Overloaded") && shown[5].contains("Credit balance is too low"),
-        "{shown:?}"
-    );
+    assert!(shown[4].starts_with("API 529: its provider fails: API Error: 529 Overloaded"), "{shown:?}");
+    assert_eq!(shown[5], "API 400 credit: its provider denies access: Credit balance is too low");
 }
 
 #[test]
@@ -114,7 +112,9 @@ fn waiting_and_limits_are_told() {
     heard.line(&limit.to_string());
     heard.line(r#"{"type":"result","is_error":true,"result":"You have hit your limit"}"#);
     match ended(heard, &followed(End::Exit(1)), &json!({})).answer {
-        Err(NoAnswer::Limit { resets_at: Some(at), .. }) => assert_eq!(at.millis(), 1_800_000_000_000),
+        Err(NoAnswer::Provider(ProviderFailure::Limit { resets_at: Some(at), .. })) => {
+            assert_eq!(at.millis(), 1_800_000_000_000)
+        }
         other => panic!("{other:?}"),
     }
 }

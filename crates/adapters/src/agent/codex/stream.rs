@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, Said, Usage, brief, tail};
+use crate::agent::{LAST_WORDS, ProviderFailure, Said, Usage, brief, tail};
 
 /// How the client says that it tries again.
 const RETRY: &str = "Reconnecting";
-/// How a provider's refusal for now is told.
-const LIMITS: [&str; 3] = ["429 Too Many Requests", "usage limit", "rate limit"];
 
 /// What was heard so far.
 #[derive(Debug, Default)]
@@ -28,7 +26,7 @@ pub(super) struct Heard {
 pub(super) enum Outcome {
     Done,
     Failed { words: String },
-    Limit { words: String },
+    Provider(ProviderFailure),
 }
 
 impl Heard {
@@ -110,11 +108,9 @@ fn bare(command: &str) -> &str {
 }
 
 fn outcome(words: &str) -> Outcome {
-    let words = words.to_owned();
-    if LIMITS.iter().any(|limit| words.contains(limit)) {
-        Outcome::Limit { words }
-    } else {
-        Outcome::Failed { words }
+    match ProviderFailure::from_words(words) {
+        Some(failure) => Outcome::Provider(failure),
+        None => Outcome::Failed { words: words.to_owned() },
     }
 }
 

@@ -48,10 +48,10 @@ fn every_way_of_ending_is_told_apart() {
         })
         .collect();
     let expected = [
-        "401: it failed (exit 1): unexpected status 401 Unauthorized: bad key, url: http://127.0.0.1:PORT/v1/responses",
+        "401: its provider denies access: unexpected status 401 Unauthorized: bad key, url: http://127.0.0.1:PORT/v1/responses",
         "429: its provider refuses more for now: exceeded retry limit, last status: 429 Too Many Requests",
-        "quota: it failed (exit 1): Quota exceeded. Check your plan and billing details.",
-        "500: it failed (exit 1): We’re currently experiencing high demand, which may cause temporary errors.",
+        "quota: its provider denies access: Quota exceeded. Check your plan and billing details.",
+        "500: its provider fails: We’re currently experiencing high demand, which may cause temporary errors.",
     ];
     assert_eq!(shown, expected);
 }

@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, Said, Usage, brief, tail};
+use crate::agent::{LAST_WORDS, ProviderFailure, Said, Usage, brief, tail};
 
 /// How the plugin begins to say why a tool may not run.
 const DENIED: &str = "PreToolUse: ";
-/// The status by which a provider refuses more for now.
-const TOO_MANY: u64 = 429;
 
 /// What was heard so far.
 #[derive(Debug, Default)]
@@ -26,7 +24,7 @@ pub(super) struct Heard {
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
     Failed { words: String },
-    Limit { words: String },
+    Provider(ProviderFailure),
 }
 
 impl Heard {
@@ -85,8 +83,10 @@ fn tool(part: &Value) -> Said {
 fn outcome(error: &Value) -> Outcome {
     let message = error["data"]["message"].as_str().or(error["name"].as_str());
     let words = message.unwrap_or("it does not say why").to_owned();
-    match error["data"]["statusCode"].as_u64() {
-        Some(TOO_MANY) => Outcome::Limit { words },
-        Some(_) | None => Outcome::Failed { words },
-    }
+    let status = error["data"]["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
+    let failure = match status {
+        Some(status) => ProviderFailure::from_status(status, &words),
+        None => ProviderFailure::from_words(&words),
+    };
+    failure.map_or(Outcome::Failed { words }, Outcome::Provider)
 }

@@ -42,7 +42,7 @@ fn errors_limits_and_refused_tools_are_told_apart() {
         heard.line(line);
         ended(heard, &followed(End::Exit(0)), &json!({})).answer.unwrap_err().to_string()
     };
-    assert_eq!(why(ERROR), "it failed (exit 0): bad key");
+    assert_eq!(why(ERROR), "its provider denies access: bad key");
     assert_eq!(why(&ERROR.replace("401", "429")), "its provider refuses more for now: bad key");
     let denied = json!({ "type": "tool_use", "part": { "tool": "bash", "state": {
         "status": "error", "error": "PreToolUse: not in this phase", "input": { "command": "git commit" },
