@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use adapters::machine;
+use adapters::{agent::ProviderFailure, machine};
 use bytes::Bytes;
 use hyper::{
     HeaderMap, StatusCode,
@@ -158,6 +158,8 @@ pub(crate) struct Metering {
     booked: Tokens,
     /// A booking on the way that nobody waits for; until it is done there is no other.
     on_the_way: Option<oneshot::Receiver<()>>,
+    /// Set once a byte of the answer has come.
+    has_begun: bool,
 }
 
 impl Metering {
@@ -169,6 +171,7 @@ impl Metering {
             watch: Arc::clone(watch),
             number: watch.let_through(),
             on_the_way: None,
+            has_begun: false,
         }
     }
 
@@ -199,6 +202,7 @@ impl Metering {
         if self.leave.is_over() {
             return None;
         }
+        self.has_begun |= !piece.is_empty();
         self.reader.read(piece);
         if let Some(trouble) = self.reader.take_trouble() {
             self.note(trouble);
@@ -224,7 +228,9 @@ impl Metering {
     fn broken(&mut self, error: &FlowError) {
         if !self.leave.is_over() {
             self.watch.failed(error.to_string());
-            drop(self.over(self.reader.tokens()));
+            // A connection that breaks before a byte of the answer has brought nothing that is charged.
+            let tokens = if self.has_begun { self.reader.tokens() } else { Tokens::default() };
+            drop(self.over(tokens));
         }
     }
 
@@ -293,14 +299,14 @@ pub(crate) struct Complaint {
 }
 
 impl Complaint {
-    /// Begins to read; what the status alone says is noted at once. None: it is the client's own fault.
+    /// Begins to read an error; what the status alone says is noted at once. None: it is no error.
     pub(crate) fn of(
         watch: &Arc<Watch>,
         host: &str,
         status: StatusCode,
         headers: &HeaderMap,
     ) -> Option<Self> {
-        if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
+        if !status.is_client_error() && !status.is_server_error() {
             return None;
         }
         let (watch, host, headers) = (Arc::clone(watch), host.to_owned(), headers.clone());
@@ -317,11 +323,19 @@ impl Complaint {
     }
 
     fn note(&self) {
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            self.watch.limited(limit::read(self.status, &self.headers, &self.body, machine::now()));
-            return;
-        }
+        let status = self.status.as_u16();
         let said = limit::complaint(&self.body).map(|words| format!(": {words}")).unwrap_or_default();
-        self.watch.failed(format!("{} answers {}{said}", self.host, self.status.as_u16()));
+        let words = format!("{} answers {status}{said}", self.host);
+        match ProviderFailure::from_status(status, &limit::signs(&self.body)) {
+            Some(ProviderFailure::NoAccess { lack, .. }) => {
+                self.watch.denied(ProviderFailure::NoAccess { lack, words });
+            }
+            Some(ProviderFailure::Limit { .. }) => {
+                self.watch.limited(limit::read(self.status, &self.headers, &self.body, machine::now()));
+            }
+            Some(ProviderFailure::Outage { .. }) => self.watch.failed(words),
+            // The request itself was at fault.
+            None => {}
+        }
     }
 }

@@ -18,6 +18,13 @@ pub(crate) fn read(status: StatusCode, headers: &HeaderMap, body: &[u8], now: Ti
     Limit { status: status.as_u16(), resets_at, words }
 }
 
+/// Returns all that names a failure: the provider's type and code for it, and its message.
+pub(crate) fn signs(body: &[u8]) -> String {
+    let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let names = ["type", "code"].map(|name| said["error"][name].as_str().unwrap_or_default());
+    format!("{} {} {}", names[0], names[1], words(&said).unwrap_or_default())
+}
+
 /// Returns what a provider says of a failure, if it can be read.
 pub(crate) fn complaint(body: &[u8]) -> Option<String> {
     words(&serde_json::from_slice(body).ok()?)
@@ -33,14 +40,15 @@ fn words(said: &Value) -> Option<String> {
 /// Reads what ChatGPT says of a plan that is used up.
 fn from_body(said: &Value, now: Time) -> Option<Time> {
     let error = if said["error"].is_object() { &said["error"] } else { said };
-    let at = error["resets_at"].as_f64().map(epoch);
+    let at = error["resets_at"].as_f64().map(epoch).filter(|at| *at > now);
     at.or_else(|| error["resets_in_seconds"].as_f64().map(|seconds| later(now, seconds)))
 }
 
 fn from_headers(headers: &HeaderMap, now: Time) -> Option<Time> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    // A plan's window, then the provider's own advice, then the windows of a key.
-    let plan = text("anthropic-ratelimit-unified-reset").and_then(moment);
+    // A plan's window, then the provider's own advice, then the windows of a key. A reset in the past says nothing:
+    // the clocks differ, or the header is about another window than the one that is used up.
+    let plan = text("anthropic-ratelimit-unified-reset").and_then(moment).filter(|at| *at > now);
     plan.or_else(|| retry_after(text("retry-after-ms"), text("retry-after"), now))
         .or_else(|| {
             windows(headers, |name| name.starts_with("anthropic-ratelimit-") && name.ends_with("-reset"), now)
@@ -53,7 +61,7 @@ fn retry_after(millis: Option<&str>, text: Option<&str>, now: Time) -> Option<Ti
         return Some(later(now, millis / 1000.0));
     }
     let text = text?;
-    number(text).map(|seconds| later(now, seconds)).or_else(|| moment(text))
+    number(text).map(|seconds| later(now, seconds)).or_else(|| moment(text).filter(|at| *at > now))
 }
 
 /// Returns when the last window begins anew, of those that are used up if it can be told which are.
@@ -61,6 +69,9 @@ fn windows(headers: &HeaderMap, is_reset: impl Fn(&str) -> bool, now: Time) -> O
     let resets = headers.iter().filter(|(name, _)| is_reset(name.as_str())).filter_map(|(name, value)| {
         let text = value.to_str().ok()?.trim();
         let at = moment(text).or_else(|| span(text).map(|seconds| later(now, seconds)))?;
+        if at <= now {
+            return None;
+        }
         let left = headers.get(name.as_str().replace("reset", "remaining"));
         Some((left.is_some_and(|left| left == "0"), at))
     });
@@ -149,6 +160,18 @@ mod tests {
         assert_eq!(ends(&[("x-ratelimit-reset-tokens", "1h2m3.5s")], ""), Some(3723));
         assert_eq!(ends(&[], r#"{"error":{"type":"usage_limit_reached","resets_at":1800000090}}"#), Some(90));
         assert_eq!(ends(&[("retry-after", "1")], r#"{"error":{"resets_in_seconds":7200}}"#), Some(7200));
+    }
+
+    #[test]
+    fn a_reset_in_the_past_does_not_win_over_retry_after() {
+        let past = "2027-01-15T07:59:00Z";
+        for name in ["anthropic-ratelimit-unified-reset", "anthropic-ratelimit-tokens-reset"] {
+            assert_eq!(ends(&[(name, past), ("retry-after", "30")], ""), Some(30), "{name}");
+            assert_eq!(ends(&[(name, "1799999940"), ("retry-after", "30")], ""), Some(30), "{name}");
+            assert_eq!(ends(&[(name, past)], ""), None, "{name}");
+        }
+        assert_eq!(ends(&[("retry-after", "30")], r#"{"error":{"resets_at":1799999990}}"#), Some(30));
+        assert_eq!(ends(&[("retry-after", "Fri, 15 Jan 2027 07:59:00 GMT")], ""), None);
     }
 
     #[test]

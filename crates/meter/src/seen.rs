@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use adapters::agent::ProviderFailure;
 use engine::Time;
 
 use crate::{Refusal, Tokens};
@@ -13,6 +14,8 @@ pub struct Seen {
     pub requests: u64,
     /// The last refusal, or else why something that was used is not booked.
     pub refused: Option<Refusal>,
+    /// How the provider last denied access, unless a request that began after it has succeeded.
+    pub denied: Option<ProviderFailure>,
     /// The provider's last usage limit, unless a request that began after it has succeeded.
     pub limit: Option<Limit>,
     /// The provider's last failure, unless a request that began after it was answered.
@@ -47,7 +50,8 @@ struct Kept {
     unbooked: Option<String>,
     /// How many requests there have ever been; a request's number is the count with it.
     count: u64,
-    /// The counts at which the limit and the outage were seen.
+    /// The counts at which the denial, the limit and the outage were seen.
+    denied_at: u64,
     limit_at: u64,
     outage_at: u64,
 }
@@ -84,6 +88,12 @@ impl Watch {
         self.lock().unbooked = None;
     }
 
+    pub(crate) fn denied(&self, failure: ProviderFailure) {
+        let mut kept = self.lock();
+        kept.denied_at = kept.count;
+        kept.seen.denied = Some(failure);
+    }
+
     pub(crate) fn limited(&self, limit: Limit) {
         let mut kept = self.lock();
         kept.limit_at = kept.count;
@@ -109,6 +119,9 @@ impl Watch {
         let mut kept = self.lock();
         if kept.limit_at < number {
             kept.seen.limit = None;
+        }
+        if kept.denied_at < number {
+            kept.seen.denied = None;
         }
     }
 
@@ -151,6 +164,8 @@ mod tests {
         let (early, late) = (watch.let_through(), watch.let_through());
         watch.limited(limit());
         watch.failed("down".to_owned());
+        let denied = ProviderFailure::from_status(401, "no such key").unwrap();
+        watch.denied(denied.clone());
         for number in [early, late] {
             watch.answered(number);
             watch.let_in(number);
@@ -159,7 +174,9 @@ mod tests {
         let next = watch.let_through();
         watch.answered(next);
         assert!(watch.lock().seen.limit.is_some() && watch.lock().seen.outage.is_none());
+        assert_eq!(watch.look().denied, Some(denied));
         watch.let_in(next);
-        assert_eq!(watch.take().limit, None);
+        let seen = watch.take();
+        assert_eq!((seen.limit, seen.denied), (None, None));
     }
 }

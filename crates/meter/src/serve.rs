@@ -102,7 +102,7 @@ impl Server {
         let response = match self.send(&route.target, parts, Either::Left(Full::new(body))).await {
             Ok(response) => response,
             Err(failure) => {
-                if !failure.is_sent {
+                if !failure.may_cost {
                     metering.costs_nothing();
                 }
                 metering.watch().failed(failure.words.clone());
@@ -139,7 +139,7 @@ impl Server {
             Err(_) => Err(Failure {
                 status: StatusCode::GATEWAY_TIMEOUT,
                 words: format!("{host} has not answered for {} s", SILENCE.as_secs()),
-                is_sent: true,
+                may_cost: true,
             }),
         }
     }
@@ -149,8 +149,8 @@ impl Server {
 struct Failure {
     status: StatusCode,
     words: String,
-    /// Whether the provider may have begun to work on it.
-    is_sent: bool,
+    /// Whether the provider may charge for it: it has the whole request and was still at it.
+    may_cost: bool,
 }
 
 impl Failure {
@@ -162,7 +162,9 @@ impl Failure {
             cause = inner;
         }
         let what = if is_sent { "broke off" } else { "cannot be reached" };
-        Self { status: StatusCode::BAD_GATEWAY, words: format!("{host} {what}: {cause}"), is_sent }
+        // A connection that broke before a byte of an answer has brought nothing, however much of the request was sent.
+        let words = format!("{host} {what}: {cause}");
+        Self { status: StatusCode::BAD_GATEWAY, words, may_cost: false }
     }
 }
 

@@ -13,6 +13,7 @@ use std::{
     thread,
 };
 
+use adapters::agent::ProviderFailure;
 use engine::Time;
 use meter::{Book, BookError, Opening, Refusal, Ticket, Tokens, Upstreams};
 use support::{Notes, Provider, answer, ask, post, proxy, send, tokens};
@@ -199,6 +200,78 @@ fn a_provider_that_cannot_be_reached_is_an_outage_and_costs_nothing() {
     assert_eq!(said.status(), 502);
     assert!(said.text().contains("warp: 127.0.0.1 cannot be reached"), "{}", said.text());
     assert!(proxy.take_seen().outage.is_some());
+    assert_eq!(notes.only(), tokens(0, 0, 0, 0));
+}
+
+#[test]
+fn a_connection_that_breaks_before_any_byte_of_an_answer_costs_nothing() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    for sent in ["", "HTTP/1.1 2", HEAD] {
+        let provider = Provider::saying(sent);
+        let notes = Notes::new();
+        let proxy = proxy(Arc::<Notes>::clone(&notes), &provider.url);
+        let url = format!("{}/v1/messages", proxy.anthropic_url());
+        let mut said = send("POST", &url, "Connection: close\r\n", REQUEST.as_bytes());
+        // The client may see an error, or a connection that breaks as it would have without a proxy.
+        let _ = std::io::Read::read_to_end(&mut said, &mut Vec::new());
+        assert_eq!(notes.only(), tokens(0, 0, 0, 0), "{sent:?}");
+        assert!(proxy.take_seen().outage.unwrap().words.contains("broke off"), "{sent:?}");
+    }
+}
+
+#[test]
+fn a_request_that_is_not_fully_sent_costs_nothing() {
+    let provider = Provider::saying(answer("text/plain", "never"));
+    let notes = Notes::new();
+    let proxy = proxy(Arc::<Notes>::clone(&notes), &provider.url);
+    let (mut stream, path) = support::connect(&format!("{}/v1/messages", proxy.anthropic_url()));
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{{\"model\":");
+    stream.write_all(head.as_bytes()).unwrap();
+    drop(stream);
+    drop(proxy);
+    assert_eq!((notes.kept().openings.len(), provider.connections()), (0, 0));
+}
+
+#[test]
+fn denied_access_is_seen_costs_nothing_and_is_over_when_a_later_request_is_let_in() {
+    let denials = [
+        ("401 Unauthorized", r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#),
+        ("403 Forbidden", r#"{"error":{"type":"permission_error","message":"not for you"}}"#),
+        ("400 Bad Request", r#"{"error":{"message":"Your credit balance is too low to access the API"}}"#),
+        ("402 Payment Required", ""),
+        ("429 Too Many Requests", r#"{"error":{"code":"insufficient_quota","message":"no more"}}"#),
+    ];
+    for (status, body) in denials {
+        let calls = AtomicUsize::new(0);
+        let provider = Provider::start(move |_, stream| {
+            let denied = format!("HTTP/1.1 {status}\r\nconnection: close\r\n\r\n{body}");
+            let fine = answer("application/json", r#"{"usage":{"input_tokens":1,"output_tokens":1}}"#);
+            let is_first = calls.fetch_add(1, Ordering::SeqCst) == 0;
+            stream.write_all(if is_first { denied.as_bytes() } else { fine.as_bytes() }).unwrap();
+        });
+        let notes = Notes::new();
+        let proxy = proxy(Arc::<Notes>::clone(&notes), &provider.url);
+        let url = format!("{}/v1/messages", proxy.anthropic_url());
+        let said = post(&url, REQUEST);
+        assert_eq!(
+            (format!("{status} ").starts_with(&format!("{} ", said.status())), said.text()),
+            (true, body.to_owned())
+        );
+        let denied = proxy.seen().denied.expect(status);
+        assert!(matches!(denied, ProviderFailure::NoAccess { .. }), "{denied:?}");
+        assert!(denied.words().starts_with(&format!("127.0.0.1 answers {}", &status[..3])), "{denied:?}");
+        assert_eq!(notes.only(), tokens(0, 0, 0, 0), "{status}");
+        assert_eq!(post(&url, REQUEST).status(), 200);
+        assert_eq!(proxy.take_seen().denied, None, "{status}");
+    }
+    // An error of the request itself is the client's own.
+    let body = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n{\"error\":{\"message\":\"too long\"}}";
+    let provider = Provider::saying(body);
+    let notes = Notes::new();
+    let proxy = proxy(Arc::<Notes>::clone(&notes), &provider.url);
+    post(&format!("{}/v1/messages", proxy.anthropic_url()), REQUEST);
+    let seen = proxy.take_seen();
+    assert_eq!((seen.denied, seen.limit, seen.outage), (None, None, None));
     assert_eq!(notes.only(), tokens(0, 0, 0, 0));
 }
 
