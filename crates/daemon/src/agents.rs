@@ -551,7 +551,7 @@ fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
 }
 
 /// Reckons what a turn has used: the agent tells what the conversation has cost, not the turn.
-fn used(ended: &Ended, before: Option<&Conversation>) -> Usage {
+pub(crate) fn used(ended: &Ended, before: Option<&Conversation>) -> Usage {
     let same = before.filter(|before| Some(&before.session) == ended.session.as_ref());
     let spent = same.map_or(0, |before| before.micro_usd);
     let micro_usd = ended.cost_usd.map_or(0, micro_usd).saturating_sub(spent);

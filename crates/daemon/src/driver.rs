@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use adapters::agent::NamedError;
 use engine::{
-    Actor, Event, RefusedEvent, Run, Standing, Usage, Workflow, view,
+    Actor, Capped, Event, PROVIDER, RefusedEvent, Run, Standing, Usage, Workflow,
+    ledger::Scope,
+    view,
     view::Asked,
     workflow::{Activity, Job},
 };
@@ -42,6 +44,8 @@ pub struct Driver<'a> {
     pub(crate) spend: Option<Spend>,
     /// Whether it was said that an agent's requests do not go through warp.
     pub(crate) told_unmetered: bool,
+    /// When it was last tried whether the provider serves the agent.
+    pub(crate) probed: Option<Instant>,
     /// The place for an agent that is waited for.
     pub(crate) asked_seat: Option<ready::Asked>,
     pub(crate) confined: Confined,
@@ -72,6 +76,8 @@ pub enum Finish {
     Interrupted,
     /// It could not begin, and was taken off its workspace again.
     Refused(String),
+    /// No agent can work until a person has fixed a login, a balance or the like; another run has asked for that.
+    Blocked(String),
 }
 
 /// Why the loop cannot go on.
@@ -330,6 +336,27 @@ impl Driver<'_> {
     /// Returns what the run asks a person.
     pub(crate) fn asked(current: &Current) -> Option<Asked> {
         view::asked(&current.workflow, &current.run)
+    }
+
+    /// Tells whether the run waits for something that every other run of a session would wait for too: a provider that serves
+    /// nobody, or money that all of them share.
+    pub(crate) fn waits_for_all(&mut self) -> Result<bool, DriveError> {
+        let Some(current) = self.workspace.select(Some(&self.run))? else { return Ok(false) };
+        let Standing::Parked { decision } = &current.run.standing else { return Ok(false) };
+        let is_shared = |capped: &Capped| {
+            let of_session =
+                self.options.session_cap.is_some_and(|cap| cap.micro_usd.or(cap.tokens).is_some());
+            capped.cap.cap != Scope::Run || of_session
+        };
+        Ok(decision.reason == PROVIDER || decision.capped.as_ref().is_some_and(is_shared))
+    }
+
+    /// Opens the ledger for the run, if that was not done yet.
+    pub(crate) fn open_spend(&mut self, run: &Run) -> Result<&mut Spend, DriveError> {
+        if self.spend.is_none() {
+            self.spend = Some(Spend::open(&self.workspace, run)?);
+        }
+        Ok(self.spend.as_mut().expect("it was opened above"))
     }
 
     /// Returns which issue the run is about, and how many chunks it has done.

@@ -12,6 +12,7 @@
 //! - Nothing that an agent says is believed: it is offered in the agent's name, and the engine asks for proof.
 //! - Every wait has an end: a limit of the agent's, a decision's deadline, or a person's signal.
 
+mod access;
 mod agents;
 mod answer;
 mod attach;

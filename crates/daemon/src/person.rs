@@ -43,6 +43,9 @@ impl Driver<'_> {
             self.offer(Actor::Engine, Event::CriteriaUnconfirmed, Map::new())?;
             return Ok(Flow::On);
         }
+        if self.is_served_again(current)? {
+            return Ok(Flow::On);
+        }
         let until = current.run.question_deadline();
         self.workspace.sync()?;
         let is_away = self.ask_away(current.run.id.as_str());
@@ -75,6 +78,9 @@ impl Driver<'_> {
             }
             if patience.is_some_and(|patience| machine::now() >= patience) {
                 return Ok(Flow::End(Finish::Parked(asked)));
+            }
+            if self.is_served_again(&now)? {
+                return Ok(Flow::On);
             }
             self.keep_claim()?;
             self.hear_away();

@@ -7,10 +7,11 @@ use adapters::{
     agent::{Ended, NoAnswer},
     machine, secrets,
 };
-use engine::{Actor, Capped, Event, Record, Time, WaitKind};
+use engine::{Actor, Capped, Event, PROVIDER, Record, Time, WaitKind};
 use project::{
     Current,
     admission::{self, Limits, Seat},
+    spend::Pause,
 };
 use serde_json::{Map, Value};
 
@@ -18,13 +19,11 @@ use crate::{
     crew::Hand,
     driver::{DriveError, Driver, Flow},
     show::Shown,
-    spend::{Hurdle, Spend},
+    spend::Hurdle,
 };
 
 /// How many of the newest records are looked through for outages in a row.
 const LOOKED_THROUGH: usize = 200;
-/// How a provider says that no time mends it: somebody has to pay.
-const UNPAID: [&str; 3] = ["insufficient_quota", "billing", "credit balance"];
 /// How long to wait after the first sign of trouble, and at most, in seconds.
 const FIRST_PAUSE: u64 = 2;
 const LONGEST_PAUSE: u64 = 300;
@@ -73,12 +72,16 @@ impl Driver<'_> {
         let run = &current.run;
         let role = role(current);
         let hands = self.crew.hands(&run.settings, role)?;
-        if self.spend.is_none() {
-            self.spend = Some(Spend::open(&self.workspace, run)?);
-        }
+        self.open_spend(run)?;
         let hand = match self.choose(current, hands)? {
             Ok(hand) => hand,
-            Err((until, why)) => return Ok(Err(self.suspend(current, WaitKind::Limit, why, Some(until))?)),
+            Err(pause) if pause.is_closed => match self.reopen(current, &pause)? {
+                Ok(hand) => hand,
+                Err(flow) => return Ok(Err(flow)),
+            },
+            Err(pause) => {
+                return Ok(Err(self.suspend(current, WaitKind::Limit, pause.why, Some(pause.until))?));
+            }
         };
         let spend = self.spend.as_mut().expect("it was opened above");
         if let Some(capped) = spend.begin(run, role, &hand.spender())? {
@@ -95,11 +98,11 @@ impl Driver<'_> {
     }
 
     /// Returns the best that may work now, or when the first of them may and why not before.
-    fn choose(
+    pub(crate) fn choose(
         &mut self,
         current: &Current,
         mut hands: Vec<Hand>,
-    ) -> Result<Result<Hand, (Time, String)>, DriveError> {
+    ) -> Result<Result<Hand, Pause>, DriveError> {
         if hands.len() > 1 {
             // Whoever's provider has just failed steps back.
             let failed = self.setbacks(current, "outage")?.count as usize % hands.len();
@@ -108,13 +111,13 @@ impl Driver<'_> {
         self.lift(current, hands.iter().map(|hand| hand.pool.as_str()))?;
         let waits = waits_at_limits(current);
         let spend = self.spend.as_ref().expect("it is opened before anybody is chosen");
-        let mut first: Option<(Time, String)> = None;
+        let mut first: Option<Pause> = None;
         for hand in hands {
-            let Some((until, why)) = spend.paused(&hand.pool)?.filter(|_| waits) else {
+            let Some(pause) = spend.paused(&hand.pool)?.filter(|pause| waits || pause.is_closed) else {
                 return Ok(Ok(hand));
             };
-            if first.as_ref().is_none_or(|(earliest, _)| until < *earliest) {
-                first = Some((until, why));
+            if first.as_ref().is_none_or(|first| pause.until < first.until) {
+                first = Some(pause);
             }
         }
         Ok(Err(first.expect("a crew has at least one")))
@@ -168,19 +171,20 @@ impl Driver<'_> {
         Ok(match hurdle {
             Hurdle::Cap(capped) => Some(self.ask_for_more(current, capped)?),
             Hurdle::Ledger(words) => Some(self.escalate(current, &words, &["continue"])?),
+            Hurdle::NoAccess { lack, words } => Some(self.lose_access(current, hand, lack, &words)?),
             Hurdle::Limit { resets_at, words } if waits_at_limits(current) => {
                 Some(self.wait_for_reset(current, hand, resets_at, &words)?)
             }
             Hurdle::Limit { words, .. } => {
                 let problem = format!("the provider's usage limit ({words})");
-                Some(self.escalate(current, &problem, &["continue"])?)
+                Some(self.give_up_on(current, hand, &problem)?)
             }
-            Hurdle::Outage(words) => Some(self.sit_out(current, &words)?),
+            Hurdle::Outage(words) => Some(self.sit_out(current, hand, &words)?),
         })
     }
 
-    /// Lets every run of a pool wait until its provider lets it in again. What is no matter of time, and what has no end
-    /// that is told and takes too long, is put to a person.
+    /// Lets every run of a pool wait until its provider lets it in again. What has no end that is told and takes too long is
+    /// put to a person.
     fn wait_for_reset(
         &mut self,
         current: &Current,
@@ -190,9 +194,8 @@ impl Driver<'_> {
     ) -> Result<Flow, DriveError> {
         let why = format!("the provider's usage limit ({words})");
         let limits = self.setbacks(current, "limit")?;
-        let is_unpaid = UNPAID.iter().any(|sign| words.to_lowercase().contains(sign));
-        if is_unpaid || (resets_at.is_none() && limits.is_too_long(current)) {
-            return self.escalate(current, &why, &["continue"]);
+        if resets_at.is_none() && limits.is_too_long(current) {
+            return self.give_up_on(current, hand, &why);
         }
         // A time that is past, or a moment away, must not make the agents start again and again.
         let until = resets_at.map_or(limits.next_try(), |resets_at| resets_at.max(limits.next_try()));
@@ -203,7 +206,7 @@ impl Driver<'_> {
         match self.choose(current, hands)? {
             // Another takes over.
             Ok(_) => Ok(Flow::On),
-            Err((until, why)) => self.suspend(current, WaitKind::Limit, why, Some(until)),
+            Err(pause) => self.suspend(current, WaitKind::Limit, pause.why, Some(pause.until)),
         }
     }
 
@@ -224,24 +227,24 @@ impl Driver<'_> {
     }
 
     /// Waits for a provider that fails, longer each time; in the end a person is asked.
-    fn sit_out(&mut self, current: &Current, words: &str) -> Result<Flow, DriveError> {
+    fn sit_out(&mut self, current: &Current, hand: &Hand, words: &str) -> Result<Flow, DriveError> {
         let outages = self.setbacks(current, "outage")?;
         if outages.is_too_long(current) {
             let longest = current.run.settings.count("outage_minutes");
             let problem = format!("the provider has failed for longer than {longest} minutes: {words}");
-            return self.escalate(current, &problem, &["continue"]);
+            return self.give_up_on(current, hand, &problem);
         }
         let why = format!("the provider fails ({words})");
         self.suspend(current, WaitKind::Outage, why, Some(outages.next_try()))
     }
 
-    /// Lets pools be used again before their time, if a person has just ended the run's wait for one.
+    /// Lets pools be used again before their time, if the run's wait for one or its question about one was just ended.
     pub(crate) fn lift<'p>(
         &mut self,
         current: &Current,
         mut pools: impl Iterator<Item = &'p str>,
     ) -> Result<(), DriveError> {
-        if self.has_ended_wait(current, "limit")?
+        if (self.has_ended_wait(current, "limit")? || self.has_settled_question(current)?)
             && let Some(spend) = &self.spend
         {
             pools.try_for_each(|pool| spend.lift(pool))?;
@@ -263,6 +266,14 @@ impl Driver<'_> {
         Ok(is(wait, "suspended") && wait.is_some_and(|record| word(record, "kind") == kind))
     }
 
+    /// Tells whether the run's question about its provider is settled, and nothing came of it yet.
+    fn has_settled_question(&mut self, current: &Current) -> Result<bool, DriveError> {
+        const TELLING: [&str; 3] = ["question_asked", "suspended", "turn_started"];
+        let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
+        let last = records.iter().rev().find(|record| TELLING.contains(&record.event.as_str()));
+        Ok(last.is_some_and(|record| is_about_provider(record)))
+    }
+
     /// Counts the waits of a kind since an agent last gave an answer, or a person one.
     fn setbacks(&mut self, current: &Current, kind: &str) -> Result<Setbacks, DriveError> {
         let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
@@ -271,6 +282,7 @@ impl Driver<'_> {
             match record.event.as_str() {
                 "turn_ended" if word(record, "how") == "answered" => break,
                 "decision_answered" => break,
+                "question_asked" if is_about_provider(record) => break,
                 "suspended" if word(record, "kind") == kind => {
                     setbacks.count += 1;
                     setbacks.since = Some(record.at);
@@ -282,12 +294,16 @@ impl Driver<'_> {
     }
 }
 
+fn is_about_provider(record: &Record) -> bool {
+    record.event == *"question_asked" && word(record, "kind") == PROVIDER
+}
+
 fn word<'r>(record: &'r Record, field: &str) -> &'r str {
     record.data.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the role that the phase asks for.
-fn role(current: &Current) -> Option<&str> {
+pub(crate) fn role(current: &Current) -> Option<&str> {
     current.workflow.phase(&current.run.phase).and_then(|phase| phase.role.as_deref())
 }
 

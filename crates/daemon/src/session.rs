@@ -81,6 +81,8 @@ struct Ran {
     chunks: u64,
     /// What it has spent in this session.
     spent: Usage,
+    /// Whether every other run would have to wait for the same as this one.
+    is_stuck: bool,
 }
 
 fn one(
@@ -96,8 +98,9 @@ fn one(
     let finish = driver.drive()?;
     let spent = if is_capped { driver.spent()?.since(&before) } else { Usage::default() };
     let (issue, chunks) = driver.worked_on()?;
+    let is_stuck = matches!(finish, Finish::Blocked(_)) || driver.waits_for_all()?;
     driver.finish()?;
-    Ok(Ran { issue, finish, chunks, spent })
+    Ok(Ran { issue, finish, chunks, spent, is_stuck })
 }
 
 fn until_empty(
@@ -115,13 +118,14 @@ fn until_empty(
     let first = match one(place, dirs, options.clone(), interrupts, show) {
         Err(error) if options.issue.is_none() && error.is_about_this_one() => {
             pass_over(&error, summary, show);
-            Ran { issue: None, finish: Finish::Done, chunks: 0, spent: Usage::default() }
+            Ran { issue: None, finish: Finish::Done, chunks: 0, spent: Usage::default(), is_stuck: false }
         }
         done => done?,
     };
     let mut limits = Limits::read(place, dirs, options, began, first.chunks)?;
     summary.add(&mut limits.here, first.issue.as_deref(), &first.finish).map_err(StartError::from)?;
     cap = cap.after(&first.spent);
+    limits.is_stuck = first.is_stuck;
     let mut worst = first.finish;
     // Each issue is taken once, whatever became of it.
     let mut taken: BTreeSet<u64> = first.issue.as_deref().and_then(issue_number).into_iter().collect();
@@ -138,6 +142,7 @@ fn until_empty(
             done => done?,
         };
         limits.done += ran.chunks;
+        limits.is_stuck = ran.is_stuck;
         cap = cap.after(&ran.spent);
         summary.add(&mut limits.here, ran.issue.as_deref(), &ran.finish).map_err(StartError::from)?;
         if ran.finish.weight() > worst.weight() {
@@ -160,7 +165,7 @@ impl Finish {
             Finish::Ended(_) | Finish::Aborted | Finish::Stopped => 1,
             Finish::PutOff(_) => 2,
             Finish::Refused(_) => 3,
-            Finish::Parked(_) => 4,
+            Finish::Parked(_) | Finish::Blocked(_) => 4,
             Finish::Interrupted => 5,
         }
     }
@@ -174,6 +179,8 @@ struct Limits {
     chunks: u64,
     /// How many chunks the runs of this session have done.
     done: u64,
+    /// Set when the last run waits for what every other would have to wait for.
+    is_stuck: bool,
 }
 
 impl Limits {
@@ -192,18 +199,22 @@ impl Limits {
             minutes: count("max_session_minutes"),
             chunks: count("max_total_chunks"),
             done,
+            is_stuck: false,
             here,
         })
     }
 
-    /// Returns the next issue that is ready and free, each once; nothing when the session has used up what it may.
+    /// Returns the next issue, each once: one whose run nobody carries on, or else one that is ready and free. Nothing when the
+    /// session has used up what it may.
     fn next(
         &mut self,
         taken: &mut BTreeSet<u64>,
         cap: &SessionCap,
         show: &mut dyn Show,
     ) -> Result<Option<String>, StartError> {
-        let Some(number) = self.here.first_free(taken)? else { return Ok(None) };
+        let left = self.here.first_left(taken)?;
+        let next = if left.is_some() { left } else { self.here.first_free(taken)? };
+        let Some(number) = next else { return Ok(None) };
         let over = if self.began.elapsed().as_secs() > self.minutes.saturating_mul(60) {
             Some(format!("max_session_minutes ({})", self.minutes))
         } else if self.done > self.chunks {
@@ -211,10 +222,10 @@ impl Limits {
         } else {
             cap.used_up().map(|key| format!("{key} of this session"))
         };
-        if let Some(limit) = over {
-            show.show(Shown::Warned(&format!(
-                "{limit} is used up; `warp run --until-empty` goes on with #{number}"
-            )));
+        let over = over.map(|limit| format!("{limit} is used up"));
+        let stuck = self.is_stuck.then(|| "no other issue is taken: it would wait for the same".to_owned());
+        if let Some(why) = over.or(stuck) {
+            show.show(Shown::Warned(&format!("{why}; `warp run --until-empty` goes on with #{number}")));
             return Ok(None);
         }
         taken.insert(number);

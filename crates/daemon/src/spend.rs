@@ -4,7 +4,7 @@
 use std::{env, sync::Arc};
 
 use adapters::{
-    agent::{Ended, NoAnswer, ProviderFailure, Route, claude},
+    agent::{Ended, Lack, NoAnswer, ProviderFailure, Route, claude},
     machine,
 };
 use engine::{
@@ -14,7 +14,7 @@ use engine::{
 use meter::{Book, Proxy, ProxyError, Refusal, Seen, Upstreams};
 use project::{
     Dirs, Error, Workspace,
-    spend::{Ledger, LedgerError, Meter, caps},
+    spend::{Ledger, LedgerError, Meter, Pause, caps},
 };
 
 /// Why the spend of a run cannot be watched. Nothing is spent then.
@@ -66,6 +66,11 @@ pub(crate) enum Hurdle {
     Cap(Capped),
     /// The ledger cannot be written.
     Ledger(String),
+    /// The provider serves nobody until a person has fixed a login or a balance.
+    NoAccess {
+        lack: Lack,
+        words: String,
+    },
     Limit {
         resets_at: Option<Time>,
         words: String,
@@ -204,18 +209,35 @@ impl Spend {
             Some(Refusal::Failed(words)) => return Some(Hurdle::Ledger(words)),
             None => {}
         }
+        let told = if let NoAnswer::Provider(failure) = no_answer { Some(failure.clone()) } else { None };
+        if let Some(ProviderFailure::NoAccess { lack, words }) = seen.denied.or_else(|| told.clone()) {
+            return Some(Hurdle::NoAccess { lack, words });
+        }
         if let Some(limit) = seen.limit {
-            return Some(Hurdle::Limit { resets_at: limit.resets_at, words: limit.words });
+            let told = told.and_then(|told| match told {
+                ProviderFailure::Limit { resets_at, .. } => resets_at,
+                ProviderFailure::NoAccess { .. } | ProviderFailure::Outage { .. } => None,
+            });
+            return Some(Hurdle::Limit { resets_at: limit.resets_at.or(told), words: limit.words });
         }
-        if let NoAnswer::Provider(ProviderFailure::Limit { resets_at, words }) = no_answer {
-            return Some(Hurdle::Limit { resets_at: *resets_at, words: words.clone() });
+        match (seen.outage, told) {
+            (_, Some(ProviderFailure::Limit { resets_at, words })) => {
+                Some(Hurdle::Limit { resets_at, words })
+            }
+            (Some(outage), _) => Some(Hurdle::Outage(outage.words)),
+            (None, Some(ProviderFailure::Outage { words })) => Some(Hurdle::Outage(words)),
+            (None, Some(ProviderFailure::NoAccess { .. }) | None) => None,
         }
-        seen.outage.map(|outage| Hurdle::Outage(outage.words))
     }
 
     /// Lets all runs of a pool wait.
     pub(crate) fn pause(&self, pool: &str, until: Time, why: &str) -> Result<(), SpendError> {
         Ok(self.meter.with(|ledger| ledger.pause(machine::now(), pool, until, why))?)
+    }
+
+    /// Closes a pool for all runs, until a person has fixed what is wrong with it.
+    pub(crate) fn close(&self, pool: &str, why: &str) -> Result<(), SpendError> {
+        Ok(self.meter.with(|ledger| ledger.close(machine::now(), pool, why))?)
     }
 
     /// Lets a pool be used again before its time.
@@ -224,9 +246,8 @@ impl Spend {
     }
 
     /// Returns until when a pool waits, and why.
-    pub(crate) fn paused(&self, pool: &str) -> Result<Option<(Time, String)>, SpendError> {
-        let pause = self.meter.with(|ledger| ledger.paused(machine::now(), pool))?;
-        Ok(pause.map(|pause| (pause.until, pause.why)))
+    pub(crate) fn paused(&self, pool: &str) -> Result<Option<Pause>, SpendError> {
+        Ok(self.meter.with(|ledger| ledger.paused(machine::now(), pool))?)
     }
 
     fn capped(&self, cap: CapReached) -> Capped {

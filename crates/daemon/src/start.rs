@@ -248,6 +248,7 @@ impl<'a> Driver<'a> {
             crew,
             spend: None,
             told_unmetered: false,
+            probed: None,
             away: Away::default(),
             asked_seat: None,
             confined,

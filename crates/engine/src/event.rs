@@ -67,7 +67,8 @@ pub enum Event {
     /// Somebody who works on the run has a question for a person, and cannot go on without an answer.
     QuestionAsked {
         /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `plan`, `criteria`, `check`,
-        /// `environment`, `baseline`, `proof`, `escalation`. Those about a plan or the tests wait for as long as it takes.
+        /// `environment`, `baseline`, `proof`, `provider`, `escalation`. Those about a plan, the tests or the provider wait for
+        /// as long as it takes.
         kind: String,
         question: String,
         options: Vec<String>,
@@ -109,7 +110,7 @@ pub enum Event {
     },
     /// The run has to wait for something that ends by itself.
     Suspended { kind: WaitKind, why: String, until: Option<Time> },
-    /// What was waited for is there.
+    /// What was waited for is there; also that the provider which a question is about serves the agents again.
     WaitOver,
     /// What the run may spend is spent.
     CapReached { capped: Capped },

@@ -53,8 +53,8 @@ pub use run::{
 pub use settings::{BadSetting, Kind, Role, Setting, Settings};
 pub use signature::failure_signature;
 pub use step::{
-    Advice, Beginning, CRITERIA, FrozenTests, Outcome, Refused, Step, VERIFICATION_GATES, begin, doom_loop,
-    is_document, needs, step,
+    Advice, Beginning, CRITERIA, FrozenTests, Outcome, PROVIDER, Refused, Step, VERIFICATION_GATES, begin,
+    doom_loop, is_document, needs, step,
 };
 pub use test_name::names_test;
 pub use time::{BadTime, Time};

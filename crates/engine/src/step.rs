@@ -28,6 +28,7 @@ pub use acceptance::{FrozenTests, is_document};
 pub use criteria::CRITERIA;
 pub use notes::doom_loop;
 pub use refused::Refused;
+pub use turns::PROVIDER;
 
 use crate::{
     Actor, Ask, Branches, Change, Effect, Event, EventName, Metrics, Observations, Owner, PhaseName, Probe,

@@ -9,10 +9,11 @@ use std::{
 };
 
 use adapters::machine;
-use engine::{Owner, Run, RunId, Standing};
+use engine::{Owner, PROVIDER, Run, RunId, Standing};
 
 use crate::{
-    Candidate, ClaimError, Current, ForgeError, Item, Readiness, Rework, Workspace, next::rework_of,
+    Candidate, ClaimError, Current, ForgeError, Item, Readiness, Rework, Workspace, issue_number,
+    next::rework_of,
 };
 
 /// What keeps an issue that is ready from being taken.
@@ -159,17 +160,21 @@ impl Workspace {
         Ok(self.claimant(&issue)?.map(Taken::Claimed))
     }
 
+    /// Returns the issue of a run that nobody carries on and that needs no answer about its work, if it is none of those that
+    /// are `passed` over.
+    pub fn first_left(&mut self, passed: &BTreeSet<u64>) -> Result<Option<u64>, ForgeError> {
+        let can_go_on = |run: &Run| match &run.standing {
+            Standing::Active => true,
+            Standing::Parked { decision } => decision.reason == PROVIDER,
+            Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => false,
+        };
+        let left = self.driven()?.into_iter().filter(|current| is_left(current) && can_go_on(&current.run));
+        let mut issues = left.filter_map(|current| issue_number(current.run.issue.as_deref()?));
+        Ok(issues.find(|issue| !passed.contains(issue)))
+    }
+
     /// Returns the newest run of warp's own that nobody carries on.
     pub fn unfinished(&mut self) -> Result<Option<Current>, ForgeError> {
-        let is_left = |current: &Current| {
-            let run = &current.run;
-            let waits = matches!(
-                run.standing,
-                Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. }
-            );
-            let is_own = run.owner.pid == std::process::id();
-            waits && (is_own || !machine::is_live(&run.owner))
-        };
         let mut left: Vec<Current> = self.driven()?.into_iter().filter(is_left).collect();
         // One that waits for a time comes after everything that can be done now.
         left.sort_by_key(|current| is_waiting(&current.run));
@@ -180,6 +185,15 @@ impl Workspace {
             first => Ok(first),
         }
     }
+}
+
+/// Tells whether a run is open and nobody carries it on.
+fn is_left(current: &Current) -> bool {
+    let run = &current.run;
+    let waits =
+        matches!(run.standing, Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. });
+    let is_own = run.owner.pid == std::process::id();
+    waits && (is_own || !machine::is_live(&run.owner))
 }
 
 fn is_waiting(run: &Run) -> bool {

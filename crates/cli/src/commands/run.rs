@@ -215,6 +215,9 @@ fn close(finish: Finish, again: &str) -> Result<Exit, CommandError> {
         }
         Finish::Stopped => (Exit::Done, "stopped; `warp status` says how it goes on".to_owned()),
         Finish::Interrupted => (Exit::Interrupted, format!("interrupted; `{again}` goes on where it was")),
+        Finish::Blocked(why) => {
+            (Exit::Parked, format!("waits: {why}\n`{again}` goes on when that is done; nothing was skipped"))
+        }
         Finish::Refused(problem) => return Err(CommandError::new(Exit::OutsideSaidNo, problem)),
     };
     output::say(&text);

@@ -6,6 +6,7 @@ mod background;
 mod client;
 mod coder;
 mod compacted;
+mod denied;
 mod first_turn;
 mod killed;
 mod processes;

@@ -45,6 +45,24 @@ pub(crate) struct Project {
 impl Project {
     /// Makes a project whose issue has so many chunks.
     pub(crate) fn new(chunks: usize) -> Self {
+        let project = Self::bare();
+        let boxes: String =
+            (1..=chunks).map(|chunk| format!("- [ ] the word word{chunk} is in file{chunk}.txt\n")).collect();
+        project.sandbox.issue(42, &format!("# Words\n\n{boxes}"));
+        project
+    }
+
+    /// Makes a project with so many issues from 1 on, each of one criterion.
+    pub(crate) fn with_issues(count: u64) -> Self {
+        let project = Self::bare();
+        for issue in 1..=count {
+            let criterion = format!("- [ ] the word word{issue} is in file{issue}.txt\n");
+            project.sandbox.issue(issue, &format!("# Word {issue}\n\n{criterion}"));
+        }
+        project
+    }
+
+    fn bare() -> Self {
         let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
         sandbox.git(&["switch", "--quiet", "main"]);
         sandbox.write("Makefile", MAKEFILE);
@@ -52,9 +70,6 @@ impl Project {
         sandbox.write("file0.txt", "word0\n");
         sandbox.git(&["add", "--all"]);
         sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
-        let boxes: String =
-            (1..=chunks).map(|chunk| format!("- [ ] the word word{chunk} is in file{chunk}.txt\n")).collect();
-        sandbox.issue(42, &format!("# Words\n\n{boxes}"));
         fs::create_dir(sandbox.home().join("bin")).unwrap();
         Self { sandbox }
     }
@@ -84,11 +99,15 @@ impl Project {
 
     /// Makes a `warp run` of the issue.
     pub(crate) fn run(&self, agent: &str) -> Command {
+        self.run_with(&["42", "--once", "--agent", agent])
+    }
+
+    fn run_with(&self, arguments: &[&str]) -> Command {
         let mut path = self.sandbox.home().join("bin").into_os_string();
         path.push(":");
         path.push(env::var_os("PATH").unwrap_or_default());
-        let mut command =
-            self.sandbox.warp_command(&["run", "42", "--level", "3", "--once", "--agent", agent]);
+        let mut command = self.sandbox.warp_command(&["run", "--level", "3"]);
+        command.args(arguments);
         // The pipes lie in the home, of which little is there behind walls.
         command.env("PATH", path).env("WARP_SANDBOX_SHOW", "started:running:testing");
         command
@@ -96,7 +115,15 @@ impl Project {
 
     /// Makes a `warp run` of the issue with a client and its model.
     pub(crate) fn run_client(&self, client: &Client, model: &Model) -> Command {
-        let mut command = self.run(client.agent);
+        Self::with_model(self.run(client.agent), client, model)
+    }
+
+    /// Makes a `warp run` of all issues with a client and its model.
+    pub(crate) fn run_all(&self, client: &Client, model: &Model) -> Command {
+        Self::with_model(self.run_with(&["--until-empty", "--agent", client.agent]), client, model)
+    }
+
+    fn with_model(mut command: Command, client: &Client, model: &Model) -> Command {
         command.env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "dummy");
         command.env("OPENAI_BASE_URL", format!("{}/v1", model.url())).env("OPENAI_API_KEY", "dummy");
         command.envs(client.variables.iter().map(|(name, value)| (name, value)));

@@ -33,8 +33,9 @@ impl Attached<'_, '_> {
         self.spend(run)?;
         self.driver.lift(current, [by.pool].into_iter())?;
         let paused = self.spend(run)?.paused(by.pool)?;
-        if let Some((until, why)) = paused.filter(|_| waits_at_limits(current)) {
-            self.driver.suspend(current, WaitKind::Limit, why, Some(until))?;
+        // A login is fixed by the person in this very terminal.
+        if let Some(pause) = paused.filter(|pause| waits_at_limits(current) && !pause.is_closed) {
+            self.driver.suspend(current, WaitKind::Limit, pause.why, Some(pause.until))?;
             return Ok(false);
         }
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());

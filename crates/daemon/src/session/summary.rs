@@ -39,6 +39,7 @@ impl Summary {
             Finish::Interrupted => ("interrupted", format!("{about}: `warp run {number}` goes on")),
             Finish::Aborted | Finish::Stopped => ("stopped", about),
             Finish::Ended(how) => ("over", format!("{about} ({how})")),
+            Finish::Blocked(why) => ("waits", format!("{about}: {why}")),
             Finish::Refused(problem) => ("not begun", format!("{about}: {problem}")),
         });
         Ok(())

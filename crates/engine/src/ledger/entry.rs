@@ -96,6 +96,9 @@ pub struct Pause {
     pub at: Time,
     pub until: Time,
     pub why: String,
+    /// Set when only a person ends it: a login or a balance is to be fixed, and somebody was asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_closed: bool,
 }
 
 impl Entry {
@@ -142,7 +145,7 @@ mod tests {
             },
             Entry::Paused {
                 pool: "p".into(),
-                pause: Pause { at, until: at.plus_minutes(5), why: "429".into() },
+                pause: Pause { at, until: at.plus_minutes(5), why: "429".into(), is_closed: true },
             },
             Entry::Lifted { pool: "p".into(), at },
         ];

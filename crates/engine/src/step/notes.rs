@@ -128,6 +128,11 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         Event::Suspended { kind, why, until } => waits::suspended(workflow, run, &ask, (*kind, why, *until)),
         Event::WaitOver => match &run.standing {
             Standing::Suspended { wait } => Ok(waits::over(workflow, run, &ask, wait)),
+            Standing::Parked { decision }
+                if decision.reason == turns::PROVIDER && ask.actor == Actor::Engine =>
+            {
+                Ok(waits::served_again(workflow, run, &ask, decision))
+            }
             Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => {
                 Err(not_now(&ask, "the run waits for nothing that ends by itself"))
             }
@@ -328,6 +333,9 @@ fn decision_answered(
         return overrule::accept(workflow, run, ask, (decision, option), refused);
     }
     let mut draft = Draft::new(workflow, run, ask);
+    if waits::is_waited_out(decision) {
+        waits::hold_clocks(&mut draft, decision.asked_at);
+    }
     if decision.capped.is_some() && option == Decision::TOMORROW {
         waits::wait_for_tomorrow(&mut draft);
         return Ok(draft.finish());

@@ -16,6 +16,8 @@ pub(super) const STOP: &str = "stop";
 
 /// The kind of the question whether a plan is right.
 const PLAN: &str = "plan";
+/// The kind of the question about a provider that serves nobody: about a login, a balance or an outage, not about the work.
+pub const PROVIDER: &str = "provider";
 /// Kinds of questions about tests that cannot run, fail before anything was changed, or cannot fail.
 const ABOUT_TESTS: [&str; 3] = ["environment", "baseline", "proof"];
 
@@ -214,12 +216,14 @@ pub(super) fn ask_person<'a>(
     if question.is_empty() {
         return Err(Refused::data("question", "must ask something"));
     }
-    if (kind == COMMIT_GUARD || ABOUT_TESTS.contains(&kind)) && ask.actor == Actor::Agent {
+    let is_warps = [COMMIT_GUARD, PROVIDER].contains(&kind) || ABOUT_TESTS.contains(&kind);
+    if is_warps && ask.actor == Actor::Agent {
         return Err(Refused::data("kind", format!("`{kind}` is for warp itself to ask about")));
     }
     let mut all: Vec<String> = Vec::new();
     let own = options.iter().map(|option| cut(option.trim(), LONGEST_OPTION));
-    let defers = defers(workflow, run, kind) && kind != PLAN && !ABOUT_TESTS.contains(&kind);
+    let waits = [PLAN, PROVIDER].contains(&kind) || ABOUT_TESTS.contains(&kind);
+    let defers = defers(workflow, run, kind) && !waits;
     // Both end the run.
     let has_stop = options.iter().any(|option| option == STOP);
     let last = [defers.then_some(SKIP), (!has_stop).then_some(ABORT)];

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::{Refused, Step, draft::Draft};
+use super::{Refused, Step, draft::Draft, turns::PROVIDER};
 use crate::{Ask, Capped, Change, Decision, Run, Standing, Time, Wait, WaitKind, Workflow};
 
 /// Why a run is parked whose money is spent.
@@ -41,11 +41,30 @@ pub(super) fn suspended(
 pub(super) fn over(workflow: &Workflow, run: &Run, ask: &Ask, wait: &Wait) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::StandingSet { standing: Standing::Active });
-    let waited = ask.at.millis_since(wait.since).max(0);
-    let moved = |clock: Time| Time::from_millis(clock.millis().saturating_add(waited));
-    draft.change(Change::PhaseClockSet { at: moved(run.phase_started_at) });
-    draft.change(Change::SessionClockSet { at: moved(run.session_clock) });
+    hold_clocks(&mut draft, wait.since);
     draft.finish()
+}
+
+/// Ends the question about a provider: it serves the agents again.
+pub(super) fn served_again(workflow: &Workflow, run: &Run, ask: &Ask, decision: &Decision) -> Step {
+    let mut draft = Draft::new(workflow, run, ask);
+    draft.change(Change::StandingSet { standing: Standing::Active });
+    hold_clocks(&mut draft, decision.asked_at);
+    draft.finish()
+}
+
+/// Tells whether the time that a question is open is not the run's own: it is about access or money, not about the work.
+pub(super) fn is_waited_out(decision: &Decision) -> bool {
+    decision.reason == PROVIDER || decision.capped.is_some()
+}
+
+/// Lets the clocks go on from where they stood at a moment.
+pub(super) fn hold_clocks(draft: &mut Draft<'_>, since: Time) {
+    let waited = draft.at.millis_since(since).max(0);
+    let moved = |clock: Time| Time::from_millis(clock.millis().saturating_add(waited));
+    let (phase, session) = (moved(draft.run.phase_started_at), moved(draft.run.session_clock));
+    draft.change(Change::PhaseClockSet { at: phase });
+    draft.change(Change::SessionClockSet { at: session });
 }
 
 /// Parks a run at a cap: a person says whether there is more.

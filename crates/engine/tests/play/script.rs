@@ -140,6 +140,11 @@ impl Player {
                 question: rest.to_owned(),
                 options: vec!["yes".to_owned(), "no".to_owned()],
             },
+            "provider" => Event::QuestionAsked {
+                kind: engine::PROVIDER.to_owned(),
+                question: rest.to_owned(),
+                options: vec!["continue".to_owned()],
+            },
             "defer" => Event::ChunkDeferred { why: "nobody answered".to_owned() },
             "tell" => Event::Told { text: rest.to_owned() },
             "turn" => Event::TurnStarted { worker: Worker { agent: rest.to_owned(), ..Worker::default() } },

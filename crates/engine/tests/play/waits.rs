@@ -42,6 +42,27 @@ fn a_person_ends_a_wait_early_or_stops_the_run() {
 }
 
 #[test]
+fn a_question_about_the_provider_has_no_deadline_and_ends_when_it_serves_again() {
+    assert_snapshot!(play("@coding, agent provider log in, engine provider log in, +600m, engine defer, agent over, engine over, engine provider log in, answer skip, +600m, answer continue, code_complete"), @"
+    agent provider log in: refused: `kind` `provider` is for warp itself to ask about
+    engine provider log in: coding, parked on r1.5: log in
+    engine defer: refused: `chunk_deferred` is refused: the question waits for as long as it takes
+    agent over: refused: `wait_over` is refused: the run waits for nothing that ends by itself
+    engine over: coding
+    engine provider log in: coding, parked on r1.7: log in
+    answer skip: refused: `option` must be one of continue, abort
+    answer continue: coding
+    code_complete: updating_docs e9
+    ");
+    let (run, _) = play_to("@coding, engine provider log in");
+    let engine::Standing::Parked { decision } = run.standing else { panic!("{:?}", run.standing) };
+    assert_eq!(
+        (decision.deadline, decision.options),
+        (None, vec!["continue".to_owned(), "abort".to_owned()])
+    );
+}
+
+#[test]
 fn a_cap_asks_for_more_or_for_tomorrow() {
     assert_snapshot!(play("@coding, engine cap, code_complete, agent answer more, answer more, engine cap, answer tomorrow, engine over, engine cap, answer stop"), @"
     engine cap: coding, parked on r1.5: The cap of this run is reached: $20.03 of $20.00. Is there more?

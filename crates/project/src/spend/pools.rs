@@ -16,6 +16,8 @@ use super::{FORMAT, Ledger, LedgerError, PAGE, PATIENCE, Pause, event, parse};
 
 /// The stream of all pools.
 const POOLS: &str = "pools";
+/// How long a closed pool is not tried, in minutes.
+const CLOSED_MINUTES: u64 = 24 * 60;
 /// How many pools are kept; the one that waited longest ago is forgotten first.
 const POOLS_KEPT: usize = 200;
 
@@ -28,9 +30,18 @@ struct Pools {
 impl Ledger {
     /// Pauses a pool for all runs. One that waits longer already goes on waiting.
     pub fn pause(&mut self, now: Time, pool: &str, until: Time, why: &str) -> Result<(), LedgerError> {
-        let pause = Pause { at: now, until, why: why.to_owned() };
+        self.hold(now, pool, Pause { at: now, until, why: why.to_owned(), is_closed: false })
+    }
+
+    /// Closes a pool for all runs until somebody lifts that, at most for a day: then it is tried again.
+    pub fn close(&mut self, now: Time, pool: &str, why: &str) -> Result<(), LedgerError> {
+        let until = now.plus_minutes(CLOSED_MINUTES);
+        self.hold(now, pool, Pause { at: now, until, why: why.to_owned(), is_closed: true })
+    }
+
+    fn hold(&mut self, now: Time, pool: &str, pause: Pause) -> Result<(), LedgerError> {
         self.change_pools(now, |pools| {
-            let is_longer = pools.get(pool).is_none_or(|known| known.until < until);
+            let is_longer = pools.get(pool).is_none_or(|known| known.until < pause.until);
             is_longer.then(|| Entry::Paused { pool: pool.to_owned(), pause: pause.clone() })
         })
     }
