@@ -393,6 +393,7 @@ impl Driver<'_> {
                 return Go::On;
             }
             looked = Instant::now();
+            self.tell_guesses();
             match self.is_still_wanted(current) {
                 Ok(Wanted::Yes) => Go::On,
                 Ok(Wanted::No) => Go::Stop,
@@ -406,6 +407,7 @@ impl Driver<'_> {
             }
         };
         let mut ended = boundary::around("turn", || agent.run(&turn, &mut watch));
+        self.tell_guesses();
         // From here on it is recorded, shown and put into reports.
         if let Ok(answer) = &mut ended.answer {
             secrets::redact_value(answer);
@@ -415,6 +417,13 @@ impl Driver<'_> {
         match failure {
             Some(error) => Err(error),
             None => Ok((ended, is_asked)),
+        }
+    }
+
+    /// Says which models have no price of their own.
+    fn tell_guesses(&mut self) {
+        for guess in self.spend.as_ref().map(Spend::take_guesses).unwrap_or_default() {
+            self.show.show(Shown::Warned(&guess));
         }
     }
 

@@ -6,7 +6,7 @@ use project::{
     Current, NextError, Workspace,
     base::Start,
     pushing::{Goal, Leaves, Outlet, Push},
-    spend,
+    spend::{self, Prices},
 };
 use serde::Serialize;
 
@@ -57,7 +57,8 @@ impl Header {
         let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
         let outlet = workspace.outlet(run, goal)?;
         let (base, unreached) = base(workspace, run)?;
-        let (agent, model) = workers(crew, &run.settings, &current.workflow);
+        let prices = spend::prices(&workspace.dirs).ok();
+        let (agent, model) = workers(crew, &run.settings, &current.workflow, prices.as_ref());
         let header = Self {
             run: run.id.to_string(),
             issue: run.issue.clone(),
@@ -142,7 +143,12 @@ fn cap_text(settings: &Settings, session: Option<SessionCap>) -> String {
 }
 
 /// Names who works in the roles of a workflow, and with which model.
-fn workers(crew: &mut Crew, settings: &Settings, workflow: &Workflow) -> (String, String) {
+fn workers(
+    crew: &mut Crew,
+    settings: &Settings,
+    workflow: &Workflow,
+    prices: Option<&Prices>,
+) -> (String, String) {
     let phases = workflow.phases.iter().filter(|phase| phase.activity == Activity::Agent);
     let mut found: Vec<(String, String, String)> = Vec::new();
     for role in phases.map(|phase| phase.role.as_deref()) {
@@ -152,7 +158,12 @@ fn workers(crew: &mut Crew, settings: &Settings, workflow: &Workflow) -> (String
         let Some(hand) = hands.first().filter(|_| !found.iter().any(|(role, ..)| *role == name)) else {
             continue;
         };
-        let model = hand.model.clone().unwrap_or_else(|| "the agent's default".to_owned());
+        let guess = hand.model.as_ref().and_then(|model| prices?.guessed_from(model));
+        let model = match (&hand.model, guess) {
+            (Some(model), Some(from)) => format!("{model}, which has no price: {from} is taken"),
+            (Some(model), None) => model.clone(),
+            (None, _) => "the agent's default".to_owned(),
+        };
         found.push((name, shortened(&redacted(hand.agent_name())), model));
     }
     let said = |of: fn(&(String, String, String)) -> &String| {

@@ -154,6 +154,15 @@ impl Spend {
     /// Takes which model an agent says that it uses, for what it costs where nobody has chosen one.
     pub(crate) fn hear_model(&mut self, model: &str) {
         self.model = Some(model.to_owned());
+        self.meter.note_model(model);
+    }
+
+    /// Returns what is to be said of models whose prices are guesses, each once.
+    pub(crate) fn take_guesses(&self) -> Vec<String> {
+        let guesses = self.meter.take_guesses().into_iter().filter(|(model, _)| !model.is_empty());
+        let said =
+            |(model, from): (String, String)| format!("`{model}` has no price in the list: {from} is taken");
+        guesses.map(said).collect()
     }
 
     /// Takes what an agent says that it has used in the present turn; tells whether a cap is reached with it.

@@ -133,6 +133,23 @@ fn a_run_stops_at_its_cap_and_goes_on_with_more() {
 }
 
 #[test]
+fn a_model_without_a_price_is_said_to_be_a_guess_once_and_at_the_start() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 1000, 0, 0)));
+    let agent = AGENT.replace("claude-sonnet-4-5", "gpt-6.1-sol");
+    fs::write(spending.driven.sandbox.home().join("agent.sh"), agent).unwrap();
+    let roles = serde_json::json!({ "coder": { "agent": spending.agent(), "model": "claude-opus-9" } });
+    let (code, said) = spending.finish(&["--set", &format!("roles={roles}")]);
+    assert_eq!(code, Some(0), "{said}");
+    let header = "claude-opus-9, which has no price: the highest price of the claude-opus models is taken";
+    assert!(said.contains(header), "{said}");
+    let used = "`gpt-6.1-sol` has no price in the list: the highest price of the gpt-sol models is taken";
+    assert_eq!(said.matches(used).count(), 1, "{said}");
+    // Three thousand tokens of output at $45 for a million.
+    let cost = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "model"]);
+    assert!(cost.contains("$0.14") && cost.contains('~'), "{cost}");
+}
+
+#[test]
 fn the_runs_of_a_session_share_the_cap_that_was_given_for_it() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 100_000, 0, 0)));
     let sandbox = &spending.driven.sandbox;

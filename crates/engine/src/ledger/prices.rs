@@ -15,6 +15,9 @@ const BUILT_IN: &str = include_str!("../../../../prices.toml");
 /// What a million tokens may cost at most, in dollars: beyond it somebody has mistaken the unit.
 const DEAREST: f64 = 100_000.0;
 
+/// The words for the newest release of a model.
+const NEWEST: [&str; 3] = ["latest", "preview", "exp"];
+
 /// The price list: what warp comes with, and before it what the user has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prices {
@@ -30,7 +33,7 @@ pub struct Price {
     usual: Rates,
     /// From how many tokens of input on a request has other prices, and which.
     long: Option<(u64, Rates)>,
-    /// Set when the model is not in the list and was taken to be as dear as the dearest that is.
+    /// Set when the model is not in the list, and the price is a guess.
     pub is_estimated: bool,
 }
 
@@ -79,20 +82,54 @@ impl Prices {
         self
     }
 
-    /// Returns the price of a model: that of the longest name that its own begins with, or else the dearest.
+    /// Returns the price of a model: that of the longest name that its own begins with, or else a guess.
     pub fn of(&self, model: &str) -> Price {
         let name = plain(model);
-        let known = self.models.iter().filter(|(known, _)| is_release_of(&name, known));
-        match known.max_by_key(|(known, _)| known.len()) {
-            Some((_, price)) => *price,
-            None => self.dearest(),
+        match self.listed(&name) {
+            Some(price) => price,
+            None => self.guess(&name).0,
         }
     }
 
-    /// Returns a price that no known model passes in anything.
-    fn dearest(&self) -> Price {
+    /// Says what the price of a model is guessed from, if it is not in the list.
+    pub fn guessed_from(&self, model: &str) -> Option<String> {
+        let name = plain(model);
+        self.listed(&name).is_none().then(|| match self.guess(&name).1 {
+            Some(family) => format!("the highest price of the {family} models"),
+            None => "the highest price of all models".to_owned(),
+        })
+    }
+
+    fn listed(&self, name: &str) -> Option<Price> {
+        let known = self.models.iter().filter(|(known, _)| is_release_of(name, known));
+        known.max_by_key(|(known, _)| known.len()).map(|(_, price)| *price)
+    }
+
+    /// Returns the highest price of a model's family, or else of all that its maker calls alike, or else of all; and the name
+    /// of what it was taken from.
+    fn guess(&self, name: &str) -> (Price, Option<String>) {
+        let family = family(name);
+        let line = first_word(&family).to_owned();
+        let is_like = |known: &str| family == self::family(known);
+        let is_alike = |known: &str| line == first_word(&self::family(known));
+        let highest = |is: &dyn Fn(&str) -> bool| self.highest(is);
+        if let Some(price) = highest(&is_like).filter(|_| !family.is_empty()) {
+            return (price, Some(family));
+        }
+        if let Some(price) = highest(&is_alike).filter(|_| !line.is_empty()) {
+            return (price, Some(line));
+        }
+        let nothing = Price { usual: Rates::default(), long: None, is_estimated: true };
+        (highest(&|_| true).unwrap_or(nothing), None)
+    }
+
+    /// Returns a price that none of some models passes in anything; nothing if there is none of them.
+    fn highest(&self, is_one: &dyn Fn(&str) -> bool) -> Option<Price> {
         let mut usual = Rates::default();
-        for price in self.models.values() {
+        let mut prices =
+            self.models.iter().filter(|(name, _)| is_one(name)).map(|(_, price)| price).peekable();
+        prices.peek()?;
+        for price in prices {
             for rates in [Some(price.usual), price.long.map(|(_, rates)| rates)].into_iter().flatten() {
                 usual.input = usual.input.max(rates.input);
                 usual.output = usual.output.max(rates.output);
@@ -100,7 +137,7 @@ impl Prices {
                 usual.cache_write = usual.cache_write.max(rates.cache_write);
             }
         }
-        Price { usual, long: None, is_estimated: true }
+        Some(Price { usual, long: None, is_estimated: true })
     }
 }
 
@@ -135,6 +172,19 @@ fn plain(model: &str) -> String {
     model[..end].replace(['.', '_'], "-")
 }
 
+/// Returns the name of a model's family: its own name without versions, as `gpt-sol` for `gpt-6-1-sol` or `claude-opus`
+/// for `claude-opus-7`.
+fn family(name: &str) -> String {
+    let words = name.split('-').filter(|word| !NEWEST.contains(word));
+    let words = words.map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let words = words.filter(|word| !word.is_empty() && !word.starts_with(|c: char| c.is_ascii_digit()));
+    words.collect::<Vec<_>>().join("-")
+}
+
+fn first_word(family: &str) -> &str {
+    family.split('-').next().unwrap_or_default()
+}
+
 /// Tells whether a name is a model's own, or that of one of its releases: a date follows, or a word for the newest.
 ///
 /// `gpt-5-9` is not a release of `gpt-5`: it is a model that is not known, and may be much dearer.
@@ -143,7 +193,7 @@ fn is_release_of(name: &str, model: &str) -> bool {
     let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };
     let first = rest.split('-').next().unwrap_or_default();
     let is_date = first.len() >= 4 && first.bytes().all(|byte| byte.is_ascii_digit());
-    is_date || ["latest", "preview", "exp"].contains(&first)
+    is_date || NEWEST.contains(&first)
 }
 
 #[derive(Deserialize)]
@@ -277,10 +327,27 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_not_known_is_as_dear_as_the_dearest_and_marked() {
-        for name in ["gpt-5-9", "gpt-5-ultra", "claude-opus-7", "llama", ""] {
-            assert_eq!(cost(name, MILLION), (183_000_000, true), "{name}");
+    fn a_model_that_is_not_known_takes_the_highest_price_of_its_family_and_is_marked() {
+        let cases = [
+            // The default of Codex 0.166.
+            ("gpt-6.1-sol", 46_000_000, "the gpt-sol models"),
+            ("gpt-5-9", 46_000_000, "the gpt models"),
+            ("gpt-5.9-codex", 14_175_000, "the gpt-codex models"),
+            ("gpt-daybreak-blue-latest", 183_000_000, "the gpt models"),
+            ("claude-opus-7-20270101", 76_500_000, "the claude-opus models"),
+            ("claude-3-9-sonnet", 23_100_000, "the claude-sonnet models"),
+            ("o5-mini", 4_510_000, "the o-mini models"),
+            ("llama", 183_000_000, "all models"),
+            ("", 183_000_000, "all models"),
+        ];
+        for (name, price, from) in cases {
+            assert_eq!(cost(name, MILLION), (price, true), "{name}");
+            let said = Prices::built_in().guessed_from(name).unwrap();
+            assert_eq!(said, format!("the highest price of {from}"), "{name}");
         }
+        assert_eq!(Prices::built_in().guessed_from("claude-opus-5-5"), None);
+        let (guess, _) = Prices::parse("").unwrap().guess("gpt-7");
+        assert_eq!((guess.cost(&MILLION), guess.is_estimated), (0, true));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The ledger as the proxy sees it: one run's, with its tags and caps.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use ::meter::{Book, BookError, Opening, Refusal, Ticket, Tokens};
 use adapters::machine;
@@ -14,13 +17,15 @@ use crate::spelled;
 pub struct Meter {
     ledger: Mutex<Ledger>,
     whose: Mutex<(Tags, Caps)>,
+    /// Models whose prices are guesses, and what from; those that were told are empty.
+    guesses: Mutex<BTreeMap<String, Option<String>>>,
 }
 
 impl Meter {
     /// Takes the ledger for a run that began at `since`.
     pub fn new(mut ledger: Ledger, tags: Tags, caps: Caps, since: Time) -> Result<Self, LedgerError> {
         ledger.follow(since)?;
-        Ok(Self { ledger: Mutex::new(ledger), whose: Mutex::new((tags, caps)) })
+        Ok(Self { ledger: Mutex::new(ledger), whose: Mutex::new((tags, caps)), guesses: Mutex::default() })
     }
 
     /// Says whose the next requests are. Those under way keep their tags.
@@ -36,6 +41,21 @@ impl Meter {
     /// Does something with the ledger itself.
     pub fn with<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
         act(&mut lock(&self.ledger))
+    }
+
+    /// Notes that a model is used; its price may be a guess.
+    pub fn note_model(&self, model: &str) {
+        if lock(&self.guesses).contains_key(model) {
+            return;
+        }
+        let guess = self.with(|ledger| ledger.prices().guessed_from(model));
+        lock(&self.guesses).entry(model.to_owned()).or_insert(guess);
+    }
+
+    /// Takes the models whose prices are guesses, each once, and what each is guessed from.
+    pub fn take_guesses(&self) -> Vec<(String, String)> {
+        let mut guesses = lock(&self.guesses);
+        guesses.iter_mut().filter_map(|(model, from)| Some((model.clone(), from.take()?))).collect()
     }
 
     /// Returns why no further request may go out, if there is a cap that says so.
@@ -64,6 +84,7 @@ impl Meter {
 
 impl Book for Meter {
     fn open(&self, opening: &Opening) -> Result<Ticket, Refusal> {
+        self.note_model(&opening.model);
         let (tags, caps) = lock(&self.whose).clone();
         let estimate = usage(opening.estimate);
         let admitted =
