@@ -1,3 +1,5 @@
+mod login;
+
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -28,7 +30,7 @@ use crate::{
 /// How long a program may take to say that it is there.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Check what warp needs, and the whole journal
+/// Check what warp needs, whether the agent is logged in, and the whole journal
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Set a damaged journal aside and keep all that can be verified
@@ -92,6 +94,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     checks.push(cgroups());
     checks.push(sandbox());
     checks.push(configuration(&place, &dirs));
+    if let Ok(config) = config::load(&place, &dirs, None, &[]) {
+        checks.extend(login::checks(&place, &dirs, &config.settings));
+    }
     checks.extend(journal(&place, &dirs)?);
     if dirs.user_store().exists() {
         checks.extend(verify("ledger", &dirs.user_store()));

@@ -259,3 +259,38 @@ fn a_session_whose_budget_is_used_up_asks_once_and_goes_on_with_more() {
     session.project.sandbox.warp_ok(&["answer", &question, "more", "--tokens", "1000000"]);
     session.is_done(&session.run(&[]));
 }
+
+#[test]
+fn doctor_tries_the_login_of_claude_code() {
+    let Some(client) = Client::claude() else { return };
+    let trouble = Trouble::of(401, "invalid x-api-key");
+    let session = Session::new(&client, &trouble);
+    let doctor = || Running::start(session.project.doctor(&client, &session.model), PATIENCE).unwrap().wait();
+    let said = doctor();
+    let line = "FAIL  login         claude: its provider denies access: ";
+    let remedy = "mend: log in again (`claude`, then `/login`), or set a valid ANTHROPIC_API_KEY\n";
+    assert!(said.code == Some(1) && said.out.contains(line) && said.out.contains(remedy), "{}", said.out);
+    trouble.end();
+    let said = doctor();
+    assert!(said.out.contains("ok    login         claude: its provider answers\n"), "{}", said.out);
+    let cost = session.json(&["cost", "--all", "--json"]);
+    assert_eq!(cost["total"]["output_tokens"], json!(TOKENS), "it is booked: {cost:#}");
+}
+
+#[test]
+fn doctor_says_that_the_price_of_codexs_default_model_is_a_guess() {
+    let Some(client) = Client::codex() else { return };
+    let session = Session::new(&client, &Trouble::default());
+    // Without a model in its configuration, the client takes its own default.
+    let file = session.project.sandbox.home().join(".codex/config.toml");
+    let configuration = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, configuration.replace("model = 'gpt-5.5'\n", "")).unwrap();
+    let said = Running::start(session.project.doctor(&client, &session.model), PATIENCE).unwrap().wait();
+    assert!(said.out.contains("ok    login         codex: its provider answers\n"), "{}", said.out);
+    let prices: Vec<&str> = said.out.lines().filter(|line| line.contains(" prices ")).collect();
+    assert!(
+        prices.len() == 1 && prices[0].contains("has no price: the highest price of the gpt-"),
+        "{}",
+        said.out
+    );
+}

@@ -103,14 +103,23 @@ impl Project {
     }
 
     fn run_with(&self, arguments: &[&str]) -> Command {
+        self.warp(&[&["run", "--level", "3"], arguments].concat())
+    }
+
+    fn warp(&self, arguments: &[&str]) -> Command {
         let mut path = self.sandbox.home().join("bin").into_os_string();
         path.push(":");
         path.push(env::var_os("PATH").unwrap_or_default());
-        let mut command = self.sandbox.warp_command(&["run", "--level", "3"]);
-        command.args(arguments);
+        let mut command = self.sandbox.warp_command(arguments);
         // The pipes lie in the home, of which little is there behind walls.
         command.env("PATH", path).env("WARP_SANDBOX_SHOW", "started:running:testing");
         command
+    }
+
+    /// Makes a `warp doctor` that finds a client and its model.
+    pub(crate) fn doctor(&self, client: &Client, model: &Model) -> Command {
+        self.sandbox.warp_ok(&["config", &format!("agent={}", client.agent)]);
+        Self::with_model(self.warp(&["doctor"]), client, model)
     }
 
     /// Makes a `warp run` of the issue with a client and its model.
