@@ -20,7 +20,7 @@ use crate::{
     driver::{DriveError, Driver, Finish, Flow},
     ready::role,
     show::Shown,
-    work::Given,
+    work::{Given, Talk},
 };
 
 /// How often it is tried whether the provider serves the agent again, while a person is waited for.
@@ -137,7 +137,9 @@ impl Driver<'_> {
         let (confined, schema) = (self.confined.clone(), probe::schema());
         let facts = confined.facts(run);
         let given = Given { model: hand.agent.cheap_model(), effort: Some("low"), route: route.as_ref() };
-        let mut turn = confined.turn(run, probe::PROMPT, &schema, None, &facts, &given);
+        let talk =
+            Talk { prompt: probe::PROMPT, schema: &schema, knows_schema: false, resume: None, session: None };
+        let mut turn = confined.turn(run, talk, &facts, &given);
         turn.limits = Limits { whole: PROBE_LIMIT, silence: PROBE_LIMIT };
         let interrupts = self.interrupts.clone();
         let mut show = |said: Said| {
