@@ -11,11 +11,13 @@ pub mod codex;
 pub mod command;
 pub mod interactive;
 mod named;
+pub mod notice;
 pub mod opencode;
 pub mod probe;
 mod provider;
 pub mod schema;
 pub mod script;
+mod words;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -28,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use named::{KNOWN, Known, NamedError, named};
+pub use notice::Notice;
 pub use provider::{Lack, ProviderFailure};
 
 use crate::{
@@ -243,18 +246,14 @@ pub enum Said {
         name: String,
         about: String,
     },
-    ToolDenied {
-        name: String,
-        why: String,
-    },
+    /// What is told in the same words for every client.
+    Notice(Notice),
     /// The model that it uses, where nobody has chosen one for it.
     Model(String),
     /// What the turn has used so far.
     Usage(Usage),
-    /// It waits for something, such as its model.
-    Waiting(String),
-    /// Some time has passed.
-    Tick,
+    /// Some time has passed, and it has printed nothing for so long.
+    Tick(Duration),
 }
 
 /// How an agent's turn ended.
@@ -373,7 +372,7 @@ impl Client<'_> {
         self.follow(turn, name, &mut |seen| match seen {
             Seen::Out(line) => read(line).into_iter().map(&mut *watch).max().unwrap_or(Go::On),
             Seen::Err(_) => Go::On,
-            Seen::Tick => watch(Said::Tick),
+            Seen::Tick { quiet } => watch(Said::Tick(quiet)),
         })
     }
 
@@ -462,7 +461,7 @@ fn failed(end: &End, words: &str) -> NoAnswer {
         End::TimedOut(after) => NoAnswer::TimedOut(*after),
         End::Silent(after) => NoAnswer::Silent(*after),
         End::Stopped => NoAnswer::Stopped,
-        End::Exit(_) | End::Signal(_) => NoAnswer::Failed { end: end.clone(), words: tail(words, 300) },
+        End::Exit(_) | End::Signal(_) => NoAnswer::Failed { end: end.clone(), words: words::message(words) },
     }
 }
 

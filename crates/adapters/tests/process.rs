@@ -49,7 +49,7 @@ fn lines_are_seen_while_the_program_runs_and_input_is_fed() {
         match line {
             Seen::Out(line) => seen.push(format!("out {line}")),
             Seen::Err(line) => seen.push(format!("err {line}")),
-            Seen::Tick => {}
+            Seen::Tick { .. } => {}
         }
         Go::On
     })
@@ -69,7 +69,7 @@ fn a_program_is_answered_while_it_runs_and_its_input_ends_when_nobody_speaks() {
         match line {
             Seen::Out("name?") => say.as_ref().unwrap().send(b"warp\n".to_vec()).unwrap(),
             Seen::Out("hello warp") => say = None,
-            Seen::Out(_) | Seen::Err(_) | Seen::Tick => {}
+            Seen::Out(_) | Seen::Err(_) | Seen::Tick { .. } => {}
         }
         Go::On
     })
@@ -128,7 +128,7 @@ fn whoever_watches_can_stop_it() {
     assert_eq!(followed.end, End::Stopped);
     let mut ticks = 0;
     let ticking = &mut |seen: Seen<'_>| {
-        ticks += usize::from(seen == Seen::Tick);
+        ticks += usize::from(matches!(seen, Seen::Tick { .. }));
         if ticks == 2 { Go::Stop } else { Go::On }
     };
     let followed = follow(job("sleep 600", limits(LONG, LONG), "test"), ticking).unwrap();

@@ -127,6 +127,9 @@ impl Show for Live {
         if let (Some(block), Shown::Agent(said)) = (&mut self.block, shown) {
             block.hear(said);
         }
+        if let (Some(block), Shown::Notice(notice)) = (&mut self.block, shown) {
+            block.notice(notice);
+        }
         match lines::text(shown) {
             Some(mut lines) => {
                 let question = if let Shown::Asked(asked) = shown {

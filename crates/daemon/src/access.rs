@@ -143,7 +143,7 @@ impl Driver<'_> {
         turn.limits = Limits { whole: PROBE_LIMIT, silence: PROBE_LIMIT };
         let interrupts = self.interrupts.clone();
         let mut show = |said: Said| {
-            if said == Said::Tick {
+            if matches!(said, Said::Tick(_)) {
                 self.show.show(Shown::Tick);
             }
             interrupts.go()

@@ -24,6 +24,7 @@ use crate::{
     crew::Hand,
     driver::{DriveError, Driver, Finish, Flow},
     feature,
+    notices::Notices,
     show::Shown,
     spend::Spend,
     work::{Given, Talk},
@@ -359,8 +360,9 @@ impl Driver<'_> {
         let agent = Arc::clone(&hand.agent);
         let mut refused_at = None;
         let mut said_so: Option<Instant> = None;
-        let mut watch = |said| {
-            has_spoken |= matches!(said, Said::Text(_) | Said::Tool { .. } | Said::ToolDenied { .. });
+        let mut notices = Notices::new(confined.server.clone(), turn.limits.silence, route.is_some());
+        let mut watch = |said: Said| {
+            has_spoken |= matches!(said, Said::Text(_) | Said::Tool { .. });
             // A script has nothing but a name for its conversation: there is nothing to lose.
             if let Said::Session(session) = &said
                 && known.as_ref() != Some(session)
@@ -371,8 +373,20 @@ impl Driver<'_> {
                 let begun = Event::ConversationBegun { session: session.clone() };
                 failure = self.offer(Actor::Engine, begun, Map::new()).err();
             }
+            let retry = self.spend.as_ref().and_then(|spend| spend.seen().retry);
+            for notice in notices.due(&said, retry) {
+                let notice = notice.cleaned(|text| clean(text, &tree));
+                self.show.show(Shown::Notice(&notice));
+            }
             let said = shown(said, &tree, &mut lines);
-            self.show.show(if let Said::Tick = said { Shown::Tick } else { Shown::Agent(&said) });
+            match &said {
+                // Those that are due were shown above.
+                Said::Notice(_) => {}
+                Said::Tick(_) => self.show.show(Shown::Tick),
+                Said::Session(_) | Said::Text(_) | Said::Tool { .. } | Said::Model(_) | Said::Usage(_) => {
+                    self.show.show(Shown::Agent(&said));
+                }
+            }
             let go = self.interrupts.go();
             if go != Go::On || failure.is_some() {
                 return go.max(Go::Stop);
@@ -548,15 +562,16 @@ impl Driver<'_> {
 /// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
 /// is what a person knows.
 fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
-    let clean = |text: String| secrets::redacted(text.replace(tree, ""));
     match said {
-        Said::Tool { name, about } => Said::Tool { name, about: clean(about) },
-        Said::ToolDenied { name, why } => Said::ToolDenied { name, why: clean(why) },
+        Said::Tool { name, about } => Said::Tool { name, about: clean(about, tree) },
         Said::Text(text) => Said::Text(lines.redacted(text.replace(tree, ""))),
-        Said::Waiting(what) => Said::Waiting(clean(what)),
         Said::Session(session) => Said::Session(secrets::redacted(session)),
-        other @ (Said::Model(_) | Said::Usage(_) | Said::Tick) => other,
+        other @ (Said::Notice(_) | Said::Model(_) | Said::Usage(_) | Said::Tick(_)) => other,
     }
+}
+
+fn clean(text: String, tree: &str) -> String {
+    secrets::redacted(text.replace(tree, ""))
 }
 
 /// Reckons what a turn has used: the agent tells what the conversation has cost, not the turn.

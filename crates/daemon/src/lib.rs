@@ -27,6 +27,7 @@ mod feature;
 mod header;
 mod interrupts;
 mod loops;
+mod notices;
 mod person;
 mod ready;
 mod session;

@@ -1,6 +1,6 @@
 //! What whoever looks on is shown while the loop runs.
 
-use adapters::agent::Said;
+use adapters::agent::{Notice, Said};
 use engine::{Record, Run, Workflow, view::Asked};
 
 use crate::header::Header;
@@ -14,6 +14,8 @@ pub enum Shown<'a> {
     Did(&'a str),
     /// Something that a person should know.
     Warned(&'a str),
+    /// What is told of an agent in the same words for every client.
+    Notice(&'a Notice),
     /// What an agent says or does.
     Agent(&'a Said),
     /// What a person should know about the run before anything happens.

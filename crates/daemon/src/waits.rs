@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use adapters::machine;
+use adapters::{agent::Notice, machine};
 use engine::{Actor, Event, Standing, Time, Wait, WaitKind};
 use project::Current;
 use serde_json::Map;
@@ -33,7 +33,7 @@ impl Driver<'_> {
 
     /// Waits until it is over, or until a person has said something else.
     pub(crate) fn wait(&mut self, wait: &Wait) -> Result<Flow, DriveError> {
-        self.show.show(Shown::Did(&format!("waits: {wait}")));
+        self.show.show(Shown::Notice(&Notice::Wait { why: wait.to_string() }));
         self.workspace.sync()?;
         loop {
             if self.interrupts.is_asked() {

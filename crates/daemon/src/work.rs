@@ -33,7 +33,7 @@ pub(crate) struct Confined {
     pub(crate) mcp: Option<Mcp>,
     /// Shell commands that an agent without walls may run unasked.
     pub(crate) allowed: Vec<String>,
-    /// Answers the hooks for as long as the loop runs.
+    /// Answers the hooks for as long as the loop runs, and knows what was refused.
     pub(crate) server: Option<Arc<Server>>,
 }
 

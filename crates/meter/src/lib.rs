@@ -28,6 +28,6 @@ mod way;
 pub use book::{Api, Book, BookError, Opening, Refusal, Ticket, Tokens};
 pub use proxy::{Proxy, ProxyError};
 pub use route::Upstreams;
-pub use seen::{Limit, Outage, Seen};
+pub use seen::{Limit, Outage, Retry, Seen};
 pub use usage::UsageReader;
 pub use way::{Way, WayError, connector};

@@ -20,8 +20,19 @@ pub struct Seen {
     pub limit: Option<Limit>,
     /// The provider's last failure, unless a request that began after it was answered.
     pub outage: Option<Outage>,
+    /// The last request that was sent although the one before it had failed.
+    pub retry: Option<Retry>,
     /// What the requests that have ended used.
     pub tokens: Tokens,
+}
+
+/// A request that repeats one that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How many there were, this one included.
+    pub count: u64,
+    /// What the provider said before it.
+    pub words: String,
 }
 
 /// A provider lets nobody in for a while.
@@ -72,6 +83,11 @@ impl Watch {
         let mut kept = self.lock();
         kept.seen.requests += 1;
         kept.count += 1;
+        let outage = kept.seen.outage.as_ref().map(|outage| &outage.words);
+        if let Some(words) = outage.or(kept.seen.limit.as_ref().map(|limit| &limit.words)).cloned() {
+            let count = kept.seen.retry.as_ref().map_or(0, |retry| retry.count) + 1;
+            kept.seen.retry = Some(Retry { count, words });
+        }
         kept.count
     }
 
@@ -156,6 +172,22 @@ mod tests {
         watch.used(Tokens { input: 5, ..Tokens::default() });
         assert_eq!(watch.take().requests, 1);
         assert_eq!(watch.take(), Seen::default());
+    }
+
+    #[test]
+    fn a_request_after_a_failure_is_a_retry_until_one_is_answered() {
+        let watch = Watch::default();
+        watch.let_through();
+        assert_eq!(watch.look().retry, None);
+        watch.failed("down".to_owned());
+        watch.let_through();
+        watch.limited(limit());
+        let last = watch.let_through();
+        assert_eq!(watch.look().retry, Some(Retry { count: 2, words: "down".to_owned() }));
+        watch.answered(last);
+        watch.let_in(last);
+        watch.let_through();
+        assert_eq!(watch.take().retry.map(|retry| retry.count), Some(2));
     }
 
     #[test]

@@ -7,19 +7,21 @@
 //! The agent is offered no files and no terminals of warp's: it works on its tree itself, behind its walls.
 
 mod heard;
+mod login;
 mod permission;
 mod talk;
 
 use std::{
     ffi::OsString,
+    io,
     time::{Duration, Instant},
 };
 
 use agent_client_protocol::v1::schema::StopReason;
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, ProviderFailure, Route, Said, Turn, Usage, answer, claude,
-    failed, last_words, tail,
+    Agent, Capabilities, Client, Ended, Lack, NoAnswer, Notice, ProviderFailure, Route, Said, Turn, Usage,
+    answer, claude, failed, last_words, opencode, tail, words,
 };
 use crate::process::{End, Followed, Go, Seen, Signal};
 
@@ -35,8 +37,6 @@ const GRACE: Duration = Duration::from_secs(3);
 const NOT_FOUND: i32 = 127;
 /// What stands before the program in a line, and starts it.
 const LAUNCHERS: [&str; 8] = ["env", "exec", "npx", "bunx", "pnpx", "npm", "pnpm", "dlx"];
-/// How a provider's refusal for now is told.
-const LIMITS: [&str; 3] = ["429", "usage limit", "rate limit"];
 
 /// An agent that is started by a line of shell.
 #[derive(Clone, Debug)]
@@ -45,13 +45,23 @@ pub struct Acp {
 }
 
 impl Acp {
-    /// Tells whether it is Claude Code within, which takes its route from the environment.
-    fn is_claude(&self) -> bool {
+    /// Returns the name of the program that the line starts.
+    fn program(&self) -> &str {
         let is_program =
             |word: &&str| !word.starts_with('-') && !word.contains('=') && !LAUNCHERS.contains(word);
         let program = self.line.split_whitespace().find(is_program).unwrap_or_default();
-        let name = program.rsplit('/').next().unwrap_or_default();
-        name == "claude" || name.starts_with("claude-")
+        program.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Tells whether it is Claude Code within, which takes its route from the environment.
+    fn is_claude(&self) -> bool {
+        self.program() == "claude" || self.program().starts_with("claude-")
+    }
+
+    /// Makes what OpenCode needs within walls, where nothing lasts beside its login: there it keeps its conversations.
+    fn made_for_opencode(&self, turn: &Turn<'_>) -> io::Result<Option<opencode::Made>> {
+        let is_opencode = matches!(self.program().split('@').next(), Some("opencode" | "opencode-ai"));
+        (turn.walls.is_some() && is_opencode).then(opencode::Made::new).transpose()
     }
 
     fn missing(&self, words: &str) -> NoAnswer {
@@ -85,12 +95,18 @@ impl Agent for Acp {
     }
 
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+        let made = match self.made_for_opencode(turn) {
+            Ok(made) => made,
+            Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
+        };
+        let mut variables = turn.route.map(variables).unwrap_or_default();
+        variables.extend(made.iter().flat_map(opencode::Made::within_walls));
         let client = Client {
             program: "sh".into(),
             arguments: vec!["-c".into(), self.line.clone().into()],
-            variables: turn.route.map(variables).unwrap_or_default(),
+            variables,
             input: Vec::new(),
-            files: Vec::new(),
+            files: made.iter().flat_map(opencode::Made::files).collect(),
             ladder: LADDER,
             hint: "a POSIX shell is needed",
         };
@@ -139,7 +155,12 @@ impl Asking<'_> {
                 self.answer(watch)
             }
             Seen::Err(_) => Go::On,
-            Seen::Tick => watch(Said::Tick),
+            Seen::Tick { quiet } => {
+                if let Some(talk) = &mut self.talk {
+                    talk.tick();
+                }
+                self.answer(watch).max(watch(Said::Tick(quiet)))
+            }
         };
         match go {
             Go::On => {}
@@ -168,6 +189,9 @@ impl Asking<'_> {
         while let Some(happened) = self.talk.as_mut().and_then(Talk::next) {
             let said = match happened {
                 Happened::Opened(session) => self.heard.open(&session),
+                Happened::LogsIn(way) => {
+                    vec![Said::Notice(Notice::Wait { why: format!("it logs in: {way}") })]
+                }
                 Happened::Updated(update) => self.heard.update(&update),
                 Happened::Asked { request, responder } => {
                     let decided = permission::decide(self.turn, &request.tool_call);
@@ -189,7 +213,7 @@ impl Asking<'_> {
     fn ended(mut self, followed: &Followed, missing: impl Fn(&str) -> NoAnswer) -> Ended {
         // What the agent said last may not have been looked at.
         self.answer(&mut |_| Go::On);
-        let words = if self.heard.words.is_empty() { last_words(followed) } else { self.heard.words.clone() };
+        let last = if self.heard.words.is_empty() { last_words(followed) } else { self.heard.words.clone() };
         let reply = self.reply.map(|(reply, _)| reply);
         let told = reply.as_ref().and_then(|reply| reply.as_ref().ok()).map(|(_, usage)| *usage);
         let usage = told.filter(|usage| *usage != Usage::default()).unwrap_or_else(|| self.heard.least());
@@ -201,21 +225,30 @@ impl Asking<'_> {
                 words: format!("it ended its turn: {reason:?}"),
             }),
             (Some(Err(NoReply::NoConversation)), _) => Err(NoAnswer::NoConversation),
-            (_, End::Exit(NOT_FOUND)) => Err(missing(&words)),
-            (Some(Err(NoReply::Refused(why))), _) if LIMITS.iter().any(|limit| why.contains(limit)) => {
-                Err(ProviderFailure::Limit { resets_at: None, words: why }.into())
+            (Some(Err(NoReply::NoLogin(why))), _) => {
+                Err(ProviderFailure::NoAccess { lack: Lack::Login, words: why }.into())
             }
-            (Some(Err(NoReply::Refused(why))), End::Exit(_) | End::Signal(_) | End::Stopped) => {
-                Err(NoAnswer::Failed { end: followed.end.clone(), words: tail(&why, 300) })
-            }
+            (_, End::Exit(NOT_FOUND)) => Err(missing(&last)),
+            (Some(Err(NoReply::Refused(why))), end) => Err(refused(end, why)),
             // It is not the person who stopped it: it was given up.
             (Some(Err(NoReply::Lost(why))), End::Stopped) => {
-                Err(NoAnswer::Failed { end: followed.end.clone(), words: tail(&why, 300) })
+                Err(NoAnswer::Failed { end: followed.end.clone(), words: words::first_line(&why) })
             }
-            (Some(Err(NoReply::Refused(_) | NoReply::Lost(_))) | None, end) => Err(failed(end, &words)),
+            (Some(Err(NoReply::Lost(_))) | None, end) => Err(failed(end, &last)),
         };
         let (session, cost_usd) = (self.heard.session, self.heard.cost_usd);
-        Ended { answer, session, usage, cost_usd, last_words: words }
+        Ended { answer, session, usage, cost_usd, last_words: last }
+    }
+}
+
+/// Tells by what an agent says why it refused: its provider fails, or it does.
+fn refused(end: &End, why: String) -> NoAnswer {
+    match (ProviderFailure::from_words(&why), end) {
+        (Some(failure), _) => failure.into(),
+        (None, End::TimedOut(_) | End::Silent(_)) => failed(end, &why),
+        (None, End::Exit(_) | End::Signal(_) | End::Stopped) => {
+            NoAnswer::Failed { end: end.clone(), words: why }
+        }
     }
 }
 

@@ -159,7 +159,7 @@ impl Kept {
         if let Said::Session(thread) = &said {
             self.thread = Some(thread.clone());
         }
-        let is_due = said == Said::Tick && !self.is_metered && self.looked.elapsed() >= LOOK_EVERY;
+        let is_due = matches!(said, Said::Tick(_)) && !self.is_metered && self.looked.elapsed() >= LOOK_EVERY;
         let mut go = watch(said);
         if let Some(thread) = self.thread.clone().filter(|_| is_due) {
             self.looked = Instant::now();

@@ -65,7 +65,7 @@ impl Agent for Command {
         let mut show = |seen: Seen<'_>| match seen {
             Seen::Out(line) | Seen::Err(line) if !line.trim().is_empty() => watch(Said::Text(brief(line))),
             Seen::Out(_) | Seen::Err(_) => Go::On,
-            Seen::Tick => watch(Said::Tick),
+            Seen::Tick { quiet } => watch(Said::Tick(quiet)),
         };
         let followed = match client.follow(turn, self.name(), &mut show) {
             Ok(followed) => followed,

@@ -83,8 +83,7 @@ impl Agent for OpenCode {
     }
 
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
-        let places = Places::of_person();
-        let made = match Made::new(&places) {
+        let made = match Made::new() {
             Ok(made) => made,
             Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
         };
@@ -94,9 +93,9 @@ impl Agent for OpenCode {
         let client = Client {
             program: self.program.clone().into(),
             arguments: arguments(turn, own),
-            variables: variables(turn, &places, &made, &configuration),
+            variables: variables(turn, &made, &configuration),
             input: format!("{}{}", turn.prompt, answer::instruction(turn)).into_bytes(),
-            files: vec![made.directory.path().to_owned()],
+            files: made.files(),
             ladder: LADDER,
             hint: INSTALL,
         };
@@ -114,17 +113,27 @@ fn is_other(model: &str) -> bool {
 }
 
 /// Files that are made for a turn, and gone after it.
-struct Made {
+pub(super) struct Made {
     directory: TempDir,
+    places: Places,
 }
 
 impl Made {
-    fn new(places: &Places) -> io::Result<Self> {
-        let directory = scratch::directory()?;
-        fs::write(directory.path().join("plugin.js"), PLUGIN)?;
-        let made = Self { directory };
-        places.copy_configuration(&made.configuration_home())?;
+    pub(super) fn new() -> io::Result<Self> {
+        let made = Self { directory: scratch::directory()?, places: Places::of_person() };
+        fs::write(made.plugin(), PLUGIN)?;
+        made.places.copy_configuration(&made.configuration_home())?;
         Ok(made)
+    }
+
+    /// Returns what the client has to see.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        vec![self.directory.path().to_owned()]
+    }
+
+    /// Returns the variables by which the client finds its configuration within walls, and keeps its conversations there.
+    pub(super) fn within_walls(&self) -> Vec<(OsString, OsString)> {
+        self.places.within_walls(&self.configuration_home())
     }
 
     fn plugin(&self) -> PathBuf {
@@ -227,7 +236,7 @@ fn server(turn: &Turn<'_>, mcp: &Mcp) -> Value {
     json!({ "type": "local", "command": command, "environment": environment, "enabled": true })
 }
 
-fn variables(turn: &Turn<'_>, places: &Places, made: &Made, content: &Value) -> Vec<(OsString, OsString)> {
+fn variables(turn: &Turn<'_>, made: &Made, content: &Value) -> Vec<(OsString, OsString)> {
     let mut all: Vec<(OsString, OsString)> =
         QUIET.iter().map(|(name, value)| (name.into(), value.into())).collect();
     all.push((CONFIGURATION.into(), content.to_string().into()));
@@ -235,7 +244,7 @@ fn variables(turn: &Turn<'_>, places: &Places, made: &Made, content: &Value) -> 
         all.push((HOOK_PROGRAM.into(), turn.seen(&hooks.program).into()));
     }
     if turn.walls.is_some() {
-        all.extend(places.within_walls(&made.configuration_home()));
+        all.extend(made.within_walls());
     }
     all
 }

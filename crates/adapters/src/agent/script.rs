@@ -85,7 +85,7 @@ impl Agent for Scripted {
         let mut show = |seen: Seen<'_>| match seen {
             Seen::Out(line) => heard.line(line).map_or(Go::On, &mut *watch),
             Seen::Err(line) => watch(Said::Text(brief(line))),
-            Seen::Tick => watch(Said::Tick),
+            Seen::Tick { quiet } => watch(Said::Tick(quiet)),
         };
         match client.follow(turn, self.name(), &mut show) {
             Ok(mut followed) => {
@@ -136,12 +136,7 @@ impl Heard {
         match said {
             Said::Session(session) => self.session = Some(session.clone()),
             Said::Usage(usage) => self.usage = *usage,
-            Said::Text(_)
-            | Said::Tool { .. }
-            | Said::ToolDenied { .. }
-            | Said::Waiting(_)
-            | Said::Model(_)
-            | Said::Tick => {}
+            Said::Text(_) | Said::Tool { .. } | Said::Notice(_) | Said::Model(_) | Said::Tick(_) => {}
         }
     }
 
@@ -202,7 +197,7 @@ impl Agent for Player {
                 words = tail(&format!("{words}\n{line}"), super::LAST_WORDS);
                 watch(Said::Text(brief(&line)))
             }
-            Act::Flood { .. } | Act::Wait(_) => watch(Said::Tick),
+            Act::Flood { .. } | Act::Wait(_) => watch(Said::Tick(Duration::ZERO)),
         };
         let stage = Stage { tree: turn.tree, facts: turn.facts, resume: turn.resume, hook: &*self.hook };
         let played = stage.play(&self.script, &mut act);

@@ -81,8 +81,8 @@ pub enum Seen<'a> {
     Out(&'a str),
     /// A line of the standard error.
     Err(&'a str),
-    /// Some time has passed.
-    Tick,
+    /// Some time has passed, and the program has printed nothing for so long.
+    Tick { quiet: Duration },
 }
 
 /// Whether a program is to go on.
@@ -284,7 +284,7 @@ impl<'a> Following<'a> {
             let shown = self.show(watch);
             let ticked = if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
-                watch(Seen::Tick)
+                watch(Seen::Tick { quiet: self.heard.elapsed() })
             } else {
                 Go::On
             };

@@ -101,7 +101,7 @@ fn flood(megabytes: u64) {
 fn wait(duration: Duration) {
     let begun = Instant::now();
     while let Some(left) = duration.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-        print(&Line::Said(Said::Tick));
+        print(&Line::Said(Said::Tick(Duration::ZERO)));
         thread::sleep(left.min(WAITING));
     }
 }

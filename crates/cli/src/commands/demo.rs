@@ -179,7 +179,7 @@ impl Demo {
         };
         let mut watch = |seen: Seen<'_>| match seen {
             Seen::Out(text) | Seen::Err(text) => line(text),
-            Seen::Tick => Go::On,
+            Seen::Tick { .. } => Go::On,
         };
         process::follow(job, &mut watch).map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))
     }

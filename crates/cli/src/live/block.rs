@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use adapters::{agent::Said, machine};
+use adapters::{
+    agent::{Notice, Said},
+    machine,
+};
 use engine::{Run, Time, Workflow, view};
 use rustix::termios::tcgetwinsize;
 
@@ -66,12 +69,21 @@ impl Block {
     pub(super) fn hear(&mut self, said: &Said) {
         match said {
             Said::Tool { name, about } => self.doing = Some((format!("{name}: {about}"), Instant::now())),
-            Said::Waiting(what) => self.doing = Some((format!("waits: {what}"), Instant::now())),
             Said::Usage(usage) => {
                 self.tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
             }
             Said::Text(_) => self.doing = Some(("thinks".to_owned(), Instant::now())),
-            Said::Session(_) | Said::Model(_) | Said::ToolDenied { .. } | Said::Tick => {}
+            Said::Session(_) | Said::Model(_) | Said::Notice(_) | Said::Tick(_) => {}
+        }
+    }
+
+    /// Shows what the agent is held up by.
+    pub(super) fn notice(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Retry { .. } | Notice::Wait { .. } => {
+                self.doing = Some((notice.to_string(), Instant::now()));
+            }
+            Notice::Refused { .. } | Notice::Silent { .. } => {}
         }
     }
 

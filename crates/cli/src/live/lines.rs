@@ -46,6 +46,7 @@ pub(super) fn text(shown: Shown<'_>) -> Option<String> {
     match shown {
         Shown::Did(text) => Some(indented("  ", text)),
         Shown::Warned(text) => Some(indented("! ", text)),
+        Shown::Notice(notice) => Some(indented("! ", &short(&notice.to_string()))),
         Shown::Agent(said) => agent(said).map(|line| indented("> ", &line)),
         Shown::Asked(asked) => Some(indented(
             "? ",
@@ -81,15 +82,17 @@ fn agent(said: &Said) -> Option<String> {
     let line = match said {
         Said::Text(text) => text.clone(),
         Said::Tool { name, about } => format!("{name}: {about}"),
-        Said::ToolDenied { name, why } => format!("{name} denied: {why}"),
-        Said::Waiting(what) => format!("waits: {what}"),
-        Said::Session(_) | Said::Model(_) | Said::Usage(_) | Said::Tick => return None,
+        Said::Session(_) | Said::Model(_) | Said::Usage(_) | Said::Notice(_) | Said::Tick(_) => return None,
     };
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then(|| match line.char_indices().nth(LONGEST) {
+    (!line.is_empty()).then(|| short(&line))
+}
+
+fn short(line: &str) -> String {
+    match line.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    })
+        None => line.to_owned(),
+    }
 }
 
 fn indented(mark: &str, text: &str) -> String {
@@ -131,6 +134,9 @@ pub(super) fn as_json(shown: Shown<'_>) -> Option<Value> {
     Some(match shown {
         Shown::Did(text) => json!({ "type": "did", "text": text }),
         Shown::Warned(text) => json!({ "type": "warned", "text": text }),
+        Shown::Notice(notice) => {
+            json!({ "type": "notice", "notice": notice, "text": notice.to_string() })
+        }
         Shown::Agent(said) => json!({ "type": "agent", "said": said }),
         Shown::Asked(asked) => json!({ "type": "asked", "asked": asked }),
         Shown::Header(header) => json!({ "type": "header", "header": header }),

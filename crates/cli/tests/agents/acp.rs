@@ -2,7 +2,7 @@
 
 use std::{env, fs};
 
-use adapters::agent::{NoAnswer, Said, acp};
+use adapters::agent::{NoAnswer, Notice, Said, acp};
 use serde_json::{Value, json};
 use testkit::{
     agents::skip,
@@ -48,7 +48,7 @@ fn a_turn_is_held_by_the_gate_answered_in_words_and_resumed() {
         assert_eq!(found, json!({ "summary": "first" }), "{said:#?}");
         let session = ended.session.unwrap();
         assert!(said.contains(&Said::Session(session.clone())));
-        let denied = |said: &Said| matches!(said, Said::ToolDenied { name, why } if name == "Bash" && why.contains("git_commit is only allowed"));
+        let denied = |said: &Said| matches!(said, Said::Notice(Notice::Refused { tool, why }) if tool == "Bash" && why.contains("git_commit is only allowed"));
         assert!(said.iter().any(denied), "{said:#?}");
         assert!(ended.usage.input > 0, "{:?}", ended.usage);
         if driver.walls.is_some() {

@@ -53,6 +53,9 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
         assert!(said.iter().any(patched), "{said:#?}");
         let refused = |said: &Said| matches!(said, Said::Tool { about, .. } if about.contains("too early"));
         assert!(!said.iter().any(refused), "{said:#?}");
+        // The client does not tell that it was refused.
+        let refused = driver.refusals();
+        assert!(refused[0].starts_with("refused: Bash: git_commit is only allowed"), "{refused:?}");
         let first = ended.usage;
         assert!(first.input > 0, "{first:?}");
         if driver.walls.is_some() {

@@ -100,6 +100,11 @@ impl Driver {
         Path::new(env!("CARGO_BIN_EXE_warp"))
     }
 
+    /// Returns what the rails refused, whether or not the client tells of it.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        self.server.take_refusals().iter().map(ToString::to_string).collect()
+    }
+
     pub(crate) fn hooks(&self) -> Hooks {
         self.server.hooks(Self::warp())
     }
@@ -140,7 +145,7 @@ impl Driver {
         };
         let mut said = Vec::new();
         let ended = agent.run(&turn, &mut |heard| {
-            if heard != Said::Tick && said.len() < 1000 {
+            if !matches!(heard, Said::Tick(_)) && said.len() < 1000 {
                 said.push(heard);
             }
             Go::On

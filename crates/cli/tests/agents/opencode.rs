@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use adapters::agent::{NoAnswer, Said, opencode};
+use adapters::agent::{NoAnswer, Notice, Said, opencode};
 use serde_json::{Value, json};
 use testkit::{
     agents::skip,
@@ -51,8 +51,10 @@ fn a_turn_is_held_by_the_gate_answered_in_words_and_resumed() {
         assert_eq!(found, json!({ "summary": "first" }));
         let session = ended.session.unwrap();
         assert!(said.contains(&Said::Session(session.clone())));
-        let denied = |said: &Said| matches!(said, Said::ToolDenied { name, why } if name == "bash" && why.contains("git_commit is only allowed"));
+        let denied = |said: &Said| matches!(said, Said::Notice(Notice::Refused { tool, why }) if tool == "bash" && why.contains("git_commit is only allowed"));
         assert!(said.iter().any(denied), "{said:#?}");
+        let refused = driver.refusals();
+        assert!(refused[0].starts_with("refused: Bash: git_commit is only allowed"), "{refused:?}");
         assert!(ended.usage.input > 0, "{:?}", ended.usage);
         if driver.walls.is_some() {
             let written = fs::read_to_string(driver.root.join("parser.rs")).unwrap();

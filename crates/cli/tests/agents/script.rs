@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use adapters::agent::{Said, script::Scripted};
+use adapters::agent::{Notice, Said, script::Scripted};
 
 use crate::hermetic::{Driver, again, drive, project};
 
@@ -28,7 +28,7 @@ usage = { input = 3, output = 4 }
 fn denials(said: &[Said]) -> Vec<&str> {
     let mut denied = Vec::new();
     for said in said {
-        if let Said::ToolDenied { why, .. } = said {
+        if let Said::Notice(Notice::Refused { why, .. }) = said {
             denied.push(why.as_str());
         }
     }

@@ -86,7 +86,7 @@ fn an_issue_becomes_a_merged_branch() {
     let sandbox = project();
     let model = Model::start(good());
     let ended = finish(run(&sandbox, &model, &["42", "--level", "3"]));
-    assert!(ended.out.contains("Bash denied: git_commit is only allowed"), "{}", ended.out);
+    assert!(ended.out.contains("refused: Bash: git_commit is only allowed"), "{}", ended.out);
     let subjects = sandbox.git(&["log", "--format=%s", "main"]);
     assert_eq!(subjects, "feat(greet): know options\nfeat(greet): greet by name\nchore: tests\nchore: begin");
     sandbox.git(&["diff", "--exit-code", "main"]);

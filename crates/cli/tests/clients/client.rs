@@ -43,6 +43,12 @@ impl Client {
         Some(client)
     }
 
+    /// OpenCode by the Agent Client Protocol.
+    pub(crate) fn opencode_acp() -> Option<Self> {
+        let client = Self::opencode()?;
+        Some(Self { agent: "acp:opencode acp", ..client })
+    }
+
     pub(crate) fn acp() -> Option<Self> {
         let acp = Acp::or_skip()?;
         let mut client = Self::new("acp:claude-agent-acp", acp.program().to_owned());

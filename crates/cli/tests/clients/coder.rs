@@ -113,8 +113,13 @@ impl<'a> Asked<'a> {
         self.shell(&format!("({command}) > /dev/null 2>&1 &"))
     }
 
+    /// Does the chunk.
+    pub(crate) fn do_chunk(&self) -> Turn {
+        self.shell(&write(self.chunk))
+    }
+
     /// Answers as the client's model does: by a tool, or in words.
-    fn answer(&self) -> Turn {
+    pub(crate) fn answer(&self) -> Turn {
         self.answer_at(1)
     }
 
@@ -128,7 +133,7 @@ impl<'a> Asked<'a> {
     /// Does the chunk, answers, and has no more to say.
     pub(crate) fn step(&self, moves: usize) -> Turn {
         match moves {
-            0 => self.shell(&write(self.chunk)),
+            0 => self.do_chunk(),
             1 => self.answer(),
             _ => Turn::say("That is all."),
         }

@@ -9,7 +9,7 @@ fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {
     let said = sandbox.warp(&["demo", directory.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
     for words in [
-        "Bash denied: git_commit is only allowed during committing phase",
+        "refused: Bash: git_commit is only allowed during committing phase",
         "the tests can fail: with 1 source file broken they did",
         "not ok 3 - f2c converts to celsius",
         "doom loop: `convert.sh` was edited 6 times",

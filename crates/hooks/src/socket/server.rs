@@ -1,6 +1,7 @@
 //! The driver's side of the socket: each call is answered as the agent's, in the workspace of one run.
 
 use std::{
+    collections::VecDeque,
     io::{self, BufReader, Read as _},
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
@@ -12,7 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{agent, machine, sandbox::View, scratch};
+use adapters::{
+    agent::{self, Notice},
+    machine,
+    sandbox::View,
+    scratch,
+};
 use project::{Shell, tools::Called};
 use tempfile::TempDir;
 
@@ -24,6 +30,8 @@ use crate::{
 
 /// How many calls are answered at once. A client runs a few tools side by side, never so many.
 const MOST_CALLS: usize = 16;
+/// How many refusals are remembered until somebody asks for them.
+const MOST_REFUSALS: usize = 100;
 /// How long a caller may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long calls may take to end when the server does.
@@ -44,6 +52,7 @@ pub struct Server {
     is_over: Arc<AtomicBool>,
     active: Arc<AtomicUsize>,
     reminder: Arc<Reminder>,
+    refusals: Arc<Mutex<VecDeque<Notice>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -65,13 +74,19 @@ impl Server {
         let listener = UnixListener::bind(&path).map_err(ServerError::Socket)?;
         let token = machine::random_text(32).map_err(ServerError::Socket)?;
         let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (root, active_calls) = (root.to_owned(), Arc::clone(&active));
-        let reminder = Arc::<Reminder>::default();
-        let told = Arc::clone(&reminder);
-        let desk = Desk { root, view, shell, token: token.clone(), active: active_calls, reminder: told };
+        let (reminder, refusals) = (Arc::<Reminder>::default(), Arc::default());
+        let desk = Desk {
+            root: root.to_owned(),
+            view,
+            shell,
+            token: token.clone(),
+            active: Arc::clone(&active),
+            reminder: Arc::clone(&reminder),
+            refusals: Arc::clone(&refusals),
+        };
         let until = Arc::clone(&is_over);
         let thread = thread::spawn(move || listen(&listener, &Arc::new(desk), &until));
-        Ok(Self { directory, token, is_over, active, reminder, thread: Some(thread) })
+        Ok(Self { directory, token, is_over, active, reminder, refusals, thread: Some(thread) })
     }
 
     /// Sets what an agent is told whose client has compacted its conversation, and its brief with it.
@@ -87,6 +102,11 @@ impl Server {
     /// Returns where the socket is.
     pub fn socket(&self) -> PathBuf {
         self.directory.path().join(SOCKET)
+    }
+
+    /// Returns what was refused since this was last asked for, oldest first. A refusal is here before the client hears of it.
+    pub fn take_refusals(&self) -> Vec<Notice> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
     /// Returns what an agent needs to reach this server through `program`, which is warp.
@@ -120,6 +140,7 @@ struct Desk {
     token: String,
     active: Arc<AtomicUsize>,
     reminder: Arc<Reminder>,
+    refusals: Arc<Mutex<VecDeque<Notice>>>,
 }
 
 /// What an agent is told whose conversation was compacted.
@@ -201,7 +222,12 @@ impl Desk {
                 if event == Event::Compacted {
                     return Ok(self.remind());
                 }
-                Ok(answer_here(event, &input, |input| Some(Here::at(&self.root, &self.view, input))))
+                let answer =
+                    answer_here(event, &input, |input| Some(Here::at(&self.root, &self.view, input)));
+                if event == Event::PreToolUse && answer.code != 0 {
+                    self.note_refusal(&input, &answer.err);
+                }
+                Ok(answer)
             }
             Wants::Tool(name) => {
                 let here = Here::at(&self.root, &self.view, &Input::default());
@@ -222,6 +248,17 @@ impl Desk {
         self.reminder.is_given.store(true, Ordering::SeqCst);
         let text = self.reminder.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if text.is_empty() { Answer::silent() } else { Answer::context("SessionStart", &text) }
+    }
+
+    fn note_refusal(&self, input: &[u8], why: &str) {
+        let tool = Input::parse(input).ok().and_then(|input| input.tool_name);
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.len() == MOST_REFUSALS {
+            refusals.pop_front();
+        }
+        // In the words that the client hears.
+        let why = self.view.inside_text(why);
+        refusals.push_back(Notice::refused(tool.unwrap_or_else(|| "a tool".to_owned()), &why));
     }
 }
 

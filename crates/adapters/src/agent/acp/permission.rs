@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::heard;
 use crate::{
-    agent::{HOOK_SOCKET, HOOK_TOKEN, Hooks, Said, Turn, brief},
+    agent::{HOOK_SOCKET, HOOK_TOKEN, Hooks, Notice, Said, Turn},
     process::{self, End, Environment, Go, Job, Limits, Reach, Signal},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn decide(turn: &Turn<'_>, call: &ToolCallUpdate) -> Result<(), Said>
     let tools = tools(call);
     let kind = call.fields.kind.unwrap_or_default();
     let name = tools.first().map_or_else(|| heard::word(kind).to_owned(), |tool| tool.name.clone());
-    let refused = |why: &str| Said::ToolDenied { name: name.clone(), why: brief(why) };
+    let refused = |why: &str| Said::Notice(Notice::refused(name.clone(), why));
     if turn.walls.is_none() {
         stays_within(turn, kind, &tools).map_err(|why| refused(&why))?;
     }

@@ -1,34 +1,49 @@
 //! One prompt, in the protocol's messages.
 
 use std::{
+    collections::VecDeque,
     io,
     path::PathBuf,
+    pin::pin,
     sync::mpsc::{self as sync, Receiver},
+    time::{Duration, Instant},
 };
 
 use agent_client_protocol::{
-    Agent, Client, Error, Lines,
+    Agent, Client, Error, ErrorCode, Lines,
     schema::ProtocolVersion,
     v1::{
         ConnectionTo, Responder,
         schema::{
-            CancelNotification, ContentBlock, EnvVariable, Implementation, InitializeRequest,
-            InitializeResponse, LoadSessionRequest, McpServer, McpServerStdio, NewSessionRequest,
-            PromptRequest, RequestPermissionRequest, RequestPermissionResponse, ResumeSessionRequest,
-            SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOptions,
-            SessionId, SessionNotification, SessionUpdate, SetSessionConfigOptionRequest, StopReason,
-            TextContent,
+            AuthMethod, AuthMethodAgent, AuthenticateRequest, CancelNotification, ContentBlock, EnvVariable,
+            Implementation, InitializeRequest, InitializeResponse, LoadSessionRequest, McpServer,
+            McpServerStdio, NewSessionRequest, PromptRequest, RequestPermissionRequest,
+            RequestPermissionResponse, ResumeSessionRequest, SessionConfigKind, SessionConfigOption,
+            SessionConfigOptionCategory, SessionConfigSelectOptions, SessionId, SessionNotification,
+            SessionUpdate, SetSessionConfigOptionRequest, StopReason, TextContent,
         },
     },
 };
 use futures::{
-    channel::mpsc::{self, UnboundedReceiver, UnboundedSender},
+    channel::{
+        mpsc::{self, UnboundedReceiver, UnboundedSender},
+        oneshot,
+    },
     executor::LocalPool,
-    future, sink,
+    future::{self, Either},
+    sink,
     task::LocalSpawnExt as _,
 };
 
-use crate::agent::{Mcp, Turn, Usage, effort_word};
+use serde_json::Value;
+
+use super::login;
+use crate::agent::{Mcp, Turn, Usage, effort_word, words};
+
+/// How long a login may take. One with a key is done at once; one in a browser would wait for a person.
+const LOGIN: Duration = Duration::from_secs(30);
+/// The fields of an error's data that say what is wrong, best first.
+const DETAILS: [&str; 6] = ["message", "details", "detail", "error", "errorKind", "reason"];
 
 /// What came of a prompt: why the agent stopped, and what it used.
 pub(super) type Reply = Result<(StopReason, Usage), NoReply>;
@@ -38,6 +53,8 @@ pub(super) type Reply = Result<(StopReason, Usage), NoReply>;
 pub(super) enum NoReply {
     /// The conversation that was to be gone on with is not there.
     NoConversation,
+    /// The agent wants a login, and what it offers did not work without a person. The text says what that person does.
+    NoLogin(String),
     /// The agent refused, and said why.
     Refused(String),
     /// The agent is gone, or does not speak the protocol.
@@ -46,11 +63,24 @@ pub(super) enum NoReply {
 
 impl From<Error> for NoReply {
     fn from(error: Error) -> Self {
-        let more = error.data.as_ref().map(|data| match data.as_str() {
-            Some(text) => format!(": {text}"),
-            None => format!(": {data}"),
-        });
-        Self::Refused(format!("{}{}", error.message, more.unwrap_or_default()))
+        match error.code {
+            ErrorCode::AUTH_REQUIRED => Self::NoLogin(said(&error)),
+            _ => Self::Refused(said(&error)),
+        }
+    }
+}
+
+/// Returns what an error says, in one line: its message, and the message or the kind that its data names.
+fn said(error: &Error) -> String {
+    let message = words::first_line(&error.message);
+    let named = |data: &Value| {
+        let text = |field: &str| data[field].as_str().or(data[field]["message"].as_str()).map(str::to_owned);
+        DETAILS.iter().find_map(|field| text(field))
+    };
+    let more = error.data.as_ref().and_then(|data| data.as_str().map(str::to_owned).or_else(|| named(data)));
+    match more.map(|more| words::first_line(&more)).filter(|more| !more.is_empty()) {
+        Some(more) if !message.contains(&more) => format!("{message}: {more}"),
+        Some(_) | None => message,
     }
 }
 
@@ -59,6 +89,8 @@ impl From<Error> for NoReply {
 pub(super) enum Happened {
     /// The conversation has a name.
     Opened(SessionId),
+    /// It logs in, in a way that it calls so.
+    LogsIn(String),
     Updated(Box<SessionUpdate>),
     /// The agent asks for leave to use a tool.
     Asked {
@@ -76,11 +108,14 @@ pub(super) struct Talk {
     events: UnboundedReceiver<Event>,
     /// What cancels the turn, once it has begun.
     open: Option<(ConnectionTo<Agent>, SessionId)>,
+    /// What gives up a login that is under way, and when it began.
+    login: Option<(oneshot::Sender<()>, Instant)>,
 }
 
 /// What the conversation tells whoever drives it.
 enum Event {
     Open(ConnectionTo<Agent>, SessionId),
+    LoggingIn(oneshot::Sender<()>),
     Happened(Happened),
 }
 
@@ -115,7 +150,7 @@ impl Talk {
         let pool = LocalPool::new();
         let talking = talk(Lines::new(outgoing, incoming), tell, request);
         pool.spawner().spawn_local(talking).expect("a pool that is there takes a task");
-        let mut talk = Self { pool, lines, events, open: None };
+        let mut talk = Self { pool, lines, events, open: None, login: None };
         talk.pool.run_until_stalled();
         (talk, written)
     }
@@ -134,8 +169,18 @@ impl Talk {
         loop {
             match self.events.try_recv().ok()? {
                 Event::Open(connection, session) => self.open = Some((connection, session)),
+                Event::LoggingIn(give_up) => self.login = Some((give_up, Instant::now())),
                 Event::Happened(happened) => return Some(happened),
             }
+        }
+    }
+
+    /// Takes note that time has passed: a login that nobody completes is given up.
+    pub(super) fn tick(&mut self) {
+        if let Some((give_up, _)) = self.login.take_if(|(_, since)| since.elapsed() >= LOGIN) {
+            // One that is done in the meantime does not listen.
+            let _ = give_up.send(());
+            self.pool.run_until_stalled();
         }
     }
 
@@ -192,12 +237,22 @@ async fn prompt(connection: &ConnectionTo<Agent>, tell: &UnboundedSender<Event>,
     let me = Implementation::new("warp", env!("CARGO_PKG_VERSION"));
     let initialize = InitializeRequest::new(ProtocolVersion::V1).client_info(me);
     let agent = connection.send_request(initialize).block_task().await?;
-    let (session, options) = open(connection, &agent, &request).await?;
+    let mut logins = Logins {
+        connection,
+        tell,
+        left: login::unattended(&agent.auth_methods),
+        offered: &agent.auth_methods,
+    };
+    let (session, options) = logins.around(async || open(connection, &agent, &request).await).await?;
     let _ = tell.unbounded_send(Event::Open(connection.clone(), session.clone()));
     let _ = tell.unbounded_send(Event::Happened(Happened::Opened(session.clone())));
     choose(connection, &session, &options, &request).await?;
-    let text = ContentBlock::Text(TextContent::new(request.prompt));
-    let response = connection.send_request(PromptRequest::new(session, vec![text])).block_task().await?;
+    let ask = async || {
+        let text = ContentBlock::Text(TextContent::new(request.prompt.clone()));
+        let prompt = PromptRequest::new(session.clone(), vec![text]);
+        Ok(connection.send_request(prompt).block_task().await?)
+    };
+    let response = logins.around(ask).await?;
     let usage = response.usage.map(|usage| Usage {
         input: usage.input_tokens,
         output: usage.output_tokens,
@@ -205,6 +260,41 @@ async fn prompt(connection: &ConnectionTo<Agent>, tell: &UnboundedSender<Event>,
         cache_write: usage.cached_write_tokens.unwrap_or_default(),
     });
     Ok((response.stop_reason, usage.unwrap_or_default()))
+}
+
+/// The ways of logging in that an agent offers and that were not tried yet.
+struct Logins<'a> {
+    connection: &'a ConnectionTo<Agent>,
+    tell: &'a UnboundedSender<Event>,
+    left: VecDeque<AuthMethodAgent>,
+    offered: &'a [AuthMethod],
+}
+
+impl Logins<'_> {
+    /// Asks the agent something. Where it wants a login first, its ways are tried one after the other, and it is asked again.
+    async fn around<T>(&mut self, ask: impl AsyncFn() -> Result<T, NoReply>) -> Result<T, NoReply> {
+        loop {
+            match ask().await {
+                Err(NoReply::NoLogin(why)) => self.log_in(&why).await?,
+                asked => return asked,
+            }
+        }
+    }
+
+    /// Logs in by the next way that the agent accepts.
+    async fn log_in(&mut self, why: &str) -> Result<(), NoReply> {
+        while let Some(method) = self.left.pop_front() {
+            let (give_up, given_up) = oneshot::channel();
+            let _ = self.tell.unbounded_send(Event::LoggingIn(give_up));
+            let _ = self.tell.unbounded_send(Event::Happened(Happened::LogsIn(method.name)));
+            let asked = self.connection.send_request(AuthenticateRequest::new(method.id)).block_task();
+            // A way that is refused, or that waits for a person who is not there, is followed by the next.
+            if let Either::Left((Ok(_), _)) = future::select(pin!(asked), given_up).await {
+                return Ok(());
+            }
+        }
+        Err(NoReply::NoLogin(login::needed(self.offered, why)))
+    }
 }
 
 /// Begins a conversation or goes on with one, in the way that the agent knows.
@@ -215,7 +305,10 @@ async fn open(
 ) -> Result<(SessionId, Vec<SessionConfigOption>), NoReply> {
     let can = &agent.agent_capabilities;
     let (tree, servers) = (&request.tree, request.servers.clone());
-    let gone = |_: Error| NoReply::NoConversation;
+    let gone = |error: Error| match error.code {
+        ErrorCode::AUTH_REQUIRED => NoReply::from(error),
+        _ => NoReply::NoConversation,
+    };
     match request.resume.clone() {
         None => {
             let new = NewSessionRequest::new(tree).mcp_servers(servers);

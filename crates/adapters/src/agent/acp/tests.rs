@@ -6,6 +6,7 @@ use agent_client_protocol::v1::schema::{SessionId, SessionNotification};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::Notice;
 use crate::process::Limits;
 
 const SAMPLES: [&str; 3] = [
@@ -21,11 +22,15 @@ chunk() { say '"method":"session/update","params":{"sessionId":"s-1","update":{"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -nE 's/.*"id":("[^"]*"|[0-9]+).*/\1/p')
   case $line in
-    *'"initialize"'*) say '"id":'$id',"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
-    *'"session/new"'*) say '"id":'$id',"result":{"sessionId":"s-1"}' ;;
+    *'"initialize"'*) say '"id":'$id',"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"authMethods":['"$(cat needs-login 2>/dev/null)"']}' ;;
+    *'"authenticate"'*api-key*) touch logged-in; say '"id":'$id',"result":{}' ;;
+    *'"authenticate"'*) say '"id":'$id',"error":{"code":-32603,"message":"there is no browser"}' ;;
+    *'"session/new"'*) if test -e needs-login && ! test -e logged-in; then say '"id":'$id',"error":{"code":-32000,"message":"Authentication required"}'; continue; fi
+      say '"id":'$id',"result":{"sessionId":"s-1"}' ;;
     *'"session/load"'*gone*) say '"id":'$id',"error":{"code":-32002,"message":"not found"}' ;;
     *'"session/load"'*) chunk '{\"summary\":\"of another turn\"}'; say '"id":'$id',"result":{}' ;;
     *'"session/prompt"'*Wait*) prompt=$id; chunk 'I wait.' ;;
+    *'"session/prompt"'*Trace*) say '"id":'$id',"error":{"code":-32603,"message":"Internal error","data":{"details":"Error: no such tool\n    at run (/opt/agent/index.js:1:2)\n    at main (/opt/agent/index.js:2:3)"}}' ;;
     *'"session/prompt"'*Fail*) say '"id":'$id',"error":{"code":-32603,"message":"Internal error","data":"the model is gone"}' ;;
     *'"session/prompt"'*)
       prompt=$id
@@ -77,7 +82,7 @@ fn ask_line(
         // It is prompted as soon as it has a conversation, and stopped when that is told.
         let is_asked = matches!(heard, Said::Session(_));
         let go = if prompt == "Wait." && is_asked { Go::Stop } else { Go::On };
-        if heard != Said::Tick {
+        if !matches!(heard, Said::Tick(_)) {
             said.push(heard);
         }
         go
@@ -121,7 +126,7 @@ fn an_agent_that_asks_is_answered_and_its_answer_taken() {
     let why = "without walls an agent edits its tree and runs the tests of the project";
     let expected = [
         Said::Session("s-1".to_owned()),
-        Said::ToolDenied { name: "Bash".to_owned(), why: why.to_owned() },
+        Said::Notice(Notice::refused("Bash", why)),
         Said::Text("I ask.{\"summary\":\"no\"}".to_owned()),
     ];
     assert_eq!(said, expected);
@@ -151,6 +156,68 @@ fn an_agent_is_stopped_by_a_word_and_its_failure_is_told() {
     assert!(matches!(ended.answer, Err(NoAnswer::Missing { .. })), "{ended:?}");
     let (ended, _) = ask_line("echo Hello; exit 3", tree.path(), "Do it.", None, &[]);
     assert_eq!(ended.answer.unwrap_err().to_string(), "it failed (exit 3): Hello");
+}
+
+/// Asks an agent that wants a login and offers these ways.
+fn ask_for_login(ways: &str) -> (Ended, Vec<Said>) {
+    let tree = tempfile::tempdir().unwrap();
+    fs::write(tree.path().join("agent.sh"), DOUBLE).unwrap();
+    fs::write(tree.path().join("needs-login"), ways).unwrap();
+    ask_line("sh agent.sh", tree.path(), "Do it.", None, &["make".to_owned()])
+}
+
+#[test]
+fn an_agent_that_wants_a_login_is_logged_in_by_the_key_that_is_there() {
+    let (ended, said) = ask_for_login(r#"{"id":"web","name":"Browser"},{"id":"api-key","name":"API key"}"#);
+    assert_eq!(ended.answer.unwrap(), json!({ "summary": "once" }), "{said:?}");
+    assert_eq!(said[0], Said::Notice(Notice::Wait { why: "it logs in: API key".to_owned() }));
+}
+
+#[test]
+fn a_person_is_told_how_to_log_in_where_nothing_works_without_them() {
+    let (ended, _) = ask_for_login(r#"{"id":"web","name":"Browser","description":"Run `agent login`"}"#);
+    let why = ended.answer.unwrap_err().to_string();
+    let expected =
+        "Authentication required; start the agent yourself once and log in: Browser (Run `agent login`)";
+    assert!(why.ends_with(expected), "{why}");
+    let (ended, _) = ask_for_login("");
+    assert!(ended.answer.unwrap_err().to_string().contains("Authentication required; start the agent"));
+}
+
+#[test]
+fn an_overload_is_the_providers_failure_whatever_the_agent_is_called() {
+    let told = |error: &str| {
+        let error = serde_json::from_str::<agent_client_protocol::Error>(error).unwrap();
+        match NoReply::from(error) {
+            NoReply::Refused(why) => refused(&End::Exit(0), why).to_string(),
+            NoReply::NoLogin(why) => format!("no login: {why}"),
+            other @ (NoReply::NoConversation | NoReply::Lost(_)) => panic!("{other:?}"),
+        }
+    };
+    let errors = [
+        r#"{"code":-32603,"message":"Internal error: API Error: 529 Overloaded.","data":{"errorKind":"overloaded"}}"#,
+        r#"{"code":-32603,"message":"Internal error","data":{"details":"503 Service Unavailable"}}"#,
+        r#"{"code":-32603,"message":"Internal error","data":{"errorKind":"rate_limit"}}"#,
+        r#"{"code":-32000,"message":"Authentication required"}"#,
+        r#"{"code":-32603,"message":"Internal error","data":{"error":{"message":"no such tool"}}}"#,
+    ];
+    assert_eq!(
+        errors.map(told),
+        [
+            "its provider fails: Internal error: API Error: 529 Overloaded.: overloaded",
+            "its provider fails: Internal error: 503 Service Unavailable",
+            "its provider refuses more for now: Internal error: rate_limit",
+            "no login: Authentication required",
+            "it failed (exit 0): Internal error: no such tool",
+        ]
+    );
+}
+
+#[test]
+fn an_error_is_told_by_its_message_and_not_by_its_stack_trace() {
+    let (ended, _) = ask("Trace.", None, &[]);
+    let why = ended.answer.unwrap_err().to_string();
+    assert!(why.ends_with(": Internal error: Error: no such tool"), "{why}");
 }
 
 #[test]

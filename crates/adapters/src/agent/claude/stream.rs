@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use engine::Time;
 use serde_json::Value;
 
-use crate::agent::{ProviderFailure, Said, Usage, brief};
+use crate::agent::{Notice, ProviderFailure, Said, Usage, brief};
 
 /// How many tools in flight are remembered by name.
 const MOST_TOOLS: usize = 1000;
@@ -74,11 +74,8 @@ impl Heard {
             }
             Some("api_retry") => {
                 let error = line["error"].as_str().unwrap_or("the model does not answer");
-                vec![Said::Waiting(format!(
-                    "{error} (try {} of {})",
-                    line["attempt"].as_u64().unwrap_or_default(),
-                    line["max_retries"].as_u64().unwrap_or_default()
-                ))]
+                let attempt = line["attempt"].as_u64().unwrap_or_default();
+                vec![Said::Notice(Notice::retry(error, attempt, line["max_retries"].as_u64()))]
             }
             Some(_) | None => Vec::new(),
         }
@@ -135,7 +132,7 @@ impl Heard {
             let name = part["tool_use_id"].as_str().and_then(|id| self.tools.remove(id));
             let text = text_of(&part["content"]);
             if part["is_error"] == true && is_denial(&text) {
-                said.push(Said::ToolDenied { name: name.unwrap_or_default(), why: brief(&reason(&text)) });
+                said.push(Said::Notice(Notice::refused(name.unwrap_or_default(), &reason(&text))));
             }
         }
         said

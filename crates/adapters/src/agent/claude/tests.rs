@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    agent::{Hooks, ProviderFailure, Route, Usage},
+    agent::{Hooks, Notice, ProviderFailure, Route, Usage},
     process::Limits,
 };
 
@@ -25,11 +25,10 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
             Said::Tool { name, about } => Some(format!("{name} {about}")),
             Said::Session(_)
             | Said::Text(_)
-            | Said::ToolDenied { .. }
+            | Said::Notice(_)
             | Said::Usage(_)
-            | Said::Waiting(_)
             | Said::Model(_)
-            | Said::Tick => None,
+            | Said::Tick(_) => None,
         })
         .collect();
     assert_eq!(tools[0], "Write /home/ann/demo/hello.txt");
@@ -107,7 +106,7 @@ fn the_last_answer_by_schema_counts_whatever_comes_after_it() {
 #[test]
 fn waiting_and_limits_are_told() {
     let mut heard = Heard::default();
-    assert_eq!(heard.line(RETRY), [Said::Waiting("overloaded (try 1 of 1)".to_owned())]);
+    assert_eq!(heard.line(RETRY), [Said::Notice(Notice::retry("overloaded", 1, Some(1)))]);
     let limit = json!({ "type": "rate_limit_event", "rate_limit_info": { "status": "rejected", "resetsAt": 1_800_000_000 } });
     heard.line(&limit.to_string());
     heard.line(r#"{"type":"result","is_error":true,"result":"You have hit your limit"}"#);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, ProviderFailure, Said, Usage, brief, tail};
+use crate::agent::{LAST_WORDS, Notice, ProviderFailure, Said, Usage, brief, tail};
 
 /// How the client says that it tries again.
 const RETRY: &str = "Reconnecting";
@@ -56,7 +56,7 @@ impl Heard {
             }
             "error" => {
                 let words = line["message"].as_str().unwrap_or_default();
-                words.starts_with(RETRY).then(|| Said::Waiting(brief(words)))
+                words.starts_with(RETRY).then(|| Said::Notice(retry(words)))
             }
             _ => None,
         }
@@ -97,6 +97,17 @@ fn started(item: &Value) -> Option<Said> {
 
 fn tool(name: &str, about: &str) -> Said {
     Said::Tool { name: name.to_owned(), about: brief(about) }
+}
+
+/// Reads `Reconnecting... 1/4 (why)`.
+fn retry(words: &str) -> Notice {
+    let read = || {
+        let (counts, why) = words.strip_prefix(RETRY)?.trim_start_matches('.').trim().split_once(' ')?;
+        let (attempt, of) = counts.split_once('/')?;
+        let why = why.strip_prefix('(')?.strip_suffix(')')?;
+        Some(Notice::retry(why, attempt.parse().ok()?, of.parse().ok()))
+    };
+    read().unwrap_or_else(|| Notice::retry(words, 1, None))
 }
 
 /// Leaves out the shell that runs a command.

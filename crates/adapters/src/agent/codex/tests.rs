@@ -1,6 +1,7 @@
 //! What the client prints, from samples of it, and what it is told.
 
 use super::*;
+use crate::agent::Notice;
 use crate::{agent::Hooks, process::Limits};
 
 const STREAM: &str = include_str!("samples/exec-events.jsonl");
@@ -60,8 +61,10 @@ fn every_way_of_ending_is_told_apart() {
 fn retries_are_shown_and_a_lost_conversation_is_told_from_a_failure() {
     let mut heard = Heard::default();
     let line = r#"{"type":"error","message":"Reconnecting... 1/4 (stream disconnected)"}"#;
-    let shown = Said::Waiting("Reconnecting... 1/4 (stream disconnected)".to_owned());
+    let shown = Said::Notice(Notice::retry("stream disconnected", 1, Some(4)));
     assert_eq!(heard.line(line), Some(shown));
+    let bare = r#"{"type":"error","message":"Reconnecting..."}"#;
+    assert_eq!(heard.line(bare), Some(Said::Notice(Notice::retry("Reconnecting...", 1, None))));
     let mut lost = followed(End::Exit(1));
     lost.stderr =
         b"Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1 (code -32600)\n"

@@ -43,6 +43,13 @@ export const Warp = async ({ directory }) => {
       const brief = context((await ask("compacted", event)).out);
       if (brief) output.context.push(`The summary must repeat this brief word for word:\n\n${brief}`);
     },
+    // The client prints nothing about retries, so this does, among its own lines.
+    event: async ({ event }) => {
+      const { sessionID, status } = event.properties ?? {};
+      if (event.type !== "session.status" || status?.type !== "retry") return;
+      const { attempt, message } = status;
+      process.stdout.write(`${JSON.stringify({ type: "warp_retry", sessionID, attempt, message })}\n`);
+    },
     "tool.execute.before": async (input, output) => {
       const { code, err } = await ask("pre-tool-use", told("PreToolUse", input, output.args));
       // Only a clear yes lets it run.

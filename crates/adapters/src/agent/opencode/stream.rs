@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, ProviderFailure, Said, Usage, brief, tail};
+use crate::agent::{LAST_WORDS, Notice, ProviderFailure, Said, Usage, brief, tail};
 
 /// How the plugin begins to say why a tool may not run.
 const DENIED: &str = "PreToolUse: ";
@@ -50,6 +50,12 @@ impl Heard {
                 self.count(&part["tokens"]);
                 said.push(Said::Usage(self.usage));
             }
+            // The plugin tells of it.
+            Some("warp_retry") => {
+                let why = line["message"].as_str().unwrap_or("the model does not answer");
+                let attempt = line["attempt"].as_u64().unwrap_or_default();
+                said.push(Said::Notice(Notice::retry(why, attempt, None)));
+            }
             Some("error") => self.outcome = Some(outcome(&line["error"])),
             Some(_) | None => {}
         }
@@ -73,7 +79,7 @@ fn tool(part: &Value) -> Said {
     let name = part["tool"].as_str().unwrap_or_default().to_owned();
     let state = &part["state"];
     if let Some(why) = state["error"].as_str().and_then(|error| error.strip_prefix(DENIED)) {
-        return Said::ToolDenied { name, why: brief(why) };
+        return Said::Notice(Notice::refused(name, why));
     }
     let fields = ["command", "filePath", "pattern", "url", "query", "description", "prompt"];
     let about = fields.iter().find_map(|field| state["input"][*field].as_str()).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What the client prints, from samples of it, and what it is told.
 
 use super::*;
+use crate::agent::Notice;
 use crate::{
     agent::{Hooks, Usage},
     process::Limits,
@@ -48,7 +49,7 @@ fn errors_limits_and_refused_tools_are_told_apart() {
         "status": "error", "error": "PreToolUse: not in this phase", "input": { "command": "git commit" },
     } } });
     let said = Heard::default().line(&denied.to_string());
-    assert_eq!(said, [Said::ToolDenied { name: "bash".to_owned(), why: "not in this phase".to_owned() }]);
+    assert_eq!(said, [Said::Notice(Notice::refused("bash", "not in this phase"))]);
 }
 
 #[test]

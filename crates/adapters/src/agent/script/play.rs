@@ -14,7 +14,7 @@ use super::{
     file::{ScriptedTurn, Step},
 };
 use crate::{
-    agent::{Said, brief},
+    agent::{Notice, Said, brief},
     boundary,
     process::{self, Go},
 };
@@ -165,7 +165,7 @@ impl Stage<'_> {
     ) -> Result<(), Over> {
         let name = tool.name.to_owned();
         if let Some(why) = self.ask("PreToolUse", "pre-tool-use", tool, json!({})).denied {
-            return go(act(Act::Say(Said::ToolDenied { name, why })));
+            return go(act(Act::Say(Said::Notice(Notice::refused(name, &why)))));
         }
         go(act(Act::Say(Said::Tool { name, about: tool.about.clone() })))?;
         let reply = match boundary::around(tool.name, doing) {

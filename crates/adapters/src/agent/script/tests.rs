@@ -5,6 +5,7 @@ use std::{fs, sync::Mutex, time::Duration};
 use serde_json::json;
 
 use super::*;
+use crate::agent::Notice;
 use crate::process::Limits;
 
 const LIMITS: Limits = Limits { whole: Duration::from_secs(60), silence: Duration::from_secs(30) };
@@ -80,10 +81,7 @@ fn steps_are_done_in_order_and_what_is_denied_is_left_out() {
     assert_eq!((ended.session.as_deref(), ended.usage.input), (Some("script-coding-2-0"), 7));
     assert_eq!(fs::read_to_string(tree.path().join("b.txt")).unwrap(), "1\ntwo\n2\n");
     assert!(!tree.path().join("c.txt").exists() && !tree.path().join("d.txt").exists());
-    assert!(
-        said.contains(&Said::ToolDenied { name: "Bash".to_owned(), why: "not now".to_owned() }),
-        "{said:?}"
-    );
+    assert!(said.contains(&Said::Notice(Notice::refused("Bash", "not now"))), "{said:?}");
     assert!(said.contains(&Said::Text("Bash failed: exit 1: ".to_owned())), "{said:?}");
 }
 
