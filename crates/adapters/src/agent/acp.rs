@@ -58,10 +58,11 @@ impl Acp {
         self.program() == "claude" || self.program().starts_with("claude-")
     }
 
-    /// Makes what OpenCode needs within walls, where nothing lasts beside its login: there it keeps its conversations.
-    fn made_for_opencode(&self, turn: &Turn<'_>) -> io::Result<Option<opencode::Made>> {
+    /// Makes what OpenCode needs: a plugin that asks the rails and tells of retries. Within walls also a place where its
+    /// conversations last: it keeps them beside its login, where nothing else does.
+    fn made_for_opencode(&self) -> io::Result<Option<opencode::Made>> {
         let is_opencode = matches!(self.program().split('@').next(), Some("opencode" | "opencode-ai"));
-        (turn.walls.is_some() && is_opencode).then(opencode::Made::new).transpose()
+        is_opencode.then(opencode::Made::new).transpose()
     }
 
     fn missing(&self, words: &str) -> NoAnswer {
@@ -95,12 +96,15 @@ impl Agent for Acp {
     }
 
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
-        let made = match self.made_for_opencode(turn) {
+        let made = match self.made_for_opencode() {
             Ok(made) => made,
             Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
         };
         let mut variables = turn.route.map(variables).unwrap_or_default();
-        variables.extend(made.iter().flat_map(opencode::Made::within_walls));
+        if let Some(made) = &made {
+            variables.extend(made.hooked(turn));
+            variables.extend(turn.walls.is_some().then(|| made.within_walls()).into_iter().flatten());
+        }
         let client = Client {
             program: "sh".into(),
             arguments: vec!["-c".into(), self.line.clone().into()],
@@ -154,7 +158,10 @@ impl Asking<'_> {
                 }
                 self.answer(watch)
             }
-            Seen::Err(_) => Go::On,
+            Seen::Err(line) => match opencode::retry_line(line) {
+                Some(notice) => watch(Said::Notice(notice)),
+                None => Go::On,
+            },
             Seen::Tick { quiet } => {
                 if let Some(talk) = &mut self.talk {
                     talk.tick();
@@ -220,6 +227,7 @@ impl Asking<'_> {
         let answer = match (reply, &followed.end) {
             _ if self.stopped.is_some() => Err(NoAnswer::Stopped),
             (Some(Ok((StopReason::EndTurn, _))), _) => answer::find(&self.heard.text, self.turn.schema),
+            (Some(Ok(_)), end @ (End::TimedOut(_) | End::Silent(_))) => Err(failed(end, &last)),
             (Some(Ok((reason, _))), _) => Err(NoAnswer::Failed {
                 end: followed.end.clone(),
                 words: format!("it ended its turn: {reason:?}"),

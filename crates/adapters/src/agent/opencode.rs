@@ -11,7 +11,7 @@ use std::{
     env,
     ffi::OsString,
     fs, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -27,6 +27,7 @@ use crate::{
 };
 
 use places::Places;
+pub(super) use stream::retry_line;
 use stream::{Heard, Outcome};
 
 pub(super) const INSTALL: &str = "`npm install --global opencode-ai` installs it";
@@ -36,6 +37,8 @@ const LADDER: &[(Signal, Duration)] =
 const PLUGIN: &str = include_str!("opencode/plugin.js");
 /// The variable that tells the plugin whom to ask.
 const HOOK_PROGRAM: &str = "WARP_HOOK_PROGRAM";
+/// The variable that tells the plugin where to write about retries; else it writes to standard output.
+const RETRIES: &str = "WARP_RETRIES";
 /// The variable that holds the configuration of the highest rank.
 const CONFIGURATION: &str = "OPENCODE_CONFIG_CONTENT";
 /// What the client is told about itself: it fetches nothing, shares nothing, and does not replace itself.
@@ -89,7 +92,7 @@ impl Agent for OpenCode {
         };
         let route = turn.route.filter(|_| self.takes_route(turn.model));
         let own = own_server(turn.model.filter(|_| route.is_some()));
-        let configuration = configuration(turn, route, own, &made.plugin());
+        let configuration = configuration(turn, route, own, &made.plugin_url());
         let client = Client {
             program: self.program.clone().into(),
             arguments: arguments(turn, own),
@@ -131,6 +134,23 @@ impl Made {
         vec![self.directory.path().to_owned()]
     }
 
+    /// Returns the variables by which the client asks the rails, and tells of retries on standard error: for a client that
+    /// is started in another way than by [`OpenCode`].
+    pub(super) fn hooked(&self, turn: &Turn<'_>) -> Vec<(OsString, OsString)> {
+        let Some(hooks) = turn.hooks else { return Vec::new() };
+        let content = json!({ "plugin": [self.plugin_url()] });
+        let mut all: Vec<(OsString, OsString)> =
+            QUIET.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        all.push((CONFIGURATION.into(), content.to_string().into()));
+        all.push((HOOK_PROGRAM.into(), turn.seen(&hooks.program).into()));
+        all.push((RETRIES.into(), "stderr".into()));
+        all
+    }
+
+    fn plugin_url(&self) -> String {
+        format!("file://{}", self.plugin().display())
+    }
+
     /// Returns the variables by which the client finds its configuration within walls, and keeps its conversations there.
     pub(super) fn within_walls(&self) -> Vec<(OsString, OsString)> {
         self.places.within_walls(&self.configuration_home())
@@ -170,7 +190,7 @@ fn own_server(model: Option<&str>) -> Option<&str> {
 }
 
 /// The configuration of the highest rank.
-fn configuration(turn: &Turn<'_>, route: Option<&Route>, own: Option<&str>, plugin: &Path) -> Value {
+fn configuration(turn: &Turn<'_>, route: Option<&Route>, own: Option<&str>, plugin: &str) -> Value {
     let mut all = json!({
         "autoupdate": false,
         "share": "disabled",
@@ -179,7 +199,7 @@ fn configuration(turn: &Turn<'_>, route: Option<&Route>, own: Option<&str>, plug
         "permission": permissions(turn),
     });
     if turn.hooks.is_some() {
-        all["plugin"] = json!([format!("file://{}", plugin.display())]);
+        all["plugin"] = json!([plugin]);
     }
     if let Some(route) = route {
         all["enabled_providers"] = json!(ROUTED);

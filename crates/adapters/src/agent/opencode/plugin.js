@@ -1,7 +1,8 @@
 // Asks warp before OpenCode runs a tool, and tells it afterwards. It needs nothing but what the client itself brings.
 import { spawn } from "node:child_process";
 
-const { WARP_HOOK_PROGRAM: program } = process.env;
+const { WARP_HOOK_PROGRAM: program, WARP_RETRIES: where } = process.env;
+const retries = where === "stderr" ? process.stderr : process.stdout;
 
 // Tools under the names and with the fields that warp's hooks read.
 const tool = (name, input) => {
@@ -43,12 +44,12 @@ export const Warp = async ({ directory }) => {
       const brief = context((await ask("compacted", event)).out);
       if (brief) output.context.push(`The summary must repeat this brief word for word:\n\n${brief}`);
     },
-    // The client prints nothing about retries, so this does, among its own lines.
+    // The client prints nothing about retries, so this does, among its own lines or beside a protocol.
     event: async ({ event }) => {
       const { sessionID, status } = event.properties ?? {};
       if (event.type !== "session.status" || status?.type !== "retry") return;
       const { attempt, message } = status;
-      process.stdout.write(`${JSON.stringify({ type: "warp_retry", sessionID, attempt, message })}\n`);
+      retries.write(`${JSON.stringify({ type: "warp_retry", sessionID, attempt, message })}\n`);
     },
     "tool.execute.before": async (input, output) => {
       const { code, err } = await ask("pre-tool-use", told("PreToolUse", input, output.args));

@@ -7,6 +7,9 @@ use crate::agent::{LAST_WORDS, Notice, ProviderFailure, Said, Usage, brief, tail
 /// How the plugin begins to say why a tool may not run.
 const DENIED: &str = "PreToolUse: ";
 
+/// How the plugin's lines about repeated requests are marked.
+const RETRY: &str = "warp_retry";
+
 /// What was heard so far.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
@@ -50,12 +53,7 @@ impl Heard {
                 self.count(&part["tokens"]);
                 said.push(Said::Usage(self.usage));
             }
-            // The plugin tells of it.
-            Some("warp_retry") => {
-                let why = line["message"].as_str().unwrap_or("the model does not answer");
-                let attempt = line["attempt"].as_u64().unwrap_or_default();
-                said.push(Said::Notice(Notice::retry(why, attempt, None)));
-            }
+            Some(RETRY) => said.push(Said::Notice(retried(&line))),
             Some("error") => self.outcome = Some(outcome(&line["error"])),
             Some(_) | None => {}
         }
@@ -72,6 +70,18 @@ impl Heard {
         usage.cache_read = usage.cache_read.saturating_add(count(&tokens["cache"]["read"]));
         usage.cache_write = usage.cache_write.saturating_add(count(&tokens["cache"]["write"]));
     }
+}
+
+/// Reads a line of the plugin's on standard error; nothing if it is another's.
+pub(in crate::agent) fn retry_line(line: &str) -> Option<Notice> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    (line["type"] == RETRY).then(|| retried(&line))
+}
+
+/// Tells of a request that the client repeats.
+fn retried(line: &Value) -> Notice {
+    let why = line["message"].as_str().unwrap_or("the model does not answer");
+    Notice::retry(why, line["attempt"].as_u64().unwrap_or_default(), None)
 }
 
 /// Tells of a tool; the client does so when it is over.

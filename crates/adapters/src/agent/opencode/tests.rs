@@ -45,6 +45,10 @@ fn errors_limits_and_refused_tools_are_told_apart() {
     };
     assert_eq!(why(ERROR), "its provider denies access: bad key");
     assert_eq!(why(&ERROR.replace("401", "429")), "its provider refuses more for now: bad key");
+    let retry = r#"{"type":"warp_retry","attempt":2,"message":"Provider is overloaded"}"#;
+    let notice = Notice::retry("Provider is overloaded", 2, None);
+    assert_eq!(Heard::default().line(retry), [Said::Notice(notice.clone())]);
+    assert_eq!((retry_line(retry), retry_line("{}")), (Some(notice), None));
     let denied = json!({ "type": "tool_use", "part": { "tool": "bash", "state": {
         "status": "error", "error": "PreToolUse: not in this phase", "input": { "command": "git commit" },
     } } });
@@ -83,7 +87,7 @@ fn everything_that_a_turn_needs_is_said_by_its_configuration() {
     assert_eq!(said(None), "--model openai/local --variant high --session ses_1");
     assert_eq!(said(Some("local")), "--model warp/local --variant high --session ses_1");
 
-    let told = configuration(&turn, Some(&route), Some("local"), Path::new("/p.js"));
+    let told = configuration(&turn, Some(&route), Some("local"), "file:///p.js");
     assert_eq!(told["plugin"], json!(["file:///p.js"]));
     assert_eq!(told["enabled_providers"], json!(["anthropic", "openai", "warp"]));
     assert_eq!(told["provider"]["anthropic"]["options"]["baseURL"], "http://a/v1");
@@ -92,7 +96,7 @@ fn everything_that_a_turn_needs_is_said_by_its_configuration() {
     assert_eq!(told["mcp"]["warp"]["command"], json!(["/bin/warp", "mcp"]));
     let commands = json!({ "*": "deny", "make test": "allow", "make test *": "allow" });
     assert_eq!(told["permission"]["bash"], commands);
-    let told = configuration(&turn, None, None, Path::new("/p.js"));
+    let told = configuration(&turn, None, None, "file:///p.js");
     assert!(told.get("provider").is_none() && told.get("enabled_providers").is_none(), "{told}");
 }
 
