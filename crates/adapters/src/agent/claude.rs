@@ -117,7 +117,7 @@ impl Agent for Claude {
                     said.into_iter().map(&mut *watch).max().unwrap_or(Go::On)
                 }
                 Seen::Err(_) => Go::On,
-                Seen::Tick => watch(Said::Tick),
+                Seen::Tick { quiet } => watch(Said::Tick(quiet)),
             };
             let is_overdue = answered.is_some_and(|at| at.elapsed() >= AFTER_ANSWER);
             if is_overdue { go.max(Go::Stop) } else { go }
