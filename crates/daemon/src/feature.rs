@@ -216,9 +216,14 @@ fn words(current: &Current) -> String {
                 .to_owned()
         }
         (Asked::Words, _) => {
-            "The acceptance tests are frozen: what you change in them is put back, unless the plan was wrong and you change \
-             it first. Warp runs them and all other tests; what fails comes back to you.\n"
-                .to_owned()
+            let unless = match run.may_change_tests(&current.workflow) {
+                true => ", unless the plan was wrong and you change it first; a person looks at them then",
+                false => ", also if you change the plan",
+            };
+            format!(
+                "The acceptance tests are frozen: what you change in them is put back{unless}. Warp runs them and all other \
+                 tests; what fails comes back to you.\n"
+            )
         }
         (Asked::Findings, _) => {
             "- `findings`: each with `severity`, `text`, and `file` and `line` where there is one. `p1` or `bug` is what must \

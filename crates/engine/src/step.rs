@@ -382,8 +382,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     if row.completes_phase() {
         draft.advise_all(receipts::check(workflow, run, ask)?);
     }
-    let frozen = acceptance::check(workflow, run, row, ask)?;
-    if frozen == acceptance::Frozen::WithPlan && acceptance::wants_person(workflow, run) {
+    if acceptance::check(workflow, run, row, ask)? == acceptance::Frozen::WithPlan {
         return Ok(acceptance::offer(draft, row, ask));
     }
 
@@ -398,9 +397,6 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
         measure::chunk(&mut draft);
     }
     acts::perform(&mut draft, row, ask, acts::Taken::Asked);
-    if frozen == acceptance::Frozen::WithPlan {
-        acceptance::freeze_again(&mut draft, ask);
-    }
     if let Some(tests) = evidence::expected(run, row, ask).filter(|tests| *tests != run.named_tests) {
         draft.change(Change::TestsExpected { tests });
     }

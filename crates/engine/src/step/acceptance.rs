@@ -1,7 +1,8 @@
 //! Acceptance tests: they fail before the work begins, stay as they are while it is done, and pass when it is.
 //!
 //! Warp runs them itself, so it needs nobody's word; where it cannot (no command is known, or tests are switched off) it
-//! has the agent's. They change only with the plan, and a person looks at them again then.
+//! has the agent's. They change only with the plan and with a person's approval; where no person looks at tests
+//! (`skip_test_review`) they stay as they are.
 
 use super::{
     Refused, Step, acts,
@@ -28,6 +29,8 @@ const SHOWN: &[&str] =
     &["artifact", "git_sha", "summary", "failed_approaches", "note", "status", "failure", "reason"];
 /// The entry of a run's artifacts that is the plan.
 const PLAN: &str = "plan_file";
+/// Why a changed plan changes no tests where nobody looks at them.
+const UNSEEN: &str = ": no person looks at the tests of this run (`skip_test_review`), so they stay as they are even if the plan changes";
 /// How many changed files are named.
 const NAMED: usize = 5;
 
@@ -43,7 +46,7 @@ pub(super) enum Looked {
 pub(super) enum Frozen {
     /// They are as they were.
     Same,
-    /// They were changed, and so was the plan.
+    /// They were changed, and so was the plan; a person has to look at them.
     WithPlan,
 }
 
@@ -153,23 +156,17 @@ pub(super) fn judge_frozen(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<
         Some(Seen::Failed(why)) => return Err(format!("the acceptance tests could not be looked at: {why}")),
         Some(Seen::Absent(_)) | None => return Ok(Frozen::Same),
     };
-    if has_other_plan(workflow, run, ask) {
+    let may_change = run.may_change_tests(workflow);
+    if may_change && has_other_plan(workflow, run, ask) {
         return Ok(Frozen::WithPlan);
     }
     let named: Vec<String> = changed.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
     let at = at.get(..10).unwrap_or(at);
     Err(format!(
-        "the acceptance tests are frozen, and these have changed since {at}: {}; put them back, or change the plan first if \
-         that is what is wrong",
-        named.join(", ")
+        "the acceptance tests are frozen, and these have changed since {at}: {}; put them back{}",
+        named.join(", "),
+        if may_change { ", or change the plan first if that is what is wrong" } else { UNSEEN }
     ))
-}
-
-/// Freezes the tests as they are now, with the plan that they belong to.
-pub(super) fn freeze_again(draft: &mut Draft<'_>, ask: &Ask) {
-    if let Some(receipt) = changed(draft, ask) {
-        draft.change(Change::ReceiptAdded { receipt });
-    }
 }
 
 /// Returns the receipt of tests that were changed with the plan.
@@ -183,16 +180,6 @@ fn changed(draft: &Draft<'_>, ask: &Ask) -> Option<Receipt> {
         note: Some(format!("changed in `{phase}`, with the plan")),
         plan: plan_digest(&draft.run, ask),
         ..before.clone()
-    })
-}
-
-/// Tells whether a person looks at acceptance tests.
-pub(super) fn wants_person(workflow: &Workflow, run: &Run) -> bool {
-    let asks = workflow.questions.iter().find(|question| {
-        workflow.phase(&question.phase).is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))
-    });
-    asks.is_some_and(|question| {
-        !question.unless.as_deref().is_some_and(|setting| run.settings.is_on(setting))
     })
 }
 
@@ -281,6 +268,16 @@ impl Run {
     pub fn frozen_tests(&self, workflow: &Workflow) -> Option<FrozenTests> {
         let (file, at, receipt) = frozen(workflow, self)?;
         Some(FrozenTests { file: file.clone(), at: at.clone(), since: receipt.since.clone() })
+    }
+
+    /// Tells whether frozen tests may change with the plan: only where a person looks at them again.
+    pub fn may_change_tests(&self, workflow: &Workflow) -> bool {
+        let asks = workflow.questions.iter().find(|question| {
+            workflow.phase(&question.phase).is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))
+        });
+        asks.is_some_and(|question| {
+            !question.unless.as_deref().is_some_and(|setting| self.settings.is_on(setting))
+        })
     }
 
     /// Tells whether a person has rejected changes of the frozen tests, which may still lie in the tree.

@@ -60,12 +60,12 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
     }
     doubts.extend(run.shown_nothing().into_iter().map(|phase| format!("nothing was shown in `{phase}`")));
     match acceptance::judge_frozen(workflow, run, ask) {
-        Ok(Frozen::WithPlan) if acceptance::wants_person(workflow, run) => {
+        Ok(Frozen::WithPlan) => {
             doubts.push(
                 "the acceptance tests were changed with the plan, and nobody has looked at them".to_owned(),
             );
         }
-        Ok(Frozen::WithPlan | Frozen::Same) => {}
+        Ok(Frozen::Same) => {}
         Err(problem) => missing.push(problem),
     }
     let is_agent = ask.actor == Actor::Agent;

@@ -102,7 +102,7 @@ fn frozen_tests_stay_as_they_are() {
         let lines = play(&format!("{}, agent work_finished summary=did {seen}", frozen(true)));
         lines.lines().skip(3).collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(work("file=p2 frozen=tests/a.sh;tests/b.sh"), @"agent work_finished summary=did file=p2 frozen=tests/a.sh;tests/b.sh: refused: `work_finished` is refused in `work` by frozen_tests: the acceptance tests are frozen, and these have changed since abcd: `tests/a.sh`, `tests/b.sh`; put them back, or change the plan first if that is what is wrong");
+    assert_snapshot!(work("file=p2 frozen=tests/a.sh;tests/b.sh"), @"agent work_finished summary=did file=p2 frozen=tests/a.sh;tests/b.sh: refused: `work_finished` is refused in `work` by frozen_tests: the acceptance tests are frozen, and these have changed since abcd: `tests/a.sh`, `tests/b.sh`; put them back: no person looks at the tests of this run (`skip_test_review`), so they stay as they are even if the plan changes");
     assert_snapshot!(work("file=p2 frozen=same"), @"agent work_finished summary=did file=p2 frozen=same: review e5");
     assert_snapshot!(work("file=p2 frozen=broken"), @"agent work_finished summary=did file=p2 frozen=broken: refused: `work_finished` is refused in `work` by frozen_tests: the acceptance tests could not be looked at: git: exit 128");
 }
@@ -121,13 +121,19 @@ fn tests_may_change_with_the_plan_and_a_person_looks_again() {
     assert_eq!(receipt.note.as_deref(), Some("changed in `work`, with the plan"));
     assert_eq!(run.checkpoints.last().map(|checkpoint| checkpoint.summary.as_str()), Some("did"));
     assert_eq!(run.offered_tests, None);
-    // Nobody looks at tests where nobody wants to; and another change needs another plan.
+}
+
+#[test]
+fn a_changed_plan_changes_no_tests_where_nobody_looks_at_them() {
+    let changed = "agent work_finished summary=did file=p3 frozen=tests/a.sh head=ef01";
     let (run, lines) = play_to(&format!("{}, {changed}", frozen(true)));
-    assert!(lines.ends_with("review e5"), "{lines}");
-    assert_eq!(run.frozen_plan(workflow("autonomous-loop")), Some("p3"));
-    let again =
-        last(&format!("{}, {changed}, agent p1_found summary=no file=p3 frozen=tests/a.sh", frozen(true)));
-    assert!(again.contains("by frozen_tests"), "{again}");
+    assert!(lines.contains("by frozen_tests: the acceptance tests are frozen"), "{lines}");
+    assert!(lines.contains("no person looks at the tests of this run (`skip_test_review`)"), "{lines}");
+    assert_eq!(run.phase, "work");
+    assert_eq!(frozen_at(&run), ("abcd".to_owned(), Some("p2".to_owned())));
+    // The plan itself may change.
+    let same = last(&format!("{}, agent work_finished summary=did file=p3 frozen=same", frozen(true)));
+    assert!(same.starts_with("review"), "{same}");
 }
 
 /// Returns the commit of the frozen tests, and the plan that they belong to.
@@ -180,7 +186,8 @@ fn tests_that_nobody_has_looked_at_are_a_doubt_in_the_end() {
         ))
     };
     let words = "the acceptance tests were changed with the plan, and nobody has looked at them";
-    assert!(shipped(false).contains(words) && !shipped(true).contains(words));
+    assert!(shipped(false).contains(words));
+    assert!(shipped(true).contains("the acceptance tests are frozen"), "nobody looks at them");
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl Workspace {
         look().map_err(NextError::World)
     }
 
-    /// Puts frozen tests back that were changed while the plan was not.
+    /// Puts frozen tests back that were changed, unless a person is going to look at them because the plan was changed too.
     fn put_frozen_back(&mut self, current: &Current) -> Result<Frozen, NextError> {
         let run = &current.run;
         let Some(frozen) = run.frozen_tests(&current.workflow) else { return Ok(Frozen::Same) };
@@ -155,7 +155,8 @@ impl Workspace {
         let plan =
             plan.and_then(|plan| text::bytes(&self.place.root.join(plan), LARGEST_PLAN).ok()).map(digest);
         let before = run.frozen_plan(&current.workflow);
-        if before.is_some() && plan.is_some() && before != plan.as_deref() {
+        let may_change = run.may_change_tests(&current.workflow);
+        if may_change && before.is_some() && plan.is_some() && before != plan.as_deref() {
             return Ok(Frozen::Same);
         }
         let against: Vec<&str> =
@@ -165,10 +166,10 @@ impl Workspace {
         }
         let kept = self.take_out(run, &frozen.at, &changed)?;
         Ok(Frozen::PutBack(format!(
-            "the acceptance tests are frozen: {} was put back as it is in {}{kept}; the work has to meet the tests, \
-             unless the plan is changed first",
+            "the acceptance tests are frozen: {} was put back as it is in {}{kept}; the work has to meet the tests{}",
             list(&changed),
-            short(&frozen.at)
+            short(&frozen.at),
+            if may_change { ", unless the plan is changed first" } else { "" }
         )))
     }
 
