@@ -7,6 +7,11 @@ use crate::process;
 /// How long the forge may take to answer.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Tells whether GitHub's command line is there.
+pub fn is_installed() -> bool {
+    process::is_installed("gh")
+}
+
 /// Opens a pull request of a branch that was pushed, or finds the one that is open, and returns its address.
 pub fn pull_request(root: &Path, base: &str, branch: &str, title: &str) -> Result<String, String> {
     let ask = |arguments: &[&str]| {

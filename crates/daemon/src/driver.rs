@@ -16,6 +16,7 @@ use project::{
     escalation,
     pushing::{Decides, PUSH},
     slots::SlotError,
+    spelled,
     spend::MoreError,
 };
 use serde_json::{Map, Value};
@@ -27,7 +28,7 @@ use crate::{
     ready,
     show::{Show, Shown},
     spend::{Spend, SpendError, spent_by},
-    start::Options,
+    start::{Options, content_shell, sandbox},
     work::Confined,
 };
 
@@ -156,6 +157,7 @@ impl Driver<'_> {
     /// there, which is kept.
     fn over(&mut self) -> Result<Finish, DriveError> {
         let Some(last) = self.workspace.select(Some(&self.run))? else { return Ok(Finish::Stopped) };
+        self.merge_shipped(&last);
         let finish = match &last.run.standing {
             Standing::Ended { how } => ending(&last.workflow, &last.run, how),
             Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
@@ -164,6 +166,27 @@ impl Driver<'_> {
         };
         self.keep_left(&finish)?;
         Ok(finish)
+    }
+
+    /// Merges what a loop has shipped, where its level says so. A merge that fails leaves the pull request open, for a person.
+    fn merge_shipped(&mut self, current: &Current) {
+        let sandbox = match sandbox(self.options.walled) {
+            Ok(sandbox) => sandbox,
+            Err(error) => return self.show.show(Shown::Warned(&spelled(&error))),
+        };
+        let merged = self
+            .workspace
+            .merge_shipped(current, |place, dirs, run| content_shell(sandbox.as_ref(), place, dirs, run));
+        match merged {
+            Ok(None) => {}
+            Ok(Some(merged)) => merged.lines().iter().for_each(|line| self.show.show(Shown::Did(line))),
+            Err(error) => {
+                let pull = current.run.artifacts.pr_url.as_deref().unwrap_or_default();
+                let number = pull.trim_start_matches('#');
+                let words = format!("{}; `warp pr merge {number}` tries again", spelled(&error));
+                self.show.show(Shown::Warned(&words));
+            }
+        }
     }
 
     /// Keeps the work of a run that was ended before it was done.

@@ -8,14 +8,18 @@
 //! end ──> Allow | Block | Ask ──> asked ──> Allow | Block | Ask(turn_finished) ──> asked ──> Allow | Block
 //! ```
 
+use serde_json::{Map, Value};
+
 use crate::{
-    Actor, Event, EventName, Refused, Run, Standing, Time, Workflow,
+    Actor, Event, EventName, Record, Refused, Run, Standing, Time, Workflow,
     view::{self, reanchor},
     workflow::Activity,
 };
 
 /// The tick that counts an agent's turn.
 const TURN: &str = "turn_finished";
+/// What a tick says of a turn that has brought the run into its phase: it is no iteration of that phase.
+pub(crate) const MOVED: &str = "moved";
 
 /// How often a turn is kept going in a row without a tool call. Claude Code overrules the ninth block and does
 /// not tell; a stop that is allowed before that is on record and says so.
@@ -34,6 +38,8 @@ pub struct TurnEnd<'a> {
     pub session_is_owner: bool,
     /// How often the turn was blocked in a row, with no tool call in between.
     pub blocks: u32,
+    /// Whether the agent has brought the run into its phase in this turn, and so has not worked in it yet.
+    pub moved: bool,
     pub now: Time,
 }
 
@@ -52,6 +58,7 @@ pub enum TurnDecision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnAsk {
     pub event: Event,
+    pub data: Map<String, Value>,
     /// In whose name.
     pub actor: Actor,
     /// What the agent is told first, if its turn goes on.
@@ -74,12 +81,20 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
     match promised(workflow, run, turn.last_message) {
         Promised::Kept => TurnDecision::Ask(TurnAsk {
             event: Event::Named(close.clone()),
+            data: Map::new(),
             actor: Actor::Agent,
             words: None,
         }),
         Promised::Not(words) => count(run, turn, Some(words)),
         Promised::Nothing => count(run, turn, None),
     }
+}
+
+/// Tells whether the agent has brought the run into its phase since its last turn ended, by the run's records, newest
+/// first.
+pub fn has_moved<'a>(newest_first: impl Iterator<Item = &'a Record>) -> bool {
+    let mut since = newest_first.take_while(|record| record.event != *TURN);
+    since.find(|record| record.moves()).is_some_and(|record| record.actor == Actor::Agent)
 }
 
 /// Tells whether the end of a turn is a time to wait for a person: the run asks one, and what they decide may keep the turn
@@ -164,7 +179,13 @@ fn count(run: &Run, turn: &TurnEnd<'_>, words: Option<String>) -> TurnDecision {
     if is_wedged(turn) {
         return let_go(run);
     }
-    TurnDecision::Ask(TurnAsk { event: Event::Named(EventName::new(TURN)), actor: Actor::Engine, words })
+    let moved = turn.moved.then(|| (MOVED.to_owned(), Value::from(true)));
+    TurnDecision::Ask(TurnAsk {
+        event: Event::Named(EventName::new(TURN)),
+        data: moved.into_iter().collect(),
+        actor: Actor::Engine,
+        words,
+    })
 }
 
 fn is_wedged(turn: &TurnEnd<'_>) -> bool {

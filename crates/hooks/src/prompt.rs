@@ -227,7 +227,13 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
             }
             note_plugin(here, input)?;
             tell_away(&workspace, &answer);
-            let mut text = workspace.described(&answer.current);
+            let branch = workspace.begin_feature(&answer.current);
+            let current = workspace.current()?.unwrap_or(answer.current);
+            let mut text = workspace.described(&current);
+            if let Err(error) = branch {
+                let why = spelled(&error);
+                text.push_str(&format!("Note: the loop has no branch of its own yet: {why}\n"));
+            }
             for engine::Advice(advice) in &answer.advice {
                 text.push_str(&format!("Note: {advice}\n"));
             }

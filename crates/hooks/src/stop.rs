@@ -12,13 +12,13 @@ use std::{
     time::Instant,
 };
 
-use adapters::machine;
+use adapters::{machine, process::Go};
 use away::{Bridge, Of, Reach};
 use engine::{
-    Actor, Event, EventName, Standing,
+    Actor, Event, EventName, Run, Standing,
     turn::{self, TurnDecision, TurnEnd},
 };
-use project::{AskError, Current, Quick, Workspace};
+use project::{AskError, Current, Dirs, Place, Quick, Shell, Workspace, spelled};
 use serde_json::{Map, json};
 
 use crate::{
@@ -33,6 +33,8 @@ use crate::{
 const BLOCKS: &str = "stop-blocks";
 /// How many events one end of a turn may ask for.
 const MOST_ASKED: usize = 2;
+/// How many of the newest records are looked through for the agent's last move.
+const LOOKED_THROUGH: usize = 300;
 
 pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
     if here.head == Quick::NoRun {
@@ -40,12 +42,14 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
     }
     let mut workspace = here.open()?;
     let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
+    let records = workspace.newest_records(&current, LOOKED_THROUGH)?;
     let end = TurnEnd {
         last_message: input.last_assistant_message.as_deref().unwrap_or_default(),
         stop_hook_active: input.stop_hook_active.unwrap_or(true),
         background_tasks: input.background_tasks.as_ref().map_or(0, Vec::len),
         session_is_owner: is_owner(&current.run.owner, input),
         blocks: blocks(&here.own)?,
+        moved: turn::has_moved(records.iter().rev().map(AsRef::as_ref)),
         now: machine::now(),
     };
     let waits = turn::waits(&current.workflow, &current.run, &end);
@@ -118,12 +122,14 @@ fn decide(
     end: &TurnEnd<'_>,
 ) -> Result<TurnDecision, Failure> {
     let mut decision = turn::end(&current.workflow, &current.run, end);
+    let mut merged = None;
     for _ in 0..MOST_ASKED {
-        let TurnDecision::Ask(ask) = decision else { return Ok(decision) };
-        let refused = match workspace.ask_as(ask.actor, ask.event.clone(), Map::new()) {
+        let TurnDecision::Ask(ask) = decision else { break };
+        let refused = match workspace.ask_as(ask.actor, ask.event.clone(), ask.data.clone()) {
             Ok(answer) => {
                 tell_away(workspace, &answer);
                 current = answer.current;
+                merged = merge(workspace, &current);
                 None
             }
             Err(AskError::Refused(refused)) => Some(refused),
@@ -132,7 +138,27 @@ fn decide(
         };
         decision = turn::asked(&current.workflow, &current.run, &ask, refused.as_ref(), end);
     }
-    Ok(decision)
+    Ok(match (decision, merged) {
+        (TurnDecision::Allow { note }, Some(merged)) => {
+            let note = note.into_iter().chain([merged]).collect::<Vec<_>>().join("\n");
+            TurnDecision::Allow { note: Some(note) }
+        }
+        (decision, _) => decision,
+    })
+}
+
+/// Merges what a loop that has just ended has shipped, where its level says so; returns what came of it. A merge that
+/// fails leaves the pull request open, for a person.
+fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
+    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Go::On));
+    match workspace.merge_shipped(current, shell) {
+        Ok(merged) => merged.map(|merged| merged.lines().join("\n")),
+        Err(error) => {
+            let pull = current.run.artifacts.pr_url.as_deref().unwrap_or_default();
+            let number = pull.trim_start_matches('#');
+            Some(format!("{}; `warp pr merge {number}` tries again", spelled(&error)))
+        }
+    }
 }
 
 /// Notes that a turn ended because the model could not be reached.

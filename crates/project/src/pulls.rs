@@ -84,6 +84,14 @@ pub enum MergeError {
     Failed(#[from] crate::Error),
 }
 
+impl MergedPull {
+    /// Says what was merged and pushed, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let merged = format!("`{}` is at {} now, which was tested", self.target, self.commit);
+        [merged].into_iter().chain(self.said.iter().cloned()).chain(self.behind.clone()).collect()
+    }
+}
+
 impl Workspace {
     /// Merges a pull request in a person's name. `settings` say what is pushed; `shell` says how its tests are run in the
     /// workspace that is taken.

@@ -10,7 +10,7 @@ use std::{
 use engine::Seen;
 use tempfile::TempPath;
 
-use super::{EVERYTHING, Git, LIMIT, Location, facts, index, nested, own::Own};
+use super::{EVERYTHING, Git, LIMIT, Location, facts, index, integrate::names, nested, own::Own};
 use crate::{boundary, process::End};
 
 /// The commits that are looked through for one that was made and not recorded.
@@ -280,6 +280,17 @@ impl<'a> Git<'a> {
     /// Returns the last commit that HEAD has in common with another.
     pub fn fork_of_commit(&self, commit: &str) -> Option<String> {
         self.text(&["merge-base", "HEAD", commit], &[]).ok()
+    }
+
+    /// Returns a name that no branch has: the wanted one, or that with a number.
+    pub fn free_branch(&self, wanted: &str) -> Result<String, String> {
+        for name in names(wanted) {
+            let full = format!("refs/heads/{name}");
+            if !self.run(&["rev-parse", "--verify", "--quiet", &full], &[])?.is_success() {
+                return Ok(name);
+            }
+        }
+        Err(format!("there are too many branches like `{wanted}`: remove some with `git branch -D`"))
     }
 
     /// Makes a branch on a commit and stands on it, or stands on it if it is there. Git refuses where a changed file would be

@@ -4,7 +4,7 @@ use std::{
 };
 
 use engine::{
-    Event, EventName, Outcome, Verdict,
+    Actor, Event, EventName, Outcome, Record, Verdict,
     view::{self, OPERATIONS, Permission},
 };
 use project::{Answer, Dirs, Place, Request, Workspace};
@@ -196,6 +196,10 @@ fn ask(
         output::print_json(&answer_json(&answer))?;
     } else {
         output::print(&summary(&answer))?;
+        // An agent goes on at once, so it is told what its new phase wants and how that ends.
+        if actor == Actor::Agent && answer.records.iter().any(Record::moves) {
+            output::print(workspace.described(&answer.current).trim_end())?;
+        }
     }
     let exit = exit_of(&answer.outcome);
     tell_away(workspace, &answer);

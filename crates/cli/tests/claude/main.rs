@@ -9,4 +9,5 @@ mod run;
 mod script;
 mod secrets;
 mod ship;
+mod turns;
 mod typed;

@@ -49,11 +49,15 @@ pub(crate) fn settings() -> Value {
 
 /// Prepares the client in the project, with warp on its path.
 pub(crate) fn launch(claude: &Claude, sandbox: &Sandbox, model: &Model, prompt: &str) -> Launch<Claude> {
+    with_warp(claude.launch(sandbox, model, prompt), sandbox)
+}
+
+/// Puts warp on the client's path, and its state where the sandbox's own commands find it.
+pub(crate) fn with_warp(launch: Launch<Claude>, sandbox: &Sandbox) -> Launch<Claude> {
     let bin: PathBuf = Path::new(env!("CARGO_BIN_EXE_warp")).parent().unwrap().to_owned();
     let state = sandbox.home().join("state");
     let config = sandbox.home().join("config");
-    claude
-        .launch(sandbox, model, prompt)
+    launch
         .path_first(bin)
         .env("XDG_STATE_HOME", state.to_str().unwrap())
         .env("XDG_CONFIG_HOME", config.to_str().unwrap())

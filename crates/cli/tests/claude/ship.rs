@@ -36,7 +36,7 @@ fn forge(sandbox: &Sandbox) -> PathBuf {
 fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     let Some(claude) = Claude::or_skip() else { return };
     let sandbox = project();
-    sandbox.warp_ok(&["init", "--level", "3"]);
+    sandbox.warp_ok(&["init", "--level", "2"]);
     sandbox.git(&["add", "--all"]);
     sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);

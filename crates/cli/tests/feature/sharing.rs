@@ -66,13 +66,16 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
     assert!(told.starts_with(&stands), "{told}");
     assert!(told.contains("- plan_written (needs from an agent a file in the repository"), "{told}");
 
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "feature/add-a-greeting", "it has its own branch");
+
     // On the branch where the work goes in the end nothing is committed.
+    sandbox.git(&["switch", "--quiet", "main"]);
     let refused = said(project.command_of(&[]));
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(refused.err.contains("is on `main`, where the work goes in the end"), "{refused:?}");
     assert!(refused.err.contains("git switch -c feature/NAME"), "{refused:?}");
 
-    sandbox.git(&["switch", "--quiet", "-c", "feature/add-a-greeting"]);
+    sandbox.git(&["switch", "--quiet", "feature/add-a-greeting"]);
     commit(sandbox, &root, PLAN, "# A greeting\n", "docs: plan it");
     offer(sandbox, &root, "plan_written", &json!({ "artifact": PLAN, "summary": "planned" }));
     let done = said(project.command_of(&[]));

@@ -187,3 +187,16 @@ fn a_feature_of_many_words_has_a_pull_request_with_a_title() {
     assert!(pull.starts_with("#1 Add a greeting that is kind") && pull.contains("kind that…\n"), "{pull}");
     assert!(pull.contains(words.trim()), "all of it is said: {pull}");
 }
+
+#[test]
+fn at_level_three_what_is_shipped_is_merged() {
+    let project = Project::new();
+    let said = project.run_alone(&["--level", "3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(project.log().last().unwrap()["event"], "shipped");
+    assert!(said.out.contains("it is merged when the promise is given"), "{said:?}");
+    let main = project.sandbox.git(&["rev-parse", "main"]);
+    assert!(said.out.contains(&format!("`main` is at {main} now, which was tested")), "{said:?}");
+    assert_eq!(project.sandbox.read("greet").as_deref(), Some("#!/bin/sh\necho hello\n"));
+    assert!(project.sandbox.warp_ok(&["pr", "show", "1"]).contains("merged"));
+}

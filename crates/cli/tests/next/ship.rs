@@ -56,7 +56,7 @@ fn next(sandbox: &Sandbox) -> Said {
 
 #[test]
 fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
-    let sandbox = shipping("3");
+    let sandbox = shipping("2");
     let url = r#"{"pr_url":"https://made.up/pull/9"}"#;
     assert_eq!(as_agent(&sandbox, &["state", "transition", ".", "noted", "--data", url]).code, Some(0));
     let said = next(&sandbox);
@@ -70,17 +70,44 @@ fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
 }
 
 #[test]
-fn without_leave_a_person_pushes() {
-    for push in ["ask", "never"] {
-        let sandbox = shipping("3");
+fn without_leave_the_pull_request_stays_in_the_repository() {
+    for (push, words) in [("ask", "you have not said whether warp may push"), ("never", "push = \"never\"")] {
+        let sandbox = shipping("2");
         sandbox.warp_ok(&["state", "reset", "."]);
         sandbox.warp_ok(&["config", &format!("push={push}")]);
-        begin(&sandbox, "3");
+        begin(&sandbox, "2");
         let said = next(&sandbox);
-        assert_eq!(said.code, Some(1), "{said:?}");
-        assert!(said.err.contains("a person pushes `feature/issue-42-parser`"), "{said:?}");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("`feature/issue-42-parser` is offered as pull request #43"), "{said:?}");
+        assert!(said.out.contains(&format!("not pushed: {words}")), "{said:?}");
         assert_eq!(branches(&sandbox), ["refs/heads/main"]);
     }
+}
+
+#[test]
+fn neither_a_remote_nor_a_forge_is_needed() {
+    for level in ["1", "2", "3"] {
+        let sandbox = project();
+        begin(&sandbox, level);
+        let said = sandbox.warp(&["next"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let then = if level == "3" { "it is merged when the promise is given" } else { "`warp pr merge 43`" };
+        assert!(said.out.contains("is offered as pull request #43") && said.out.contains(then), "{said:?}");
+        let state = sandbox.warp_ok(&["state", "status", "."]);
+        assert!(state.contains("\"pr_url\": \"#43\""), "{state}");
+        let pull = sandbox.warp_ok(&["pr", "show", "43"]);
+        assert!(pull.contains("feature/issue-42-parser -> main"), "{pull}");
+    }
+}
+
+#[test]
+fn a_forge_that_opens_nothing_leaves_the_projects_own_pull_request() {
+    let sandbox = shipping("2");
+    sandbox.program("../bin/gh", "#!/bin/sh\nexit 1\n");
+    let said = next(&sandbox);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("`gh` opened no pull request"), "{said:?}");
+    assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
 }
 
 #[test]
@@ -106,11 +133,11 @@ fn an_agents_own_pull_request_is_a_persons_to_accept() {
 }
 
 #[test]
-fn at_level_one_a_person_pushes() {
+fn at_level_one_nothing_is_pushed() {
     let sandbox = shipping("1");
     let said = next(&sandbox);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("at level 1 warp does not push; a person pushes"), "{said:?}");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
     assert_eq!(branches(&sandbox), ["refs/heads/main"]);
 }
 

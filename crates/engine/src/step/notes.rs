@@ -1,14 +1,14 @@
 //! Events that are not rows: ticks, deadlines, decisions, stops, and what observers report.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Advice, Refused, Step, acceptance, acts, budgets, criteria, draft::Draft, overrule, promise, receipts,
     take_row, turns, waits,
 };
 use crate::{
-    Actor, Ask, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
-    workflow::{Budget, DeadlineOutcome, Question, Tick},
+    Actor, Ask, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow, turn,
+    workflow::{Budget, DeadlineOutcome, Question, Text, Tick},
 };
 
 /// The most that is kept of a file's name.
@@ -25,10 +25,13 @@ const LONGEST_ASKED: usize = 500;
 const RAIL_BROKEN: &str = "rail_broken";
 const MINE: &str = "mine";
 
-/// Counts, and follows what a used-up budget asks for.
+/// Counts, and follows what a used-up budget asks for. A turn that was spent on the phase before counts for the whole run,
+/// but not for the phase that it has led to.
 pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
-    for counter in tick.raises.iter() {
+    let moved = ask.data.get(turn::MOVED) == Some(&Value::Bool(true));
+    let is_counted = |counter: &&Text| !(moved && workflow.phase_counters.contains(counter));
+    for counter in tick.raises.iter().filter(is_counted) {
         draft.raise(counter);
     }
     budgets::follow(&mut draft);

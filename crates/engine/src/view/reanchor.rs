@@ -91,7 +91,9 @@ fn proof(text: &mut Text, workflow: &Workflow, run: &Run, phase: Option<&Phase>)
     }
     if workflow.is_final(&phase.name) && workflow.close_event.is_some() {
         let promise = run.settings.text("completion_promise");
-        text.line("`warp next` pushes, opens the pull request and knows its address.".to_owned());
+        text.line(
+            "`warp next` opens the pull request, pushes what may leave and knows the address.".to_owned(),
+        );
         text.line(
             "A person who opened it says: warp state transition . noted --data '{\"pr_url\":\"https://…\"}'"
                 .to_owned(),

@@ -20,8 +20,9 @@
 //! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
 
 use engine::{
-    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome, Run,
-    Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow, begin,
+    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome,
+    Record, Run, Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow,
+    begin,
     ledger::{CapReached, Scope, Unit},
     step,
     view::asked,
@@ -40,6 +41,16 @@ pub(crate) fn play(script: &str) -> String {
 
 /// Plays a script and returns the run as it then stands, and the lines.
 pub(crate) fn play_to(script: &str) -> (Run, String) {
+    let player = played(script);
+    (player.run, player.lines.join("\n"))
+}
+
+/// Plays a script and returns what was recorded.
+pub(crate) fn records_of(script: &str) -> Vec<Record> {
+    played(script).records
+}
+
+fn played(script: &str) -> Player {
     let (head, steps) = script.split_once(": ").unwrap_or(("warp-drive", script));
     let mut words = head.split_whitespace();
     let name = words.next().expect("the name of a workflow");
@@ -48,7 +59,7 @@ pub(crate) fn play_to(script: &str) -> (Run, String) {
     for one in steps.replace(",\n", ", ").split(", ").map(str::trim).filter(|one| !one.is_empty()) {
         player.play(one);
     }
-    (player.run, player.lines.join("\n"))
+    player
 }
 
 /// Reads a value as JSON, or else as a text.
@@ -61,12 +72,13 @@ struct Player {
     run: Run,
     at: Time,
     lines: Vec<String>,
+    records: Vec<Record>,
 }
 
 impl Player {
     fn new<'a>(workflow: &'static Workflow, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
-        let run = begin(workflow, beginning(settings(values))).run;
-        Self { workflow, at: run.started_at, run, lines: Vec::new() }
+        let Step { run, records, .. } = begin(workflow, beginning(settings(values)));
+        Self { workflow, at: run.started_at, run, lines: Vec::new(), records }
     }
 
     fn play(&mut self, text: &str) {
@@ -85,6 +97,7 @@ impl Player {
                     self.lines.push(line(text, &step));
                     self.lines.extend(step.advice.iter().map(|advice| format!("  {}", advice.0)));
                     self.run = step.run;
+                    self.records.extend(step.records);
                 }
                 Err(refused) => self.lines.push(format!("{text}: refused: {refused}")),
             }

@@ -2,13 +2,13 @@
 
 use engine::{
     Event, Run, Standing, Time, step,
-    turn::{TurnAsk, TurnDecision, TurnEnd, asked, end},
+    turn::{TurnAsk, TurnDecision, TurnEnd, asked, end, has_moved},
     view::{reanchor, state_file, state_json},
 };
 use insta::assert_snapshot;
 
 use crate::{
-    script::{play, play_to},
+    script::{play, play_to, records_of},
     support::{clear, find_all, workflow},
 };
 
@@ -22,6 +22,7 @@ fn turn(last_message: &str) -> TurnEnd<'_> {
         background_tasks: 0,
         session_is_owner: true,
         blocks: 0,
+        moved: false,
         now: Time::from_millis(crate::support::START + crate::support::MINUTE),
     }
 }
@@ -31,9 +32,9 @@ fn finish(run: &Run, turn: &TurnEnd<'_>) -> (Run, TurnDecision) {
     let workflow = workflow(&run.workflow);
     let (mut run, mut decision) = (run.clone(), end(workflow, run, turn));
     for _ in 0..2 {
-        let TurnDecision::Ask(TurnAsk { event, actor, .. }) = &decision else { break };
+        let TurnDecision::Ask(TurnAsk { event, data, actor, .. }) = &decision else { break };
         let mut ask = clear(event.name().as_str(), run.updated_at);
-        ask.data.clear();
+        ask.data.clone_from(data);
         (ask.event, ask.actor) = (event.clone(), *actor);
         find_all(workflow, &run, &mut ask);
         let answer = step(workflow, &run, &ask);
@@ -86,6 +87,30 @@ fn a_turn_counts_and_the_loop_goes_on() {
     Say so with:
       warp state transition . work_finished --data '{"git_sha":"COMMIT","summary":"WHAT WAS DONE","failed_approaches":["WHAT DID NOT WORK, AND WHY"]}'
     "#);
+}
+
+#[test]
+fn a_turn_that_leads_to_a_phase_is_no_iteration_of_it() {
+    let (run, decision) = finish(&at("deepen"), &TurnEnd { moved: true, ..turn("The tests are approved.") });
+    assert_eq!((run.phase.as_str(), run.counter("phase_iteration")), ("deepen", 0));
+    assert_eq!(run.counter("global_iteration"), 1);
+    assert!(reason(&decision).contains("warp state transition . plan_deepened --data"), "{decision:?}");
+    // The next one is, and is the only one.
+    let (run, _) = finish(&run, &turn("The plan is fine."));
+    assert_eq!(run.phase, "work");
+}
+
+#[test]
+fn only_the_agents_own_last_move_since_its_last_turn_counts_as_one() {
+    let moved = |script: &str| {
+        let records = records_of(script);
+        has_moved(records.iter().rev())
+    };
+    assert!(!moved("autonomous-loop: "), "the run has begun");
+    assert!(moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a"));
+    assert!(moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a, noted error=x"));
+    assert!(!moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a, engine turn_finished"));
+    assert!(!moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a, plan_written"));
 }
 
 #[test]
@@ -294,7 +319,7 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
     pr_url: https://forge.example/pull/7
     branch: feature/issue-42-title
     Commits are allowed in this phase. Warp pushes and opens the pull request.
-    `warp next` pushes, opens the pull request and knows its address.
+    `warp next` opens the pull request, pushes what may leave and knows the address.
     A person who opened it says: warp state transition . noted --data '{"pr_url":"https://…"}'
     Then the last message of the turn ends the loop, with this in it: <promise>SHIPPED</promise>
     "#);

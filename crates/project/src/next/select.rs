@@ -5,7 +5,7 @@ use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
 use super::{ISSUE_BEGINS, NextError, Report, issue};
-use crate::{Current, Item, Workspace, counted, issue_number, suite, why_nothing};
+use crate::{Current, Item, Workspace, counted, issue_number, rails, suite, why_nothing};
 
 impl Workspace {
     pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
@@ -81,18 +81,25 @@ impl Workspace {
         Ok(report)
     }
 
-    /// Begins the branch of a feature in a workspace of the run's own, if it is not there yet, and notes it.
+    /// Begins the branch of a feature, if there is none yet, and notes it. In a person's checkout it begins where they stand
+    /// on the merge target, and any other branch is taken for the one that they want.
     pub fn begin_feature(&mut self, current: &Current) -> Result<(), NextError> {
         let run = &current.run;
-        let (Some(feature), true) = (&run.feature, self.slot.is_some()) else { return Ok(()) };
-        if current.workflow.subject != Subject::Feature {
+        let Some(feature) = run.feature.as_ref().filter(|_| current.workflow.subject == Subject::Feature)
+        else {
             return Ok(());
-        }
+        };
         let mut branch = self.git().branch();
-        if branch.is_empty() {
+        let name = format!("feature/{}", slug(feature));
+        if self.slot.is_some() && branch.is_empty() {
             let base = self.base_commit(run)?;
             let Some(slot) = &self.slot else { return Ok(()) };
-            branch = slot.begin_branch(&format!("feature/{}", slug(feature)), &base)?;
+            branch = slot.begin_branch(&name, &base)?;
+        } else if self.slot.is_none() && branch == run.branches.merge_target {
+            let free = self.git().free_branch(&name).map_err(NextError::World)?;
+            self.git().begin_branch(&free, &branch).map_err(NextError::World)?;
+            rails::remember(&self.place)?;
+            branch = free;
         }
         if run.artifacts.branch.as_ref() != Some(&branch) {
             let data = Map::from_iter([("branch".to_owned(), json!(branch))]);

@@ -1,14 +1,28 @@
-//! The pull request of the built-in loop, which warp pushes and opens.
+//! The end of the built-in loop: its branch is pushed where it may leave, offered as a pull request, and merged where the
+//! level says so. A loop in a person's checkout and one in a workspace of its own take the same way.
 
 use adapters::{boundary, forge, git::outgoing::Against};
-use engine::{Actor, Event, EventName, Run};
+use engine::{Actor, Event, EventName, Run, Standing};
 use serde_json::{Map, json};
 
 use super::{NextError, hooks, report};
-use crate::{Answer, Current, Error, Place, Workspace, pushing::Goal, slots::Pool, spelled};
+use crate::{
+    Answer, By, Current, Dirs, Error, MergeError, MergedPull, Place, Shell, Workspace,
+    pushing::{Goal, Outlet, PUSH},
+    slots::Pool,
+    spelled,
+};
+
+/// A branch of a person's own checkout, after it was to be pushed.
+enum PushedHere {
+    /// The remote has it; this says what it got.
+    Done(String),
+    /// It stays here; why, where that is worth a word.
+    Kept(Option<String>),
+}
 
 impl Workspace {
-    /// Pushes the branch and opens a pull request, which the run then knows.
+    /// Offers the loop's branch as a pull request, which the run then knows, and pushes it if it may leave.
     pub(super) fn open_pull_request(
         &mut self,
         current: &Current,
@@ -16,12 +30,6 @@ impl Workspace {
         self.sync()?;
         let run = &current.run;
         let branch = self.git().branch();
-        let told = "warp state transition . noted --data '{\"pr_url\":\"URL\"}'";
-        let by_person = |problem: String| {
-            NextError::World(format!(
-                "{problem}; a person pushes `{branch}`, opens the pull request and says so: {told}"
-            ))
-        };
         let branches = &run.branches;
         if branch.is_empty() {
             return Err(NextError::World(
@@ -36,30 +44,18 @@ impl Workspace {
                  branch for it"
             )));
         }
-        let is_own = self.place.git_dir().is_some();
-        if is_own || run.owner.is_driver() {
-            return self.offer_feature(run, &branch);
-        }
-        if !(2..=3).contains(&run.level) {
-            return Err(by_person(format!("at level {} warp does not push", run.level)));
-        }
-        self.git().remote().map_err(by_person)?;
-        let pushed = self.push_here(run, &branch)?.map_err(by_person)?;
-        let title = run.feature.as_deref().map_or_else(|| branch.clone(), report::title_of);
-        let url = forge::pull_request(&self.place.root, &run.branches.merge_target, &branch, &title)
-            .map_err(|problem| {
-                NextError::World(format!(
-                    "`{branch}` is pushed, but {problem}; a person opens the pull request: {told}"
-                ))
-            })?;
-        let said = vec![pushed.unwrap_or_default(), format!("the pull request is {url}")];
-        let data = Map::from_iter([("pr_url".to_owned(), json!(url))]);
+        let (said, address) = self.offer_feature(run, &branch)?;
+        let data = Map::from_iter([("pr_url".to_owned(), json!(address))]);
         let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
         Ok((said, Some(answer)))
     }
-    /// Offers the branch as a pull request of the project's own, and pushes it if there is a remote.
-    fn offer_feature(&mut self, run: &Run, branch: &str) -> Result<(Vec<String>, Option<Answer>), NextError> {
+
+    /// Pushes the branch if it may leave, and opens its pull request; returns what was done, and the address. The pull
+    /// request is the project's own, unless GitHub's command line opens one for a branch that was pushed from here.
+    fn offer_feature(&mut self, run: &Run, branch: &str) -> Result<(Vec<String>, String), NextError> {
         let commit = self.git().head_commit().map_err(NextError::World)?;
+        let goal = goal(run);
+        let outlet = self.outlet(run, goal)?;
         // Whoever works in a workspace that was made for runs, but did not open it as one, opens it here.
         let opened = match (&self.slot, self.place.origin()) {
             (None, Some(origin)) => {
@@ -68,42 +64,62 @@ impl Workspace {
             }
             (Some(_), _) | (None, None) => None,
         };
-        let (branch, pushed) = match self.slot.as_ref().or(opened.as_ref()) {
+        let mut said = Vec::new();
+        let branch = match self.slot.as_ref().or(opened.as_ref()) {
             Some(slot) => {
                 let branch = slot.deliver(run.id.as_str(), &commit, branch)?;
-                let outlet = self.outlet(run, Goal::of(run.level, false))?;
-                let target = run.branches.merge_target.clone();
-                let pushed = self.push_or_keep(opened.as_ref(), &outlet, &target, (&commit, &branch))?;
-                (branch, pushed)
+                // What is merged reaches the remote with the merge target.
+                if outlet.target_remote().is_none() {
+                    let target = run.branches.merge_target.clone();
+                    said.extend(self.push_or_keep(opened.as_ref(), &outlet, &target, (&commit, &branch))?);
+                }
+                branch
             }
+            None if outlet.target_remote().is_some() => branch.to_owned(),
             None => {
-                let pushed =
-                    self.push_here(run, branch)?.unwrap_or_else(|why| Some(format!("not pushed: {why}")));
-                (branch.to_owned(), pushed)
+                match self.push_here(run, branch, &outlet)? {
+                    PushedHere::Done(pushed) => {
+                        said.push(pushed);
+                        match self.open_at_forge(run, branch, goal) {
+                            Some(Ok(url)) => {
+                                said.push(format!("the pull request is {url}"));
+                                return Ok((said, url));
+                            }
+                            Some(Err(why)) => said.push(format!("`gh` opened no pull request: {why}")),
+                            None => {}
+                        }
+                    }
+                    PushedHere::Kept(why) => said.extend(why.map(|why| format!("not pushed: {why}"))),
+                }
+                branch.to_owned()
             }
         };
         drop(opened);
         let number = self.offer_pull(run, &branch, &commit)?;
-        let mut said = vec![
-            format!("`{branch}` is offered as pull request #{number}"),
-            format!("`warp pr show {number}` shows it; `warp pr merge {number}` merges it"),
-        ];
-        said.extend(pushed);
-        let data = Map::from_iter([("pr_url".to_owned(), json!(format!("#{number}")))]);
-        let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
-        Ok((said, Some(answer)))
+        said.insert(0, format!("`{branch}` is offered as pull request #{number}"));
+        let then = match goal {
+            Goal::Merge => "it is merged when the promise is given".to_owned(),
+            Goal::Stay | Goal::HandOver => format!("`warp pr merge {number}` merges it"),
+        };
+        said.insert(1, format!("`warp pr show {number}` shows it; {then}"));
+        Ok((said, format!("#{number}")))
     }
 
-    /// Pushes a branch of a person's own checkout, if there is a remote and it may leave; returns what was pushed, or why
-    /// nothing was.
-    fn push_here(&mut self, run: &Run, branch: &str) -> Result<Result<Option<String>, String>, NextError> {
-        let Ok((remote, address)) = self.git().remote() else { return Ok(Ok(None)) };
-        let outlet = self.outlet(run, Goal::of(run.level, false))?;
+    /// Opens a pull request by GitHub's command line, where there is one and somebody else is to merge it.
+    fn open_at_forge(&self, run: &Run, branch: &str, goal: Goal) -> Option<Result<String, String>> {
+        if goal != Goal::HandOver || !forge::is_installed() {
+            return None;
+        }
+        let title = run.feature.as_deref().map_or_else(|| branch.to_owned(), report::title_of);
+        Some(forge::pull_request(&self.place.root, &run.branches.merge_target, branch, &title))
+    }
+
+    /// Pushes a branch of a person's own checkout, if there is a remote and it may leave.
+    fn push_here(&mut self, run: &Run, branch: &str, outlet: &Outlet) -> Result<PushedHere, NextError> {
+        let Ok((remote, address)) = self.git().remote() else { return Ok(PushedHere::Kept(None)) };
         if outlet.branch_remote().is_none() {
-            return Ok(match run.level {
-                0 | 1 => Ok(None),
-                _ => Err(outlet.why_kept()),
-            });
+            let why = (goal(run) != Goal::Stay).then(|| outlet.why_kept());
+            return Ok(PushedHere::Kept(why));
         }
         let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
         let between = self.place.between().map_err(|error| world(&error))?;
@@ -113,14 +129,49 @@ impl Workspace {
         let outgoing = between.outgoing(&remote, branch, (&base, &head), Against::Remote);
         let outgoing = outgoing.map_err(|error| world(&error))?;
         if let Some(kept) = self.keep_own(&outgoing)? {
-            return Ok(Err(kept));
+            return Ok(PushedHere::Kept(Some(kept)));
         }
         let line = match self.git().push_line(&remote, branch) {
             Ok(line) => line,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(PushedHere::Kept(Some(why))),
         };
         hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
         let pushed = boundary::around("push", || self.git().push(&remote, branch));
-        Ok(pushed.map(|()| Some(format!("pushed: {outgoing}"))))
+        Ok(match pushed {
+            Ok(()) => PushedHere::Done(format!("pushed: {outgoing}")),
+            Err(why) => PushedHere::Kept(Some(why)),
+        })
     }
+
+    /// Merges the pull request of a loop that has ended with its promise, where its level says so; nothing where that is a
+    /// person's to do. `shell` says how its tests are run in the workspace that is taken.
+    pub fn merge_shipped(
+        &mut self,
+        current: &Current,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
+    ) -> Result<Option<MergedPull>, MergeError> {
+        let run = &current.run;
+        let close = current.workflow.close_event.as_ref().map(EventName::as_str);
+        let Standing::Ended { how } = &run.standing else { return Ok(None) };
+        let number = run.artifacts.pr_url.as_deref().and_then(|url| url.strip_prefix('#')?.parse().ok());
+        let (Some(number), true, Goal::Merge) = (number, close == Some(how.as_str()), goal(run)) else {
+            return Ok(None);
+        };
+        let mut settings = run.settings.clone();
+        let push = self.outlet(run, Goal::Merge)?.push.as_str();
+        settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
+        let Some(origin) = self.place.origin() else {
+            let pool = Pool::of(&self.place, &self.dirs)?;
+            return self.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some);
+        };
+        let origin = Place::at(origin).map_err(Error::from)?;
+        let pool = Pool::of(&origin, &self.dirs)?;
+        let mut there = Self::open(origin, self.dirs.clone())?;
+        there.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some)
+    }
+}
+
+/// Returns how a loop's work ends.
+fn goal(run: &Run) -> Goal {
+    Goal::of(run.level, run.settings.is_on("auto_merge"))
 }
