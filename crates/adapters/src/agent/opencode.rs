@@ -7,13 +7,7 @@
 mod places;
 mod stream;
 
-use std::{
-    env,
-    ffi::OsString,
-    fs, io,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{env, ffi::OsString, fs, io, path::PathBuf, time::Duration};
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
