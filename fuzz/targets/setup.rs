@@ -40,7 +40,7 @@ fuzz_target!(|text: &str| {
     let settings: Value = serde_json::from_str(&read()).expect("settings are still JSON");
     assert!(settings["hooks"]["PreToolUse"].is_array());
     assert!(setup::plan(&place, &dirs, &options).expect("it is set up").is_empty(), "set up twice");
-    let undo = setup::plan_undo(&place).expect("it can be taken back");
+    let undo = setup::plan_undo(&place, None).expect("it can be taken back");
     assert_eq!(setup::carry_out(&place, &undo).expect("it can be taken back"), Vec::<String>::new());
     assert_eq!(read(), text);
 });
