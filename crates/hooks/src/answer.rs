@@ -25,6 +25,11 @@ impl Answer {
         Self { code: 2, out: String::new(), err: short(&reason.into()) }
     }
 
+    /// Wakes an agent that has ended its turn; it goes on with this. Only a hook in the background can.
+    pub fn wake(text: &str) -> Self {
+        Self::deny(text)
+    }
+
     /// Goes on, with a word that only the client's own log keeps.
     pub fn note(text: impl Into<String>) -> Self {
         Self { code: 0, out: String::new(), err: short(&text.into()) }

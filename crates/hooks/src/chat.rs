@@ -160,6 +160,9 @@ const GO_ON: &[&str] = &[
     "while i'm",
 ];
 
+/// What may stand between an answer and what is said besides.
+const PUNCTUATION: &[char] = &[',', '.', ':', ';', '-', '!', ' '];
+
 /// What a message means to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
@@ -182,7 +185,7 @@ pub(crate) fn heard(message: &str, asked: Option<&Asked>, in_phase: bool) -> Opt
     if text.chars().count() > LONGEST || text.ends_with('?') {
         return None;
     }
-    let stops = STOPS.contains(&bare(&text));
+    let stops = STOPS.contains(&bare(&text.to_lowercase()));
     if let Some(asked) = asked
         && let Some((option, note)) = answer(&text, &asked.options, stops && in_phase)
         && !(stops && option == OTHER)
@@ -215,7 +218,8 @@ fn answer(text: &str, options: &[String], declines: bool) -> Option<(String, Opt
     let read = |text: &str| {
         let (option, note) = read_reply(&text.replace(['_', '-'], " "), &typed)?;
         let index = typed.iter().position(|known| *known == option)?;
-        Some((plain[index].clone(), note))
+        let note = note.map(|note| note.trim_start_matches(PUNCTUATION).to_owned());
+        Some((plain[index].clone(), note.filter(|note| !note.is_empty())))
     };
     let mut rest = text;
     loop {
@@ -254,7 +258,7 @@ fn after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     let head = text.get(..words.len())?;
     let rest = &text[words.len()..];
     let ends = !rest.starts_with(|letter: char| letter.is_alphanumeric() || letter == '\'');
-    let rest = rest.trim_start_matches([',', '.', ':', ';', '-', '!', ' ']);
+    let rest = rest.trim_start_matches(PUNCTUATION);
     (head.eq_ignore_ascii_case(words) && ends).then_some(rest)
 }
 

@@ -54,6 +54,8 @@ enum Event {
     PostToolUseFailure,
     PermissionRequest,
     Stop,
+    /// A turn has ended: waits in the background for a person who was asked something. It is registered for `Stop` too.
+    AfterStop,
     StopFailure,
     SubagentStop,
     PreCompact,
@@ -64,7 +66,7 @@ enum Event {
 }
 
 impl Event {
-    const ALL: [(&str, Self); 12] = [
+    const ALL: [(&str, Self); 13] = [
         ("session-start", Self::SessionStart),
         ("user-prompt-submit", Self::UserPromptSubmit),
         ("pre-tool-use", Self::PreToolUse),
@@ -72,6 +74,7 @@ impl Event {
         ("post-tool-use-failure", Self::PostToolUseFailure),
         ("permission-request", Self::PermissionRequest),
         ("stop", Self::Stop),
+        ("after-stop", Self::AfterStop),
         ("stop-failure", Self::StopFailure),
         ("subagent-stop", Self::SubagentStop),
         ("pre-compact", Self::PreCompact),
@@ -128,6 +131,7 @@ fn failed(event: Event, why: &str) -> Answer {
         | Event::PostToolUse
         | Event::PostToolUseFailure
         | Event::Stop
+        | Event::AfterStop
         | Event::StopFailure
         | Event::SubagentStop
         | Event::PreCompact
@@ -145,6 +149,7 @@ fn decide(event: Event, here: &Here, input: Input) -> Answer {
         Event::SessionStart => session::start(here, &input),
         Event::UserPromptSubmit => prompt::submitted(here, &input),
         Event::Stop => stop::stop(here, &input),
+        Event::AfterStop => stop::after(here, &input),
         Event::StopFailure => stop::failure(here, &input),
         // A subagent is a part of its session, and what a compaction forgets is told again when the session starts
         // anew; a session that has ended is told by its process; only a driver knows the brief of a conversation.

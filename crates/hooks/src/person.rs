@@ -1,7 +1,8 @@
-//! Waiting for a person who is away: for what they decide, or until the time for that is up.
+//! Waiting for a person: for what they decide, or until the time for that is up.
 //!
-//! An agent's client waits for its hooks, so a hook is where a run in the agent can wait. What comes of it is the run's
-//! alone: an answer counts by whatever way it came, and a question that nobody has answered in time is put off.
+//! A run in the agent can wait in a hook: in one that the client waits for if the person is away, else in one in the
+//! background. What comes of it is the run's alone: an answer counts by whatever way it came, and a question that nobody has
+//! answered in time is put off.
 
 use std::{
     thread,
@@ -9,13 +10,16 @@ use std::{
 };
 
 use adapters::machine;
-use engine::{Standing, Time, view};
-use project::{Current, Decided, Overdue, Workspace};
+use engine::{Actor, Event, Standing, Time, view};
+use project::{AskError, Current, Decided, Overdue, Workspace};
+use serde_json::Map;
 
 use crate::Failure;
 
 /// The longest that a hook waits, whatever the settings say: the client would end it after an hour, and go on.
-const LONGEST: Duration = Duration::from_secs(55 * 60);
+pub(crate) const AN_HOUR: Duration = Duration::from_secs(55 * 60);
+/// The longest that a hook in the background waits: the client would end it after a day.
+pub(crate) const A_DAY: Duration = Duration::from_secs(23 * 60 * 60);
 /// How often it is looked whether somebody has answered.
 const LOOKING: Duration = Duration::from_millis(250);
 /// How long the end waits for what is left to be sent.
@@ -26,6 +30,8 @@ pub(crate) enum End {
     Decided(Decided),
     /// Nobody has answered in time, and its chunk is put off; why.
     PutOff(String),
+    /// Nobody has answered in time, and the run goes on as its workflow says.
+    Over,
     /// Nobody has answered yet, and the run waits on.
     Late,
     /// The run went on without an answer.
@@ -46,8 +52,9 @@ pub(crate) fn open(current: &Current) -> Option<(String, Time)> {
     Some((asked.id, run.question_deadline().unwrap_or_else(|| since.plus_minutes(minutes))))
 }
 
-/// Waits until a decision is made or its time is up, and acts on that.
-pub(crate) fn wait(workspace: &mut Workspace, id: &str, begun: Instant) -> Result<End, Failure> {
+/// Waits until a decision is made or its time is up, and acts on that. It ends when the client does.
+pub(crate) fn wait(workspace: &mut Workspace, id: &str, latest: Instant) -> Result<End, Failure> {
+    let client = machine::parent();
     loop {
         let open = workspace.current()?.and_then(|current| open(&current)).filter(|(open, _)| open == id);
         let Some((_, until)) = open else {
@@ -55,8 +62,14 @@ pub(crate) fn wait(workspace: &mut Workspace, id: &str, begun: Instant) -> Resul
             let Some(current) = workspace.select(Some(run))? else { return Ok(End::Gone) };
             return Ok(workspace.decided(&current, id)?.map_or(End::Gone, End::Decided));
         };
-        if machine::now() >= until || begun.elapsed() >= LONGEST {
-            return put_off(workspace);
+        if machine::now() > until {
+            return match put_off(workspace)? {
+                End::Late => end_phase(workspace),
+                ended @ (End::Decided(_) | End::PutOff(_) | End::Over | End::Gone) => Ok(ended),
+            };
+        }
+        if Instant::now() >= latest || machine::parent() != client {
+            return Ok(End::Late);
         }
         thread::sleep(LOOKING);
     }
@@ -70,6 +83,17 @@ pub(crate) fn put_off(workspace: &mut Workspace) -> Result<End, Failure> {
         Some(Overdue::Gone) => End::Gone,
         None => End::Late,
     })
+}
+
+/// Leaves a phase that is a person's if its time is up.
+fn end_phase(workspace: &mut Workspace) -> Result<End, Failure> {
+    match workspace.ask_as(Actor::Engine, Event::DeadlinePassed, Map::new()) {
+        Ok(answer) if open(&answer.current).is_none() => Ok(End::Over),
+        // It waits on for a person, or its time is not up.
+        Ok(_) | Err(AskError::Refused(_)) => Ok(End::Late),
+        Err(AskError::NoRun) => Ok(End::Gone),
+        Err(AskError::Failed(error)) => Err(error.into()),
+    }
 }
 
 /// Says that a chunk is put off, to the agent that worked on it.

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// By which way an answer that was typed to the agent came.
-const VIA: &str = "chat";
+pub(crate) const VIA: &str = "chat";
 const FORGED: &str = "warp did nothing: these words are a person's to type, and they came from an agent.";
 
 /// What a person wants of warp.

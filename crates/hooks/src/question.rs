@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Answer, Failure, Here, Input,
-    person::{End, LAST_WORDS, put_off_words, wait},
+    person::{AN_HOUR, End, LAST_WORDS, put_off_words, wait},
     session::is_owner,
 };
 
@@ -112,13 +112,13 @@ fn answers(
     questions: &[Question],
     call: Option<&str>,
 ) -> Result<Outcome, Failure> {
-    let begun = Instant::now();
+    let latest = Instant::now() + AN_HOUR;
     let mut answers = Map::new();
     for (number, question) in questions.iter().enumerate() {
         let call = call.map(|call| format!("{call}.{number}"));
         let Some(id) = park(workspace, question, call.as_deref())? else { return Ok(Outcome::AtTheTerminal) };
         bridge.nudge();
-        match wait(workspace, &id, begun)? {
+        match wait(workspace, &id, latest)? {
             End::Decided(decided) => match meant(&decided, question) {
                 Some(answer) => _ = answers.insert(question.text.clone(), json!(answer)),
                 None => {
@@ -132,7 +132,7 @@ fn answers(
                     "Nobody has answered yet. The run waits for decision {id}: end your turn, and do not ask again."
                 )));
             }
-            End::Gone => {
+            End::Over | End::Gone => {
                 return Ok(Outcome::Not(told(workspace, "The question is not open any more.")?));
             }
         }

@@ -35,7 +35,7 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
             tell_of(&workspace, &current.run);
             workspace.current()?
         }
-        End::Decided(_) | End::Gone => workspace.current()?,
+        End::Decided(_) | End::Over | End::Gone => workspace.current()?,
         End::Late => Some(current),
     };
     let Some(current) = current else { return Ok(Answer::silent()) };

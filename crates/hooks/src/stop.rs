@@ -3,16 +3,17 @@
 //! A client overrules a hook that keeps its agent going too often without any work in between, and does not say so.
 //! So blocks are counted here, in a small file that every use of a tool takes away.
 //!
-//! A turn ends when the agent has asked a person, too. If that person is away, the end waits for them: what they decide, or
-//! that nobody has, is what the agent goes on with.
+//! A turn ends when the agent has asked a person, too. If that person is away, the end waits for them; else a hook in the
+//! background does. What they decide, or that nobody has, is what the agent goes on with.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use adapters::{machine, process::Go};
+use adapters::{hold::Held, machine, process::Go};
 use away::{Bridge, Of, Reach};
 use engine::{
     Actor, Event, EventName, Run, Standing,
@@ -24,6 +25,7 @@ use serde_json::{Map, json};
 use crate::{
     Answer, Failure, Here, Input,
     person::{self, End, put_off_words},
+    prompt::VIA,
     question::told,
     session::is_owner,
     tell_away,
@@ -31,6 +33,10 @@ use crate::{
 
 /// The file that counts blocks in a row.
 const BLOCKS: &str = "stop-blocks";
+/// The file that one process in the background holds while it waits for a person.
+const WAITING: &str = "waiting";
+/// How long it waits for the one before, which has to notice that its question is answered.
+const ONE_BEFORE: Duration = Duration::from_secs(2);
 /// How many events one end of a turn may ask for.
 const MOST_ASKED: usize = 2;
 /// How many of the newest records are looked through for the agent's last move.
@@ -84,22 +90,57 @@ fn heard(workspace: &mut Workspace, current: &Current) -> Result<Option<String>,
     let of = Of::run(&workspace.place, current.run.id.as_str());
     let ended = match Bridge::start(&workspace.dirs, &reach, of) {
         Some(bridge) => {
-            let ended = person::wait(workspace, &id, Instant::now());
+            let ended = person::wait(workspace, &id, Instant::now() + person::AN_HOUR);
             bridge.finish(person::LAST_WORDS);
             ended?
         }
         // Nobody can be asked from here; a question that is overdue is put off all the same.
         None => person::put_off(workspace)?,
     };
-    Ok(match ended {
+    Ok(in_words(ended))
+}
+
+/// Says how a question ended; nothing if it is still open.
+fn in_words(ended: End) -> Option<String> {
+    match ended {
         End::Decided(decided) => {
             let note = decided.note.map(|note| format!(" ({note})")).unwrap_or_default();
             let by = decided.by.unwrap_or_else(|| "A person".to_owned());
             Some(format!("{by} has decided: {}{note}.", decided.option))
         }
         End::PutOff(why) => Some(put_off_words(&why)),
+        End::Over => Some("Nobody has answered in time, and the run goes on.".to_owned()),
         End::Gone => Some("The question is not open any more.".to_owned()),
         End::Late => None,
+    }
+}
+
+/// After a turn that has ended with a question, waits in the background for what becomes of it, and wakes the agent with
+/// that. What the person says in the chat, the agent hears by itself; in away mode the end of the turn has waited.
+pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
+    if here.head == Quick::NoRun {
+        return Ok(Answer::silent());
+    }
+    let mut workspace = here.open()?;
+    let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
+    let is_mine = is_owner(&current.run.owner, input) && !current.run.owner.is_driver();
+    let Some((id, _)) = person::open(&current).filter(|_| is_mine) else { return Ok(Answer::silent()) };
+    if matches!(Reach::of(&workspace.place, &workspace.dirs, &[]), Reach::Telegram(_)) {
+        return Ok(Answer::silent());
+    }
+    let file = here.own.join(WAITING);
+    let one = File::create(&file).and_then(|one| Held::take(one, ONE_BEFORE));
+    let Some(_one) = one.map_err(|source| Failure::Count { file, source })? else {
+        return Ok(Answer::silent());
+    };
+    let words = match person::wait(&mut workspace, &id, Instant::now() + person::A_DAY)? {
+        End::Decided(decided) if decided.via.as_deref() == Some(VIA) => None,
+        ended @ (End::Decided(_) | End::PutOff(_) | End::Over) => in_words(ended),
+        End::Gone | End::Late => None,
+    };
+    Ok(match words {
+        Some(words) => Answer::wake(&told(&mut workspace, &words)?),
+        None => Answer::silent(),
     })
 }
 

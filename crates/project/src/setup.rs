@@ -560,18 +560,18 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_changes_one_value_and_leaves_nothing_behind() {
+    fn a_level_in_a_project_that_was_never_set_up_is_kept_with_its_rules_in_the_own_file() {
         let root = tempfile::tempdir().unwrap();
         let place = Place::at(root.path()).unwrap();
         choose(&place, Choice::RemoteDecisions(true));
         choose(&place, Choice::Level(2));
         let text = fs::read_to_string(root.path().join(claude::LOCAL)).unwrap();
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
-            serde_json::json!({"_rdb": {"enabled": true}, "_automation": {"active_level": 2}})
-        );
+        let local: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(local["_rdb"]["enabled"], true);
+        assert_eq!(local["_automation"]["active_level"], 2);
+        assert!(local["permissions"]["deny"].as_array().is_some_and(|rules| !rules.is_empty()));
         assert!(choose(&place, Choice::Level(2)).is_empty());
-        assert!(!root.path().join(".warp").exists() && !root.path().join(claude::SETTINGS).exists());
+        assert!(!root.path().join(claude::SETTINGS).exists(), "what is shared with others is left alone");
     }
 
     #[test]

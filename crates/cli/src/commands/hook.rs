@@ -8,7 +8,7 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// session-start, user-prompt-submit, pre-tool-use, post-tool-use, post-tool-use-failure, permission-request,
-    /// stop, stop-failure, subagent-stop, pre-compact, session-end or compacted
+    /// stop, after-stop, stop-failure, subagent-stop, pre-compact, session-end or compacted
     event: String,
 }
 

@@ -72,14 +72,14 @@ fn chunk(root: &Path, name: &str, criteria: &[&str]) -> Vec<Move> {
     ]
 }
 
-/// All that the model does, and how often it ends its turn to wait for the person.
-fn moves(root: &Path) -> Vec<Move> {
+/// Begins the first issue, asks the person something and waits.
+fn asking() -> Vec<Move> {
     let question = json!({
         "question": "May the parser use a crate?",
         "kind": "dependency",
         "options": ["crate", "by hand"],
     });
-    let mut moves = vec![
+    vec![
         bash("warp next", &["prerequisites -> discovering"]),
         bash("warp next", &["discovering -> planning", FIRST]),
         bash("warp state transition . plan_ready", &["planning -> chunking"]),
@@ -89,7 +89,12 @@ fn moves(root: &Path) -> Vec<Move> {
             told: &["May the parser use a crate?"],
         },
         Move { turn: Turn::say("I wait for your decision."), told: &["has decided: by hand", "coding"] },
-    ];
+    ]
+}
+
+/// All that the model does, and how often it ends its turn to wait for the person.
+fn moves(root: &Path) -> Vec<Move> {
+    let mut moves = asking();
     moves.extend(chunk(root, "parser.rs", &["AC-01", "AC-02", "AC-03"]));
     moves.push(Move { turn: Turn::say("Shall I take the next issue?"), told: &["has decided: yes"] });
     moves.extend([
@@ -106,20 +111,26 @@ fn moves(root: &Path) -> Vec<Move> {
     moves
 }
 
+/// Starts the client in a terminal.
+fn terminal(claude: &Claude, sandbox: &Sandbox, model: &Model) -> Terminal {
+    let home = |name: &str| sandbox.home().join(name).to_str().unwrap().to_owned();
+    let terminal = claude
+        .interactive(sandbox, model)
+        .path_first(Path::new(env!("CARGO_BIN_EXE_warp")).parent().unwrap())
+        .env("XDG_STATE_HOME", home("state"))
+        .env("XDG_CONFIG_HOME", home("config"))
+        .in_terminal((150, 50));
+    terminal.wait_for("accept edits on");
+    terminal
+}
+
 /// Plays the person: types, and waits for what the agent says.
 fn typed(claude: &Claude, sandbox: &Sandbox) -> (Model, Arc<Mutex<usize>>, usize) {
     let moves = moves(&sandbox.root());
     let wanted = moves.len();
     let (script, done) = play(moves);
     let model = Model::start(script);
-    let home = |name: &str| sandbox.home().join(name).to_str().unwrap().to_owned();
-    let terminal = claude
-        .interactive(sandbox, &model)
-        .path_first(Path::new(env!("CARGO_BIN_EXE_warp")).parent().unwrap())
-        .env("XDG_STATE_HOME", home("state"))
-        .env("XDG_CONFIG_HOME", home("config"))
-        .in_terminal((150, 50));
-    terminal.wait_for("accept edits on");
+    let terminal = terminal(claude, sandbox, &model);
     terminal.type_line("/warp-drive 1");
     terminal.wait_for("I wait for your decision.");
     terminal.type_line("by hand");
@@ -192,4 +203,23 @@ fn at_level_three_both_issues_are_merged_and_pushed() {
     for issue in ["1", "2"] {
         assert!(sandbox.warp_ok(&["issue", "show", issue]).contains("closed"), "issue {issue}");
     }
+}
+
+#[test]
+fn an_answer_that_is_given_elsewhere_wakes_the_agent() {
+    let (Some(claude), false) = (Claude::or_skip(), Terminal::is_skipped()) else { return };
+    let sandbox = project("3");
+    let mut moves = asking();
+    moves.push(Move { turn: Turn::say("Then I write it by hand."), told: &[] });
+    let (script, _) = play(moves);
+    let model = Model::start(script);
+    let terminal = terminal(&claude, &sandbox, &model);
+    terminal.type_line("/warp-drive 1");
+    terminal.wait_for("I wait for your decision.");
+    // The turn has ended when the hook in the background waits.
+    terminal.wait_until("the hook that waits", |_| sandbox.root().join(".git/warp/waiting").exists());
+    let status: Value = serde_json::from_str(&sandbox.warp_ok(&["status", "--json"])).unwrap();
+    let decision = status["standing"]["decision"]["id"].as_str().unwrap();
+    sandbox.warp_ok(&["answer", decision, "by hand"]);
+    terminal.wait_for("Then I write it by hand.");
 }

@@ -159,7 +159,10 @@ impl<'a> Session<'a> {
     /// Sees that answers are booked, and that nothing else is.
     fn is_booked(&self) {
         let cost = self.json(&["cost", "--all", "--json"]);
-        let answers = self.trouble.served.load(Ordering::Relaxed) + self.model.side_requests() as u64;
+        // OpenCode has an address of its own here, so it is not metered, and does not tell of the titles that it asks for.
+        let side_requests =
+            if self.client.agent == "opencode" { 0 } else { self.model.side_requests() as u64 };
+        let answers = self.trouble.served.load(Ordering::Relaxed) + side_requests;
         let booked = (&cost["total"]["input_tokens"], &cost["total"]["output_tokens"]);
         assert_eq!(booked, (&json!(0), &json!(TOKENS * answers)), "{cost:#}");
     }

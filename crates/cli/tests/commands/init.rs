@@ -297,8 +297,9 @@ fn an_older_path_of_warp_is_replaced_and_comes_back() {
     there_and_back(&sandbox, &[]);
     sandbox.warp_ok(&["init"]);
     let stop = settings(&sandbox, SETTINGS)["hooks"]["Stop"].clone();
-    assert_eq!(stop.as_array().unwrap().len(), 1);
+    assert_eq!(stop.as_array().unwrap().len(), 2);
     assert_eq!(stop[0]["hooks"][1]["command"], "theirs");
+    assert_eq!(stop[1]["hooks"][0]["args"][1], "after-stop");
     assert_ne!(stop[0]["hooks"][0]["command"], "/old/bin/warp");
 }
 

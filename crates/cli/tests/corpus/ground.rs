@@ -10,6 +10,9 @@ use crate::shape::{Expected, Shape};
 /// How long a run may take: environments are made and compilers run, beside other tests.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// What the only open run shows of itself in the project; git does not see it.
+const STATE_FILE: &str = ".claude/.warp-drive-state.json";
+
 /// What became of a project's issue.
 pub(crate) struct Outcome {
     pub(crate) name: &'static str,
@@ -120,7 +123,8 @@ fn touched(sandbox: &Sandbox, before: &[String], is_merged: bool) -> Option<Stri
     }
     let new: Vec<String> = files(&sandbox.root()).into_iter().filter(|file| !before.contains(file)).collect();
     let is_tracked = |file: &String| !sandbox.git(&["ls-files", "--", file]).is_empty();
-    let stray: Vec<&String> = new.iter().filter(|file| !is_merged || !is_tracked(file)).collect();
+    let is_stray = |file: &&String| *file != STATE_FILE && (!is_merged || !is_tracked(file));
+    let stray: Vec<&String> = new.iter().filter(is_stray).collect();
     (!stray.is_empty()).then(|| format!("{stray:?} is new"))
 }
 

@@ -1,6 +1,11 @@
 //! An agent that asks by a tool, while its person is away: the end of its turn waits for them.
 
-use std::{io::Write as _, process::Stdio, thread};
+use std::{
+    io::Write as _,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use testkit::{Sandbox, telegram::Telegram};
@@ -8,6 +13,7 @@ use testkit::{Sandbox, telegram::Telegram};
 use crate::client::{Client, phase};
 
 const ANN: (i64, &str) = (501, "Ann");
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A project whose run of a workflow has taken these events.
 fn project(workflow: &str, minutes: &str, events: &[&str]) -> Sandbox {
@@ -52,6 +58,23 @@ pub(crate) fn hook(sandbox: &Sandbox, event: &str, more: Value) -> Value {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// Calls the hook that waits in the background; returns whether it wakes the agent, and with which words.
+fn after_stop(sandbox: &Sandbox) -> Option<String> {
+    let mut command = sandbox.warp_command(&["hook", "after-stop"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let input = json!({ "session_id": "5e55-10n", "cwd": sandbox.root(), "stop_hook_active": false });
+    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    match output.status.code() {
+        Some(2) => Some(words),
+        code => {
+            assert_eq!((code, words.as_str()), (Some(0), ""));
+            None
+        }
+    }
 }
 
 /// Ends the agent's turn.
@@ -146,4 +169,56 @@ fn an_answer_that_ends_the_run_lets_the_agent_go() {
     });
     assert_eq!(phase(&sandbox), "aborted", "{stopped}");
     assert!(stopped["reason"].as_str().unwrap().contains("Ann has decided: abort."), "{stopped}");
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_is_put_off_and_the_agent_is_woken() {
+    let sandbox = coding("0");
+    assert_eq!(after_stop(&sandbox), None, "nothing was asked");
+    ask(&sandbox);
+    let words = after_stop(&sandbox).unwrap();
+    assert!(words.contains("nobody decided in time") && words.contains("The chunk is put off"), "{words}");
+    assert!(words.contains("phase `coding`"), "it goes on with the next: {words}");
+    assert_eq!(after_stop(&sandbox), None, "nothing is open any more");
+}
+
+#[test]
+fn a_phase_that_waits_for_a_person_ends_as_its_workflow_says_when_nobody_answers() {
+    let sandbox = project("warp-drive", "0", &["prerequisites_ok", "work_selected", "plan_ready"]);
+    sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", r#"{"acs":[["AC-01"]]}"#]);
+    sandbox.write("parser.rs", "fn parse() {}\n");
+    sandbox.transitions(&["code_complete", "docs_updated", "tests_passed", "committed", "report_filed"]);
+    sandbox.transitions(&["requirement_done", "merge_ready", "merged"]);
+    assert_eq!(phase(&sandbox), "awaiting_continue");
+    let words = after_stop(&sandbox).unwrap();
+    assert!(words.contains("Nobody has answered in time"), "{words}");
+    assert_eq!(phase(&sandbox), "session_ending");
+}
+
+#[test]
+fn an_answer_from_elsewhere_wakes_the_agent_and_one_in_the_chat_does_not() {
+    for (is_in_chat, woken) in [(false, Some("has decided: sqlite.")), (true, None)] {
+        let sandbox = coding("10");
+        ask(&sandbox);
+        let words = thread::scope(|scope| {
+            let waiting = scope.spawn(|| after_stop(&sandbox));
+            // The file is made when the hook knows what it waits for.
+            let (file, late) = (sandbox.root().join(".git/warp/waiting"), Instant::now() + PATIENCE);
+            while !file.exists() && Instant::now() < late {
+                thread::yield_now();
+            }
+            match is_in_chat {
+                true => _ = hook(&sandbox, "user-prompt-submit", json!({ "prompt": "sqlite" })),
+                false => {
+                    let status: Value =
+                        serde_json::from_str(&sandbox.warp_ok(&["status", "--json"])).unwrap();
+                    let id = status["standing"]["decision"]["id"].as_str().unwrap();
+                    sandbox.warp_ok(&["answer", id, "sqlite"]);
+                }
+            }
+            waiting.join().unwrap()
+        });
+        assert_eq!(words.is_some(), woken.is_some(), "{words:?}");
+        assert!(words.unwrap_or_default().contains(woken.unwrap_or_default()));
+    }
 }

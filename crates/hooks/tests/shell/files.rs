@@ -168,6 +168,12 @@ fn a_reason_says_what_to_do_instead() {
 }
 
 #[test]
+fn an_agent_files_issues_and_approves_none() {
+    all("allowed", &["warp issue new --title x", "warp issue new --title x --body-file draft.md"]);
+    all("denied", &["warp issue new --title x --approve", "warp issue approve 4"]);
+}
+
+#[test]
 fn commands_of_a_person_are_refused_to_an_agent() {
     all(
         "denied",
@@ -178,7 +184,6 @@ fn commands_of_a_person_are_refused_to_an_agent() {
             "warp stop",
             "warp init",
             "warp issue approve 4",
-            "warp issue new --title x",
             "warp issue label 4 --add approved",
             "warp issue import 42.md --approve",
             "warp -C . issue close 4",

@@ -3,7 +3,8 @@
 //! Hooks are in exec form: no shell reads the path. A hook that takes too long is cancelled and then decides
 //! nothing, which lets the call through; so gates have far more time than they take, and watch the time themselves. In
 //! away mode the gate of a question to the person waits for the answer, and so does the end of a turn that asks one, for up
-//! to an hour less five minutes.
+//! to an hour less five minutes. Otherwise the person may answer in the chat, so the client does not wait: a hook in the
+//! background does, and wakes the agent.
 //!
 //! Permission rules stand beside the hooks, and hold where hooks are turned off. Denials are the same at every
 //! level; what is asked and what is allowed goes by the automation level.
@@ -26,6 +27,8 @@ struct Hook {
     matcher: Option<&'static str>,
     argument: &'static str,
     timeout: u32,
+    /// Whether the client does not wait for it, and goes on with what it says if it says something.
+    wakes: bool,
 }
 
 const HOOKS: &[Hook] = &[
@@ -36,6 +39,7 @@ const HOOKS: &[Hook] = &[
     hook("PostToolUse", None, "post-tool-use", 60),
     hook("PostToolUseFailure", None, "post-tool-use-failure", 60),
     hook("Stop", None, "stop", 3600),
+    Hook { wakes: true, ..hook("Stop", None, "after-stop", 86_400) },
     hook("StopFailure", None, "stop-failure", 10),
     hook("SubagentStop", None, "subagent-stop", 60),
     hook("PreCompact", None, "pre-compact", 30),
@@ -154,7 +158,7 @@ const fn hook(
     argument: &'static str,
     timeout: u32,
 ) -> Hook {
-    Hook { event, matcher, argument, timeout }
+    Hook { event, matcher, argument, timeout, wakes: false }
 }
 
 /// Returns what the settings have to hold for a program and a level.
@@ -209,11 +213,14 @@ pub(super) fn remote_decisions(on: bool) -> Vec<Want> {
 
 /// Returns how many events have a hook.
 pub(super) fn events() -> usize {
-    HOOKS.len()
+    HOOKS.iter().filter(|hook| !hook.wakes).count()
 }
 
 fn want(hook: &Hook, program: &str) -> Want {
-    let handler = json!({"type": "command", "command": program, "args": ["hook", hook.argument], "timeout": hook.timeout});
+    let mut handler = json!({"type": "command", "command": program, "args": ["hook", hook.argument], "timeout": hook.timeout});
+    if hook.wakes {
+        handler["asyncRewake"] = json!(true);
+    }
     let group: Value = match hook.matcher {
         Some(matcher) => json!({"matcher": matcher, "hooks": [handler]}),
         None => json!({"hooks": [handler]}),

@@ -120,8 +120,8 @@ pub(super) fn strip(text: &str, done: &[Done]) -> Result<String, JsonError> {
                     document.remove(&path);
                 }
             }
-            Done::Added { path, .. } if path[0] == "hooks" => {
-                for place in handlers(&document, &path[1]).into_iter().rev() {
+            Done::Added { path, value } if path[0] == "hooks" => {
+                for place in handlers(&document, &path[1], &value["hooks"][0]).into_iter().rev() {
                     drop_handler(&mut document, &path[1], place);
                 }
             }
@@ -135,8 +135,8 @@ pub(super) fn strip(text: &str, done: &[Done]) -> Result<String, JsonError> {
                     document.remove(&[&path[..], &[&index.to_string()]].concat());
                 }
             }
-            Done::Replaced { path, was, .. } => {
-                if let Some((group, handler)) = handlers(&document, &path[1]).first() {
+            Done::Replaced { path, was, value } => {
+                if let Some((group, handler)) = handlers(&document, &path[1], value).first() {
                     let group = group.to_string();
                     document.set(&["hooks", &path[1], &group, "hooks"], &handler.to_string(), was);
                 }
@@ -185,7 +185,7 @@ fn need(
 fn hook(document: &mut Document, event: &str, group: &Value, done: &mut Vec<Done>) {
     let wanted = &group["hooks"][0];
     let path = ["hooks", event];
-    let ours = handlers(document, event);
+    let ours = handlers(document, event, wanted);
     let Some(((first, handler), more)) = ours.split_first() else {
         document.push(&path, group);
         done.push(Done::Added { path: path.map(str::to_owned), value: group.clone() });
@@ -203,13 +203,15 @@ fn hook(document: &mut Document, event: &str, group: &Value, done: &mut Vec<Done
     }
 }
 
-/// Returns the places of our handlers of an event: the group's index and the handler's within it.
-fn handlers(document: &Document, event: &str) -> Vec<(usize, usize)> {
+/// Returns the places of our handlers of an event that run the same hook as `like`: the group's index and the handler's
+/// within it.
+fn handlers(document: &Document, event: &str, like: &Value) -> Vec<(usize, usize)> {
+    let hook = warp_hook(like);
     let groups = document.value(&["hooks", event]).unwrap_or_default();
     let mut places = Vec::new();
     for (index, group) in groups.as_array().into_iter().flatten().enumerate() {
         for (number, handler) in group["hooks"].as_array().into_iter().flatten().enumerate() {
-            if is_ours(handler) {
+            if warp_hook(handler).is_some_and(|other| Some(other) == hook) {
                 places.push((index, number));
             }
         }
@@ -227,15 +229,20 @@ fn drop_handler(document: &mut Document, event: &str, (group, handler): (usize, 
     }
 }
 
-/// Tells whether a handler runs `warp hook`, from wherever and in whichever form.
-fn is_ours(handler: &Value) -> bool {
+/// Returns which `warp hook` a handler runs, from wherever and in whichever form; none if it is not ours.
+fn warp_hook(handler: &Value) -> Option<&str> {
     let is_warp = |program: &str| Path::new(program).file_name().is_some_and(|name| name == "warp");
-    let Some(command) = handler["command"].as_str() else { return false };
+    let command = handler["command"].as_str()?;
     match handler["args"].as_array() {
-        Some(arguments) => is_warp(command) && arguments.first().is_some_and(|first| first == "hook"),
-        None => command.rsplit_once(" hook ").is_some_and(|(program, event)| {
-            is_warp(program.trim().trim_matches(['\'', '"'])) && !event.trim().contains(char::is_whitespace)
-        }),
+        Some(arguments) => match &arguments[..] {
+            [first, hook] if is_warp(command) && first == "hook" => hook.as_str(),
+            _ => None,
+        },
+        None => {
+            let (program, hook) = command.rsplit_once(" hook ")?;
+            let is_ours = is_warp(program.trim().trim_matches(['\'', '"']));
+            Some(hook.trim()).filter(|hook| is_ours && !hook.contains(char::is_whitespace))
+        }
     }
 }
 
@@ -278,6 +285,18 @@ mod tests {
     }
 
     #[test]
+    fn two_hooks_of_one_event_stand_side_by_side() {
+        let waits =
+            json!({"hooks": [{"type": "command", "command": "/opt/warp", "args": ["hook", "after-stop"]}]});
+        let both: Vec<Want> =
+            wants("/opt/warp").into_iter().chain([Want::Hook { event: "Stop", group: waits }]).collect();
+        let (after, done) = apply("{}", &both).unwrap();
+        assert_eq!(apply(&after, &both).unwrap(), (after.clone(), Vec::new()));
+        assert!(after.contains("\"stop\"") && after.contains("\"after-stop\""), "{after}");
+        assert_eq!(strip(&after, &done).unwrap(), "{}");
+    }
+
+    #[test]
     fn a_hook_of_ours_is_known_by_its_program() {
         let ours = [
             json!({"command": "/a b/warp", "args": ["hook", "stop"]}),
@@ -290,8 +309,11 @@ mod tests {
             json!({"command": "echo warp hook stop now"}),
             json!({"type": "http", "url": "http://localhost/warp hook stop"}),
         ];
-        assert!(ours.iter().all(is_ours));
-        assert!(!others.iter().any(is_ours));
+        assert_eq!(
+            ours.map(|hook| warp_hook(&hook).map(str::to_owned)),
+            [Some("stop".to_owned()), Some("stop".to_owned()), Some("pre-tool-use".to_owned())]
+        );
+        assert!(others.iter().all(|hook| warp_hook(hook).is_none()));
     }
 
     #[test]
