@@ -25,6 +25,7 @@ use crate::{
     driver::{DriveError, Driver, Finish, Flow},
     feature,
     notices::Notices,
+    second_look,
     show::Shown,
     spend::Spend,
     work::{Given, Talk},
@@ -501,6 +502,9 @@ impl Driver<'_> {
             Err(NoAnswer::Stopped) => return Ok(Ok(())),
             Err(no_answer) => return Ok(Err(Complaint::no_answer(&no_answer))),
         };
+        if second_look::is_due(current) {
+            return self.take_second_look(current, &value);
+        }
         if let Some(question) = answer::question(&value) {
             let event = Event::QuestionAsked {
                 kind: question.kind,

@@ -28,6 +28,22 @@ pub(crate) fn code_schema() -> Value {
     answer_schema(&["summary"], tools::work_properties())
 }
 
+/// Returns the schema for a second look at an issue.
+pub(crate) fn second_look_schema() -> Value {
+    let text = |most: u64| json!({ "type": "string", "maxLength": most });
+    let unmet = json!({ "type": "object", "required": ["ac", "why"], "properties": { "ac": text(100), "why": text(1000) } });
+    let properties = json!({ "unmet": { "type": "array", "maxItems": 100, "items": unmet } });
+    json!({ "type": "object", "required": ["unmet"], "properties": properties })
+}
+
+/// Reads the criteria that a second look has found unmet, each with why; nothing if the answer does not say.
+pub(crate) fn unmet(answer: &Value) -> Option<Vec<String>> {
+    let entries = answer.get("unmet")?.as_array()?.iter();
+    entries
+        .map(|entry| Some(format!("{}: {}", entry.get("ac")?.as_str()?, entry.get("why")?.as_str()?)))
+        .collect()
+}
+
 fn answer_schema(required: &[&str], mut properties: Map<String, Value>) -> Value {
     properties.insert("question".to_owned(), tools::question_schema());
     json!({ "type": "object", "required": required, "properties": properties })
@@ -76,6 +92,16 @@ mod tests {
         assert_eq!(asked.options, ["yes", "no"]);
         assert_eq!(question(&json!({ "question": null })), None);
         assert_eq!(question(&json!({ "summary": "done" })), None);
+    }
+
+    #[test]
+    fn a_second_look_names_what_is_unmet_and_why() {
+        let one = json!({ "unmet": [{ "ac": "AC-02", "why": "it is gone again" }] });
+        assert_eq!(unmet(&one), Some(vec!["AC-02: it is gone again".to_owned()]));
+        assert_eq!(unmet(&json!({ "unmet": [] })), Some(Vec::new()));
+        for other in [json!({}), json!({ "unmet": "none" }), json!({ "unmet": [{ "ac": "AC-01" }] })] {
+            assert_eq!(unmet(&other), None, "{other}");
+        }
     }
 
     #[test]

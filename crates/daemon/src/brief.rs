@@ -9,7 +9,7 @@ mod parts;
 use std::sync::Arc;
 
 use adapters::machine;
-use engine::{ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, Time, visible_text};
+use engine::{ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, Time, view, visible_text};
 use project::{
     Current, Workspace, counted,
     criteria::{self, Criteria},
@@ -20,12 +20,16 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use parts::Parts;
 
-use crate::{answer, driver::DriveError, feature};
+use crate::{answer, driver::DriveError, feature, second_look};
 
 const RULES: &str = include_str!("../../../prompts/run/rules.md");
 const PLANNING: &str = include_str!("../../../prompts/run/planning.md");
 const CODING: &str = include_str!("../../../prompts/run/coding.md");
 const REWORK: &str = include_str!("../../../prompts/run/rework.md");
+const SECOND_LOOK: &str = include_str!("../../../prompts/run/second_look.md");
+
+/// The level at which warp merges by itself.
+pub(crate) const MERGES: u64 = 3;
 
 /// What is asked of an agent whose issue has no criteria.
 const PROPOSING: &str = "The issue has none: your answer needs `criteria`, 1 to 10 short lines that can be shown to hold. They are \
@@ -46,6 +50,8 @@ const UNCONFIRMED: &str = "criteria_unconfirmed";
 const LOOKED_THROUGH: usize = 300;
 /// The most of an issue that an agent is shown, in characters.
 const LONGEST_ISSUE: usize = 40_000;
+/// The most of a change that an agent is shown, in characters.
+const LONGEST_CHANGE: usize = 20_000;
 /// An issue with more criteria than this gets an approach first.
 const SIMPLE: usize = 3;
 
@@ -149,6 +155,7 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, 
         match current.run.phase.as_str() {
             "planning" => return plan(workspace, current, &history, &issue),
             "coding" => return code(workspace, current, &history, &issue),
+            _ if second_look::is_due(current) => return look_again(workspace, current, &issue),
             _ => {}
         }
     }
@@ -268,7 +275,7 @@ fn code(
     let criteria: Vec<String> = run
         .current_criteria()
         .iter()
-        .map(|criterion| format!("- {criterion}: {}", run.criterion_text(criterion)))
+        .map(|criterion| format!("- {}", view::in_words(run, criterion)))
         .collect();
     match rework {
         Some(selected) => text.rework(selected)?,
@@ -287,6 +294,28 @@ fn code(
     text.history(run, history);
     let schema = answer::code_schema();
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+}
+
+/// Asks for a look at the whole issue.
+fn look_again(workspace: &Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
+    let run = &current.run;
+    let mut text = Text::new(run, "look at the whole issue once more");
+    text.part("What to do", SECOND_LOOK);
+    let criteria = run.chunk.acs.iter().flatten();
+    let criteria: Vec<String> =
+        criteria.map(|criterion| format!("- {}", view::in_words(run, criterion))).collect();
+    text.part("Acceptance criteria", &fenced(&criteria.join("\n"))?);
+    text.part("The issue", &issue.fenced()?);
+    if let Some(base) = &run.chunk.first_base {
+        let git = workspace.place.git();
+        let (change, is_cut) = git.change_between(base, "HEAD", &["--patch"]).map_err(DriveError::World)?;
+        let shown: String = change.chars().take(LONGEST_CHANGE).collect();
+        let more =
+            if is_cut || shown.len() < change.len() { "Its beginning; the rest is shown by " } else { "" };
+        let words = format!("{more}`git diff {base} HEAD`:\n\n{}", fenced(&shown)?);
+        text.part("The change", &words);
+    }
+    Ok(Brief::Work(Work { prompt: text.finish_with(""), schema: answer::second_look_schema() }))
 }
 
 /// Says how the tests are run, and how they ended before anything was changed.

@@ -138,6 +138,9 @@ impl Driver<'_> {
                 Standing::Suspended { wait } => self.wait(wait)?,
                 Standing::Active => {
                     match current.workflow.phase(&current.run.phase).map(|phase| phase.activity) {
+                        Some(Activity::Engine) if self.looks_again(&current)? => {
+                            self.agent_phase(&current)?
+                        }
                         Some(Activity::Engine) => {
                             self.ready_dev_for_tests(&current)?;
                             self.mechanical(&current)?

@@ -30,6 +30,7 @@ mod loops;
 mod notices;
 mod person;
 mod ready;
+mod second_look;
 mod session;
 mod show;
 mod spend;

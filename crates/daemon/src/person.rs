@@ -8,6 +8,7 @@ use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
 use serde_json::{Map, Value};
 
 use crate::{
+    brief::MERGES,
     driver::{DriveError, Driver, Finish, Flow},
     show::{Reply, Shown},
     start::After,
@@ -15,9 +16,6 @@ use crate::{
 
 /// How often it is looked whether somebody has answered.
 const PAUSE: Duration = Duration::from_millis(250);
-
-/// The level at which warp merges by itself.
-const MERGES: u64 = 3;
 
 /// The event by which a decision is answered.
 const ANSWERED: &str = "decision_answered";

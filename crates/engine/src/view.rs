@@ -22,7 +22,6 @@ pub use inject::inject;
 pub use log::{LogRow, render_log};
 pub use progress::{PROGRESS_FILE, PROGRESS_MARK, progress};
 pub use reanchor::reanchor;
-pub(crate) use second_look::in_words;
-pub use second_look::second_look;
+pub use second_look::{in_words, second_look};
 pub use state_file::{StateFileView, session_usage, state_file, state_json};
 pub use status::{Owned, Status, render_status, status};

@@ -75,7 +75,7 @@ impl Model {
         texts.join("\n")
     }
 
-    /// Returns how many requests had no tools and were answered without the script.
+    /// Returns how many requests were answered without the script: those without tools, and second looks at an issue.
     pub fn side_requests(&self) -> usize {
         self.seen().lock().aside
     }

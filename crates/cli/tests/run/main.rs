@@ -22,6 +22,7 @@ mod questions;
 mod remote;
 mod rework;
 mod running;
+mod second_look;
 mod secrets;
 mod seen;
 mod session;

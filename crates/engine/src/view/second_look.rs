@@ -32,7 +32,7 @@ pub fn second_look(workflow: &Workflow, run: &Run, event: &str) -> Option<String
 }
 
 /// Returns a criterion with its words, as far as they are known.
-pub(crate) fn in_words(run: &Run, criterion: &str) -> String {
+pub fn in_words(run: &Run, criterion: &str) -> String {
     match run.criterion_text(criterion) {
         // It may begin with its own label.
         text if text.starts_with(criterion) => text.to_owned(),

@@ -17,6 +17,11 @@ use super::{
 /// What side requests are answered with.
 const ASIDE: &str = "noted";
 
+/// How the brief of a second look at a whole issue begins, and what it is answered with, by a tool where the client has it.
+const SECOND_LOOK: &str = "look at the whole issue once more";
+const STRUCTURED: &str = "StructuredOutput";
+const NOTHING_UNMET: &str = r#"{"unmet":[]}"#;
+
 /// What the models serve, by how paths end: whatever comes before it is a prefix that a client was given.
 const PATHS: [(&str, Served); 4] = [
     ("/v1/messages", Served::Model(Api::Anthropic)),
@@ -109,6 +114,17 @@ impl Player {
         if request.tools.is_empty() {
             self.seen.add(|record| record.aside += 1);
             return plain(render(&request, &Marks { label: "aside", usage }, &Speech::Text(ASIDE)));
+        }
+        if request.text().contains(SECOND_LOOK) {
+            self.seen.add(|record| record.aside += 1);
+            let call = Call { tool: STRUCTURED.to_owned(), input: json!({ "unmet": [] }) };
+            let is_tool = request.tools.iter().any(|tool| tool == STRUCTURED);
+            let speech = if is_tool {
+                Speech::Calls(std::slice::from_ref(&call))
+            } else {
+                Speech::Text(NOTHING_UNMET)
+            };
+            return plain(render(&request, &Marks { label: "second_look", usage }, &speech));
         }
         // A conversation may be taken up again with another server, and one server may have several conversations:
         // only both numbers together are unique in each.
