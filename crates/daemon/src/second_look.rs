@@ -68,7 +68,7 @@ impl Driver<'_> {
             unmet.join("\n")
         );
         let event =
-            Event::QuestionAsked { kind: KIND.to_owned(), question, options: vec!["continue".to_owned()] };
+            Event::QuestionAsked { kind: KIND.to_owned(), question, options: vec!["merge".to_owned()] };
         self.offer(Actor::Engine, event, Map::new())?;
         Ok(Ok(()))
     }

@@ -54,7 +54,7 @@ fn what_is_not_met_waits_for_a_person_and_is_asked_about_once() {
         "{question}"
     );
     assert!(!is_merged(&project), "{}", ended.said);
-    project.sandbox.warp_ok(&["answer", &id, "continue"]);
+    project.sandbox.warp_ok(&["answer", &id, "merge"]);
     let ended = run(&project, unmet, &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert!(is_merged(&project));
