@@ -102,8 +102,9 @@ fn is_killed(client: Option<Client>) {
     }
     finish(scene.project.run_client(&client, &scene.model));
     scene.project.is_done(CHUNKS);
-    // Two at each of four moments, one that came to its end before the fifth, and one for the other chunk.
-    assert_eq!(scene.project.records("turn_started").len(), 10);
+    // Two at each of four moments, one that came to its end before the fifth, one for the other chunk, and one that looks at
+    // both of them.
+    assert_eq!(scene.project.records("turn_started").len(), 11);
     assert!(are_gone(&scene.project.sandbox), "something still runs");
 }
 
