@@ -133,7 +133,9 @@ impl Spend {
         let way = match self.way.take().filter(|way| way.upstreams == upstreams) {
             Some(way) => way,
             None => {
-                let proxy = Proxy::start(Arc::clone(&self.meter) as Arc<dyn Book>, upstreams.clone())?;
+                let book = Arc::clone(&self.meter) as Arc<dyn Book>;
+                let in_flight = usize::try_from(run.settings.count("max_requests")).unwrap_or(usize::MAX);
+                let proxy = Proxy::start(book, upstreams.clone(), in_flight)?;
                 let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
                 Way { proxy, route, upstreams }
             }

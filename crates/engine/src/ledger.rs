@@ -7,14 +7,17 @@
 //!
 //! Invariants:
 //! - Whole numbers only. What something cost is recorded with it; prices are never applied twice.
-//! - [`Books::refusal`] is asked before every request. What it lets out is in the sums before it is asked again, so
-//!   the sum passes a cap by no more than what the requests under way use beyond their estimates, and the last one.
+//! - [`Books::refusal`] and [`Books::full`] are asked before every request. What is let out is in the sums, or held
+//!   against the caps, before they are asked again. An agent's only request goes out as long as the cap is not
+//!   reached; all others need room for what they are expected to use. So the sum passes a cap by no more than one
+//!   request of each agent, and what the others use beyond what they held.
 
 mod books;
 mod caps;
 mod entry;
 mod prices;
 mod report;
+mod typical;
 
 pub use books::{Booking, Books, Line};
 pub use caps::{Cap, CapReached, Caps, Scope, Unit};

@@ -531,6 +531,7 @@ const TABLE: &[Setting] = &[
         "60",
         "Minutes that a provider's outage is waited out before a person is asked",
     ),
+    row("max_requests", Kind::Count, "16", "Model requests of a run in flight at once; others wait"),
     row("max_agents", Kind::Count, "4", "Agents at work at once on this machine"),
     row("max_agents_per_project", Kind::Count, "4", "Agents at work at once for one project"),
     row("max_agents_per_pool", Kind::Count, "4", "Agents at work at once with one credential pool"),

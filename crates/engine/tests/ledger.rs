@@ -19,11 +19,19 @@ fn tokens(input: u64, output: u64) -> Usage {
 
 fn opened(request: &str, run: &str, estimate: Usage) -> Entry {
     let (request, model) = (request.into(), "m".into());
-    Entry::Opened { request, tags: tags(run), model, estimate, is_price_estimated: false }
+    Entry::Opened {
+        request,
+        tags: tags(run),
+        model,
+        estimate,
+        reserve: None,
+        holder: String::new(),
+        is_price_estimated: false,
+    }
 }
 
 fn booked(request: &str, number: u64, usage: Usage, is_over: bool) -> Entry {
-    Entry::Booked { request: request.into(), number, usage, is_over }
+    Entry::Booked { request: request.into(), number, usage, is_over, is_bound: false }
 }
 
 fn books(entries: &[Entry]) -> Books {
@@ -127,7 +135,18 @@ fn a_report_is_sorted_by_what_was_spent_and_days_and_chunks_by_their_order() {
         let tags = Tags { chunk, phase: format!("phase {chunk}"), ..tags("r") };
         let (request, model) = (format!("q{chunk}"), "m".into());
         let estimate = tokens(used, 0);
-        books.apply(day, Entry::Opened { request, tags, model, estimate, is_price_estimated: false });
+        books.apply(
+            day,
+            Entry::Opened {
+                request,
+                tags,
+                model,
+                estimate,
+                reserve: None,
+                holder: String::new(),
+                is_price_estimated: false,
+            },
+        );
     }
     let names = |by| Report::of(books.lines(), by).rows.into_iter().map(|row| row.name).collect::<Vec<_>>();
     assert_eq!(names(By::Chunk), ["", "1", "2", "10"]);

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use meter::{Book, BookError, Opening, Proxy, Refusal, Ticket, Tokens, Upstreams};
+use meter::{Book, BookError, Opening, Proxy, Refusal, Stage, Ticket, Tokens, Upstreams};
 
 /// How many requests are sent each way unless the caller says otherwise.
 const REQUESTS: usize = 500;
@@ -59,7 +59,7 @@ fn measure(requests: usize) -> Result {
         let address = format!("http://{}", provider.address);
         Upstreams { anthropic: address.clone(), openai: address }
     };
-    let start = |book| Proxy::start(book, upstreams());
+    let start = |book| Proxy::start(book, upstreams(), 64);
     let (quick, synced) = (start(Arc::new(Paper::none()))?, start(Arc::new(Paper::in_file()?))?);
     let mut ways = vec![
         Way::new("direct", &format!("http://{}", provider.address))?,
@@ -345,14 +345,14 @@ impl Paper {
 }
 
 impl Book for Paper {
-    fn open(&self, opening: &Opening) -> std::result::Result<Ticket, Refusal> {
+    fn open(&self, opening: &Opening) -> std::result::Result<Option<Ticket>, Refusal> {
         let ticket = self.count.fetch_add(1, Ordering::SeqCst).to_string();
         self.write(&format!("{ticket} {opening:?}")).map_err(|error| Refusal::Failed(error.to_string()))?;
-        Ok(Ticket(ticket))
+        Ok(Some(Ticket(ticket)))
     }
 
-    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> std::result::Result<(), BookError> {
-        self.write(&format!("{} {tokens:?} {is_over}", ticket.0))
+    fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> std::result::Result<(), BookError> {
+        self.write(&format!("{} {tokens:?} {stage:?}", ticket.0))
             .map_err(|error| BookError(error.to_string()))
     }
 }

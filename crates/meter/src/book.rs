@@ -7,12 +7,23 @@ use engine::ledger::CapReached;
 /// Both calls may block for as long as a disk takes. They come from one thread, one after the other.
 pub trait Book: Send + Sync {
     /// Gives leave for a request, and records it with what it is expected to use at least; refuses at a cap.
-    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal>;
+    /// None: there is room for it only once other requests under way have ended, so it has to ask again.
+    fn open(&self, opening: &Opening) -> Result<Option<Ticket>, Refusal>;
 
-    /// Records what the request has used so far: the whole of it, not what came since. `is_over`: nothing more will come.
+    /// Records what the request has used so far: the whole of it, not what came since.
     ///
     /// A booking that fails is offered again before the next leave is asked for, and may come twice.
-    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError>;
+    fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError>;
+}
+
+/// How far a request has come when it is booked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    UnderWay,
+    /// Nothing more will come.
+    Over,
+    /// Nothing more will come, and its usage was never told: what is booked is the most that it can be.
+    OverAtMost,
 }
 
 /// The language that a client speaks with its model.
@@ -34,6 +45,8 @@ pub struct Opening {
     pub model: String,
     /// What the request takes at least: its text, four bytes to a token.
     pub estimate: Tokens,
+    /// The most that it can use, for when its usage is never told.
+    pub bound: Tokens,
 }
 
 /// Tokens by what they cost. None is counted twice: `input` is what was neither read from a cache nor written to it.
@@ -63,6 +76,16 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BookError(pub String);
+
+impl Stage {
+    /// Tells whether nothing more will come.
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::UnderWay => false,
+            Self::Over | Self::OverAtMost => true,
+        }
+    }
+}
 
 impl Tokens {
     /// Returns both together.

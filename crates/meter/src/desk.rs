@@ -13,14 +13,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde::Deserialize;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
-use crate::{
-    Api, Book, Opening, Refusal, Ticket, Tokens,
-    length::{self, Length},
-    seen::Watch,
-};
+use crate::{Api, Book, Opening, Refusal, Stage, Ticket, Tokens, opening, seen::Watch};
 
 /// How long is waited before each further try of bookings that failed, when nothing else will come. Together it is less
 /// than the end of the proxy is waited for.
@@ -36,6 +31,8 @@ const LAST_TRIES: [Duration; 5] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     jobs: Sender<Job>,
+    /// Told whenever a request is over.
+    freed: Arc<Notify>,
 }
 
 /// Leave to send a request, until what it used is booked. Dropped before that, it was not made use of.
@@ -43,13 +40,29 @@ pub(crate) struct Desk {
 pub(crate) struct Leave {
     desk: Desk,
     ticket: Ticket,
-    estimate: Tokens,
+    opening: Opening,
     is_over: bool,
+}
+
+/// A request that asks for leave.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    Body(Api, Bytes),
+    /// One that was read, and had to wait.
+    Again(Opening),
+}
+
+/// What a request is told that asks for leave.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Leave(Leave),
+    /// It has to wait until another request is over.
+    Wait(Opening),
 }
 
 #[derive(Debug)]
 enum Job {
-    Open { api: Api, body: Bytes, desk: Desk, leave: oneshot::Sender<Result<Leave, Refusal>> },
+    Open { wanted: Wanted, desk: Desk, told: oneshot::Sender<Result<Told, Refusal>> },
     Book { booking: Booking, done: oneshot::Sender<()> },
 }
 
@@ -57,7 +70,7 @@ enum Job {
 struct Booking {
     ticket: Ticket,
     tokens: Tokens,
-    is_over: bool,
+    stage: Stage,
 }
 
 impl Desk {
@@ -65,19 +78,26 @@ impl Desk {
     /// put on the watch.
     pub(crate) fn open(book: Arc<dyn Book>, watch: Arc<Watch>, ended: Sender<()>) -> std::io::Result<Self> {
         let (jobs, todo) = channel();
+        let freed = Arc::new(Notify::new());
+        let tell = Arc::clone(&freed);
         thread::Builder::new().name("meter-book".to_owned()).spawn(move || {
-            Clerk { book, watch, late: Vec::new() }.work(&todo);
+            Clerk { book, watch, freed: tell, late: Vec::new() }.work(&todo);
             // Nobody listens any more when the owner has lost its patience.
             let _ = ended.send(());
         })?;
-        Ok(Self { jobs })
+        Ok(Self { jobs, freed })
     }
 
-    /// Asks for leave to send a request with this body.
-    pub(crate) async fn ask(&self, api: Api, body: Bytes) -> Result<Leave, Refusal> {
-        let (leave, answer) = oneshot::channel();
+    /// Returns what is told from now on when a request is over.
+    pub(crate) fn freed(&self) -> &Notify {
+        &self.freed
+    }
+
+    /// Asks for leave to send a request.
+    pub(crate) async fn ask(&self, wanted: Wanted) -> Result<Told, Refusal> {
+        let (told, answer) = oneshot::channel();
         // If the thread is gone, so is the other end of the answer.
-        let _ = self.jobs.send(Job::Open { api, body, desk: self.clone(), leave });
+        let _ = self.jobs.send(Job::Open { wanted, desk: self.clone(), told });
         answer.await.unwrap_or_else(|_| Err(Refusal::Failed("whoever keeps it has ended".to_owned())))
     }
 }
@@ -85,7 +105,12 @@ impl Desk {
 impl Leave {
     /// Returns what the request takes at least.
     pub(crate) fn estimate(&self) -> Tokens {
-        self.estimate
+        self.opening.estimate
+    }
+
+    /// Returns what the request can use at most.
+    pub(crate) fn bound(&self) -> Tokens {
+        self.opening.bound
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -94,8 +119,12 @@ impl Leave {
 
     /// Books what the request has used so far. What it returns is ready when that is recorded.
     pub(crate) fn book(&self, tokens: Tokens) -> oneshot::Receiver<()> {
+        self.book_as(tokens, Stage::UnderWay)
+    }
+
+    fn book_as(&self, tokens: Tokens, stage: Stage) -> oneshot::Receiver<()> {
         let (done, receipt) = oneshot::channel();
-        let booking = Booking { ticket: self.ticket.clone(), tokens, is_over: self.is_over };
+        let booking = Booking { ticket: self.ticket.clone(), tokens, stage };
         // If the thread is gone, no leave is given any more.
         let _ = self.desk.jobs.send(Job::Book { booking, done });
         receipt
@@ -104,7 +133,13 @@ impl Leave {
     /// Books what the request has used, and that nothing more will come.
     pub(crate) fn end(&mut self, tokens: Tokens) -> oneshot::Receiver<()> {
         self.is_over = true;
-        self.book(tokens)
+        self.book_as(tokens, Stage::Over)
+    }
+
+    /// Books the most that the request can have used, and that nothing more will come.
+    pub(crate) fn end_at_most(&mut self, tokens: Tokens) -> oneshot::Receiver<()> {
+        self.is_over = true;
+        self.book_as(tokens, Stage::OverAtMost)
     }
 }
 
@@ -119,6 +154,7 @@ impl Drop for Leave {
 struct Clerk {
     book: Arc<dyn Book>,
     watch: Arc<Watch>,
+    freed: Arc<Notify>,
     /// Bookings that failed. While there are any, no leave is given, so they are few.
     late: Vec<Booking>,
 }
@@ -127,12 +163,16 @@ impl Clerk {
     fn work(&mut self, todo: &Receiver<Job>) {
         while let Ok(job) = todo.recv() {
             match job {
-                Job::Open { api, body, desk, leave } => {
+                Job::Open { wanted, desk, told } => {
                     // If the client has hung up, the leave comes back as a job.
-                    let _ = leave.send(self.ask(api, &body, desk));
+                    let _ = told.send(self.ask(wanted, desk));
                 }
                 Job::Book { booking, done } => {
+                    let is_over = booking.stage.is_over();
                     self.record(booking);
+                    if is_over {
+                        self.freed.notify_waiters();
+                    }
                     // The stream may be gone.
                     let _ = done.send(());
                 }
@@ -152,16 +192,21 @@ impl Clerk {
         let _ = self.catch_up();
     }
 
-    fn ask(&mut self, api: Api, body: &[u8], desk: Desk) -> Result<Leave, Refusal> {
+    fn ask(&mut self, wanted: Wanted, desk: Desk) -> Result<Told, Refusal> {
         self.catch_up()?;
-        let opening = opening(api, body);
-        let ticket = self.book.open(&opening)?;
-        Ok(Leave { desk, ticket, estimate: opening.estimate, is_over: false })
+        let opening = match wanted {
+            Wanted::Body(api, body) => opening::read(api, &body),
+            Wanted::Again(opening) => opening,
+        };
+        Ok(match self.book.open(&opening)? {
+            Some(ticket) => Told::Leave(Leave { desk, ticket, opening, is_over: false }),
+            None => Told::Wait(opening),
+        })
     }
 
     fn record(&mut self, booking: Booking) {
         self.late.retain(|late| late.ticket != booking.ticket);
-        let booked = self.book.book(&booking.ticket, booking.tokens, booking.is_over);
+        let booked = self.book.book(&booking.ticket, booking.tokens, booking.stage);
         match booked {
             Ok(()) if self.late.is_empty() => self.watch.booked(),
             Ok(()) => {}
@@ -175,7 +220,7 @@ impl Clerk {
     /// Books what could not be booked before.
     fn catch_up(&mut self) -> Result<(), Refusal> {
         while let Some(late) = self.late.first() {
-            let booked = self.book.book(&late.ticket, late.tokens, late.is_over);
+            let booked = self.book.book(&late.ticket, late.tokens, late.stage);
             if let Err(error) = booked {
                 self.watch.unbooked(error.to_string());
                 return Err(Refusal::Failed(error.to_string()));
@@ -187,45 +232,12 @@ impl Clerk {
     }
 }
 
-/// A request, as far as it is looked at.
-#[derive(Debug, Deserialize)]
-struct Body {
-    model: Option<String>,
-    system: Option<Length>,
-    instructions: Option<Length>,
-    messages: Option<Length>,
-    input: Option<Length>,
-    tools: Option<Length>,
-}
-
-/// Reads what a request asks for. One that cannot be read is some model's, and as long as its bytes.
-fn opening(api: Api, body: &[u8]) -> Opening {
-    let (model, input) = match serde_json::from_slice::<Body>(body) {
-        Ok(body) => {
-            let parts = [body.system, body.instructions, body.messages, body.input, body.tools];
-            let length = Length(parts.into_iter().flatten().map(|part| part.0).sum());
-            (body.model.unwrap_or_default(), length.tokens())
-        }
-        Err(_) => (String::new(), length::tokens(body.len() as u64)),
-    };
-    Opening { api, model, estimate: Tokens { input, ..Tokens::default() } }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
     use super::*;
     use crate::BookError;
-
-    #[test]
-    fn a_request_is_read_as_far_as_it_can_be() {
-        let body = br#"{"model":"m","system":"12345678","messages":[{"role":"user","content":"1234"}],"stream":true}"#;
-        let read = opening(Api::Messages, body);
-        assert_eq!((read.model.as_str(), read.estimate.input), ("m", 3));
-        let unreadable = opening(Api::Messages, b"(\xb5/\xfd compressed");
-        assert_eq!((unreadable.model.as_str(), unreadable.estimate.input), ("", 4));
-    }
 
     #[derive(Default)]
     struct Stubborn {
@@ -235,17 +247,17 @@ mod tests {
     }
 
     impl Book for Stubborn {
-        fn open(&self, _: &Opening) -> Result<Ticket, Refusal> {
+        fn open(&self, _: &Opening) -> Result<Option<Ticket>, Refusal> {
             let mut count = self.count.lock().unwrap();
             *count += 1;
-            Ok(Ticket(count.to_string()))
+            Ok(Some(Ticket(count.to_string())))
         }
 
-        fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError> {
+        fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError> {
             if *self.is_broken.lock().unwrap() {
                 return Err(BookError("the disk is full".to_owned()));
             }
-            self.booked.lock().unwrap().push(format!("{} {} {is_over}", ticket.0, tokens.output));
+            self.booked.lock().unwrap().push(format!("{} {} {stage:?}", ticket.0, tokens.output));
             Ok(())
         }
     }
@@ -257,13 +269,13 @@ mod tests {
         let desk = Desk::open(Arc::<Stubborn>::clone(&book), Arc::default(), tell).unwrap();
         let tokens = |output| Tokens { output, ..Tokens::default() };
         let ask = || {
-            let (leave, answer) = oneshot::channel();
-            let body = Bytes::from_static(b"{}");
-            desk.jobs.send(Job::Open { api: Api::Chat, body, desk: desk.clone(), leave }).unwrap();
+            let (told, answer) = oneshot::channel();
+            let wanted = Wanted::Body(Api::Chat, Bytes::from_static(b"{}"));
+            desk.jobs.send(Job::Open { wanted, desk: desk.clone(), told }).unwrap();
             answer.blocking_recv().unwrap()
         };
 
-        let mut leave = ask().unwrap();
+        let Ok(Told::Leave(mut leave)) = ask() else { panic!("there is room") };
         *book.is_broken.lock().unwrap() = true;
         leave.book(tokens(1)).blocking_recv().unwrap();
         leave.end(tokens(2)).blocking_recv().unwrap();
@@ -274,6 +286,6 @@ mod tests {
         drop((leave, desk));
         ended.recv().unwrap();
         // The last is the leave that nobody made use of.
-        assert_eq!(*book.booked.lock().unwrap(), ["1 2 true", "2 0 true"]);
+        assert_eq!(*book.booked.lock().unwrap(), ["1 2 Over", "2 0 Over"]);
     }
 }

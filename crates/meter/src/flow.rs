@@ -14,11 +14,16 @@ use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
 };
 use tokio::{
-    sync::oneshot::{self, error::TryRecvError},
+    sync::{
+        OwnedSemaphorePermit,
+        oneshot::{self, error::TryRecvError},
+    },
     time::{Sleep, sleep},
 };
 
-use crate::{Api, Limit, Tokens, UsageReader, desk::Leave, limit, seen::Watch, usage::Trouble};
+use crate::{
+    Api, Limit, Tokens, UsageReader, desk::Leave, limit, read_on::read_on, seen::Watch, usage::Trouble,
+};
 
 /// How long a provider may say nothing: a model may think for minutes.
 pub(crate) const SILENCE: Duration = Duration::from_secs(600);
@@ -42,7 +47,8 @@ pub(crate) enum FlowError {
 /// A body that passes.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    body: Incoming,
+    /// Taken when the rest is read on for nobody.
+    body: Option<Incoming>,
     /// Set when nothing comes, rather than with every frame: most frames come together.
     silence: Option<Pin<Box<Sleep>>>,
     look: Look,
@@ -69,7 +75,7 @@ struct Held {
 
 impl Flow {
     pub(crate) fn new(body: Incoming, look: Look) -> Self {
-        Self { body, silence: None, look, held: None }
+        Self { body: Some(body), silence: None, look, held: None }
     }
 
     /// Waits for what is held; returns it when it is booked or has waited long enough.
@@ -84,7 +90,7 @@ impl Flow {
 
     /// Looks at a frame, or at the end; returns what it has to wait for.
     fn look_at(&mut self, frame: Option<&Frame<Bytes>>) -> Option<oneshot::Receiver<()>> {
-        let is_last = frame.is_none() || self.body.is_end_stream();
+        let is_last = frame.is_none() || self.body.as_ref().is_none_or(Body::is_end_stream);
         let data = frame.and_then(Frame::data_ref);
         match &mut self.look {
             Look::Nobody => None,
@@ -118,7 +124,8 @@ impl Body for Flow {
         if let Some(frame) = ready!(self.poll_held(context)) {
             return Poll::Ready(frame.map(Ok));
         }
-        let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(context) else {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let Poll::Ready(next) = Pin::new(body).poll_frame(context) else {
             if let Look::Metering(metering) = &mut self.look {
                 metering.catch_up(context);
             }
@@ -139,15 +146,27 @@ impl Body for Flow {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.held.is_none() && self.body.is_end_stream()
+        self.held.is_none() && self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map(Body::size_hint).unwrap_or_default()
     }
 }
 
-/// One request that is paid for, from its leave to its end. Dropped before that, it was cut, and is booked as over.
+impl Drop for Flow {
+    /// The client hung up, unless the answer is over.
+    fn drop(&mut self) {
+        if let Look::Metering(metering) = std::mem::replace(&mut self.look, Look::Nobody)
+            && !metering.is_over()
+            && let Some(body) = self.body.take()
+        {
+            read_on(body, metering);
+        }
+    }
+}
+
+/// One request that is paid for, from its leave to its end. Dropped before that, it is booked at its upper bound.
 #[derive(Debug)]
 pub(crate) struct Metering {
     leave: Leave,
@@ -160,10 +179,12 @@ pub(crate) struct Metering {
     on_the_way: Option<oneshot::Receiver<()>>,
     /// Set once a byte of the answer has come.
     has_begun: bool,
+    /// Its place among the requests in flight.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Metering {
-    pub(crate) fn new(api: Api, leave: Leave, watch: &Arc<Watch>) -> Self {
+    pub(crate) fn new(api: Api, leave: Leave, place: OwnedSemaphorePermit, watch: &Arc<Watch>) -> Self {
         Self {
             reader: UsageReader::new(api, leave.estimate()),
             booked: leave.estimate(),
@@ -172,7 +193,12 @@ impl Metering {
             number: watch.let_through(),
             on_the_way: None,
             has_begun: false,
+            _place: place,
         }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.leave.is_over()
     }
 
     /// Notes how the provider answers. A request that was not taken costs nothing.
@@ -193,12 +219,8 @@ impl Metering {
         drop(self.over(Tokens::default()));
     }
 
-    pub(crate) fn watch(&self) -> &Watch {
-        &self.watch
-    }
-
     /// Reads a piece; returns what to wait for before it is passed on.
-    fn read(&mut self, piece: &[u8]) -> Option<oneshot::Receiver<()>> {
+    pub(crate) fn read(&mut self, piece: &[u8]) -> Option<oneshot::Receiver<()>> {
         if self.leave.is_over() {
             return None;
         }
@@ -208,13 +230,13 @@ impl Metering {
             self.note(trouble);
         }
         if self.reader.is_over() {
-            return Some(self.over(self.reader.tokens()));
+            return Some(self.end());
         }
         self.book_on_the_way();
         None
     }
 
-    fn finish(&mut self) -> Option<oneshot::Receiver<()>> {
+    pub(crate) fn finish(&mut self) -> Option<oneshot::Receiver<()>> {
         if self.leave.is_over() {
             return None;
         }
@@ -222,16 +244,38 @@ impl Metering {
         if let Some(trouble) = self.reader.take_trouble() {
             self.note(trouble);
         }
-        Some(self.over(self.reader.tokens()))
+        Some(self.end())
     }
 
     fn broken(&mut self, error: &FlowError) {
-        if !self.leave.is_over() {
-            self.watch.failed(error.to_string());
-            // A connection that breaks before a byte of the answer has brought nothing that is charged.
-            let tokens = if self.has_begun { self.reader.tokens() } else { Tokens::default() };
-            drop(self.over(tokens));
+        if self.leave.is_over() {
+            return;
         }
+        self.watch.failed(error.to_string());
+        match error {
+            FlowError::Broken(_) => self.cut(),
+            // The provider may still be at it.
+            FlowError::Silent => drop(self.end()),
+        }
+    }
+
+    /// Notes that the connection broke. Before a byte of the answer it has brought nothing that is charged.
+    pub(crate) fn cut(&mut self) {
+        if self.has_begun {
+            drop(self.end());
+        } else {
+            self.costs_nothing();
+        }
+    }
+
+    /// Books what the answer has told, or else the most that it can have used.
+    fn end(&mut self) -> oneshot::Receiver<()> {
+        if let Some(told) = self.reader.told() {
+            return self.over(told);
+        }
+        let most = self.reader.at_most(self.leave.bound());
+        self.watch.used(most);
+        self.leave.end_at_most(most)
     }
 
     /// Books what has become known, or has grown, unless the last such booking is not done yet.
@@ -280,10 +324,10 @@ impl Metering {
 }
 
 impl Drop for Metering {
-    /// The client hung up, or the proxy ends: what is known is booked, and nothing more will come.
+    /// Nobody reads the rest: the provider may still be at it.
     fn drop(&mut self) {
         if !self.leave.is_over() {
-            drop(self.over(self.reader.tokens()));
+            drop(self.end());
         }
     }
 }

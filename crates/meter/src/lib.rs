@@ -6,9 +6,11 @@
 //!
 //! Invariants:
 //! - No request that is to be metered goes out without a ticket, and every ticket is booked as over: at the answer's end,
-//!   at a cut, or when the client hangs up.
+//!   at a cut, or some time after the client hung up.
+//! - What is booked as over is never less than what the provider may charge: usage that was not told is booked at its
+//!   upper bound, and marked.
 //! - A booking waits for the disk in a thread of its own (`desk`), never where streams flow.
-//! - What reads an answer never fails it: what it cannot read is booked by an estimate.
+//! - What reads an answer never fails it.
 //! - Keys, logins and bodies pass through. They are not stored, not logged, and not in any error.
 
 mod book;
@@ -16,7 +18,9 @@ mod desk;
 mod flow;
 mod length;
 mod limit;
+mod opening;
 mod proxy;
+mod read_on;
 mod refuse;
 mod route;
 mod seen;
@@ -25,7 +29,7 @@ mod sse;
 mod usage;
 mod way;
 
-pub use book::{Api, Book, BookError, Opening, Refusal, Ticket, Tokens};
+pub use book::{Api, Book, BookError, Opening, Refusal, Stage, Ticket, Tokens};
 pub use proxy::{Proxy, ProxyError};
 pub use route::Upstreams;
 pub use seen::{Limit, Outage, Retry, Seen};

@@ -20,8 +20,10 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    runtime::{Builder, Runtime},
+    runtime::Builder,
     sync::{Semaphore, oneshot},
+    task::JoinSet,
+    time::timeout,
 };
 
 use crate::{
@@ -41,8 +43,10 @@ const KEPT: Duration = Duration::from_secs(90);
 const IDLE: Duration = Duration::from_secs(900);
 /// How long nobody is let in after the machine could not take a connection.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the end of the proxy is waited for: as long as a store that somebody else holds.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long requests in flight are read on when the proxy ends, for what they used.
+const ENDING: Duration = Duration::from_secs(3);
+/// How long the end of the proxy is waited for: [`ENDING`], and as long as a store that somebody else holds.
+const PATIENCE: Duration = Duration::from_secs(13);
 
 /// A metering proxy for one run; ends when it is dropped.
 #[derive(Debug)]
@@ -68,8 +72,9 @@ pub enum ProxyError {
 }
 
 impl Proxy {
-    /// Begins to listen on a free port of loopback.
-    pub fn start(book: Arc<dyn Book>, upstreams: Upstreams) -> Result<Self, ProxyError> {
+    /// Begins to listen on a free port of loopback. Of the metered requests no more than `in_flight` are under way at
+    /// once; others wait.
+    pub fn start(book: Arc<dyn Book>, upstreams: Upstreams, in_flight: usize) -> Result<Self, ProxyError> {
         let token = machine::random_text(32).map_err(ProxyError::Listen)?;
         let routes = Routes::new(token, &upstreams)?;
         let paths = [Provider::Anthropic, Provider::OpenAi].map(|provider| routes.path(provider));
@@ -86,11 +91,25 @@ impl Proxy {
             .pool_idle_timeout(KEPT)
             .http1_preserve_header_case(true)
             .build(connector);
-        let server = Arc::new(Server { routes, client, desk, watch: Arc::clone(&watch) });
+        let in_flight = in_flight.clamp(1, MOST_CONNECTIONS);
+        let places = Arc::new(Semaphore::new(in_flight));
+        let server = Server { routes, client, desk, watch: Arc::clone(&watch), places: Arc::clone(&places) };
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("meter".to_owned())
-            .spawn(move || run(runtime, &listener, server, stopped))
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        // Whatever it is told, by a message or by an end: it stops.
+                        _ = stopped => {}
+                        () = listen(&listener, Arc::new(server)) => {}
+                    }
+                    // What is left of the requests in flight is booked at its upper bound.
+                    let _ = timeout(ENDING, places.acquire_many(in_flight as u32)).await;
+                });
+                // A look-up of a name that hangs is not waited for.
+                runtime.shutdown_background();
+            })
             .map_err(ProxyError::Listen)?;
         Ok(Self { address, paths, watch, stop: Some(stop), thread: Some(thread), ended })
     }
@@ -131,28 +150,19 @@ impl Drop for Proxy {
     }
 }
 
-/// The thread: listens until it is told to stop, then drops every connection.
-fn run(runtime: Runtime, listener: &TcpListener, server: Arc<Server>, stopped: oneshot::Receiver<()>) {
-    runtime.block_on(async {
-        tokio::select! {
-            // Whatever it is told, by a message or by an end: it stops.
-            _ = stopped => {}
-            () = listen(listener, server) => {}
-        }
-    });
-    // A look-up of a name that hangs is not waited for.
-    runtime.shutdown_background();
-}
-
+/// Lets clients in until it is dropped, and every connection with it.
 async fn listen(listener: &TcpListener, server: Arc<Server>) {
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut served = JoinSet::new();
     while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        // Those that have ended are forgotten.
+        while served.try_join_next().is_some() {}
         let server = Arc::clone(&server);
-        tokio::spawn(async move {
+        served.spawn(async move {
             // A client that breaks off has its own reasons; what it used is booked.
             let _ = serve(stream, &server).await;
             drop(permit);

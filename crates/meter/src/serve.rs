@@ -1,12 +1,21 @@
 //! One request: where it goes, whether it may, and what becomes of its answer.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Request, Response, StatusCode, Uri,
-    body::{Body as _, Incoming},
+    body::{Body, Frame, Incoming, SizeHint},
     header::{
         ACCEPT_ENCODING, CONNECTION, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
         TRANSFER_ENCODING, UPGRADE,
@@ -16,12 +25,16 @@ use hyper::{
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use serde::Deserialize;
-use tokio::time::timeout;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    time::{Instant, timeout},
+};
 
 use crate::{
     Api, Refusal,
-    desk::Desk,
+    desk::{Desk, Leave, Told, Wanted},
     flow::{Complaint, Flow, FlowError, Look, Metering, SILENCE},
+    read_on,
     refuse::{fail, refuse, refuse_unmetered},
     route::{Provider, Route, Routes, Toll},
     seen::Watch,
@@ -32,6 +45,10 @@ use crate::{
 const LARGEST: usize = 64 * 1024 * 1024;
 /// How long a client may take to send its request.
 const SENDING: Duration = Duration::from_secs(120);
+/// How long a request waits for others to end before it may go out.
+const WAITING: Duration = SILENCE;
+/// How often a request that waits asks again: requests of other processes end unheard.
+const ASKING_AGAIN: Duration = Duration::from_secs(1);
 /// Headers that belong to one connection.
 const OF_ONE_CONNECTION: [HeaderName; 7] = [
     CONNECTION,
@@ -44,7 +61,7 @@ const OF_ONE_CONNECTION: [HeaderName; 7] = [
 ];
 
 /// The body of a request on its way out: whole if it was looked at.
-pub(crate) type Outgoing = Either<Full<Bytes>, Incoming>;
+pub(crate) type Outgoing = Either<Whole, Incoming>;
 pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, FlowError>>;
 
 /// Everything that a request meets.
@@ -54,6 +71,36 @@ pub(crate) struct Server {
     pub(crate) client: Client<HttpsConnector<Way>, Outgoing>,
     pub(crate) desk: Desk,
     pub(crate) watch: Arc<Watch>,
+    /// The places of requests in flight.
+    pub(crate) places: Arc<Semaphore>,
+}
+
+/// A request's body, which knows whether it was given to a connection.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    body: Full<Bytes>,
+    is_sent: Arc<AtomicBool>,
+}
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.is_sent.store(true, Ordering::Relaxed);
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 impl Server {
@@ -75,7 +122,7 @@ impl Server {
     /// Passes a request that costs nothing.
     async fn pass(&self, route: &Route, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
-        match self.send(&route.target, parts, Either::Right(body)).await {
+        match send(&self.client, &route.target, parts, Either::Right(body)).await {
             Ok(response) => flow(response, Look::Nobody),
             Err(failure) => own(fail(route.provider, failure.status, &failure.words)),
         }
@@ -92,56 +139,136 @@ impl Server {
             let what = format!("{} with `background`", route.target.path());
             return own(refuse_unmetered(route.provider, &what));
         }
-        let leave = match self.desk.ask(api, body.clone()).await {
-            Ok(leave) => leave,
-            Err(refusal) => return self.refused(route.provider, &refusal),
-        };
-        let mut metering = Box::new(Metering::new(api, leave, &self.watch));
-        // Whatever the client could read, the copy is read as it is.
-        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let response = match self.send(&route.target, parts, Either::Left(Full::new(body))).await {
-            Ok(response) => response,
-            Err(failure) => {
-                if !failure.may_cost {
-                    metering.costs_nothing();
-                }
-                metering.watch().failed(failure.words.clone());
-                return own(fail(route.provider, failure.status, &failure.words));
+        let (place, leave) = match self.admit(api, &body).await {
+            Ok(admitted) => admitted,
+            Err(Denied::Refused(refusal)) => return self.refused(route.provider, &refusal),
+            Err(Denied::Late) => {
+                let words = "too many requests of this run are under way: try again";
+                return own(fail(route.provider, StatusCode::SERVICE_UNAVAILABLE, words));
             }
         };
-        metering.answered(response.status());
-        let host = host(&route.target);
-        let complaint = Complaint::of(&self.watch, host, response.status(), response.headers());
-        let look =
-            complaint.map_or(Look::Metering(metering), |complaint| Look::Complaint(Box::new(complaint)));
-        flow(response, look)
+        // Whatever the client could read, the copy is read as it is.
+        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let errand = Errand {
+            client: self.client.clone(),
+            provider: route.provider,
+            target: route.target.clone(),
+            metering: Box::new(Metering::new(api, leave, place, &self.watch)),
+            watch: Arc::clone(&self.watch),
+        };
+        let (reply, answer) = oneshot::channel();
+        // In a task of its own, so that it is not dropped when the client hangs up.
+        tokio::spawn(errand.run(parts, body, reply));
+        let ended = || own(fail(route.provider, StatusCode::SERVICE_UNAVAILABLE, "the proxy ends"));
+        answer.await.unwrap_or_else(|_| ended())
+    }
+
+    /// Waits for a place among the requests in flight, and for leave.
+    async fn admit(&self, api: Api, body: &Bytes) -> Result<(OwnedSemaphorePermit, Leave), Denied> {
+        let deadline = Instant::now() + WAITING;
+        let place = timeout(WAITING, Arc::clone(&self.places).acquire_owned()).await;
+        let place = place.ok().and_then(Result::ok).ok_or(Denied::Late)?;
+        let mut wanted = Wanted::Body(api, body.clone());
+        while Instant::now() < deadline {
+            let freed = self.desk.freed().notified();
+            match self.desk.ask(wanted).await.map_err(Denied::Refused)? {
+                Told::Leave(leave) => return Ok((place, leave)),
+                Told::Wait(opening) => wanted = Wanted::Again(opening),
+            }
+            // Whether something ended here or not, it is asked again.
+            let _ = timeout(ASKING_AGAIN, freed).await;
+        }
+        Err(Denied::Late)
     }
 
     fn refused(&self, provider: Provider, refusal: &Refusal) -> Answer {
         self.watch.refused(refusal);
         own(refuse(provider, &refusal.to_string()))
     }
+}
 
-    async fn send(
-        &self,
-        target: &Uri,
-        mut parts: Parts,
-        body: Outgoing,
-    ) -> Result<Response<Incoming>, Failure> {
-        strip(&mut parts.headers);
-        // It named the proxy.
-        parts.headers.remove(HOST);
-        parts.uri = target.clone();
-        let host = host(target);
-        match timeout(SILENCE, self.client.request(Request::from_parts(parts, body))).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(Failure::of(host, &error)),
-            Err(_) => Err(Failure {
-                status: StatusCode::GATEWAY_TIMEOUT,
-                words: format!("{host} has not answered for {} s", SILENCE.as_secs()),
-                may_cost: true,
-            }),
+/// Why a request does not go out.
+enum Denied {
+    Refused(Refusal),
+    /// Others took too long.
+    Late,
+}
+
+/// A metered request on its way out, whether its client waits for the answer or not.
+struct Errand {
+    client: Client<HttpsConnector<Way>, Outgoing>,
+    provider: Provider,
+    target: Uri,
+    metering: Box<Metering>,
+    watch: Arc<Watch>,
+}
+
+impl Errand {
+    /// Sends the request and replies with its answer. Without a client the answer is waited for all the same, for what
+    /// it uses; a request that was not sent by then is given up.
+    async fn run(mut self, parts: Parts, body: Bytes, mut reply: oneshot::Sender<Answer>) {
+        let is_sent = Arc::new(AtomicBool::new(false));
+        let body = Whole { body: Full::new(body), is_sent: Arc::clone(&is_sent) };
+        let client = self.client.clone();
+        let target = self.target.clone();
+        let mut sending = Box::pin(send(&client, &target, parts, Either::Left(body)));
+        let answered = tokio::select! {
+            answered = &mut sending => answered,
+            () = reply.closed() => {
+                if !is_sent.load(Ordering::Relaxed) {
+                    return self.metering.costs_nothing();
+                }
+                match timeout(read_on::LONGEST, sending).await {
+                    Ok(answered) => answered,
+                    // Dropped, it is booked at its upper bound.
+                    Err(_) => return,
+                }
+            }
+        };
+        // If the client has hung up, the answer is read on where it is dropped.
+        let _ = reply.send(match answered {
+            Ok(response) => self.answered(response),
+            Err(failure) => self.failed(&failure),
+        });
+    }
+
+    fn answered(mut self, response: Response<Incoming>) -> Answer {
+        self.metering.answered(response.status());
+        let host = host(&self.target);
+        let complaint = Complaint::of(&self.watch, host, response.status(), response.headers());
+        let look =
+            complaint.map_or(Look::Metering(self.metering), |complaint| Look::Complaint(Box::new(complaint)));
+        flow(response, look)
+    }
+
+    fn failed(mut self, failure: &Failure) -> Answer {
+        if !failure.may_cost {
+            self.metering.costs_nothing();
         }
+        self.watch.failed(failure.words.clone());
+        own(fail(self.provider, failure.status, &failure.words))
+    }
+}
+
+async fn send(
+    client: &Client<HttpsConnector<Way>, Outgoing>,
+    target: &Uri,
+    mut parts: Parts,
+    body: Outgoing,
+) -> Result<Response<Incoming>, Failure> {
+    strip(&mut parts.headers);
+    // It named the proxy.
+    parts.headers.remove(HOST);
+    parts.uri = target.clone();
+    let host = host(target);
+    match timeout(SILENCE, client.request(Request::from_parts(parts, body))).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(Failure::of(host, &error)),
+        Err(_) => Err(Failure {
+            status: StatusCode::GATEWAY_TIMEOUT,
+            words: format!("{host} has not answered for {} s", SILENCE.as_secs()),
+            may_cost: true,
+        }),
     }
 }
 

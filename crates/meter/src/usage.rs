@@ -24,7 +24,9 @@ pub struct UsageReader {
     known: Option<Tokens>,
     /// The length of the text that was written so far.
     written: Length,
-    /// Whether `known` is the last word, and nothing needs to be estimated.
+    /// Whether `known` holds what the model has read.
+    has_input: bool,
+    /// Whether `known` holds what the model has written, as its last word.
     is_exact: bool,
     is_over: bool,
     trouble: Option<Trouble>,
@@ -57,6 +59,7 @@ impl UsageReader {
             form: Form::Unknown,
             known: None,
             written: Length::default(),
+            has_input: false,
             is_exact: false,
             is_over: false,
             trouble: None,
@@ -99,6 +102,23 @@ impl UsageReader {
         }
     }
 
+    /// Returns what the request has used if its answer has come to an end and said so; none if that is not known.
+    ///
+    /// An answer that fails before a word is said uses nothing that it does not tell.
+    pub fn told(&self) -> Option<Tokens> {
+        let is_told = self.has_input && self.is_exact;
+        let is_failed = self.trouble.is_some() && self.written.tokens() == 0;
+        (self.is_over && (is_told || is_failed)).then(|| self.tokens())
+    }
+
+    /// Returns the most that the request can have used, if it cannot use more than `bound`.
+    pub fn at_most(&self, bound: Tokens) -> Tokens {
+        let so_far = self.tokens();
+        let input = if self.has_input { so_far } else { Tokens { output: 0, ..bound } };
+        let output = if self.is_over && self.is_exact { 0 } else { bound.output };
+        Tokens { output: output.max(so_far.output), ..input }
+    }
+
     /// Tells whether the answer has said all that it says of usage.
     pub fn is_over(&self) -> bool {
         self.is_over
@@ -135,8 +155,7 @@ impl UsageReader {
     fn whole(&mut self, text: &[u8]) {
         match serde_json::from_slice::<Object>(text) {
             Ok(object) if object.usage.is_some() => {
-                self.know(object.usage);
-                self.is_exact = true;
+                self.know_all(object.usage);
             }
             Ok(object) => {
                 let parts = [object.content, object.output, object.choices];
@@ -182,13 +201,15 @@ impl UsageReader {
     }
 
     fn know_all(&mut self, usage: Option<Usage>) {
-        self.is_exact |= usage.is_some();
+        self.is_exact |= usage.as_ref().is_some_and(|usage| usage.output_tokens.is_some());
         self.know(usage);
     }
 
     /// Takes what the answer says: counts only grow, and one that is left out stays.
     fn know(&mut self, usage: Option<Usage>) {
-        let Some(told) = usage.map(Usage::tokens) else { return };
+        let Some(usage) = usage else { return };
+        self.has_input |= usage.input_tokens.is_some();
+        let told = usage.tokens();
         let known = self.known.unwrap_or_default();
         self.known = Some(Tokens {
             input: known.input.max(told.input),

@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-use meter::{Book, BookError, Opening, Refusal, Ticket, Tokens};
+use meter::{Book, BookError, Opening, Refusal, Stage, Ticket, Tokens};
 use support::{PATIENCE, Provider, answer, event, proxy, send};
 
 /// What tells the process to be the proxy: where its book is, where its provider is, and where the test listens.
@@ -39,13 +39,13 @@ impl Paper {
 }
 
 impl Book for Paper {
-    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal> {
+    fn open(&self, opening: &Opening) -> Result<Option<Ticket>, Refusal> {
         self.write(&format!("open {}", opening.estimate.input));
-        Ok(Ticket("1".to_owned()))
+        Ok(Some(Ticket("1".to_owned())))
     }
 
-    fn book(&self, _: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError> {
-        self.write(&format!("booked {} {} {is_over}", tokens.input, tokens.output));
+    fn book(&self, _: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError> {
+        self.write(&format!("booked {} {} {stage:?}", tokens.input, tokens.output));
         Ok(())
     }
 }
@@ -106,7 +106,7 @@ fn what_was_booked_survives_a_kill_in_the_middle_of_a_stream() {
     let url = told.next().unwrap();
     let request = r#"{"messages":[{"content":"12345678"}]}"#;
     let _answer = send("POST", &format!("{url}/v1/messages"), "", request.as_bytes());
-    let last = told.find(|line| line == "booked 40 5000 false").unwrap();
+    let last = told.find(|line| line == "booked 40 5000 UnderWay").unwrap();
     child.0.kill().unwrap();
     assert_eq!(child.0.wait().unwrap().signal(), Some(9));
     let kept = fs::read_to_string(&book).unwrap();

@@ -15,7 +15,7 @@ use std::{
 
 use adapters::agent::ProviderFailure;
 use engine::Time;
-use meter::{Book, BookError, Opening, Refusal, Ticket, Tokens, Upstreams};
+use meter::{Book, BookError, Opening, Refusal, Stage, Ticket, Tokens, Upstreams};
 use support::{Notes, Provider, answer, ask, post, proxy, send, tokens};
 
 const REQUEST: &str = r#"{"model":"m","messages":[{"role":"user","content":"hello"}]}"#;
@@ -152,6 +152,31 @@ fn twenty_clients_never_pass_a_cap_by_more_than_what_is_in_flight() {
     // Afterwards nothing is let through.
     assert_eq!(post(&url, REQUEST).status(), 402);
     assert_eq!(notes.kept().openings.len(), kept.openings.len());
+}
+
+#[test]
+fn no_more_requests_are_in_flight_than_there_are_places() {
+    const PLACES: usize = 3;
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count, peak, together) = (Arc::clone(&now), Arc::clone(&most), Barrier::new(PLACES));
+    let provider = Provider::start(move |_, stream| {
+        peak.fetch_max(count.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        together.wait();
+        count.fetch_sub(1, Ordering::SeqCst);
+        let body = r#"{"content":[],"usage":{"input_tokens":60,"output_tokens":40}}"#;
+        stream.write_all(answer("application/json", body).as_bytes()).unwrap();
+    });
+    let notes = Notes::new();
+    let upstreams = Upstreams { anthropic: provider.url.clone(), openai: provider.url.clone() };
+    let proxy = meter::Proxy::start(Arc::<Notes>::clone(&notes), upstreams, PLACES).unwrap();
+    let url = format!("{}/v1/messages", proxy.anthropic_url());
+    thread::scope(|scope| {
+        for _ in 0..PLACES * 4 {
+            scope.spawn(|| assert_eq!(post(&url, REQUEST).status(), 200));
+        }
+    });
+    assert_eq!(most.load(Ordering::SeqCst), PLACES);
+    assert_eq!(notes.kept().total(), 100 * 4 * PLACES as u64);
 }
 
 #[test]
@@ -330,15 +355,15 @@ struct Failing {
 }
 
 impl Book for Failing {
-    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal> {
+    fn open(&self, opening: &Opening) -> Result<Option<Ticket>, Refusal> {
         self.notes.open(opening)
     }
 
-    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError> {
+    fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError> {
         let is_broken = |left: usize| left.checked_sub(1);
         match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_broken) {
             Ok(_) => Err(BookError("the disk is full".to_owned())),
-            Err(_) => self.notes.book(ticket, tokens, is_over),
+            Err(_) => self.notes.book(ticket, tokens, stage),
         }
     }
 }
@@ -364,6 +389,6 @@ fn a_last_booking_that_fails_is_seen_and_made_when_the_proxy_ends() {
 #[test]
 fn an_address_that_is_none_is_refused_at_the_start() {
     let upstreams = Upstreams { anthropic: "nowhere".to_owned(), ..Upstreams::default() };
-    let error = meter::Proxy::start(Notes::new(), upstreams).unwrap_err();
+    let error = meter::Proxy::start(Notes::new(), upstreams, 1).unwrap_err();
     assert!(error.to_string().starts_with("`nowhere` is not the address of a provider"), "{error}");
 }

@@ -13,6 +13,7 @@
 mod meter;
 mod more;
 mod pools;
+mod reserve;
 pub(crate) mod session;
 pub mod transcripts;
 
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 pub use engine::ledger::{Cap, Caps, Pause, Prices, Scope, Tags};
 pub use meter::Meter;
 pub use more::{More, MoreError};
+pub use reserve::Expected;
 pub use session::BookSessionError;
 
 use crate::{Dirs, text};
@@ -59,6 +61,8 @@ pub struct Ledger {
     store: SqliteStore,
     prices: Prices,
     books: Books,
+    /// The name under which requests that are sent from here hold what they are expected to use.
+    holder: String,
     /// How far each day has been read.
     read: BTreeMap<String, Version>,
     /// From which day on days are followed, if any are.
@@ -103,6 +107,9 @@ pub enum LedgerError {
 pub enum AdmitError {
     #[error("{0}")]
     Cap(CapReached),
+    /// The cap has no room for what it is expected to use, until requests that are under way have ended.
+    #[error("{0}, with what is under way")]
+    Full(CapReached),
     #[error(transparent)]
     Failed(#[from] LedgerError),
 }
@@ -141,6 +148,7 @@ impl Ledger {
             store,
             prices,
             books: Books::default(),
+            holder: reserve::holder(),
             read: BTreeMap::new(),
             since: None,
             looked: String::new(),
@@ -209,35 +217,71 @@ impl Ledger {
     }
 
     /// Lets a request out, and records it with what it will use at least; refuses it at a cap. Returns its ticket.
+    ///
+    /// An agent's only request goes out until the cap is reached. Any other one needs room for what it is expected to
+    /// use, which it holds until it is over.
     pub fn admit(
         &mut self,
         now: Time,
         tags: &Tags,
         caps: &Caps,
         model: &str,
-        estimate: Usage,
+        expected: impl Into<Expected>,
     ) -> Result<String, AdmitError> {
         let today = now.day();
         let request = machine::random_text(16).map_err(LedgerError::Random)?;
         let price = self.prices.of(model);
-        let estimate = Usage { micro_usd: price.cost(&estimate), ..estimate };
+        let cost = |usage: Usage| Usage { micro_usd: price.cost(&usage), ..usage };
+        let expected: Expected = expected.into();
+        let holder = self.holder.clone();
         // Earlier days of the run change only by what is still booked there.
         self.refresh_on(&today)?;
-        self.record(now, &today, |books| match books.refusal(&today, tags, caps) {
-            Some(reached) => Err(AdmitError::Cap(reached)),
-            None => Ok(Some(Entry::Opened {
-                request: request.clone(),
-                tags: tags.clone(),
-                model: model.to_owned(),
-                estimate,
-                is_price_estimated: price.is_estimated,
-            })),
-        })?;
-        Ok(format!("{today}/{request}"))
+        loop {
+            let admitted = self.record(now, &today, |books| {
+                if let Some(reached) = books.refusal(&today, tags, caps) {
+                    return Err(AdmitError::Cap(reached));
+                }
+                let reserve = cost(expected.usual(books.typical_output(model)));
+                let needs_room = books.is_busy(&holder, tags);
+                if let Some(full) = books.full(&today, tags, caps, &reserve).filter(|_| needs_room) {
+                    return Err(AdmitError::Full(full));
+                }
+                Ok(Some(Entry::Opened {
+                    request: request.clone(),
+                    tags: tags.clone(),
+                    model: model.to_owned(),
+                    estimate: cost(expected.least),
+                    reserve: Some(reserve),
+                    holder: holder.clone(),
+                    is_price_estimated: price.is_estimated,
+                }))
+            });
+            match admitted {
+                Ok(()) => return Ok(format!("{today}/{request}")),
+                Err(AdmitError::Full(_)) if self.release_the_dead(now, &today)? => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Records what a request has used so far, the whole of it. To book the same again changes nothing.
     pub fn book(&mut self, now: Time, ticket: &str, usage: Usage, is_over: bool) -> Result<(), LedgerError> {
+        self.book_as(now, ticket, usage, is_over, false)
+    }
+
+    /// Records that a request is over whose usage was never told, and the most that it can be.
+    pub fn book_at_most(&mut self, now: Time, ticket: &str, most: Usage) -> Result<(), LedgerError> {
+        self.book_as(now, ticket, most, true, true)
+    }
+
+    fn book_as(
+        &mut self,
+        now: Time,
+        ticket: &str,
+        usage: Usage,
+        is_over: bool,
+        is_bound: bool,
+    ) -> Result<(), LedgerError> {
         let unknown = || LedgerError::NoRequest { ticket: ticket.to_owned() };
         let (day, request) = ticket.split_once('/').ok_or_else(unknown)?;
         let prices = self.prices.clone();
@@ -251,7 +295,7 @@ impl Ledger {
                 Some(booking) => booking.number + 1,
                 None => 1,
             };
-            Ok(Some(Entry::Booked { request: request.to_owned(), number, usage, is_over }))
+            Ok(Some(Entry::Booked { request: request.to_owned(), number, usage, is_over, is_bound }))
         })
     }
 

@@ -10,17 +10,20 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::process::Signal;
 use serde_json::Value;
 use testkit::{
     driven::Driven,
-    model::{Model, Script, Turn},
+    model::{Gate, Model, Script, Turn},
 };
 
 use crate::support::{Running, has_walls};
+
+/// How long anything is waited for before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An agent that asks the model once for each chunk, and does the chunk if it gets an answer.
 const AGENT: &str = r#"
@@ -132,6 +135,60 @@ fn a_run_stops_at_its_cap_and_goes_on_with_more() {
     assert_eq!(code, Some(0), "{said}");
     let cost = spending.driven.sandbox.warp_ok(&["cost", "42"]);
     assert!(cost.contains("$4.50"), "{cost}");
+}
+
+#[test]
+fn an_agent_that_hangs_up_pays_for_the_whole_answer() {
+    let spending = Spending::new(Script::function(|_| Turn::say("well").usage(0, 1000, 0, 0)));
+    // Each request is sent twice; the first time the agent is gone before the answer is.
+    let twice = " >&3\n}\nask\nread -r status <&3\nexec 3<&-\nask\nanswer=";
+    let agent = AGENT.replace("exec 3<>", "ask() {\nexec 3<>").replace(" >&3\nanswer=", twice);
+    let agent = agent.replace(r#""max_tokens":9"#, r#""max_tokens":5000,"stream":true"#);
+    fs::write(spending.driven.sandbox.home().join("agent.sh"), agent).unwrap();
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(spending.model.requests().len(), 6, "{said}");
+    let cost = spending.driven.sandbox.warp_ok(&["cost", "42", "--json"]);
+    let cost: Value = serde_json::from_str(&cost).unwrap();
+    let total = &cost["report"]["total"];
+    assert_eq!((&total["output_tokens"], &total["open"]), (&6000.into(), &0.into()), "{cost}");
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_marked_and_costs_the_most_that_it_can() {
+    let asked = AtomicUsize::new(0);
+    let spending = Spending::new(Script::function(move |_| {
+        let turn = Turn::say("well").usage(0, 1000, 0, 0);
+        if asked.fetch_add(1, Ordering::Relaxed) == 0 { turn.cut_after(2) } else { turn }
+    }));
+    let agent = AGENT.replace(r#""max_tokens":9"#, r#""max_tokens":100000,"stream":true"#);
+    fs::write(spending.driven.sandbox.home().join("agent.sh"), agent).unwrap();
+    let (code, said) = spending.finish(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    let cost = spending.driven.sandbox.warp_ok(&["cost", "42"]);
+    // A hundred thousand tokens of output cost 1.50 dollars, and two answers 3 cents.
+    assert!(cost.contains("$1.53") && cost.contains('^'), "{cost}");
+    assert!(cost.contains("^ 1 cut off before the usage was told: counted at the most it can be"), "{cost}");
+}
+
+#[test]
+fn max_requests_is_how_many_requests_of_a_run_are_in_flight() {
+    for (most, together) in [("1", 1), ("3", 3)] {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let spending = Spending::new(Script::function(move |_| Turn::say("well").held_after(0, &held)));
+        // The agent asks three times at once.
+        let agent = AGENT.replace("exec 3<>", "for i in 1 2 3; do (\nexec 3<>");
+        let agent = agent.replace(" ;;\nesac\n", " ;;\nesac\n) & done\nwait\n");
+        fs::write(spending.driven.sandbox.home().join("agent.sh"), agent).unwrap();
+        let running = Running::start(spending.run(&["--set", &format!("max_requests={most}")]));
+        assert!(gate.wait_until_reached(together, PATIENCE), "{most}");
+        assert!(spending.model.requests().len() <= together, "{most}");
+        gate.open();
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        assert_eq!(spending.model.requests().len(), 9, "{}", ended.said);
+    }
 }
 
 #[test]

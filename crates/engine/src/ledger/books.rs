@@ -7,7 +7,7 @@ use std::{
 
 use crate::Usage;
 
-use super::{CapReached, Caps, Entry, Scope, Tags};
+use super::{CapReached, Caps, Entry, Scope, Tags, typical::Outputs};
 
 /// The most that one request counts for, in tokens of a kind: no sum of any number of requests overflows.
 const MOST_TOKENS: u64 = 1_000_000_000_000;
@@ -21,11 +21,17 @@ pub struct Books {
     days: BTreeMap<String, Day>,
     /// Every combination of tags that was met, once.
     tags: BTreeSet<Arc<Tags>>,
+    /// Processes that are gone: they hold nothing.
+    released: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Day {
     requests: BTreeMap<String, Request>,
+    /// The requests that are not over.
+    open: BTreeSet<String>,
+    /// By model: how much it writes.
+    outputs: BTreeMap<String, Outputs>,
     raises: BTreeMap<String, Raise>,
     runs: BTreeMap<String, Usage>,
     projects: BTreeMap<String, Usage>,
@@ -39,6 +45,9 @@ struct Request {
     tags: Option<Arc<Tags>>,
     model: String,
     estimate: Usage,
+    /// What it holds against the caps until it is over.
+    reserve: Option<Usage>,
+    holder: String,
     booking: Option<Booking>,
     is_price_estimated: bool,
     is_unmetered: bool,
@@ -51,6 +60,8 @@ pub struct Booking {
     pub number: u64,
     pub usage: Usage,
     pub is_over: bool,
+    /// Set when the usage was never told, and this is the most that it can be.
+    pub is_bound: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +81,8 @@ pub struct Line<'a> {
     pub usage: Usage,
     /// Set while the request is under way, and for ever if it was never booked to its end.
     pub is_open: bool,
+    /// Set when the usage was never told, and is booked at its upper bound.
+    pub is_bound: bool,
     /// Set when an agent's word is all there is.
     pub is_unmetered: bool,
     /// Set when the model's price is not known.
@@ -84,22 +97,25 @@ impl Books {
         }
         let Some(sums) = self.days.get_mut(day) else { return };
         match entry {
-            Entry::Opened { request, tags, model, estimate, is_price_estimated } => {
+            Entry::Opened { request, tags, model, estimate, reserve, holder, is_price_estimated } => {
                 let tags = shared(&mut self.tags, tags);
                 sums.change(request, |request| {
                     request.tags = Some(tags);
                     request.model = model;
                     request.estimate = bounded(estimate);
+                    request.reserve = reserve.map(bounded);
+                    request.holder = holder;
                     request.is_price_estimated = is_price_estimated;
                 });
             }
-            Entry::Booked { request, number, usage, is_over } => {
-                let booking = Booking { number, usage: bounded(usage), is_over };
+            Entry::Booked { request, number, usage, is_over, is_bound } => {
+                let booking = Booking { number, usage: bounded(usage), is_over, is_bound };
                 sums.change(request, |request| request.book(booking));
             }
             Entry::Reported { report, tags, model, usage, is_price_estimated } => {
                 let tags = shared(&mut self.tags, tags);
-                let booking = Booking { number: usage.tokens(), usage: bounded(usage), is_over: true };
+                let (number, usage) = (usage.tokens(), bounded(usage));
+                let booking = Booking { number, usage, is_over: true, is_bound: false };
                 sums.change(report, |request| {
                     request.tags = Some(tags);
                     request.model = model;
@@ -110,6 +126,9 @@ impl Books {
             }
             Entry::Raised { decision, cap, name, micro_usd, tokens } => {
                 sums.raises.insert(decision, Raise { cap, name, micro_usd, tokens });
+            }
+            Entry::Released { holder } => {
+                self.released.insert(holder);
             }
             Entry::Paused { .. } | Entry::Lifted { .. } | Entry::Unknown => {}
         }
@@ -130,6 +149,65 @@ impl Books {
             let (unit, limit, spent) = cap.reached(&spent)?;
             Some(CapReached { cap: scope, unit, limit, spent })
         })
+    }
+
+    /// Returns the cap that has no room for so much more, what requests under way hold included.
+    pub fn full(&self, today: &str, tags: &Tags, caps: &Caps, wanted: &Usage) -> Option<CapReached> {
+        Scope::ALL.into_iter().find_map(|scope| {
+            let (micro_usd, tokens) = self.raised(scope, today, tags);
+            let cap = caps.of(scope).raised(micro_usd, tokens);
+            let mut spent = self.spent(scope, today, tags);
+            spent.add(&self.held(scope, today, tags));
+            spent.add(wanted);
+            let (unit, limit, spent) = cap.reached(&spent)?;
+            Some(CapReached { cap: scope, unit, limit, spent })
+        })
+    }
+
+    /// Returns what requests under way hold against a cap, beyond what is counted of them.
+    fn held(&self, scope: Scope, today: &str, tags: &Tags) -> Usage {
+        let mut held = Usage::default();
+        for (_, request) in self.open().filter(|(day, _)| scope == Scope::Run || *day == today) {
+            let is_one = request.tags.as_ref().is_some_and(|own| match scope {
+                Scope::Run => own.run == tags.run,
+                Scope::Project => own.project == tags.project,
+                Scope::Pool => own.pool == tags.pool,
+                Scope::Day => true,
+            });
+            if let Some(reserve) = request.reserve.filter(|_| is_one && self.is_held(request)) {
+                held.add(&each(&reserve, &request.counted(), u64::saturating_sub));
+            }
+        }
+        held
+    }
+
+    /// Tells whether an agent has a request under way.
+    pub fn is_busy(&self, holder: &str, tags: &Tags) -> bool {
+        let is_of = |own: &Tags| own.run == tags.run && own.agent == tags.agent && own.role == tags.role;
+        self.open().any(|(_, request)| request.holder == holder && request.tags.as_deref().is_some_and(is_of))
+    }
+
+    /// Returns the processes that hold something, by their names.
+    pub fn holders(&self) -> BTreeSet<&str> {
+        let held = self.open().filter(|(_, request)| request.reserve.is_some() && self.is_held(request));
+        held.map(|(_, request)| request.holder.as_str()).collect()
+    }
+
+    /// Returns how much nine of ten answers of a model stay below, rounded up; none if there are none.
+    pub fn typical_output(&self, model: &str) -> Option<u64> {
+        let days = self.days.values().filter_map(|day| day.outputs.get(model));
+        Outputs::typical(days)
+    }
+
+    /// Returns the requests that are not over, by day.
+    fn open(&self) -> impl Iterator<Item = (&str, &Request)> {
+        self.days.iter().flat_map(|(day, sums)| {
+            sums.open.iter().filter_map(|id| Some((day.as_str(), sums.requests.get(id)?)))
+        })
+    }
+
+    fn is_held(&self, request: &Request) -> bool {
+        !self.released.contains(&request.holder)
     }
 
     /// Returns what counts against a cap.
@@ -187,7 +265,8 @@ impl Books {
                     tags: request.tags.as_deref()?,
                     model: &request.model,
                     usage: request.counted(),
-                    is_open: request.booking.is_none_or(|booking| !booking.is_over),
+                    is_open: !request.is_over(),
+                    is_bound: request.booking.is_some_and(|booking| booking.is_bound),
                     is_unmetered: request.is_unmetered,
                     is_price_estimated: request.is_price_estimated,
                 })
@@ -201,8 +280,19 @@ impl Day {
     fn change(&mut self, id: String, change: impl FnOnce(&mut Request)) {
         let mut request = self.requests.remove(&id).unwrap_or_default();
         self.count(&request, Usage::remove);
+        if let Some(output) = request.told_output() {
+            self.outputs.entry(request.model.clone()).or_default().remove(output);
+        }
         change(&mut request);
         self.count(&request, Usage::add);
+        if let Some(output) = request.told_output() {
+            self.outputs.entry(request.model.clone()).or_default().add(output);
+        }
+        if request.is_over() {
+            self.open.remove(&id);
+        } else {
+            self.open.insert(id.clone());
+        }
         self.requests.insert(id, request);
     }
 
@@ -227,6 +317,17 @@ impl Request {
         if self.booking.is_none_or(|known| known.number < booking.number) {
             self.booking = Some(booking);
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.booking.is_some_and(|booking| booking.is_over)
+    }
+
+    /// Returns how much the model wrote, where that was told.
+    fn told_output(&self) -> Option<u64> {
+        let booking = self.booking.filter(|booking| booking.is_over && !booking.is_bound)?;
+        let output = booking.usage.output_tokens;
+        (output > 0 && !self.is_unmetered && self.tags.is_some()).then_some(output)
     }
 
     fn counted(&self) -> Usage {

@@ -39,6 +39,12 @@ pub enum Entry {
         model: String,
         /// What it will use at least, with its price.
         estimate: Usage,
+        /// What it is expected to use, held against the caps until it is over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserve: Option<Usage>,
+        /// The process that sends it; what it holds is free when that is gone.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        holder: String,
         /// Set when the model's price is not known.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_price_estimated: bool,
@@ -52,7 +58,12 @@ pub enum Entry {
         /// Set when nothing more will come.
         #[serde(default)]
         is_over: bool,
+        /// Set when the usage was never told, and this is the most that it can be.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_bound: bool,
     },
+    /// A process is gone, and what it held with it.
+    Released { holder: String },
     /// What an agent says that it has used, where its requests cannot be seen.
     Reported {
         /// The same for the same piece of work.
@@ -107,6 +118,7 @@ impl Entry {
         match self {
             Self::Opened { .. } => "opened",
             Self::Booked { .. } => "booked",
+            Self::Released { .. } => "released",
             Self::Reported { .. } => "reported",
             Self::Raised { .. } => "raised",
             Self::Paused { .. } => "paused",
@@ -132,9 +144,12 @@ mod tests {
                 tags: tags.clone(),
                 model: model.clone(),
                 estimate: usage,
+                reserve: Some(usage),
+                holder: "1".into(),
                 is_price_estimated: true,
             },
-            Entry::Booked { request, number: 3, usage, is_over: true },
+            Entry::Booked { request, number: 3, usage, is_over: true, is_bound: true },
+            Entry::Released { holder: "1".into() },
             Entry::Reported { report: "r".into(), tags, model, usage, is_price_estimated: false },
             Entry::Raised {
                 decision: "d".into(),
@@ -163,6 +178,7 @@ mod tests {
         let booked =
             read(r#"{"entry":"booked","request":"q1","number":1,"usage":{"input_tokens":7},"tier":"x"}"#);
         let usage = Usage { input_tokens: 7, ..Usage::default() };
-        assert_eq!(booked, Entry::Booked { request: "q1".into(), number: 1, usage, is_over: false });
+        let (request, number) = ("q1".into(), 1);
+        assert_eq!(booked, Entry::Booked { request, number, usage, is_over: false, is_bound: false });
     }
 }

@@ -40,6 +40,8 @@ pub struct Row {
     pub requests: u64,
     /// Requests that are under way, or were never booked to their end: they count as estimated.
     pub open: u64,
+    /// Requests whose usage was never told: they count at their upper bound.
+    pub bounded: u64,
     /// What of it only an agent's word stands for, in tokens.
     pub unmetered_tokens: u64,
     /// What of the money is at a price that is not known.
@@ -91,6 +93,7 @@ impl Row {
         self.usage.add(&line.usage);
         self.requests += 1;
         self.open += u64::from(line.is_open);
+        self.bounded += u64::from(line.is_bound);
         if line.is_unmetered {
             self.unmetered_tokens = self.unmetered_tokens.saturating_add(line.usage.tokens());
         }

@@ -150,13 +150,22 @@ fn push_notes(text: &mut String, cost: &Cost) {
     if total.open > 0 {
         notes.push("+ under way, or never booked to its end: counted as estimated".to_owned());
     }
+    if total.bounded > 0 {
+        let count = total.bounded;
+        notes.push(format!("^ {count} cut off before the usage was told: counted at the most it can be"));
+    }
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
     }
 }
 
 fn marks(row: &Row) -> String {
-    let marks = [(row.unmetered_tokens > 0, '*'), (row.estimated_micro_usd > 0, '~'), (row.open > 0, '+')];
+    let marks = [
+        (row.unmetered_tokens > 0, '*'),
+        (row.estimated_micro_usd > 0, '~'),
+        (row.open > 0, '+'),
+        (row.bounded > 0, '^'),
+    ];
     marks.into_iter().filter(|(is_set, _)| *is_set).map(|(_, mark)| mark).collect()
 }
 

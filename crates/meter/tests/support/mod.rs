@@ -14,10 +14,13 @@ use std::{
 };
 
 use engine::ledger::{CapReached, Scope, Unit};
-use meter::{Book, BookError, Opening, Proxy, Refusal, Ticket, Tokens, Upstreams};
+use meter::{Book, BookError, Opening, Proxy, Refusal, Stage, Ticket, Tokens, Upstreams};
 
 /// How long anything is waited for before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many requests a proxy has in flight at once.
+pub(crate) const IN_FLIGHT: usize = 64;
 
 /// A book that keeps everything in memory, with a cap on all tokens.
 pub(crate) struct Notes {
@@ -30,7 +33,7 @@ pub(crate) struct Notes {
 pub(crate) struct Kept {
     pub(crate) openings: Vec<Opening>,
     /// By ticket: every booking.
-    pub(crate) bookings: Vec<Vec<(Tokens, bool)>>,
+    pub(crate) bookings: Vec<Vec<(Tokens, Stage)>>,
     pub(crate) refusals: usize,
 }
 
@@ -42,7 +45,7 @@ impl Kept {
     }
 
     pub(crate) fn open(&self) -> usize {
-        self.bookings.iter().filter(|bookings| !bookings.last().is_some_and(|last| last.1)).count()
+        self.bookings.iter().filter(|bookings| !bookings.last().is_some_and(|last| last.1.is_over())).count()
     }
 }
 
@@ -69,13 +72,18 @@ impl Notes {
 
     /// Waits until every request is over, and returns the last booking of the only one.
     pub(crate) fn only(&self) -> Tokens {
+        self.last().0
+    }
+
+    /// The same, with how it is booked.
+    pub(crate) fn last(&self) -> (Tokens, Stage) {
         let kept = self.wait("one request that is over", |kept| kept.bookings.len() == 1 && kept.open() == 0);
-        kept.bookings[0].last().unwrap().0
+        *kept.bookings[0].last().unwrap()
     }
 }
 
 impl Book for Notes {
-    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal> {
+    fn open(&self, opening: &Opening) -> Result<Option<Ticket>, Refusal> {
         let mut kept = self.kept.lock().unwrap();
         let spent = kept.total();
         if spent >= self.cap {
@@ -86,14 +94,17 @@ impl Book for Notes {
         kept.openings.push(opening.clone());
         kept.bookings.push(Vec::new());
         self.changed.notify_all();
-        Ok(Ticket((kept.openings.len() - 1).to_string()))
+        Ok(Some(Ticket((kept.openings.len() - 1).to_string())))
     }
 
-    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError> {
+    fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError> {
         let mut kept = self.kept.lock().unwrap();
         let bookings = &mut kept.bookings[ticket.0.parse::<usize>().unwrap()];
-        assert!(!bookings.iter().any(|(_, is_over)| *is_over), "a request that is over is not booked again");
-        bookings.push((tokens, is_over));
+        assert!(
+            !bookings.iter().any(|(_, stage)| stage.is_over()),
+            "a request that is over is not booked again"
+        );
+        bookings.push((tokens, stage));
         self.changed.notify_all();
         Ok(())
     }
@@ -106,7 +117,7 @@ pub(crate) fn tokens(input: u64, output: u64, cache_read: u64, cache_write: u64)
 /// Starts a proxy whose providers are both at one address.
 pub(crate) fn proxy(book: Arc<dyn Book>, provider: &str) -> Proxy {
     let upstreams = Upstreams { anthropic: provider.to_owned(), openai: format!("{provider}/v1") };
-    Proxy::start(book, upstreams).unwrap()
+    Proxy::start(book, upstreams, IN_FLIGHT).unwrap()
 }
 
 /// A message of HTTP as it was on the wire.

@@ -5,11 +5,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use ::meter::{Book, BookError, Opening, Refusal, Ticket, Tokens};
+use ::meter::{Book, BookError, Opening, Refusal, Stage, Ticket, Tokens};
 use adapters::machine;
 use engine::{Time, Usage, ledger};
 
-use super::{AdmitError, Caps, Ledger, LedgerError, Tags};
+use super::{AdmitError, Caps, Expected, Ledger, LedgerError, Tags};
 use crate::spelled;
 
 /// The ledger, for the requests of one run.
@@ -83,21 +83,27 @@ impl Meter {
 }
 
 impl Book for Meter {
-    fn open(&self, opening: &Opening) -> Result<Ticket, Refusal> {
+    fn open(&self, opening: &Opening) -> Result<Option<Ticket>, Refusal> {
         self.note_model(&opening.model);
         let (tags, caps) = lock(&self.whose).clone();
-        let estimate = usage(opening.estimate);
+        let expected = Expected { least: usage(opening.estimate), most: usage(opening.bound) };
         let admitted =
-            self.with(|ledger| ledger.admit(machine::now(), &tags, &caps, &opening.model, estimate));
+            self.with(|ledger| ledger.admit(machine::now(), &tags, &caps, &opening.model, expected));
         match admitted {
-            Ok(ticket) => Ok(Ticket(ticket)),
+            Ok(ticket) => Ok(Some(Ticket(ticket))),
+            Err(AdmitError::Full(_)) => Ok(None),
             Err(AdmitError::Cap(reached)) => Err(Refusal::Cap(reached)),
             Err(AdmitError::Failed(error)) => Err(Refusal::Failed(spelled(&error))),
         }
     }
 
-    fn book(&self, ticket: &Ticket, tokens: Tokens, is_over: bool) -> Result<(), BookError> {
-        let booked = self.with(|ledger| ledger.book(machine::now(), &ticket.0, usage(tokens), is_over));
+    fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError> {
+        let (now, usage) = (machine::now(), usage(tokens));
+        let booked = self.with(|ledger| match stage {
+            Stage::UnderWay => ledger.book(now, &ticket.0, usage, false),
+            Stage::Over => ledger.book(now, &ticket.0, usage, true),
+            Stage::OverAtMost => ledger.book_at_most(now, &ticket.0, usage),
+        });
         booked.map_err(|error| BookError(spelled(&error)))
     }
 }

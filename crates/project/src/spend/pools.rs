@@ -133,6 +133,7 @@ fn apply(pools: &mut BTreeMap<String, Pause>, entry: Entry) {
         }
         Entry::Opened { .. }
         | Entry::Booked { .. }
+        | Entry::Released { .. }
         | Entry::Reported { .. }
         | Entry::Raised { .. }
         | Entry::Unknown => {}

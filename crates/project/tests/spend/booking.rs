@@ -4,7 +4,7 @@ use engine::{
     Settings, Usage,
     ledger::{Cap, CapReached, Scope, Unit},
 };
-use meter::{Api, Book as _, Opening, Refusal, Ticket, Tokens};
+use meter::{Api, Book as _, Opening, Refusal, Stage, Ticket, Tokens};
 use project::spend::{AdmitError, LedgerError, Meter, caps};
 use serde_json::json;
 
@@ -153,18 +153,18 @@ fn a_meter_puts_the_tags_of_the_moment_on_each_request() {
     let since = adapters::machine::now();
     let meter = Meter::new(home.ledger(), tags("r"), run_cap(15), since).unwrap();
     let ten = Tokens { input: 10, ..Tokens::default() };
-    let opening = Opening { api: Api::Messages, model: MODEL.to_owned(), estimate: ten };
-    let ticket = meter.open(&opening).unwrap();
+    let opening = Opening { api: Api::Messages, model: MODEL.to_owned(), estimate: ten, bound: ten };
+    let ticket = meter.open(&opening).unwrap().unwrap();
     let mut coding = tags("r");
     coding.phase = "coding".into();
     meter.set_tags(coding);
-    meter.book(&ticket, Tokens { output: 1, ..ten }, true).unwrap();
-    meter.book(&ticket, ten, true).unwrap();
+    meter.book(&ticket, Tokens { output: 1, ..ten }, Stage::Over).unwrap();
+    meter.book(&ticket, ten, Stage::Over).unwrap();
     meter.open(&opening).unwrap();
     assert!(meter.refusal().unwrap().is_some());
     let reached = CapReached { cap: Scope::Run, unit: Unit::Tokens, limit: 15, spent: 21 };
     assert_eq!(meter.open(&opening), Err(Refusal::Cap(reached)));
-    assert!(meter.book(&Ticket("gone".into()), ten, true).is_err());
+    assert!(meter.book(&Ticket("gone".into()), ten, Stage::Over).is_err());
     let ledger = home.read();
     let phases: std::collections::BTreeSet<&str> =
         ledger.books().lines().map(|line| line.tags.phase.as_str()).collect();

@@ -5,6 +5,7 @@ mod booking;
 mod broken;
 mod many;
 mod pools;
+mod reserving;
 mod session;
 mod support;
 mod through;

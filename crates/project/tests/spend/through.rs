@@ -56,7 +56,7 @@ fn twenty_agents_pass_a_cap_by_no_more_than_what_was_under_way() {
     let proxies: Vec<Proxy> = (0..PROXIES)
         .map(|_| {
             let meter = Meter::new(home.ledger(), tags("r"), caps, since).unwrap();
-            Proxy::start(Arc::new(meter), upstreams()).unwrap()
+            Proxy::start(Arc::new(meter), upstreams(), 16).unwrap()
         })
         .collect();
     let agents: Vec<_> = proxies
