@@ -150,7 +150,7 @@ fn an_agent_that_hangs_up_pays_for_the_whole_answer() {
     assert_eq!(spending.model.requests().len(), 6, "{said}");
     let cost = spending.driven.sandbox.warp_ok(&["cost", "42", "--json"]);
     let cost: Value = serde_json::from_str(&cost).unwrap();
-    let total = &cost["report"]["total"];
+    let total = &cost["total"];
     assert_eq!((&total["output_tokens"], &total["open"]), (&6000.into(), &0.into()), "{cost}");
 }
 
