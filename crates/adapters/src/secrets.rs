@@ -14,6 +14,7 @@
 //! What git keeps is left alone: a commit holds what somebody has written, to the byte. A value of fewer than
 //! [`SHORTEST`] characters, or a short word of plain letters, is not looked for: it would be found everywhere.
 
+mod hidden;
 mod named;
 mod pattern;
 mod source;
@@ -22,6 +23,7 @@ use std::{borrow::Cow, env, ops::Range, path::Path, sync::OnceLock};
 
 use serde_json::{Map, Value};
 
+use hidden::Visible;
 pub use source::Sighting;
 
 /// What stands in the place of a secret. It cannot overlap with itself, so it is always found again as a whole.
@@ -38,6 +40,8 @@ const LINE: usize = 16;
 /// How many values are looked for, and how long one may be, in bytes.
 const MOST: usize = 500;
 const LONGEST: usize = 16 * 1024;
+/// How often a text is looked at again after something was taken out of it.
+const ROUNDS: usize = 4;
 
 /// Values that nobody is to see.
 #[derive(Clone, Default)]
@@ -150,6 +154,39 @@ impl Secrets {
 
     /// Takes these secrets, and all that look like one, out of a text.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Cow::Owned(mut clean) = self.redact_once(text) else { return Cow::Borrowed(text) };
+        // Where a secret stood within something invisible, what is visible has changed with it.
+        for _ in 0..ROUNDS {
+            match self.redact_once(&clean) {
+                Cow::Borrowed(_) => break,
+                Cow::Owned(again) => clean = again,
+            }
+        }
+        Cow::Owned(clean)
+    }
+
+    fn redact_once<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut removed = self.find(text);
+        if let Some(visible) = Visible::of(text) {
+            removed.extend(self.find(&visible.text).iter().filter_map(|part| visible.place(part)));
+            removed = merged(removed);
+        }
+        if removed.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = String::with_capacity(text.len());
+        let mut end = 0;
+        for span in removed {
+            clean.push_str(&text[end..span.start]);
+            clean.push_str(REMOVED);
+            end = span.end;
+        }
+        clean.push_str(&text[end..]);
+        Cow::Owned(clean)
+    }
+
+    /// Finds these secrets, and all that look like one, in the order of the text.
+    fn find(&self, text: &str) -> Vec<Range<usize>> {
         let marks: Vec<Range<usize>> = found(text, 0, REMOVED).collect();
         let mut known = Vec::new();
         for gap in gaps(text, &marks) {
@@ -168,19 +205,7 @@ impl Secrets {
             let looks = pattern::find(&text[gap.clone()]).into_iter();
             known.extend(looks.map(|span| span.start + gap.start..span.end + gap.start));
         }
-        let removed = merged(known);
-        if removed.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let mut clean = String::with_capacity(text.len());
-        let mut end = 0;
-        for span in removed {
-            clean.push_str(&text[end..span.start]);
-            clean.push_str(REMOVED);
-            end = span.end;
-        }
-        clean.push_str(&text[end..]);
-        Cow::Owned(clean)
+        merged(known)
     }
 
     /// Finds what a text that was cut to its length has left of a value, at its start and at its end.

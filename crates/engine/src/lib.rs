@@ -21,6 +21,7 @@ mod name;
 mod objection;
 mod run;
 mod settings;
+mod shown;
 mod signature;
 mod step;
 mod test_name;
@@ -51,6 +52,7 @@ pub use run::{
     Metrics, NamedTest, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
 pub use settings::{BadSetting, Kind, Role, Setting, Settings};
+pub use shown::{is_deceptive, one_line, shown};
 pub use signature::failure_signature;
 pub use step::{
     Advice, Beginning, CRITERIA, FrozenTests, Outcome, PROVIDER, Refused, Step, VERIFICATION_GATES, begin,

@@ -181,7 +181,65 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_token_with_something_invisible_in_it_is_removed() {
+    let token = format!("ghp_{}", "aB3".repeat(12));
+    let (head, tail) = token.split_at(17);
+    let invisible = [
+        "\x1b[0m",
+        "\x1b[1;38;2;255;0;0m",
+        "\x1b[01;31m\x1b[K",
+        "\x1b[m\x1b[7m\x1b[4:3m",
+        "\x1b]8;;https://a.test\x1b\\",
+        "\x1b]0;title\x07",
+        "\x1b(B",
+        "\u{9b}32m",
+        "\u{200b}",
+        "\u{202e}\u{2066}",
+        "\u{feff}",
+        "\0",
+        "\x08",
+        "\u{ad}",
+        "\\u001b[31m",
+        "\\x1b[31m",
+        "\\033[0;1m",
+        "\\e[0m",
+    ];
+    for between in invisible {
+        let text = format!("it is {head}{between}{tail}, isn't it");
+        assert_eq!(looked(&text), "it is [secret removed], isn't it", "{between:?}");
+        let secrets = Secrets::of(["hunter2-hunter2"]);
+        let text = format!("hun{between}ter2-hunter{between}2");
+        assert_eq!(secrets.redact(&text), REMOVED, "{between:?}");
+        // Between every two characters, and around.
+        let spread: String = token.chars().map(|c| format!("{between}{c}")).collect();
+        let clean = looked(&format!("{spread}{between}"));
+        assert_eq!(clean, format!("{between}{REMOVED}{between}"), "{between:?}");
+    }
+    for text in ["\x1b[31merror\x1b[0m: a\u{200b}b", r"C:\new\x1b[ \e", "\x1b[", "\x1b]", "\x1b", "\u{9b}é"]
+    {
+        assert_eq!(looked(text), text);
+    }
+}
+
+fn coloured() -> impl Strategy<Value = String> {
+    let hidden =
+        prop::sample::select(vec!["\x1b[0m", "\u{200b}", "\x1b]0;", "\x07", "\x1b[", "\\e[1m", "\x1b"]);
+    let part =
+        prop_oneof![hidden.prop_map(str::to_owned), text(), "ghp_[a-zA-Z0-9]{0,30}", "[a-zA-Z0-9]{0,20}"];
+    prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
 proptest! {
+    #[test]
+    fn a_coloured_text_that_was_redacted_stays_and_shows_no_value(text in coloured()) {
+        let secrets = Secrets::of(["canary-value-1", "secret removed] and", "1canary-val"]);
+        let clean = secrets.redact(&text).into_owned();
+        prop_assert_eq!(secrets.redact(&clean), clean.as_str());
+        let visible = Visible::of(&clean).map_or(clean.clone(), |visible| visible.text);
+        prop_assert!(!visible.contains("canary-value-1"));
+    }
+
     #[test]
     fn a_redacted_text_stays_and_holds_no_value(text in text()) {
         let secrets = Secrets::of(["canary-value-1", "secret removed] and", "1canary-val"]);
