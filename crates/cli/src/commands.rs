@@ -35,7 +35,6 @@ mod workflow;
 
 use std::{
     env,
-    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -323,7 +322,7 @@ fn tell_away(workspace: &mut Workspace, answer: &Answer) {
 /// Denies an operation, in words that an agent is shown.
 pub(crate) fn deny(reason: &str) -> Exit {
     // The exit code denies even if nobody reads the reason.
-    let _ = writeln!(std::io::stderr().lock(), "{reason}");
+    output::say(reason);
     Exit::NoSessionOrDenied
 }
 

@@ -52,18 +52,19 @@ impl Live {
 
     /// Prints lines that stay.
     fn print(&mut self, lines: &str) {
+        let lines = engine::shown(lines).into_owned();
         let text = match &mut self.block {
             Some(block) => {
-                let lines = lines::wrapped(lines, block::width());
+                let lines = lines::wrapped(&lines, block::width());
                 format!("{}{lines}{}", block.erase(), block.draw())
             }
-            None => lines.to_owned(),
+            None => lines,
         };
         self.put(&text);
     }
 
     fn json(&mut self, value: &Value) {
-        self.put(&format!("{value}\n"));
+        self.put(&format!("{}\n", engine::shown(&value.to_string())));
     }
 
     fn put(&mut self, text: &str) {

@@ -1,7 +1,11 @@
 //! Printing: data to the standard output, everything else to the standard error.
+//!
+//! What is printed holds text of others: titles, commits, files, what an agent says. All of it goes through
+//! [`engine::shown`], so that nothing in it acts on a terminal.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
+use engine::shown;
 use serde::Serialize;
 
 use crate::{error::CommandError, exit::Exit};
@@ -10,6 +14,15 @@ use crate::{error::CommandError, exit::Exit};
 ///
 /// A reader that has gone away (`warp log | head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+    put(&shown(text))
+}
+
+/// Prints a patch: to the byte for a program, which may apply it, and like any other text at a terminal.
+pub(crate) fn print_patch(text: &str) -> Result<(), CommandError> {
+    if io::stdout().is_terminal() { print(text) } else { put(text) }
+}
+
+fn put(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match out
@@ -27,7 +40,7 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
 /// Prints one line that may be empty.
 pub(crate) fn line(text: &str) {
     // A reader that has gone away is no error, and there is nowhere to complain about any other.
-    let _ = writeln!(io::stdout().lock(), "{text}");
+    let _ = writeln!(io::stdout().lock(), "{}", shown(text));
 }
 
 /// Prints a value as JSON.
@@ -38,28 +51,39 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
 /// Says in the end how something went, beside the data.
 pub(crate) fn say(text: &str) {
     // There is nowhere left to complain if this fails.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", shown(text));
 }
 
 /// Says something beside the data.
 pub(crate) fn note(text: &str) {
-    // There is nowhere left to complain if this fails.
-    let _ = writeln!(io::stderr().lock(), "note: {text}");
+    say(&format!("note: {text}"));
 }
 
-/// Prints an error and its hints.
+/// Prints an error and its hints. Further lines of each are indented: what an error quotes cannot look like a hint.
 pub(crate) fn error(error: &CommandError) {
-    let mut text = format!("error: {error}\n");
+    let mut text = labelled("error: ", &error.to_string());
     for hint in &error.hints {
-        text.push_str(&format!("hint: {hint}\n"));
+        text.push_str(&labelled("hint: ", hint));
     }
     // There is nowhere left to complain if this fails.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(shown(&text).as_bytes());
+}
+
+fn labelled(label: &str, text: &str) -> String {
+    let mut lines = text.trim_end().lines();
+    let mut labelled = format!("{label}{}\n", lines.next().unwrap_or_default());
+    lines.for_each(|line| labelled.push_str(&format!("  {line}\n")));
+    labelled
 }
 
 /// Prints help, or what was wrong with the arguments.
 pub(crate) fn usage(error: &clap::Error) -> Exit {
+    if error.use_stderr() {
+        // It repeats the arguments.
+        say(error.render().to_string().trim_end());
+        return Exit::Usage;
+    }
     // There is nowhere left to complain if this fails.
     let _ = error.print();
-    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    Exit::Done
 }

@@ -402,8 +402,7 @@ proptest! {
         let notes = Notes::new();
         let proxy = proxy(Arc::<Notes>::clone(&notes), &upstream.provider.url);
         let mut waiting = BTreeMap::new();
-        let readers = thread::scope(|scope| {
-            let mut readers = Vec::new();
+        thread::scope(|scope| {
             for (number, fate) in fates.iter().enumerate() {
                 let name = format!("m{number}");
                 upstream.expect(&name, fate.clone());
@@ -414,7 +413,8 @@ proptest! {
                         waiting.insert(name, reader);
                     }
                     Some((_, Stop::Cut)) | None => {
-                        readers.push(scope.spawn(move || reader.read_to_end(&mut Vec::new()).is_ok()));
+                        // It ends in the middle, or fails.
+                        scope.spawn(move || reader.read_to_end(&mut Vec::new()).is_ok());
                     }
                 }
             }
@@ -423,9 +423,7 @@ proptest! {
                 drop(waiting.remove(&name));
                 upstream.go_on(&name);
             }
-            readers.into_iter().map(|reader| reader.join().unwrap()).count()
         });
-        prop_assert!(readers <= fates.len());
         for (name, (booked, stage)) in booked(&notes, fates.len()) {
             let finished = upstream.finished(&name);
             prop_assert!(covers(booked, finished), "{}: {:?} of {:?}", name, booked, finished);

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     for part in shown {
         let (text, cut) = part.map_err(|problem| CommandError::new(Exit::OutsideSaidNo, problem))?;
         is_cut |= cut;
-        output::print(&text)?;
+        output::print_patch(&text)?;
     }
     if live.is_none() {
         name_kept(&workspace, &account)?;

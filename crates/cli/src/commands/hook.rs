@@ -2,7 +2,7 @@ use std::io::{Read as _, Write as _};
 
 use hooks::{Answer, LARGEST};
 
-use crate::exit::Exit;
+use crate::{exit::Exit, output};
 
 /// Answer a coding agent's hook, which is on standard input
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) fn answer(event: &str) -> Exit {
     // The exit code counts even if nobody reads the rest.
     let _ = std::io::stdout().lock().write_all(out.as_bytes());
     if !err.is_empty() {
-        let _ = writeln!(std::io::stderr().lock(), "{err}");
+        output::say(&err);
     }
     if code == 2 { Exit::NoSessionOrDenied } else { Exit::Done }
 }

@@ -175,7 +175,7 @@ fn show(kept: &Kept) -> Result<Exit, CommandError> {
     let shown = salvage::show(&kept.location, &kept.entry.object, &["--stat", "--patch"])?;
     let (name, commit) = (&kept.entry.name, &kept.entry.object);
     output::print(&format!("{name}\n{commit} {}\n\n", kept.entry.subject))?;
-    output::print(&String::from_utf8_lossy(&shown))?;
+    output::print_patch(&String::from_utf8_lossy(&shown))?;
     Ok(Exit::Done)
 }
 

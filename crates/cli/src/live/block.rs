@@ -121,8 +121,9 @@ impl Block {
             let seconds = i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
             lines.push(format!("  {doing} ({})", span(seconds)));
         }
-        let cut =
-            |line: &String| line.chars().filter(|c| !c.is_control()).take(width - 1).collect::<String>();
+        let cut = |line: &String| {
+            line.chars().filter(|c| !engine::is_deceptive(*c)).take(width - 1).collect::<String>()
+        };
         let lines: Vec<String> = lines.iter().map(cut).collect();
         self.drawn = lines.len();
         self.at = Some(Instant::now());

@@ -2,7 +2,7 @@
 
 use adapters::agent::Said;
 use daemon::Shown;
-use engine::{Record, Run, view::Asked};
+use engine::{Record, Run, is_deceptive, view::Asked};
 use serde_json::{Value, json};
 
 /// The most of an agent's words that is shown, in characters.
@@ -124,9 +124,9 @@ pub(super) fn wrapped(text: &str, width: usize) -> String {
     lines
 }
 
-/// Leaves out what would move the cursor.
+/// Leaves out what would move the cursor or deceive otherwise.
 fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\t').collect()
+    text.chars().filter(|c| !is_deceptive(*c)).collect()
 }
 
 /// Returns what is not an event as JSON.

@@ -4,6 +4,7 @@ mod adopting;
 mod agents;
 mod config;
 mod costing;
+mod deceiving;
 mod demo;
 mod doctor;
 mod driving;

@@ -232,8 +232,7 @@ fn message(run: &Run, phase: &Phase, proposed: Option<&Value>) -> String {
         (Some(ReceiptKind::Commit), "fix") => ("fix", "findings about ".to_owned()),
         (Some(ReceiptKind::Commit | ReceiptKind::Summary) | None, _) => ("feat", String::new()),
     };
-    let feature =
-        run.feature.as_deref().unwrap_or("the feature").split_whitespace().collect::<Vec<_>>().join(" ");
+    let feature = engine::one_line(run.feature.as_deref().unwrap_or("the feature"));
     let subject = format!("{kind}: {verb}{feature}");
     subject.chars().take(report::LONGEST_SUBJECT).collect::<String>().trim_end().to_owned()
 }

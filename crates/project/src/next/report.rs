@@ -1,6 +1,6 @@
 //! Texts about the work, and where they are filed: commit messages, chunk reports, summaries, what was learnt.
 
-use engine::{Held, Objection, Run};
+use engine::{Held, Objection, Run, one_line};
 use serde_json::{Map, Value, json};
 
 use super::{CHUNK_BEGINS, CLEANUP_FAILED, ISSUE_BEGINS, NextError, Report, issue};
@@ -259,7 +259,7 @@ pub(super) fn commit_message(title: Option<&str>, proposed: Option<&Value>, run:
     let criteria = run.current_criteria();
     let subject = proposed.and_then(proposed_subject).unwrap_or_else(|| {
         let what = match title.or(run.feature.as_deref()) {
-            Some(title) => title.to_owned(),
+            Some(title) => one_line(title),
             None => format!("chunk {} of issue {issue}", run.chunk.index),
         };
         let labels = if criteria.is_empty() { String::new() } else { format!(" ({})", criteria.join(", ")) };

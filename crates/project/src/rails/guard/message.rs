@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use engine::is_deceptive;
+
 use super::{Verdict, refuse};
 use crate::text;
 
@@ -33,6 +35,9 @@ pub(super) fn judge(arguments: &[&str]) -> Verdict {
 pub(crate) fn problem(subject: &str) -> Option<String> {
     if subject.is_empty() {
         return Some("the commit message is empty".to_owned());
+    }
+    if subject.contains(|c| c == '\n' || is_deceptive(c)) {
+        return Some("the first line of the commit message has characters that cannot be seen".to_owned());
     }
     let length = subject.chars().count();
     if length > LONGEST {
