@@ -277,6 +277,50 @@ fn an_answer_that_the_provider_cuts_is_booked_at_its_upper_bound() {
 }
 
 #[test]
+fn a_client_that_tries_again_pays_for_every_try() {
+    let upstream = Upstream::start();
+    let used = tokens(77, 4321, 0, 0);
+    for kind in KINDS {
+        let notes = Notes::new();
+        let proxy = proxy(Arc::<Notes>::clone(&notes), &upstream.provider.url);
+        for (number, stop) in
+            [Some((40, Stop::Cut)), Some((0, Stop::Cut)), Some((60, Stop::Cut)), None].into_iter().enumerate()
+        {
+            let name = format!("m{number}");
+            upstream.expect(&name, Fate { kind, used, stop, is_chunked: true });
+            let mut reader =
+                send("POST", &kind.url(&proxy), "Connection: close\r\n", kind.request(&name).as_bytes());
+            // It ends in the middle, or fails, until the last.
+            let _ = reader.read_to_end(&mut Vec::new());
+        }
+        let booked = booked(&notes, 4);
+        assert_eq!(booked["m1"], (Tokens::default(), Stage::Over), "{kind:?}: nothing had come");
+        for name in ["m0", "m2", "m3"] {
+            assert!(covers(booked[name].0, upstream.finished(name)), "{kind:?} {name}: {:?}", booked[name]);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_hangs_up_while_tokens_are_counted_pays_nothing() {
+    let (tell, asked) = channel();
+    let tell = Mutex::new(tell);
+    let provider = Provider::start(move |_, stream| {
+        tell.lock().unwrap().send(()).unwrap();
+        // The end of the connection is the proxy's word that nobody listens any more.
+        let _ = stream.read(&mut [0]);
+    });
+    let notes = Notes::new();
+    let proxy = proxy(Arc::<Notes>::clone(&notes), &provider.url);
+    let count = format!("{}/v1/messages/count_tokens", proxy.anthropic_url());
+    let reader = send("POST", &count, "", Kind::Messages.request("m").as_bytes());
+    asked.recv_timeout(PATIENCE).unwrap();
+    drop(reader);
+    drop(proxy);
+    assert!(notes.kept().openings.is_empty());
+}
+
+#[test]
 fn a_connection_that_breaks_before_a_byte_costs_nothing_whether_its_client_waits_or_not() {
     for is_patient in [true, false] {
         let (tell, asked) = channel();

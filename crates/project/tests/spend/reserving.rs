@@ -142,6 +142,18 @@ fn what_a_killed_process_held_is_free() {
 
 /// Asks the model by way of a proxy; returns the status of the answer.
 fn ask(base: &str, most: u64) -> u16 {
+    let mut answer = String::new();
+    send(base, most).read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Asks the model by way of a proxy, and hangs up at the first byte of the answer.
+fn hang_up(base: &str, most: u64) {
+    // A client that is refused has a first byte too.
+    send(base, most).read_exact(&mut [0]).unwrap();
+}
+
+fn send(base: &str, most: u64) -> TcpStream {
     let (host, path) = base.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let body = format!(
         r#"{{"model":"{MODEL}","max_tokens":{most},"tools":[{{"name":"t"}}],"messages":[{{"role":"user","content":"go"}}]}}"#
@@ -155,9 +167,41 @@ fn ask(base: &str, most: u64) -> u16 {
         body.len()
     )
     .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
+    stream
+}
+
+#[test]
+fn a_hundred_and_fifty_that_hang_up_at_once_hold_the_cap_too() {
+    const EACH: u64 = 1000;
+    const CAP: u64 = 20_500;
+    let home = Home::new();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    // Every fifth answer is cut off, and is booked as if it were the longest.
+    let model = Model::start(Script::function(move |_| {
+        let turn = Turn::say("well").usage(0, EACH, 0, 0);
+        if count.fetch_add(1, Ordering::SeqCst) % 5 == 0 { turn.cut_after(1) } else { turn }
+    }));
+    let caps = Caps { run: Cap { tokens: Some(CAP), micro_usd: None }, ..Caps::default() };
+    let since = machine::now();
+    let meter = Meter::new(home.ledger(), tags("r"), caps, since).unwrap();
+    let upstreams = Upstreams { anthropic: model.url(), openai: model.url() };
+    let proxy = Proxy::start(Arc::new(meter), upstreams, 16).unwrap();
+    let url = proxy.anthropic_url();
+    thread::scope(|scope| {
+        for _ in 0..150 {
+            scope.spawn(|| hang_up(&url, EACH));
+        }
+    });
+    // Whatever is still read for nobody is over with the proxy.
+    drop(proxy);
+    let finished = EACH * model.requests().len() as u64;
+    let mut ledger = home.ledger();
+    ledger.follow(since).unwrap();
+    assert_eq!(ledger.books().lines().filter(|line| line.is_open).count(), 0);
+    let output = ledger.books().spent(Scope::Run, "", &tags("r")).output_tokens;
+    assert!(output >= finished, "{output} of {finished}");
+    assert!((CAP - 2 * EACH..CAP + EACH).contains(&output), "{output} of {CAP}");
 }
 
 #[test]
