@@ -31,6 +31,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Lists of shell commands, by event.
     Commands,
+    /// A list of names.
+    Names,
     /// One of these words for each phase.
     Levels(&'static [&'static str]),
     /// Who works in each role.
@@ -261,6 +263,12 @@ impl Settings {
         self.value("verification_gates").and_then(Value::as_object).is_some_and(|gates| !gates.is_empty())
     }
 
+    /// Returns a list of names.
+    pub fn names(&self, key: &str) -> Vec<String> {
+        let names = self.value(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// Returns the shell commands that must pass before `event` is accepted.
     pub fn verification_gates(&self, event: &str) -> Vec<String> {
         let commands = self.value("verification_gates").and_then(|gates| gates.get(event));
@@ -274,9 +282,13 @@ impl Kind {
     pub fn read(self, text: &str) -> Value {
         match self {
             Kind::Text | Kind::Choice(_) => json!(text),
-            Kind::Count | Kind::Amount | Kind::Flag | Kind::Commands | Kind::Levels(_) | Kind::Roles => {
-                serde_json::from_str(text).unwrap_or_else(|_| json!(text))
-            }
+            Kind::Count
+            | Kind::Amount
+            | Kind::Flag
+            | Kind::Commands
+            | Kind::Names
+            | Kind::Levels(_)
+            | Kind::Roles => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         }
     }
 
@@ -293,6 +305,9 @@ impl Kind {
                 events.values().all(|commands| {
                     commands.as_array().is_some_and(|commands| commands.iter().all(Value::is_string))
                 })
+            }),
+            Kind::Names => value.as_array().is_some_and(|names| {
+                names.iter().all(|name| name.as_str().is_some_and(|name| !name.trim().is_empty()))
             }),
             Kind::Levels(words) => value.as_object().is_some_and(|phases| {
                 phases.values().all(|level| level.as_str().is_some_and(|level| words.contains(&level)))
@@ -311,6 +326,7 @@ impl Kind {
             Kind::Text => "a text of 1 to 1000 characters".to_owned(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Commands => "a table of events, each with a list of shell commands".to_owned(),
+            Kind::Names => "a list of names".to_owned(),
             Kind::Levels(words) => format!("a table of phases, each with one of {}", words.join(", ")),
             Kind::Roles => {
                 format!(
@@ -532,6 +548,12 @@ const TABLE: &[Setting] = &[
         "Minutes that a provider's outage is waited out before a person is asked",
     ),
     row("max_requests", Kind::Count, "16", "Model requests of a run in flight at once; others wait"),
+    row(
+        "mcp_tools",
+        Kind::Names,
+        "[]",
+        "Tools of MCP servers that agents may call: `server/tool`, `server/*`",
+    ),
     row("max_agents", Kind::Count, "4", "Agents at work at once on this machine"),
     row("max_agents_per_project", Kind::Count, "4", "Agents at work at once for one project"),
     row("max_agents_per_pool", Kind::Count, "4", "Agents at work at once with one credential pool"),

@@ -15,7 +15,7 @@ use engine::{
 use project::{Error, Place, Quick, rails};
 
 use crate::{
-    Answer, Failure, Here, Input, protected, question,
+    Answer, Failure, Here, Input, mcp, protected, question,
     session::is_owner,
     shell::{self, Judgement, Scene},
 };
@@ -28,8 +28,20 @@ const PLAIN_OPENERS: usize = 4;
 /// The stack for reading a command, in bytes. Only what is used of it is ever real.
 const STACK: usize = 64 * 1024 * 1024;
 
-/// Tools that only look. Whatever else names a file may write it.
-const READERS: &[&str] = &["Read", "NotebookRead", "Glob", "Grep", "LS", "TodoRead"];
+/// Tools of the clients that only look. Whatever else names a file may write it.
+const READERS: &[&str] = &[
+    "Read",
+    "NotebookRead",
+    "Glob",
+    "Grep",
+    "LS",
+    "LSP",
+    "TodoRead",
+    "TaskOutput",
+    "ToolSearch",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+];
 /// Tools whose other fields are known to hold no path that is written.
 const KNOWN: &[&str] = &[
     "Bash",
@@ -48,12 +60,6 @@ const KNOWN: &[&str] = &[
     "ExitPlanMode",
     PATCHES,
 ];
-/// Parts of a name by which a tool of some server says that it only looks.
-const LOOKS: &[&str] =
-    &["read", "get", "list", "search", "find", "view", "show", "status", "log", "diff", "fetch"];
-/// Parts of a name by which a tool of some git server says that it does what no agent may.
-const NEVER: &[&str] =
-    &["push", "reset", "merge", "rebase", "cherry", "revert", "clean", "delete", "force", "amend"];
 /// The tool whose command is a patch and not for a shell.
 pub(crate) const PATCHES: &str = "apply_patch";
 
@@ -67,6 +73,19 @@ enum Finding {
     Risky,
     Commit,
     Denied(String),
+}
+
+impl Finding {
+    /// Returns the worse of two.
+    fn or(self, other: Self) -> Self {
+        let rank = |finding: &Self| match finding {
+            Self::Free => 0,
+            Self::Risky => 1,
+            Self::Commit => 2,
+            Self::Denied(_) => 3,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
 }
 
 pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
@@ -129,7 +148,7 @@ fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
     {
         return Ok(Some(format!("{reason}. {}", way_on(head))));
     }
-    let finding = look(here, input);
+    let finding = look(here, input)?;
     if matches!(finding, Finding::Free) {
         return Ok(None);
     }
@@ -172,61 +191,80 @@ fn way_on(head: &Head) -> String {
     }
 }
 
-fn look(here: &Here, input: Input) -> Finding {
+fn look(here: &Here, input: Input) -> Result<Finding, Failure> {
     let name = input.tool_name.as_deref().unwrap_or_default();
     let tool = input.tool_input;
     if is_reader(name) {
-        return Finding::Free;
+        return Ok(Finding::Free);
     }
-    if !KNOWN.contains(&name)
-        && let Some(finding) = look_at_unknown(here, name, &tool.others)
-    {
-        return finding;
+    let command = tool.command.map(crate::input::Text::into_text);
+    if name == PATCHES {
+        let command = command.unwrap_or_default();
+        let hit = perhaps_patched(&command).find_map(|path| refused(here, Path::new(path)));
+        return Ok(hit.map_or(Finding::Free, Finding::Denied));
     }
-    let denied = |path: &Path| protected::refused(here, &protected::of(&here.root), path);
+    let mut worst = Finding::Free;
+    let is_known = KNOWN.contains(&name);
+    if !is_known {
+        match look_at_server(here, name, command.is_some() || !tool.scripts.is_empty())? {
+            // What only looks may look anywhere.
+            Some(mcp::Known::Own | mcp::Known::Reads) => return Ok(Finding::Free),
+            Some(known @ (mcp::Known::Never | mcp::Known::No)) => {
+                let parts = mcp::parts(name).unwrap_or_default();
+                return Ok(Finding::Denied(mcp::refusal(parts, known)));
+            }
+            Some(mcp::Known::Files | mcp::Known::Listed) => worst = Finding::Risky,
+            None => {}
+        }
+        let path =
+            |text: &&String| !text.contains(['\n', '\0']) && (text.contains('/') || text.starts_with('.'));
+        let mut paths = tool.others.iter().filter(path);
+        if let Some(reason) = paths.find_map(|text| refused(here, Path::new(text))) {
+            return Ok(Finding::Denied(reason));
+        }
+    }
     for path in [&tool.file_path, &tool.notebook_path].into_iter().flatten() {
-        if let Some(reason) = denied(path) {
-            return Finding::Denied(reason);
+        if let Some(reason) = refused(here, path) {
+            return Ok(Finding::Denied(reason));
         }
     }
-    if let Some(command) = tool.command.map(crate::input::Text::into_text) {
-        if name == PATCHES {
-            let hit = perhaps_patched(&command).find_map(|path| denied(Path::new(path)));
-            return hit.map_or(Finding::Free, Finding::Denied);
+    let others = tool.scripts.into_iter().filter(|_| !is_known);
+    let commands: Vec<String> = command.into_iter().chain(others).collect();
+    let directories = tool.directories.iter().filter(|_| !is_known).map(|directory| here.outside(directory));
+    for cwd in std::iter::once(here.cwd.clone()).chain(directories) {
+        for command in &commands {
+            worst = worst.or(read(here, &cwd, command.clone()));
         }
-        return read(here, command);
     }
-    Finding::Free
+    Ok(worst)
+}
+
+/// Tells what is known of a tool that some server offers; nothing of one that is the client's own.
+///
+/// A tool that is like a shell is judged by its command, as the client's own shell is.
+fn look_at_server(here: &Here, name: &str, is_shell: bool) -> Result<Option<mcp::Known>, Failure> {
+    let Some(parts) = mcp::parts(name) else { return Ok(None) };
+    let known = match mcp::built_in(parts) {
+        mcp::Known::No if here.head == Quick::NoRun => mcp::listed(parts, &[]),
+        mcp::Known::No => {
+            let current = here.open()?.current()?;
+            let entries = current.map(|current| current.run.settings.names("mcp_tools")).unwrap_or_default();
+            mcp::listed(parts, &entries)
+        }
+        known => known,
+    };
+    let is_judged_by_command =
+        is_shell && matches!(known, mcp::Known::No | mcp::Known::Never) && mcp::is_shell(parts);
+    Ok(Some(if is_judged_by_command { mcp::Known::Listed } else { known }))
+}
+
+fn refused(here: &Here, path: &Path) -> Option<String> {
+    protected::refused(here, &protected::of(&here.root), path)
 }
 
 /// Tells whether a tool only looks.
 pub(crate) fn is_reader(name: &str) -> bool {
     READERS.contains(&name)
-}
-
-/// Looks at a tool that some server offers: by its name, and by every text that it is given.
-fn look_at_unknown(here: &Here, name: &str, texts: &[String]) -> Option<Finding> {
-    let lower = name.to_lowercase();
-    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
-    if lower.contains("git") {
-        if has(NEVER) {
-            return Some(Finding::Denied(format!(
-                "`{name}` is not an agent's to use while a run is under way"
-            )));
-        }
-        if lower.contains("commit") && !has(LOOKS) {
-            return Some(Finding::Commit);
-        }
-    }
-    // What only looks may look anywhere.
-    if lower.rsplit("__").next().is_some_and(|tool| LOOKS.iter().any(|part| tool.contains(part))) {
-        return None;
-    }
-    let protected = protected::of(&here.root);
-    let path = |text: &&String| !text.contains(['\n', '\0']) && (text.contains('/') || text.starts_with('.'));
-    let reason =
-        texts.iter().filter(path).find_map(|text| protected::refused(here, &protected, Path::new(text)));
-    reason.map(Finding::Denied)
 }
 
 /// Returns the files that a patch writes. Codex takes a head with white space before it as well, and all that follows a
@@ -242,11 +280,11 @@ pub(crate) fn perhaps_patched(patch: &str) -> impl Iterator<Item = &str> {
     patched(patch).flat_map(|path| [path, path.trim()])
 }
 
-fn read(here: &Here, command: String) -> Finding {
+fn read(here: &Here, cwd: &Path, command: String) -> Finding {
     let judged = if is_plain(&command) {
-        judge_command(&here.root, &here.cwd, &here.view, &command)
+        judge_command(&here.root, cwd, &here.view, &command)
     } else {
-        match judge_apart(here, command) {
+        match judge_apart(here, cwd, command) {
             Ok(judged) => judged,
             Err(reason) => Judgement::Denied(reason),
         }
@@ -296,9 +334,9 @@ fn judge_command(root: &Path, cwd: &Path, view: &View, command: &str) -> Judgeme
 }
 
 /// Reads a command in a thread of its own.
-fn judge_apart(here: &Here, command: String) -> Result<Judgement, String> {
+fn judge_apart(here: &Here, cwd: &Path, command: String) -> Result<Judgement, String> {
     let (tell, told) = mpsc::channel();
-    let (root, cwd, view) = (here.root.clone(), here.cwd.clone(), here.view.clone());
+    let (root, cwd, view) = (here.root.clone(), cwd.to_owned(), here.view.clone());
     let read = move || {
         // Nobody listens any more once the time is up.
         let _ = tell.send(judge_command(&root, &cwd, &view, &command));

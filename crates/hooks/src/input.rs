@@ -58,7 +58,34 @@ pub struct Tool {
     pub questions: Option<Value>,
     /// Short texts of other fields, wherever they are: with a tool that nobody knows, any may be a path.
     pub others: Vec<String>,
+    /// Texts of other fields that are commands by their names, with the arguments beside them.
+    pub scripts: Vec<String>,
+    /// Directories in which such a command may run.
+    pub directories: Vec<PathBuf>,
 }
+
+/// Fields by which a tool that is like a shell takes what it runs.
+const SCRIPTS: &[&str] = &[
+    "command",
+    "commands",
+    "cmd",
+    "cmds",
+    "commandline",
+    "command_line",
+    "script",
+    "shell",
+    "bash",
+    "sh",
+    "exec",
+    "run",
+    "shell_command",
+    "argv",
+];
+/// Fields that name the directory of a command.
+const DIRECTORIES: &[&str] =
+    &["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "dir", "directory"];
+/// Fields with the arguments of a command that stands beside them.
+const ARGUMENTS: &[&str] = &["args", "arguments", "argv", "parameters"];
 
 /// Fields that hold contents or words, and never a path that is written.
 const CONTENTS: &[&str] =
@@ -80,6 +107,7 @@ impl<'de> Deserialize<'de> for Tool {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tool, A::Error> {
                 let mut tool = Tool::default();
+                let mut beside: Vec<String> = Vec::new();
                 while let Some(name) = map.next_key::<String>()? {
                     match name.as_str() {
                         "command" => tool.command = map.next_value()?,
@@ -91,9 +119,28 @@ impl<'de> Deserialize<'de> for Tool {
                             tool.questions = Some(questions);
                         }
                         name if CONTENTS.contains(&name) => _ = map.next_value::<IgnoredAny>()?,
-                        _ => collect(&map.next_value()?, &mut tool.others),
+                        _ => {
+                            let value: Value = map.next_value()?;
+                            collect(&value, &mut tool.others);
+                            if is_one_of(ARGUMENTS, &name) {
+                                words(&value, &mut beside);
+                            } else if is_one_of(SCRIPTS, &name) {
+                                scripts(&value, &mut tool.scripts);
+                            }
+                            if let (Value::String(directory), true) = (&value, is_one_of(DIRECTORIES, &name))
+                            {
+                                tool.directories.push(PathBuf::from(directory));
+                            }
+                            nested_scripts(&value, &mut tool.scripts);
+                        }
                     }
                 }
+                if let (Some(Text::Whole(command)), false) = (&tool.command, beside.is_empty()) {
+                    tool.scripts.push(quoted(
+                        [command.as_str()].into_iter().chain(beside.iter().map(String::as_str)),
+                    ));
+                }
+                with_arguments(&mut tool.scripts, &beside);
                 Ok(tool)
             }
         }
@@ -113,6 +160,73 @@ fn collect(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
+fn is_one_of(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Collects the words of a list.
+fn words(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Array(entries) => entries.iter().for_each(|entry| words(entry, into)),
+        Value::String(text) => into.push(text.clone()),
+        Value::Number(number) => into.push(number.to_string()),
+        Value::Object(_) | Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Collects the commands in a field that is for them: one text, a list of them, or the words of one.
+fn scripts(value: &Value, into: &mut Vec<String>) {
+    let mut texts = Vec::new();
+    words(value, &mut texts);
+    if texts.len() > 1 {
+        into.push(quoted(texts.iter().map(String::as_str)));
+    }
+    into.extend(texts);
+}
+
+/// Looks for such fields further down.
+fn nested_scripts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Array(entries) => entries.iter().for_each(|entry| nested_scripts(entry, into)),
+        Value::Object(fields) => {
+            let mut found = Vec::new();
+            let mut beside = Vec::new();
+            for (name, field) in fields {
+                if is_one_of(ARGUMENTS, name) {
+                    words(field, &mut beside);
+                } else if is_one_of(SCRIPTS, name) {
+                    scripts(field, &mut found);
+                }
+                nested_scripts(field, &mut found);
+            }
+            with_arguments(&mut found, &beside);
+            into.extend(found);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Adds to commands the same with the arguments that stand beside them.
+fn with_arguments(commands: &mut Vec<String>, arguments: &[String]) {
+    if arguments.is_empty() {
+        return;
+    }
+    let arguments = || arguments.iter().map(String::as_str);
+    let more: Vec<String> = match commands.as_slice() {
+        [] => vec![quoted(arguments())],
+        some => {
+            some.iter().map(|command| quoted(std::iter::once(command.as_str()).chain(arguments()))).collect()
+        }
+    };
+    commands.extend(more);
+}
+
+/// Puts words together so that a shell would read them as they are.
+fn quoted<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    let quoted = words.map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 /// A text, or a list of words, which some clients send instead.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
@@ -126,10 +240,7 @@ impl Text {
     pub fn into_text(self) -> String {
         match self {
             Text::Whole(text) => text,
-            Text::Words(words) => {
-                let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
-                quoted.collect::<Vec<_>>().join(" ")
-            }
+            Text::Words(words) => quoted(words.iter().map(String::as_str)),
         }
     }
 }
@@ -205,6 +316,23 @@ mod tests {
     fn texts_of_unknown_fields_are_kept_and_contents_are_not() {
         let text = br#"{"tool_input":{"path":"/a","content":"/b","more":{"to":["/c",{"d":"/d"}]}}}"#;
         assert_eq!(Input::parse(text).unwrap().tool_input.others, ["/a", "/c", "/d"]);
+    }
+
+    #[test]
+    fn commands_are_found_wherever_a_tool_takes_them() {
+        let scripts = |input: &str| {
+            let text = format!(r#"{{"tool_input":{input}}}"#);
+            Input::parse(text.as_bytes()).unwrap().tool_input.scripts
+        };
+        assert_eq!(scripts(r#"{"cmd":"git push"}"#), ["git push"]);
+        assert_eq!(scripts(r#"{"script":"a\nb","cwd":"/w"}"#), ["a\nb"]);
+        assert_eq!(
+            scripts(r#"{"steps":[{"name":"x","run":"make"},{"Cmd":["ls","-l"]}]}"#),
+            ["make", "'ls' '-l'", "ls", "-l"]
+        );
+        assert!(scripts(r#"{"command":"git","args":["push"]}"#).contains(&"'git' 'push'".to_owned()));
+        assert!(scripts(r#"{"x":{"cmd":"git","args":["push"]}}"#).contains(&"'git' 'push'".to_owned()));
+        assert_eq!(scripts(r#"{"path":"/a","text":"git push"}"#), Vec::<String>::new());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod answer;
 mod chat;
 mod gate;
 mod input;
+mod mcp;
 mod observe;
 mod person;
 mod prompt;

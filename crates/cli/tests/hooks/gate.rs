@@ -5,7 +5,7 @@ use std::{fs, io::Write as _, path::Path};
 use serde_json::json;
 use testkit::Sandbox;
 
-use crate::support::{bash, call, call_raw, command, ruin_journal, standing_in};
+use crate::support::{bash, call, call_raw, command, ruin_journal, stand_in, standing_in};
 
 #[test]
 fn a_commit_is_denied_outside_its_phase_and_allowed_in_it() {
@@ -62,7 +62,7 @@ fn protected_files_are_denied_to_every_tool_that_writes() {
         ("MultiEdit", json!({ "file_path": "src/../.git/config" })),
         ("NotebookEdit", json!({ "notebook_path": ".warp/workflows/x.toml" })),
         ("Write", json!({ "file_path": "notes/settings.local.json" })),
-        ("mcp__files__put", json!({ "file_path": sandbox.journal() })),
+        ("PutFile", json!({ "file_path": sandbox.journal() })),
         ("mcp__filesystem__write_file", json!({ "path": state, "content": "{}" })),
         ("mcp__filesystem__move_file", json!({ "source": "a", "destination": [".claude/settings.json"] })),
         (
@@ -134,12 +134,90 @@ fn tools_of_other_servers_pass_the_same_gate() {
     let ask = |tool: &str, input: serde_json::Value| {
         call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": input }))
     };
-    ask("mcp__git__git_commit", json!({ "message": "feat: x" })).is_denied("committing");
-    ask("mcp__git__git_reset", json!({})).is_denied("not an agent's");
-    ask("mcp__github__push_files", json!({ "branch": "main" })).is_denied("not an agent's");
     ask("mcp__git__git_log", json!({})).is_silent();
+    ask("mcp__github__list_commits", json!({ "owner": "o", "repo": "r" })).is_silent();
     ask("mcp__filesystem__read_file", json!({ "path": ".claude/settings.json" })).is_silent();
-    ask("mcp__tracker__create_issue", json!({ "title": "a / b", "body": "see .git/config" })).is_silent();
+    ask("mcp__filesystem__write_file", json!({ "path": "src/a.rs", "content": "see .git/config" }))
+        .is_silent();
+    ask("mcp__tracker__create_issue", json!({ "title": "a / b" })).is_denied("`mcp_tools`");
+    // A word in its name makes no tool a reader, and an input that it does not look at makes none a shell.
+    for (tool, input) in [
+        ("mcp__acme__get_then_publish", json!({})),
+        ("mcp__acme__read_file", json!({ "path": "src/a.rs" })),
+        ("mcp__forge__create_or_update_file", json!({ "branch": "main", "content": "x" })),
+        ("mcp__github__delete_file", json!({ "path": "a" })),
+        ("mcp__github__update_pull_request", json!({ "command": "ls" })),
+        ("mcp__github2__get_commit", json!({})),
+        ("mcp__status__log_and_show", json!({ "cmd": "true" })),
+    ] {
+        ask(tool, input).is_denied("`mcp_tools`");
+    }
+}
+
+#[test]
+fn a_tool_of_a_server_that_commits_merges_approves_pushes_or_runs_is_refused_in_every_phase() {
+    for phase in ["coding", "committing"] {
+        let sandbox = standing_in(phase);
+        for (tool, input) in [
+            ("mcp__git__git_commit", json!({ "message": "feat: x" })),
+            ("mcp__git__git_reset", json!({})),
+            ("mcp__github__push_files", json!({ "branch": "main" })),
+            ("mcp__github__merge_pull_request", json!({ "command": "ls" })),
+            ("mcp__forge__approveMergeRequest", json!({})),
+            ("mcp__ci__run-workflow", json!({ "script": "true" })),
+            ("mcp__plugin_ci_ci__rerun_jobs", json!({})),
+            ("mcp__ide__executeCode", json!({ "code": "1" })),
+        ] {
+            let answered = call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": input }));
+            answered.is_denied("not an agent's to do in any phase");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_is_like_a_shell_is_judged_by_its_command() {
+    let sandbox = standing_in("coding");
+    let ask = |tool: &str, input: serde_json::Value| {
+        call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": input }))
+    };
+    ask("mcp__desktop__execute_command", json!({ "command": "ls -la && cargo test" })).is_silent();
+    ask("mcp__x__run_in_terminal", json!({ "cmd": "make test" })).is_silent();
+    ask("mcp__desktop__execute_command", json!({ "path": "x" }))
+        .is_denied("not an agent's to do in any phase");
+    for (tool, input) in [
+        ("mcp__desktop__execute_command", json!({ "command": "git push" })),
+        ("mcp__desktop__start_process", json!({ "command": "git", "args": ["push", "origin"] })),
+        ("mcp__x__bash", json!({ "cmd": "cd src && git reset --hard" })),
+        ("mcp__x__run_script", json!({ "script": "#!/bin/sh\nset -e\ngit merge other\n" })),
+        ("mcp__x__run_commands", json!({ "commands": ["ls", "git clean -fdx"] })),
+        ("mcp__x__shell", json!({ "options": { "cmd": ["git", "push", "--force"] } })),
+        ("mcp__x__exec", json!({ "command": "rm -rf HEAD", "cwd": sandbox.root().join(".git") })),
+        ("mcp__x__exec", json!({ "command": "rm -rf .git", "cwd": sandbox.root(), "args": [] })),
+        ("shell", json!({ "command": ["bash", "-lc", "git push"] })),
+        ("exec_command", json!({ "cmd": "git push" })),
+    ] {
+        let answered = ask(tool, input.clone());
+        assert_eq!(answered.code, Some(2), "{tool} {input}: {answered:?}");
+    }
+    ask("mcp__x__exec", json!({ "command": "git commit -m x" })).is_denied("committing");
+}
+
+#[test]
+fn mcp_tools_lists_what_else_agents_may_call() {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    let config = sandbox.home().join("config/warp");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[workflow]\nmcp_tools = [\"tracker/create_issue\", \"docs/*\"]\n")
+        .unwrap();
+    stand_in(&sandbox, "coding");
+    let ask = |tool: &str, input: serde_json::Value| {
+        call(&sandbox, "pre-tool-use", json!({ "tool_name": tool, "tool_input": input }))
+    };
+    ask("mcp__tracker__create_issue", json!({ "title": "x" })).is_silent();
+    ask("mcp__docs__publish_draft", json!({})).is_silent();
+    ask("mcp__docs__save", json!({ "path": ".claude/settings.json" })).is_denied("not for an agent to write");
+    ask("mcp__tracker__close_issue", json!({})).is_denied("`mcp_tools`");
+    ask("mcp__docs__merge", json!({})).is_denied("in any phase");
 }
 
 #[test]

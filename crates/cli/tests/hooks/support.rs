@@ -45,6 +45,12 @@ impl Answered {
 /// A project with a run that stands in `phase` (of those on the way to a commit).
 pub(crate) fn standing_in(phase: &str) -> Sandbox {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+    stand_in(&sandbox, phase);
+    sandbox
+}
+
+/// Begins a run that stands in `phase`.
+pub(crate) fn stand_in(sandbox: &Sandbox, phase: &str) {
     sandbox.write("Makefile", "test:\n\t@true\n");
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
     let way = [
@@ -64,7 +70,6 @@ pub(crate) fn standing_in(phase: &str) -> Sandbox {
         }
         sandbox.transitions(&[event]);
     }
-    sandbox
 }
 
 /// Makes the command that a client would start.
