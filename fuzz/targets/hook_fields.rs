@@ -74,6 +74,7 @@ fuzz_target!(|input: &[u8]| {
         cwd: Path::new("/home/ada/demo"),
         home: Some(Path::new("/home/ada")),
         protected: &PROTECTED,
+        repository: &|_| None,
     };
     match soon(|| shell::judge(&command, &scene)) {
         Judgement::Denied(reason) => assert!(!reason.is_empty()),

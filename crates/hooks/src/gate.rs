@@ -4,9 +4,15 @@
 //! thread of its own, where it has a second, and a stack that nesting cannot exhaust. Whatever is not answered by
 //! then is refused.
 
-use std::{env, path::Path, sync::mpsc, thread, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
-use adapters::sandbox::View;
+use adapters::{git, sandbox::View};
 use engine::{
     Run, Workflow,
     view::{self, Head, Permission},
@@ -330,7 +336,23 @@ fn judge_command(root: &Path, cwd: &Path, view: &View, command: &str) -> Judgeme
     let protected = protected::seen(root, view);
     let home = env::home_dir();
     let (root, cwd) = (view.inside(root), view.inside(cwd));
-    shell::judge(command, &Scene { root: &root, cwd: &cwd, home: home.as_deref(), protected: &protected })
+    let repository = |path: &Path| repository(&view.outside(path));
+    let scene = Scene {
+        root: &root,
+        cwd: &cwd,
+        home: home.as_deref(),
+        protected: &protected,
+        repository: &repository,
+    };
+    shell::judge(command, &scene)
+}
+
+/// Returns the repository that a directory is in, by the directory that all of its working trees share.
+fn repository(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize();
+    let path = real.as_deref().unwrap_or(path);
+    let location = path.ancestors().find_map(git::locate)?;
+    Some(location.common_dir.canonicalize().unwrap_or(location.common_dir))
 }
 
 /// Reads a command in a thread of its own.

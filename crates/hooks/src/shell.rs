@@ -34,15 +34,18 @@
 //!
 //! Paths are compared by their text: the caller resolves links.
 
+mod archives;
 mod braces;
 mod builtins;
 mod call;
 mod compound;
+mod environment;
 mod files;
 mod filters;
 mod forge;
 mod git;
 mod guard;
+mod harmless;
 mod interpreters;
 mod lexer;
 mod options;
@@ -50,6 +53,7 @@ mod parameter;
 mod parse;
 mod paths;
 mod programs;
+mod recipes;
 mod scan;
 mod sed;
 mod shells;
@@ -67,7 +71,7 @@ use std::{
 };
 
 /// Where a command is run, and what it must not write.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Scene<'a> {
     /// The workspace's root.
     pub root: &'a Path,
@@ -76,6 +80,8 @@ pub struct Scene<'a> {
     /// What `~` stands for, if known.
     pub home: Option<&'a Path>,
     pub protected: &'a [Protected],
+    /// Returns what tells the repository that a directory is in from others, if it is in one.
+    pub repository: &'a dyn Fn(&Path) -> Option<PathBuf>,
 }
 
 /// A file that no agent may write, or a directory below which none may write.
@@ -111,7 +117,7 @@ impl Judgement {
     }
 }
 
-/// Judges a command by reading it. Never panics, does no I/O, and takes a bounded time.
+/// Judges a command by reading it. Never panics, looks at nothing but what the scene tells, and takes a bounded time.
 #[must_use = "a judgement that is dropped stops nothing"]
 pub fn judge(command: &str, scene: &Scene<'_>) -> Judgement {
     if command.contains([parse::UNKNOWN, parse::GLOB]) {

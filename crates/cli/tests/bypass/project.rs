@@ -140,7 +140,16 @@ impl Project {
             home.join("config/warp"),
         ];
         let protected = protected.map(protect);
-        judge(command, &Scene { root: &root, cwd: &root, home: Some(home), protected: &protected })
+        judge(
+            command,
+            &Scene {
+                root: &root,
+                cwd: &root,
+                home: Some(home),
+                protected: &protected,
+                repository: &|_| None,
+            },
+        )
     }
 
     /// Asks the real gate about a command.

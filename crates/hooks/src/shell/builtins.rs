@@ -9,7 +9,7 @@ use super::{
     word::{Field, name_length},
 };
 
-impl Walker {
+impl Walker<'_> {
     /// Judges a builtin; `None` if it is not one.
     pub(super) fn builtin(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
         let arguments = call.arguments;
@@ -23,6 +23,9 @@ impl Walker {
             "getopts" => {
                 arguments.iter().skip(1).take(1).for_each(|field| state.forget(&field.text));
                 nothing
+            }
+            "jobs" if arguments.first().is_some_and(|field| field.text.starts_with("-x")) => {
+                Some(self.call(&arguments[1..], state, call.stdin))
             }
             "jobs" | "bg" | "fg" | "umask" | "ulimit" | "shopt" | "times" | "setopt" | "unsetopt" => unknown,
             "echo" => Some(echo(arguments)),
@@ -76,6 +79,7 @@ impl Walker {
             }
             "export" | "declare" | "typeset" | "local" | "readonly" | "integer" | "float" => {
                 self.declare(arguments, state);
+                self.exports(call, state);
                 if lists { unknown } else { nothing }
             }
             "unset" => {
@@ -190,6 +194,10 @@ impl Walker {
                     self.risky("`set -k` changes how arguments are read");
                     rest = tail;
                 }
+                text if text.starts_with('-') && text.contains('a') => {
+                    self.risky("`set -a` gives every variable to programs");
+                    rest = tail;
+                }
                 text if text.starts_with(['-', '+']) => rest = tail,
                 _ => {
                     state.positional = Some(texts(rest));
@@ -211,6 +219,26 @@ impl Walker {
                 state.forget(name);
             } else if name_length(name) == name.len() {
                 self.set_variable(name, vec![value.to_owned()], state);
+            }
+        }
+    }
+
+    /// Notes which variables programs are given from now on.
+    fn exports(&mut self, call: &Call<'_>, state: &mut State) {
+        let option = |letter: char| {
+            let has = |field: &Field| field.text.starts_with('-') && field.text.contains(letter);
+            call.arguments.iter().any(has)
+        };
+        if call.program != "export" && !option('x') {
+            return;
+        }
+        for field in call.arguments.iter().filter(|field| !field.text.starts_with('-')) {
+            let name = field.text.split_once('=').map_or(field.text.as_str(), |(name, _)| name);
+            self.exported(name, state);
+            if self.certainty == Certainty::Sure && !option('n') {
+                state.exported.insert(name.to_owned());
+            } else {
+                state.exported.remove(name);
             }
         }
     }

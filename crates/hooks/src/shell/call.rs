@@ -28,7 +28,7 @@ pub(super) struct Call<'c> {
     pub(super) stdin: &'c str,
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Judges the command `fields`, and returns what it prints.
     pub(super) fn call(&mut self, fields: &[Field], state: &mut State, stdin: &str) -> String {
         let Some((name, arguments)) = fields.split_first() else { return String::new() };

@@ -14,7 +14,7 @@ use super::{
 /// How many values of a `for` loop are tried one by one.
 const ROUNDS: usize = 16;
 
-impl Walker {
+impl Walker<'_> {
     pub(super) fn compound(
         &mut self,
         compound: &ast::CompoundCommand,

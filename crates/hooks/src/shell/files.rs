@@ -17,7 +17,7 @@ const PATCHED: [&str; 6] = ["+++ ", "--- ", "rename to ", "rename from ", "copy 
 /// Options by which a program changes the files that it is given.
 const IN_PLACE: &[&str] = &["inplace", "in-place", "write", "fix", "write-changes"];
 
-impl Walker {
+impl Walker<'_> {
     /// Judges a program that writes files; `None` if there is more to say about it, or nothing.
     pub(super) fn writer(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
         let plain = Options::read(call.arguments, &Spec::default());
@@ -39,10 +39,11 @@ impl Walker {
                 plain.all_operands().for_each(|path| self.removed(path, state));
             }
             "split" | "csplit" => {
+                self.commands_in_options(call.arguments);
                 plain.all_operands().skip(1).for_each(|path| self.touch(path, Access::Write, state));
             }
             "touch" | "mkdir" | "mkfifo" | "mknod" | "gtouch" => {
-                plain.all_operands().for_each(|path| self.touch(path, Access::Write, state));
+                plain.all_operands().for_each(|path| self.touch(path, Access::Make, state));
             }
             "truncate" => {
                 let options =
@@ -80,9 +81,10 @@ impl Walker {
                 self.packs(&plain, state);
             }
             "curl" | "wget" => {
-                self.option_target(call, if call.program == "curl" { "o" } else { "O" }, state);
+                self.downloads(call, state);
                 return None;
             }
+            "mktemp" | "gmktemp" => return Some(self.temporary(call, state)),
             "perl" | "ruby" | "awk" | "gawk" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs"
             | "autopep8" | "black" | "clang-format" | "codespell" | "gofmt" | "goimports" | "isort"
             | "markdownlint" | "prettier" | "ruff" | "rustfmt" | "shfmt" | "taplo" | "typos" | "yq" => {
@@ -141,6 +143,7 @@ impl Walker {
                 "backup-dir",
                 "temp-dir",
                 "log-file",
+                "rsync-path",
             ],
         };
         const SCP: Spec = Spec { short: "PiFlocSJDX", attached: "", long: &[] };
@@ -151,12 +154,10 @@ impl Walker {
             _ => (COREUTILS, false),
         };
         let options = Options::read(call.arguments, &spec);
+        self.copier_runs(call, &options, state);
         let mut sources: Vec<&str> = options.all_operands().collect();
         let target = options.values("t", "target-directory").first().copied().or_else(|| sources.pop());
         let Some(target) = target.filter(|_| !(is_rsync && sources.is_empty())) else { return };
-        for text in options.values(if call.program == "rsync" { "e" } else { "" }, "rsh") {
-            self.run(text, &mut state.clone(), &UNKNOWN.to_string());
-        }
         for path in options.values("", "log-file").into_iter().chain(options.values("", "backup-dir")) {
             self.touch(path, Access::Write, state);
         }
@@ -188,8 +189,32 @@ impl Walker {
         }
     }
 
+    /// What a program that copies runs beside it.
+    fn copier_runs(&mut self, call: &Call<'_>, options: &Options<'_>, state: &State) {
+        let commands = match call.program {
+            "rsync" => {
+                options.values("e", "rsh").into_iter().chain(options.values("", "rsync-path")).collect()
+            }
+            "scp" => [options.values("S", ""), options.values("o", ""), options.values("J", "")].concat(),
+            "install" => options.values("", "strip-program"),
+            _ => Vec::new(),
+        };
+        for text in commands {
+            self.risky(format!("`{}` runs another program with that option", call.program));
+            // A shell's setting: `ProxyCommand=…`.
+            self.perhaps_command(text.split_once('=').map_or(text, |(_, value)| value));
+            self.run(text, &mut state.clone(), &UNKNOWN.to_string());
+        }
+        if call.program == "rsync" && options.has_any(&["remove-source-files", "delete"]) {
+            self.risky("`rsync` removes files with that option");
+        }
+        if call.program == "scp" && (options.short("F") || options.unknown) {
+            self.risky("`scp` reads its settings from a file");
+        }
+    }
+
     /// A directory copied onto another may write anything below it.
-    fn copies_whole(&mut self, target: &str, state: &State) {
+    pub(super) fn copies_whole(&mut self, target: &str, state: &State) {
         let targets = state.resolve(target);
         let holds = |path: &String| {
             let parent = |guarded: &str| guarded.rsplit_once('/').map(|(parent, _)| parent.to_owned());
@@ -230,6 +255,83 @@ impl Walker {
         named.for_each(|path| self.rewritten(path, state));
     }
 
+    /// What a program that fetches something writes, and what its options run.
+    fn downloads(&mut self, call: &Call<'_>, state: &mut State) {
+        const CURL: Spec = Spec {
+            short: "XdFHouTAebKmcDCEPQrtUwxyYz",
+            attached: "",
+            long: &[
+                "output",
+                "cookie-jar",
+                "dump-header",
+                "trace",
+                "trace-ascii",
+                "stderr",
+                "libcurl",
+                "etag-save",
+                "output-dir",
+                "hsts",
+                "alt-svc",
+            ],
+        };
+        if call.program == "wget" {
+            self.option_target(call, "O", state);
+            self.commands_in_options(call.arguments);
+            let options =
+                Options::read(call.arguments, &Spec { short: "OoaeiPBtTwQUlADRIX", ..Spec::default() });
+            let to_nowhere =
+                options.values("O", "output-document").iter().all(|path| matches!(*path, "-" | "/dev/null"));
+            let quiet = to_nowhere && options.short("O") && !options.short("eoaiP");
+            if !quiet
+                || options.has_any(&["execute", "use-askpass", "config", "output-file", "append-output"])
+            {
+                self.risky("`wget` writes files");
+            }
+            return;
+        }
+        let options = Options::read(call.arguments, &CURL);
+        let written = CURL.long.iter().flat_map(|name| {
+            let letter = match *name {
+                "output" => "o",
+                "cookie-jar" => "c",
+                "dump-header" => "D",
+                _ => "",
+            };
+            options.values(letter, name)
+        });
+        for path in written.filter(|path| !matches!(*path, "-" | "/dev/null")) {
+            self.rewritten(path, state);
+        }
+        if options.short("OJK") || options.has_any(&["remote-name", "remote-name-all", "config", "engine"]) {
+            self.risky("`curl` writes a file that the address names, or reads its options from a file");
+        }
+    }
+
+    /// What `mktemp` prints, if that is surely a place outside the project: a name that stands for the real one.
+    fn temporary(&mut self, call: &Call<'_>, state: &State) -> String {
+        const SPEC: Spec = Spec { short: "p", attached: "", long: &["suffix"] };
+        let options = Options::read(call.arguments, &SPEC);
+        let known = !options.unknown
+            && !options.short("p")
+            && !options.has_any(&["tmpdir", "suffix"])
+            && state.get("TMPDIR").is_none();
+        let template = match options.operands.as_slice() {
+            [] => Some("tmp.XXXXXX"),
+            [name] if options.short("t") && !name.contains('/') => Some(*name),
+            [path] => path.strip_prefix("/tmp/").filter(|name| !name.contains('/')),
+            _ => None,
+        };
+        let is_template =
+            |name: &&str| name.ends_with("XXX") && !name.contains([UNKNOWN, super::parse::GLOB]);
+        match template.filter(|name| known && is_template(name)) {
+            Some(name) => {
+                self.streams += 1;
+                format!("/tmp/{name}{}\n", self.streams)
+            }
+            None => UNKNOWN.to_string(),
+        }
+    }
+
     fn sed(&mut self, call: &Call<'_>, state: &mut State) {
         const SPEC: Spec = Spec { short: "efl", attached: "i", long: &["expression", "file", "line-length"] };
         let options = Options::read(call.arguments, &SPEC);
@@ -243,53 +345,13 @@ impl Walker {
             self.risky("`sed` reads its commands from a file");
         }
         for script in scripts {
+            if script.contains(UNKNOWN) {
+                self.risky("`sed` is given commands that are only known once it runs");
+            }
             self.sed_script(script, state);
         }
         if options.short("i") || options.has("in-place") {
             operands.iter().for_each(|path| self.rewritten(path, state));
-        }
-    }
-
-    /// Judges what an archive is written to, and where one is unpacked.
-    fn archives(&mut self, call: &Call<'_>, state: &mut State) {
-        let texts: Vec<&str> = call.arguments.iter().map(|field| field.text.as_str()).collect();
-        let next = |index: usize| texts.get(index + 1).copied().unwrap_or_default();
-        let first = texts.first().copied().unwrap_or_default();
-        let is_tar = call.program.ends_with("tar");
-        let is_cluster =
-            |index: usize, text: &str| (index == 0 || text.starts_with('-')) && !text.starts_with("--");
-        let mode = |letters: &str, name: &str| {
-            let asked = |text: &str| text.contains(|letter| letters.contains(letter));
-            let mut clusters = texts.iter().enumerate().filter(|(index, text)| is_cluster(*index, text));
-            is_tar && (clusters.any(|(_, text)| asked(text)) || texts.contains(&name))
-        };
-        let creates = mode("cru", "--create");
-        for (index, text) in texts.iter().enumerate() {
-            for command in ["exec=", "--to-command=", "--use-compress-program="] {
-                if let Some((_, command)) = text.split_once(command) {
-                    self.run(command, &mut state.clone(), &UNKNOWN.to_string());
-                }
-            }
-            let is_file = is_cluster(index, text) && text.ends_with('f');
-            let written = match *text {
-                "-C" | "-d" | "--directory" => next(index),
-                "--file" if creates => next(index),
-                _ if creates && is_file => next(index),
-                _ => text.strip_prefix("--file=").filter(|_| creates).unwrap_or_default(),
-            };
-            self.touch(written, Access::Write, state);
-            if !creates && matches!(*text, "-C" | "-d" | "--directory") {
-                self.copies_whole(written, state);
-            }
-        }
-        if call.program == "zip" {
-            let archive = texts.iter().find(|text| !text.starts_with('-'));
-            self.touch(archive.copied().unwrap_or_default(), Access::Write, state);
-            return;
-        }
-        let lists = mode("t", "--list") || matches!(first, "-l" | "l");
-        if !creates && !lists {
-            self.risky(format!("`{}` writes the files that an archive names", call.program));
         }
     }
 

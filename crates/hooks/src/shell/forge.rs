@@ -15,7 +15,7 @@ const FORGES: [&str; 4] = ["api.github", "/api/v1/repos", "/api/v3/", "/api/v4/"
 
 const ENGINE: &str = "the engine does it when the phase is done";
 
-impl Walker {
+impl Walker<'_> {
     /// Judges a forge's command; false if the program is not one.
     pub(super) fn forge(&mut self, call: &Call<'_>) -> bool {
         let judgement = match call.program {

@@ -4,6 +4,7 @@
 //! command in turn, is around it.
 
 pub(super) mod config;
+mod elsewhere;
 mod refs;
 mod rules;
 mod work;
@@ -29,8 +30,8 @@ const TAKES_VALUE: &str = "-C -c --git-dir --work-tree --namespace --super-prefi
 #[derive(Default)]
 struct Front<'f> {
     directories: Vec<&'f str>,
-    /// `--git-dir` and `--work-tree`.
-    places: Vec<&'f str>,
+    git_dirs: Vec<&'f str>,
+    work_trees: Vec<&'f str>,
     settings: Vec<&'f str>,
     /// An option that changes what git runs.
     refused: Option<&'f str>,
@@ -61,7 +62,8 @@ fn front(arguments: &[Field]) -> Front<'_> {
         match name {
             "-C" => front.directories.extend(value),
             "-c" => front.settings.extend(next),
-            "--git-dir" | "--work-tree" => front.places.extend(value),
+            "--git-dir" => front.git_dirs.extend(value),
+            "--work-tree" => front.work_trees.extend(value),
             "--config-env" => front.refused = Some(name),
             "--exec-path" if attached.is_some() => front.refused = Some(name),
             _ => {}
@@ -69,6 +71,15 @@ fn front(arguments: &[Field]) -> Front<'_> {
         rest = tail.get(usize::from(takes_next)..).unwrap_or_default();
     }
     front
+}
+
+/// In whose repository git is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Project,
+    Other,
+    /// Another repository, index or tree is named, and not plainly outside the project.
+    Unclear,
 }
 
 /// Judges git's arguments by themselves, wherever they are run.
@@ -105,7 +116,7 @@ fn asks_help(arguments: &[Field]) -> bool {
     }
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Judges a call of git, and returns what it prints.
     pub(super) fn git(&mut self, arguments: &[Field], state: &mut State, stdin: &str) -> String {
         let front = front(arguments);
@@ -113,35 +124,63 @@ impl Walker {
         for directory in &front.directories {
             place.change_directory(directory);
         }
-        let judgement = judge(arguments);
-        let redirected: Vec<String> = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
-            .iter()
-            .filter_map(|name| state.get(name).map(<[String]>::concat))
-            .chain(front.places.iter().map(|path| (*path).to_owned()))
-            .collect();
-        let elsewhere = redirected.iter().all(|path| self.is_outside(path, &place));
-        let judgement = match judgement {
-            Judgement::Allowed => Judgement::Allowed,
-            other @ Judgement::Denied(_) => other,
-            Judgement::Commit | Judgement::Risky(_) if !elsewhere => denied(
-                "git with another repository or working tree named",
+        let judgement = match (judge(arguments), self.place(&front, state, &place)) {
+            (Judgement::Allowed, _) => Judgement::Allowed,
+            (other @ Judgement::Denied(_), Place::Project | Place::Unclear) => other,
+            (Judgement::Commit | Judgement::Risky(_), Place::Unclear) => denied(
+                "git with another repository, index or working tree named",
                 "writes where it cannot be followed",
                 "run it in the project's directory",
             ),
-            Judgement::Commit if self.is_elsewhere(&redirected, &place) => {
-                Judgement::Risky("it commits in another repository".to_owned())
-            }
-            other @ (Judgement::Commit | Judgement::Risky(_)) => other,
+            (other @ (Judgement::Commit | Judgement::Risky(_)), Place::Project) => other,
+            (other, Place::Other) => self.in_other_repository(other, &front, &place),
         };
         self.found(judgement);
         self.git_runs(&front, &mut place, stdin);
         self.git_writes(&front, &place, stdin);
+        self.git_makes(&front, &place, state);
         printed(&front, &self.root)
     }
 
-    /// Whether git is at work outside the workspace.
-    fn is_elsewhere(&self, redirected: &[String], place: &State) -> bool {
-        !redirected.is_empty() || self.is_outside(".", place)
+    /// Tells in whose repository git is at work.
+    fn place(&self, front: &Front<'_>, state: &State, place: &State) -> Place {
+        let variable = |name: &str| state.get(name).map(<[String]>::concat);
+        // What is not exported may be all the same, from before; and what is may be gone by then.
+        let is_sure = |name: &str| state.exported.contains(name);
+        let git_dirs: Vec<String> = match front.git_dirs.as_slice() {
+            [] => variable("GIT_DIR").into_iter().collect(),
+            named => named.iter().map(|path| (*path).to_owned()).collect(),
+        };
+        let trees = ["GIT_WORK_TREE", "GIT_INDEX_FILE"].iter().filter_map(|name| variable(name));
+        let mut trees = trees.chain(front.work_trees.iter().map(|path| (*path).to_owned())).peekable();
+        let has_trees = trees.peek().is_some();
+        let all_outside =
+            git_dirs.iter().all(|path| self.is_elsewhere(path, place) && self.is_outside(path, place))
+                && trees.all(|path| self.is_outside(&path, place));
+        let is_named = !front.git_dirs.is_empty() || (!git_dirs.is_empty() && is_sure("GIT_DIR"));
+        let is_other = match front.command.unwrap_or_default() {
+            // It makes another, wherever it is called.
+            "init" | "clone" if !is_named => {
+                let target = front
+                    .arguments
+                    .iter()
+                    .map(|field| field.text.as_str())
+                    .rfind(|text| !text.starts_with('-'));
+                self.is_elsewhere(target.unwrap_or("."), place)
+            }
+            _ if is_named => all_outside,
+            _ => self.is_elsewhere(".", place),
+        };
+        if !all_outside {
+            Place::Unclear
+        } else if is_other {
+            Place::Other
+        } else if has_trees || !git_dirs.is_empty() {
+            // Another tree or index with the project's own repository.
+            Place::Unclear
+        } else {
+            Place::Project
+        }
     }
 
     /// Commands of git that run another command.
@@ -180,7 +219,7 @@ impl Walker {
         let operands: Vec<&str> = options.all_operands().collect();
         match (command, operands.as_slice()) {
             ("rm", paths) => {
-                let access = if options.is("cached") { Access::Write } else { Access::Remove };
+                let access = if options.is("cached") { Access::Make } else { Access::Remove };
                 paths.iter().for_each(|path| self.touch(path, access, place));
             }
             ("mv", [sources @ .., target]) => {

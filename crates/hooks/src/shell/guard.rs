@@ -1,10 +1,10 @@
-//! Protected files, the repository's own files, and the environment of the programs that are called.
+//! Protected files, the repository's own files, and whose repository a place belongs to.
+
+use std::path::Path;
 
 use super::{
-    git::config,
     parse::UNKNOWN,
-    paths::{is_in_git, relation},
-    programs::is_one_of,
+    paths::{is_in_git, relation, repository_of},
     state::State,
     walk::Walker,
 };
@@ -12,29 +12,17 @@ use super::{
 /// How many bytes of a path cost one unit: each is compared with every character of every protected path.
 const BYTES_PER_UNIT: usize = 24;
 
-/// Variables by which programs, and what they load first, are found.
-const FINDS_PROGRAMS: &str = "\
-    PATH BASH_ENV ENV LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT PROMPT_COMMAND DYLD_INSERT_LIBRARIES \
-    DYLD_LIBRARY_PATH HOME XDG_CONFIG_HOME ZDOTDIR BASH_ALIASES BASH_CMDS PS0 PS1 PS2 PS4";
-
-/// Variables that make git read other settings, run other programs or keep its objects elsewhere.
-const FOREIGN: &str = "\
-    GIT_CONFIG GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_EXEC_PATH \
-    GIT_TEMPLATE_DIR GIT_SSH GIT_SSH_COMMAND GIT_PROXY_COMMAND GIT_EXTERNAL_DIFF GIT_ASKPASS \
-    GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_NAMESPACE";
-
-/// Variables that name a program.
-const PROGRAMS: &str = "GIT_PAGER PAGER GIT_EDITOR EDITOR VISUAL GIT_SEQUENCE_EDITOR LESSOPEN";
-
 /// What is done to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
+    /// Made if it is not there, and otherwise left as it is.
+    Make,
     Write,
     /// Removed, moved away, or changed with all that is below.
     Remove,
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Judges a write to `path`.
     pub(super) fn touch(&mut self, path: &str, access: Access, state: &State) {
         if path.is_empty() {
@@ -45,12 +33,15 @@ impl Walker {
             if self.is_over() {
                 return;
             }
-            self.touch_one(path, &target, access);
+            self.touch_one(path, &target, access, state);
         }
     }
 
-    fn touch_one(&mut self, shown: &str, target: &str, access: Access) {
-        if is_in_git(target) {
+    fn touch_one(&mut self, shown: &str, target: &str, access: Access, state: &State) {
+        let is_other = is_in_git(target) && self.is_in_other_git(target, state);
+        if is_other {
+            self.risky(format!("`{}` belongs to another repository", readable(shown)));
+        } else if is_in_git(target) {
             let shown = readable(shown);
             return self.deny(format!("`{shown}` belongs to git: change it with git's own commands"));
         }
@@ -70,6 +61,9 @@ impl Walker {
             let spelled = target.starts_with(UNKNOWN) && target.ends_with(inside);
             return if spelled { self.deny(reason) } else { self.decide(target, reason) };
         }
+        if access != Access::Make && (target.contains(UNKNOWN) || relation(target, &self.root).within) {
+            self.risky(format!("`{}` is written, and may hold work", readable(shown)));
+        }
         if hits(&format!("{}/.git", self.root)) {
             let reason = format!("`{}` would take the repository with it: name the files", readable(shown));
             self.decide(target, reason);
@@ -85,6 +79,31 @@ impl Walker {
         }
     }
 
+    /// Whether a path is in a `.git` that is outside the workspace or was made by this command.
+    fn is_in_other_git(&self, target: &str, state: &State) -> bool {
+        let holder = repository_of(target);
+        let is_made = |made: &super::state::Made| relation(holder, &made.path).within;
+        let is_outside = || !relation(target, &self.root).within && self.is_other(holder);
+        !target.contains(UNKNOWN) && (state.made.iter().any(is_made) || is_outside())
+    }
+
+    /// Whether a directory is in another repository, or in none.
+    fn is_other(&self, directory: &str) -> bool {
+        match (self.repository)(Path::new(directory)) {
+            Some(found) => (self.repository)(Path::new(&self.root)) != Some(found),
+            None => !relation(directory, &self.root).within,
+        }
+    }
+
+    /// Whether git is at work in another repository than the project's, wherever `path` may lead.
+    pub(super) fn is_elsewhere(&self, path: &str, state: &State) -> bool {
+        state.resolve(path).iter().all(|target| {
+            let is_made = |made: &super::state::Made| relation(target, &made.path).within;
+            let is_known = !target.contains([UNKNOWN, super::parse::GLOB]);
+            is_known && *target != self.root && (state.made.iter().any(is_made) || self.is_other(target))
+        })
+    }
+
     /// Whether every place that `path` may stand for lies outside the workspace.
     pub(super) fn is_outside(&self, path: &str, state: &State) -> bool {
         let inside = |target: &String| {
@@ -92,25 +111,6 @@ impl Walker {
             target.contains(UNKNOWN) || relation.within
         };
         !state.resolve(path).iter().any(inside)
-    }
-
-    /// Judges a variable for what it means to git and to the way programs are found.
-    pub(super) fn environment(&mut self, name: &str, value: &str, state: &State) {
-        if is_one_of(FINDS_PROGRAMS, name) {
-            self.risky(format!("`{name}` changes what the programs after it are or do"));
-        } else if name.starts_with("GIT_TRACE") && value.starts_with('/') {
-            self.touch(value, Access::Write, state);
-        } else if is_one_of("GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM", name) && value == "/dev/null" {
-            // Nothing is read instead of something.
-        } else if is_one_of(FOREIGN, name)
-            || name.starts_with("GIT_CONFIG_KEY_")
-            || name.starts_with("GIT_CONFIG_VALUE_")
-        {
-            self.deny(format!("`{name}` changes what git runs or reads: leave it unset"));
-        } else if is_one_of(PROGRAMS, name) && !config::is_harmless_program(value) {
-            self.risky(format!("`{name}` names a program that other programs run"));
-            self.perhaps_command(value);
-        }
     }
 }
 

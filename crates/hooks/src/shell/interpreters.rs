@@ -4,15 +4,8 @@
 //! refused, or plainly writes a protected file, it is refused: this is the best that reading can do.
 
 use super::{
-    call::Call,
-    filters::disguised,
-    git,
-    parse::UNKNOWN,
-    paths::base_name,
-    programs::{asks_version, is_one_of},
-    state::State,
-    walk::Walker,
-    word::Field,
+    call::Call, filters::disguised, git, guard::Access, harmless, parse::UNKNOWN, paths::base_name,
+    programs::is_one_of, recipes, state::State, walk::Walker, word::Field,
 };
 
 /// What starts a process in some language.
@@ -46,6 +39,25 @@ const WRITERS: &str = "\
 
 /// What removes a whole directory in some language.
 const REMOVERS: &str = "rmtree( rmSync( rm( rename( rm_rf( remove( removeSync( unlink( move( rmdir(";
+
+/// What stands in front of a string that is only compared with something.
+const COMPARES: &[&str] = &[
+    "==",
+    "!=",
+    " in",
+    "startswith(",
+    "startsWith(",
+    "endswith(",
+    "endsWith(",
+    "include?(",
+    "includes(",
+    "contains(",
+    "has(",
+    "=~",
+    "case",
+    "match(",
+    "fnmatch(",
+];
 
 /// Parts of a repository that git keeps to itself.
 const REPOSITORY: &str = ".git/HEAD .git/refs .git/config .git/hooks .git/index .git/packed-refs .git/objects .git/logs \
@@ -81,11 +93,6 @@ const COMMANDS: &str = "\
     firejail entr nodemon watchexec fswatch pre-commit husky lefthook simple-git-hooks tox nox act invoke \
     fab gradle mvn bazel hyperfine";
 
-/// Files that such programs read without being told to.
-const READ_UNASKED: &str = "\
-    Makefile makefile GNUmakefile justfile Justfile package.json Taskfile.yml Rakefile tox.ini noxfile.py \
-    .pre-commit-config.yaml lefthook.yml";
-
 fn language(program: &str) -> Option<Language> {
     // `python3.12` is python.
     let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -96,34 +103,46 @@ fn language(program: &str) -> Option<Language> {
     }
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Judges an interpreter; false if the program is not one.
     pub(super) fn interpreter(&mut self, call: &Call<'_>, state: &mut State) -> bool {
         let Some(language) = language(call.program) else { return false };
-        if matches!(call.program, "less" | "more" | "man" | "view") && !asks_to_run(call.arguments) {
+        if matches!(call.program, "less" | "more" | "man" | "view")
+            && only_shows(call.program, call.arguments)
+        {
             return true;
         }
-        if asks_version(call.arguments) || (is_awk(call.program) && is_plain_awk(call.arguments)) {
+        if harmless::is_harmless(call.program, call.arguments)
+            || (is_awk(call.program) && is_plain_awk(call.arguments))
+        {
             return true;
         }
         if replaces_hooks(call) {
             self.deny(format!("`{}` here replaces git's hooks: leave them as they are", call.program));
         }
         self.risky(format!("`{}` runs what cannot be read as a command", call.program));
-        let written = call.arguments.iter().map(|field| self.content(&field.text, state, call.stdin));
-        let files: String = written.filter(|text| !text.contains(UNKNOWN)).collect();
+        let words: Vec<&str> = call.arguments.iter().map(|field| field.text.as_str()).collect();
+        let written = words.iter().map(|path| (path, self.content(path, state, call.stdin)));
+        let written = written.filter(|(_, text)| !text.contains(UNKNOWN));
+        let files: String = written.map(|(path, text)| recipes::called(path, &text, &words)).collect();
         for text in call.arguments.iter().map(|field| field.text.as_str()).chain([call.stdin, files.as_str()])
         {
             self.text_in(language, text);
             self.decoded_in(language, text);
         }
         if language == Language::Commands {
-            let is_read = |path: &str| is_one_of(READ_UNASKED, base_name(path));
-            let read = state.files.iter().filter(|(path, _)| is_read(path)).map(|(_, text)| text.clone());
+            let read = state.files.iter().filter(|(path, _)| recipes::is_read_unasked(path));
+            let read = read.map(|(path, text)| recipes::called(path, text, &words));
             for text in read.collect::<Vec<_>>() {
                 self.text_in(language, &text);
             }
             self.command_words(call.arguments);
+        }
+        self.commands_in_options(call.arguments);
+        if is_editor(call.program) {
+            for text in &words {
+                self.mentioned_in(text);
+            }
         }
         true
     }
@@ -151,7 +170,7 @@ impl Walker {
                 self.perhaps_command(command);
             }
         }
-        if mentions_any(WRITERS, text) || prints_to_file(text) {
+        if language == Language::Code && (mentions_any(WRITERS, text) || prints_to_file(text)) {
             self.protected_in(text);
         }
     }
@@ -183,8 +202,32 @@ impl Walker {
         self.certainly(|walker| _ = walker.run(text, &mut state, &UNKNOWN.to_string()));
     }
 
-    /// Looks for protected paths in a text that writes something.
+    /// Looks for strings that are protected paths where a program writes, removes or keeps them for later.
+    ///
+    /// That a path is mentioned says nothing: what skips or reads it mentions it too.
     fn protected_in(&mut self, text: &str) {
+        for statement in text.split(['\n', ';']) {
+            let writes = mentions_any(WRITERS, statement) || prints_to_file(statement);
+            let access = if mentions_any(REMOVERS, statement) { Access::Remove } else { Access::Write };
+            for literal in literals(statement).into_iter().filter(|text| !text.contains(char::is_whitespace))
+            {
+                let before = statement.split(literal).next().unwrap_or_default();
+                let before = before.trim_end_matches(['"', '\'', '`']).trim_end();
+                let ends = |with: &[&str]| with.iter().any(|end| before.ends_with(end));
+                let is_kept = ends(&["=", "= Path(", "=Path(", "= pathlib.Path("]);
+                if (writes || is_kept) && !ends(COMPARES) {
+                    let state = State::in_directories(vec![self.root.clone()]);
+                    self.certainly(|walker| walker.touch(literal, access, &state));
+                }
+            }
+        }
+        if removes_repository(text) {
+            self.deny("files of the repository itself belong to git: change them with git's own commands");
+        }
+    }
+
+    /// Looks for protected paths in the commands of an editor, which have no quotes.
+    fn mentioned_in(&mut self, text: &str) {
         let mentions = |path: &str| {
             let inside = path.strip_prefix(&self.root).unwrap_or(path).trim_start_matches('/');
             text.contains(inside) || text.contains(path)
@@ -214,6 +257,14 @@ impl Walker {
             self.perhaps_command(&pair[1].text);
         }
     }
+}
+
+/// Programs whose commands name files without quotes.
+fn is_editor(program: &str) -> bool {
+    matches!(
+        program,
+        "vi" | "vim" | "nvim" | "ex" | "ed" | "view" | "emacs" | "nano" | "sqlite3" | "psql" | "gdb" | "lldb"
+    )
 }
 
 /// Whether a manager of hooks is told to put its own in the place of git's.
@@ -246,30 +297,59 @@ fn is_awk(program: &str) -> bool {
 fn is_plain_awk(arguments: &[Field]) -> bool {
     let unsafe_text = |text: &str| {
         text.contains("system")
-            || text.contains('|')
             || text.contains("getline")
-            || text.contains("inplace")
-            || text.contains("@load")
+            || text.contains('@')
             || text.contains(UNKNOWN)
+            || text.replace("||", "").contains('|')
             || prints_to_file(text)
     };
-    let reads_file =
-        |text: &str| text.starts_with("-f") || text.starts_with("--file") || text == "-i" || text == "-l";
-    !arguments.iter().any(|field| unsafe_text(&field.text) || reads_file(&field.text))
+    // Only the separator and variables: other options load or write files.
+    let mut rest = arguments.iter().map(|field| field.text.as_str());
+    while let Some(text) = rest.next() {
+        let is_option = text.len() > 1 && text.starts_with('-');
+        let is_known = !is_option || text == "--" || text.starts_with("-F") || text.starts_with("-v");
+        if !is_known || unsafe_text(text) {
+            return false;
+        }
+        if matches!(text, "-F") {
+            rest.next();
+        }
+    }
+    true
 }
 
-/// `print > "file"`; a comparison stands in front of a brace or inside parentheses.
+/// `print > "file"`, `print > name`; a comparison stands in front of what is printed, or inside parentheses.
 fn prints_to_file(text: &str) -> bool {
-    text.contains('>')
-        && text.contains("print")
-        && (text.contains(">\"") || text.contains("> \"") || text.contains(">>"))
+    text.split("print").skip(1).any(|rest| {
+        let mut open = 0_usize;
+        let mut quoted = false;
+        for letter in rest.chars() {
+            match letter {
+                '"' => quoted = !quoted,
+                _ if quoted => {}
+                '(' | '[' => open += 1,
+                ')' | ']' => open = open.saturating_sub(1),
+                '>' if open == 0 => return true,
+                ';' | '}' | '\n' => return false,
+                _ => {}
+            }
+        }
+        false
+    })
 }
 
-fn asks_to_run(arguments: &[Field]) -> bool {
-    let asks = |text: &str| {
-        text.starts_with('+') || text.starts_with("-P") || text.starts_with("--pager") || text == "-c"
+/// Whether a program that shows text does nothing else: only options that change how it looks.
+fn only_shows(program: &str, arguments: &[Field]) -> bool {
+    let letters = match program {
+        "less" | "more" => "FRXSNMmiIEegGnqsu0123456789",
+        "man" => "kfaw0123456789",
+        _ => "",
     };
-    arguments.iter().any(|field| asks(&field.text))
+    let plain = |text: &str| match text.strip_prefix('-') {
+        Some(option) => !option.is_empty() && option.chars().all(|letter| letters.contains(letter)),
+        None => !text.starts_with(['+', UNKNOWN]),
+    };
+    arguments.iter().all(|field| plain(&field.text))
 }
 
 /// Returns what stands between quotes.

@@ -124,6 +124,14 @@ impl<'f> Options<'f> {
         self.given.iter().filter(asked).filter_map(|given| given.value).collect()
     }
 
+    /// Whether no other options were given than these letters and names.
+    pub(super) fn only(&self, letters: &str, names: &[&str]) -> bool {
+        let known = |given: &Given<'_>| {
+            if given.long { names.contains(&given.name) } else { letters.contains(given.name) }
+        };
+        self.given.iter().all(known)
+    }
+
     pub(super) fn has_options(&self) -> bool {
         !self.given.is_empty()
     }

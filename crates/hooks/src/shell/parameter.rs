@@ -22,7 +22,7 @@ pub(super) enum Expansion<'t> {
     Word(&'t str),
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Expands what stands between `${` and `}`.
     pub(super) fn parameter<'t>(&mut self, text: &'t str, mode: Mode, state: &mut State) -> Expansion<'t> {
         if let Some(name) = text.strip_prefix('!').filter(|rest| !rest.is_empty()) {

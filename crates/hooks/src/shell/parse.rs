@@ -17,8 +17,12 @@ use super::{
     scan::{DEEPEST, Extglob, Unreadable},
 };
 
-/// The longest text that is read. A command is some hundred bytes; a file is written with another tool.
+/// The longest text that is read, without its here-documents. A command is some hundred bytes.
 const LONGEST: usize = 32 * 1024;
+
+/// The longest text with its here-documents, which are not taken apart: files are written that way. No system takes a
+/// longer command.
+const LONGEST_WITH_DOCUMENTS: usize = 256 * 1024;
 
 /// The most `$(`, `${` and `$[` in one text, on each of which the tokenizer recurses if they are nested.
 const SUBSTITUTIONS: usize = 512;
@@ -57,17 +61,46 @@ fn has_pattern(text: &str) -> bool {
 }
 
 fn within_limits(text: &str) -> Result<(), String> {
-    if text.len() > LONGEST {
+    if text.len() > LONGEST_WITH_DOCUMENTS {
+        return Err(format!("it is longer than {LONGEST_WITH_DOCUMENTS} bytes"));
+    }
+    let (length, openers) = measured(text);
+    if length > LONGEST {
         return Err(format!("it is longer than {LONGEST} bytes"));
     }
     if text.contains([UNKNOWN, GLOB]) {
         return Err("it contains control characters".to_owned());
     }
-    let openers = text.as_bytes().windows(2).filter(|pair| matches!(*pair, b"$(" | b"${" | b"$["));
-    if openers.count() > SUBSTITUTIONS {
+    if openers > SUBSTITUTIONS {
         return Err(format!("it contains more than {SUBSTITUTIONS} substitutions"));
     }
     Ok(())
+}
+
+/// Returns the length of a text without its here-documents.
+pub(super) fn length(text: &str) -> usize {
+    measured(text).0
+}
+
+/// Returns the length of a text without its here-documents, and how many substitutions the shell would make in it.
+fn measured(text: &str) -> (usize, usize) {
+    let openers =
+        |text: &str| text.as_bytes().windows(2).filter(|pair| matches!(*pair, b"$(" | b"${" | b"$[")).count();
+    let whole = (text.len(), openers(text));
+    if whole.0 <= LONGEST && whole.1 <= SUBSTITUTIONS {
+        return whole;
+    }
+    let Ok(tokens) = lex(text, Extglob::Off) else { return whole };
+    let is_here = |token: &Token| token.operator && matches!(token.text.as_str(), "<<" | "<<-");
+    let is_quoted = |word: &Token| word.text.starts_with(['\'', '"', '\\']);
+    let (mut length, mut count) = whole;
+    for here in tokens.windows(3).filter(|here| is_here(&here[0])) {
+        length -= here[2].text.len().min(length);
+        if is_quoted(&here[1]) {
+            count -= openers(&here[2].text).min(count);
+        }
+    }
+    (length, count)
 }
 
 fn attempt(text: &str, extglob: Extglob) -> Result<ast::Program, String> {

@@ -93,6 +93,18 @@ pub(super) fn is_in_git(path: &str) -> bool {
     path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
 }
 
+/// Returns the directory that holds the `.git` on the way of a path.
+pub(super) fn repository_of(path: &str) -> &str {
+    let mut at = 0;
+    for part in path.split('/') {
+        if part.eq_ignore_ascii_case(".git") {
+            return path[..at].trim_end_matches('/');
+        }
+        at += part.len() + 1;
+    }
+    path
+}
+
 /// Returns the last part of a path.
 pub(super) fn base_name(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)

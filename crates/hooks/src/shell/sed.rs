@@ -11,7 +11,7 @@ enum Deed<'s> {
     RunsText,
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Judges a script of sed.
     pub(super) fn sed_script(&mut self, script: &str, state: &State) {
         for deed in deeds(script) {

@@ -16,7 +16,7 @@ pub(super) fn is_shell(program: &str) -> bool {
     )
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Judges what a shell is given to run; `None` if the program is not a shell.
     pub(super) fn shell(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
         if !is_shell(call.program) {

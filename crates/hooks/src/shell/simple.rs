@@ -13,6 +13,12 @@ use super::{
     word::{Field, Mode},
 };
 
+/// Files with a larger number stand for process substitutions.
+const SUBSTITUTED: u32 = 100;
+
+/// What is refused by whatever runs its input.
+const PROBE: &str = "git push\n";
+
 /// The largest index up to which an array is followed.
 const ELEMENTS: usize = 64;
 
@@ -24,17 +30,48 @@ struct Streams {
     append: bool,
 }
 
-impl Walker {
+/// A process substitution that is written to, by the name that stands for it.
+type Reader<'c> = (String, &'c SubshellCommand);
+
+/// A variable that is set for the length of one command, and what it was before.
+pub(super) struct Lent {
+    name: String,
+    value: Option<Vec<String>>,
+    was_exported: bool,
+}
+
+impl Lent {
+    pub(super) fn of(name: &str, state: &State) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: state.get(name).map(<[String]>::to_vec),
+            was_exported: state.exported.contains(name),
+        }
+    }
+
+    /// Makes variables what they were; the first that was set comes last.
+    pub(super) fn give_back(lent: Vec<Self>, state: &mut State) {
+        for variable in lent.into_iter().rev() {
+            state.restore(&variable.name, variable.value);
+            if !variable.was_exported {
+                state.exported.remove(&variable.name);
+            }
+        }
+    }
+}
+
+impl Walker<'_> {
     pub(super) fn simple(&mut self, command: &SimpleCommand, state: &mut State, stdin: &str) -> String {
         let mut redirections = Vec::new();
         let mut assignments = Vec::new();
+        let mut readers: Vec<Reader<'_>> = Vec::new();
         for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
                 CommandPrefixOrSuffixItem::IoRedirect(redirection) => redirections.push(redirection),
                 CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => assignments.push(assignment),
                 CommandPrefixOrSuffixItem::Word(_) => {}
                 CommandPrefixOrSuffixItem::ProcessSubstitution(kind, subshell) => {
-                    self.process(kind, subshell, state);
+                    self.process(kind, subshell, state, &mut readers);
                 }
             }
         }
@@ -42,10 +79,12 @@ impl Walker {
             for assignment in assignments {
                 self.assign(assignment, state);
             }
-            let mut streams = self.redirections(redirections, state);
+            let mut streams = self.redirections(redirections, state, &mut readers);
             // `$(<file)` is what the file holds, and some shells print it without being asked.
             let printed = streams.stdin.take().unwrap_or_default();
-            return self.delivered(streams, printed, state);
+            let printed = self.delivered(streams, printed, state);
+            self.read_by(readers, state);
+            return printed;
         };
         if name.value.contains('(') && !name.value.contains(['$', '`', '\'', '"']) {
             self.deny(
@@ -63,7 +102,7 @@ impl Walker {
                     AssignmentValue::Scalar(_) => fields.extend(self.fields(&word.value, state)),
                 },
                 CommandPrefixOrSuffixItem::ProcessSubstitution(kind, subshell) => {
-                    fields.push(self.process(kind, subshell, state));
+                    fields.push(self.process(kind, subshell, state, &mut readers));
                 }
             }
         }
@@ -71,28 +110,46 @@ impl Walker {
         for array in arrays {
             self.assign(array, state);
         }
-        let streams = self.redirections(redirections, state);
+        let streams = self.redirections(redirections, state, &mut readers);
         let stdin = streams.stdin.clone().unwrap_or_else(|| stdin.to_owned());
         let before = self.lend(assignments, state);
         let printed = self.call(&fields, state, &stdin);
-        for (name, value) in before {
-            state.restore(&name, value);
+        Lent::give_back(before, state);
+        let printed = self.delivered(streams, printed, state);
+        self.read_by(readers, state);
+        printed
+    }
+
+    /// Runs the process substitutions that were written to: with what was written, as far as that is known.
+    fn read_by(&mut self, readers: Vec<Reader<'_>>, state: &mut State) {
+        for (name, subshell) in readers {
+            let text = state.files.remove(&name);
+            // With `exec`, what is printed from then on is written to it.
+            let text = text.filter(|text| !text.is_empty());
+            if text.is_none()
+                && self.would_deny(|walker| _ = walker.list(&subshell.list, &mut state.clone(), PROBE))
+            {
+                self.deny(
+                    "what is printed is run by a shell that cannot be followed: run the commands themselves",
+                );
+            }
+            let text = text.map_or_else(|| UNKNOWN.to_string(), |text| text.to_string());
+            let mut inner = state.clone();
+            self.deeper(|walker| walker.list(&subshell.list, &mut inner, &text));
+            state.files.append(&mut inner.files);
         }
-        self.delivered(streams, printed, state)
     }
 
     /// Sets variables for the length of one command, and returns what they were.
-    fn lend(
-        &mut self,
-        assignments: Vec<&Assignment>,
-        state: &mut State,
-    ) -> Vec<(String, Option<Vec<String>>)> {
+    fn lend(&mut self, assignments: Vec<&Assignment>, state: &mut State) -> Vec<Lent> {
         let mut before = Vec::new();
         for assignment in assignments {
             let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
                 &assignment.name;
-            before.push((name.clone(), state.get(name).map(<[String]>::to_vec)));
+            before.push(Lent::of(name, state));
             self.assign(assignment, state);
+            self.exported(name, state);
+            state.exported.insert(name.clone());
         }
         before
     }
@@ -141,17 +198,39 @@ impl Walker {
         inner: impl FnOnce(&mut Self, &mut State, &str) -> String,
     ) -> String {
         let Some(redirections) = redirections else { return inner(self, state, stdin) };
-        let streams = self.redirections(redirections.0.iter().collect(), state);
+        let mut readers = Vec::new();
+        let streams = self.redirections(redirections.0.iter().collect(), state, &mut readers);
         let stdin = streams.stdin.clone().unwrap_or_else(|| stdin.to_owned());
         let printed = inner(self, state, &stdin);
-        self.delivered(streams, printed, state)
+        let printed = self.delivered(streams, printed, state);
+        self.read_by(readers, state);
+        printed
     }
 
-    fn redirections(&mut self, redirections: Vec<&IoRedirect>, state: &mut State) -> Streams {
+    fn redirections<'c>(
+        &mut self,
+        redirections: Vec<&'c IoRedirect>,
+        state: &mut State,
+        readers: &mut Vec<Reader<'c>>,
+    ) -> Streams {
         let mut streams = Streams::default();
         for redirection in redirections {
             match redirection {
                 IoRedirect::File(descriptor, kind, target) => {
+                    let target = match target {
+                        IoFileRedirectTarget::Filename(word) => self.target(&word.value, state),
+                        IoFileRedirectTarget::Duplicate(word) => {
+                            let text = self.target(&word.value, state);
+                            if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+                                continue;
+                            }
+                            text
+                        }
+                        IoFileRedirectTarget::Fd(_) => continue,
+                        IoFileRedirectTarget::ProcessSubstitution(kind, subshell) => {
+                            self.process(kind, subshell, state, readers).text
+                        }
+                    };
                     self.file_redirection(*descriptor, kind, target, state, &mut streams);
                 }
                 IoRedirect::HereDocument(descriptor, document) => {
@@ -179,24 +258,10 @@ impl Walker {
         &mut self,
         descriptor: Option<i32>,
         kind: &IoFileRedirectKind,
-        target: &IoFileRedirectTarget,
+        path: String,
         state: &mut State,
         streams: &mut Streams,
     ) {
-        let path = match target {
-            IoFileRedirectTarget::Filename(word) => self.target(&word.value, state),
-            IoFileRedirectTarget::Duplicate(word) => {
-                let text = self.target(&word.value, state);
-                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-                    return;
-                }
-                text
-            }
-            IoFileRedirectTarget::Fd(_) => return,
-            IoFileRedirectTarget::ProcessSubstitution(kind, subshell) => {
-                self.process(kind, subshell, state).text
-            }
-        };
         let is_output = matches!(descriptor, None | Some(1));
         match kind {
             IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => {
@@ -235,7 +300,8 @@ impl Walker {
         let is_stream = matches!(path.as_str(), "/dev/stdout" | "/dev/stderr")
             || path.starts_with("/dev/fd/")
             || (path.starts_with("/proc/") && path.contains("/fd/"));
-        if is_stream {
+        let is_own = path.strip_prefix("/dev/fd/").and_then(|number| number.parse().ok()) > Some(SUBSTITUTED);
+        if is_stream && !is_own {
             return;
         }
         self.touch(&path, Access::Write, state);
@@ -276,19 +342,25 @@ impl Walker {
     }
 
     /// Runs a process substitution. Its name stands for what it prints.
-    fn process(
+    fn process<'c>(
         &mut self,
         kind: &ProcessSubstitutionKind,
-        subshell: &SubshellCommand,
+        subshell: &'c SubshellCommand,
         state: &mut State,
+        readers: &mut Vec<Reader<'c>>,
     ) -> Field {
-        let mut inner = state.clone();
-        let printed = self.deeper(|walker| walker.list(&subshell.list, &mut inner, &UNKNOWN.to_string()));
-        state.files.append(&mut inner.files);
         self.streams += 1;
-        let name = format!("/dev/fd/{}", 100 + self.streams);
-        if matches!(kind, ProcessSubstitutionKind::Read) {
-            state.files.insert(name.clone(), printed.into());
+        let name = format!("/dev/fd/{}", SUBSTITUTED + self.streams);
+        match kind {
+            ProcessSubstitutionKind::Read => {
+                let mut inner = state.clone();
+                let printed =
+                    self.deeper(|walker| walker.list(&subshell.list, &mut inner, &UNKNOWN.to_string()));
+                state.files.append(&mut inner.files);
+                state.files.insert(name.clone(), printed.into());
+            }
+            // It runs with what is written to it.
+            ProcessSubstitutionKind::Write => readers.push((name.clone(), subshell)),
         }
         Field { text: name, quoted: true }
     }

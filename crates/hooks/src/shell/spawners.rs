@@ -15,7 +15,7 @@ use super::{
 /// The most words from a pipe that are followed into `xargs`.
 const WORDS: usize = 64;
 
-impl Walker {
+impl Walker<'_> {
     /// Judges what a spawner runs; false if the program is not one.
     pub(super) fn spawner(&mut self, call: &Call<'_>, state: &mut State) -> bool {
         match call.program {
@@ -153,9 +153,16 @@ impl Walker {
     }
 
     fn fd(&mut self, arguments: &[Field], state: &mut State) {
-        let runs = |field: &Field| matches!(field.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
+        let runs = |field: &Field| match field.text.strip_prefix("--") {
+            Some(long) => long.starts_with("exec"),
+            None => field.text.starts_with('-') && field.text.contains(['x', 'X']),
+        };
         if let Some(index) = arguments.iter().position(runs) {
-            self.each(&format!("./{UNKNOWN}"), &arguments[index + 1..], state);
+            let attached = arguments[index].text.split_once('=').map(|(_, value)| Field::plain(value));
+            let command: Vec<Field> =
+                attached.into_iter().chain(arguments[index + 1..].iter().cloned()).collect();
+            self.each(&format!("./{UNKNOWN}"), &command, state);
+            self.risky("`fd` runs a command for whatever it finds");
         }
     }
 

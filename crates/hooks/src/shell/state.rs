@@ -3,7 +3,10 @@
 //! A text that is not known holds [`UNKNOWN`]. Where a branch may or may not be taken, what it changes becomes
 //! unknown, never one of the two.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use brush_parser::ast;
 
@@ -12,8 +15,9 @@ use super::{Scene, parse::UNKNOWN, paths::normalise};
 /// How many directories a command may be in before it counts as unknown.
 const DIRECTORIES: usize = 8;
 
-/// The longest text that is followed; a variable doubled again and again becomes unknown.
-pub(super) const LONGEST: usize = 64 * 1024;
+/// The longest text that is followed, longer than systems take in one command; a variable doubled again and again becomes
+/// unknown.
+pub(super) const LONGEST: usize = 136 * 1024;
 
 /// Whether what happens is sure to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +26,23 @@ pub(super) enum Certainty {
     Perhaps,
 }
 
+/// A repository that this command has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) path: String,
+    pub(super) remotes: Vec<String>,
+    /// Whether it is there only if what comes before has succeeded.
+    pub(super) perhaps: bool,
+}
+
 /// The shell, as far as it is known.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     variables: BTreeMap<String, Rc<[String]>>,
+    /// Variables that programs are sure to be given.
+    pub(super) exported: BTreeSet<String>,
+    /// Repositories that this command has made: where, and what it has called their remotes that are on this machine.
+    pub(super) made: Vec<Made>,
     /// `$1` and on; `None` if unknown.
     pub(super) positional: Option<Vec<String>>,
     pub(super) functions: BTreeMap<String, Rc<ast::FunctionBody>>,
@@ -51,6 +68,8 @@ impl State {
     pub(super) fn in_directories(directories: Vec<String>) -> Self {
         Self {
             variables: BTreeMap::new(),
+            exported: BTreeSet::new(),
+            made: Vec::new(),
             positional: None,
             functions: BTreeMap::new(),
             aliases: BTreeMap::new(),
@@ -87,7 +106,17 @@ impl State {
     pub(super) fn restore(&mut self, name: &str, value: Option<Vec<String>>) {
         match value {
             Some(value) => _ = self.variables.insert(name.to_owned(), value.into()),
-            None => _ = self.variables.remove(name),
+            None => {
+                self.variables.remove(name);
+                self.exported.remove(name);
+            }
+        }
+    }
+
+    /// Takes away what programs are given, as `env -i` and `sudo` do.
+    pub(super) fn clear_exported(&mut self) {
+        for name in std::mem::take(&mut self.exported) {
+            self.variables.remove(&name);
         }
     }
 
@@ -120,6 +149,7 @@ impl State {
 
     /// Counts in that the last `cd` may have failed: what follows does not depend on it.
     pub(super) fn settle(&mut self) {
+        self.made.retain(|made| !made.perhaps);
         let old = std::mem::take(&mut self.before_cd);
         if !self.directories.is_empty() {
             merge(&mut self.directories, old);
@@ -147,6 +177,8 @@ impl State {
                 self.forget(&name);
             }
         }
+        self.exported.retain(|name| other.exported.contains(name));
+        self.made.retain(|made| other.made.contains(made));
         if self.positional != other.positional {
             self.positional = None;
         }

@@ -3,6 +3,8 @@
 //! Every branch counts as taken. Every function here takes what is known of standard input and returns what is
 //! known of standard output, so that text which one command prints and another runs is read too.
 
+use std::path::{Path, PathBuf};
+
 use brush_parser::ast;
 
 use super::{
@@ -35,8 +37,9 @@ pub(super) struct Guarded {
 }
 
 /// The judge on its way through a command.
-pub(super) struct Walker {
+pub(super) struct Walker<'s> {
     pub(super) root: String,
+    pub(super) repository: &'s dyn Fn(&Path) -> Option<PathBuf>,
     pub(super) guarded: Vec<Guarded>,
     pub(super) certainty: Certainty,
     /// The functions that are being run.
@@ -50,8 +53,8 @@ pub(super) struct Walker {
 
 const TOO_MUCH: &str = "does more than can be followed: split it up";
 
-impl Walker {
-    pub(super) fn new(scene: &Scene<'_>) -> Self {
+impl<'s> Walker<'s> {
+    pub(super) fn new(scene: &Scene<'s>) -> Self {
         let root = normalise("/", &scene.root.to_string_lossy());
         let guard = |protected: &super::Protected| Guarded {
             path: normalise(&root, &protected.path.to_string_lossy()),
@@ -60,6 +63,7 @@ impl Walker {
         let guarded = scene.protected.iter().map(guard).collect();
         Self {
             root,
+            repository: scene.repository,
             guarded,
             certainty: Certainty::Sure,
             active: Vec::new(),
@@ -107,6 +111,14 @@ impl Walker {
             Judgement::Allowed | Judgement::Risky(_) => {}
             found @ (Judgement::Commit | Judgement::Denied(_)) => self.found(found),
         }
+    }
+
+    /// Tells whether `inner` would be refused, without counting it.
+    pub(super) fn would_deny(&mut self, inner: impl FnOnce(&mut Self)) -> bool {
+        let before = std::mem::replace(&mut self.worst, Judgement::Allowed);
+        inner(self);
+        let found = std::mem::replace(&mut self.worst, before);
+        matches!(found, Judgement::Denied(_))
     }
 
     pub(super) fn deny(&mut self, reason: impl Into<String>) {
@@ -158,7 +170,7 @@ impl Walker {
     }
 
     fn parse(&mut self, text: &str) -> Result<parse::Reading, String> {
-        match self.bytes.checked_sub(text.len()) {
+        match self.bytes.checked_sub(parse::length(text)) {
             Some(left) => self.bytes = left,
             None => self.deny(TOO_MUCH),
         }

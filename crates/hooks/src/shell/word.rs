@@ -90,7 +90,7 @@ impl Fields {
     }
 }
 
-impl Walker {
+impl Walker<'_> {
     /// Expands a word of a command into fields.
     pub(super) fn fields(&mut self, raw: &str, state: &mut State) -> Vec<Field> {
         self.spend_on(raw);

@@ -1,8 +1,8 @@
 //! Programs that run another program with the same arguments: `env`, `sudo`, `timeout` and their like.
 
 use super::{
-    builtins::joined, call::Call, options::after_options, parse::UNKNOWN, state::State, walk::Walker,
-    word::Field,
+    builtins::joined, call::Call, options::after_options, parse::UNKNOWN, simple::Lent, state::State,
+    walk::Walker, word::Field,
 };
 
 /// How a program's own arguments end and the command begins.
@@ -84,7 +84,7 @@ const RUNNERS: [(&str, &str); 9] = [
     ("devbox", "run"),
 ];
 
-impl Walker {
+impl Walker<'_> {
     /// Judges the command inside a wrapper; `None` if the program is not one.
     pub(super) fn wrapper(&mut self, call: &Call<'_>, state: &mut State) -> Option<String> {
         if call.program == "env" {
@@ -103,7 +103,32 @@ impl Walker {
             return Some(call.arguments.last().map_or_else(String::new, |last| last.text.clone()));
         }
         let rest = after_options(call.arguments, wrapper.short, wrapper.long);
+        self.wrapper_writes(call, &call.arguments[..call.arguments.len() - rest.len()], state);
+        if matches!(call.program, "sudo" | "doas" | "pkexec" | "systemd-run") {
+            let mut inner = state.clone();
+            inner.clear_exported();
+            let printed = self.inner(rest, wrapper.operands, &mut inner, call.stdin);
+            state.files.append(&mut inner.files);
+            return Some(printed);
+        }
         Some(self.inner(rest, wrapper.operands, state, call.stdin))
+    }
+
+    /// Files that a wrapper writes by itself, and what it runs beside the command.
+    fn wrapper_writes(&mut self, call: &Call<'_>, options: &[Field], state: &mut State) {
+        if matches!(call.program, "strace" | "ltrace" | "valgrind" | "xvfb-run" | "unshare" | "chroot") {
+            self.risky(format!("`{}` does more than to run a command", call.program));
+        }
+        if matches!(call.program, "time" | "strace" | "ltrace") {
+            let own = Call { arguments: options, ..*call };
+            self.option_target(&own, "o", state);
+            // A pipe or an exclamation mark in front makes it a command.
+            for text in options.iter().map(|field| field.text.trim_start_matches("-o")) {
+                if let Some(command) = text.strip_prefix(['|', '!']) {
+                    self.run(command, &mut state.clone(), &UNKNOWN.to_string());
+                }
+            }
+        }
     }
 
     /// Calls what is left after assignments and the wrapper's own operands.
@@ -113,8 +138,10 @@ impl Walker {
         while let [first, tail @ ..] = rest {
             match assignment(&first.text) {
                 Some((name, value)) => {
-                    lent.push((name, state.get(name).map(<[String]>::to_vec)));
+                    lent.push(Lent::of(name, state));
                     self.set_variable(name, vec![value.to_owned()], state);
+                    self.exported(name, state);
+                    state.exported.insert(name.to_owned());
                 }
                 None if first.text == "--" => {}
                 None => break,
@@ -122,9 +149,7 @@ impl Walker {
             rest = tail;
         }
         let printed = self.call(rest.get(operands..).unwrap_or_default(), state, stdin);
-        for (name, value) in lent.into_iter().rev() {
-            state.restore(name, value);
-        }
+        Lent::give_back(lent, state);
         printed
     }
 
@@ -138,17 +163,23 @@ impl Walker {
                 return self.run(&text, &mut inner, call.stdin);
             }
             let value = tail.first().map(|field| field.text.as_str()).unwrap_or_default();
-            match text {
-                "-C" | "--chdir" => inner.change_directory(value),
-                _ if text.starts_with("--chdir=") => inner.change_directory(&text["--chdir=".len()..]),
-                _ => {}
+            if let Some(option) = env_option(text) {
+                let value = option.value.unwrap_or(value);
+                match option.letter {
+                    'C' => inner.change_directory(value),
+                    'u' => inner.restore(value, None),
+                    'i' => inner.clear_exported(),
+                    _ => {}
+                }
+                rest = tail.get(usize::from(option.takes_next)..).unwrap_or_default();
+                continue;
             }
             rest = match text {
-                "-C" | "--chdir" | "-u" | "--unset" | "-a" | "--argv0" => tail.get(1..).unwrap_or_default(),
-                _ if text.starts_with('-') => tail,
                 _ => match assignment(text) {
                     Some((name, value)) => {
                         self.set_variable(name, vec![value.to_owned()], &mut inner);
+                        self.exported(name, &inner);
+                        inner.exported.insert(name.to_owned());
                         tail
                     }
                     None => break,
@@ -161,10 +192,44 @@ impl Walker {
     }
 }
 
+/// An option of `env`, by its letter.
+struct EnvOption<'t> {
+    letter: char,
+    value: Option<&'t str>,
+    /// Whether its value is the next argument.
+    takes_next: bool,
+}
+
+fn env_option(text: &str) -> Option<EnvOption<'_>> {
+    const LONG: [(&str, char); 4] =
+        [("ignore-environment", 'i'), ("unset", 'u'), ("chdir", 'C'), ("argv0", 'a')];
+    let option = text.strip_prefix('-')?;
+    if let Some(long) = option.strip_prefix('-') {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        let letter = LONG.iter().find(|(known, _)| !name.is_empty() && known.starts_with(name));
+        let letter = letter.map_or('-', |(_, letter)| *letter);
+        return Some(EnvOption { letter, value, takes_next: value.is_none() && "uCa".contains(letter) });
+    }
+    // A dash alone is `-i`. In a cluster, the rest is the value of the first option that takes one.
+    let takes = option.find(['u', 'C', 'a']);
+    let letter = takes.and_then(|at| option[at..].chars().next());
+    let value = takes.map(|at| &option[at + 1..]).filter(|value| !value.is_empty());
+    let is_cleared = option.is_empty() || option[..takes.unwrap_or(option.len())].contains('i');
+    match letter {
+        Some(letter) if !is_cleared => Some(EnvOption { letter, value, takes_next: value.is_none() }),
+        // What is cleared is all that matters.
+        Some(_) => Some(EnvOption { letter: 'i', value: None, takes_next: value.is_none() }),
+        None => {
+            Some(EnvOption { letter: if is_cleared { 'i' } else { '-' }, value: None, takes_next: false })
+        }
+    }
+}
+
 /// Reads `-S TEXT` and its other forms; empty if the text is the next argument.
 fn split_string(text: &str) -> Option<&str> {
-    if let Some(value) = text.strip_prefix("--split-string") {
-        return Some(value.trim_start_matches('='));
+    if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
+        let (name, value) = long.split_once('=').unwrap_or((long, ""));
+        return "split-string".starts_with(name).then_some(value);
     }
     let cluster = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     // The rest of a cluster is the value of the first option that takes one.

@@ -2,6 +2,7 @@
 
 pub(crate) const PRIMITIVES: &str = include_str!("primitives.txt");
 pub(crate) const WRAPPERS: &str = include_str!("wrappers.txt");
+pub(crate) const CARRIERS: &str = include_str!("carriers.txt");
 pub(crate) const HARMLESS: &str = include_str!("../harmless.txt");
 
 /// Returns the lines of a corpus that are not comments: what stands before the tab, and the text after it.
@@ -36,6 +37,12 @@ pub(crate) fn wrapped(wrapper: &str, command: &str) -> Option<String> {
         .replace("{rest}", rest)
         .replace("{}", command);
     Some(text)
+}
+
+/// Puts a command into a carrier. What a carrier's script runs is not in the text.
+pub(crate) fn carried(carrier: &str, command: &str) -> String {
+    let rest = command.split_once(' ').map_or("", |(_, rest)| rest);
+    unescaped(carrier).replace("{q}", &format!("'{command}'")).replace("{rest}", rest).replace("{}", command)
 }
 
 fn base64(text: &str) -> String {

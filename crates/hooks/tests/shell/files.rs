@@ -119,7 +119,8 @@ fn protected_files_are_found_however_they_are_spelled() {
             "rm -f .claude/{a,settings.json}",
         ],
     );
-    all("allowed", &["cd /tmp && echo x > warp.toml", "echo x > warp.toml.md", "echo x > src/warp.toml"]);
+    all("allowed", &["cd /tmp && echo x > warp.toml"]);
+    all("risky", &["echo x > warp.toml.md", "echo x > src/warp.toml"]);
     assert_eq!(word(&judged_in("/srv/project/src", "echo x > ../warp.toml")), "denied");
 }
 
@@ -145,7 +146,6 @@ fn the_repository_itself_is_not_written() {
             "find .git -type f -exec rm {} +",
             "tar xf x -C .git",
             "ln -s .git x",
-            "echo x > ../elsewhere/.git/config",
             "sed -i s/a/b/ .GIT/config",
             "GIT_TRACE=/srv/project/.git/x git log",
         ],

@@ -1,8 +1,10 @@
 //! What the judge of shell commands says, about harmless ones and about every way round it.
 
 mod bypass;
+mod carriers;
 #[path = "../corpus/mod.rs"]
 mod corpus;
+mod elsewhere;
 mod files;
 mod git;
 mod harmless;
@@ -10,7 +12,7 @@ mod limits;
 mod properties;
 mod reading;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hooks::shell::{Judgement, Protected, Scene, judge};
 
@@ -33,8 +35,17 @@ pub(crate) fn judged_in(cwd: &str, command: &str) -> Judgement {
         cwd: Path::new(cwd),
         home: Some(Path::new("/home/dev")),
         protected: &protected,
+        repository: &repository,
     };
     judge(command, &scene)
+}
+
+/// Tells repositories apart: the project has another working tree, and another repository in it.
+fn repository(path: &Path) -> Option<PathBuf> {
+    let known = ["/srv/project/tests/nested", "/srv/project", "/srv/second"]
+        .iter()
+        .find(|known| path.starts_with(known))?;
+    Some(PathBuf::from(if known.ends_with("nested") { known } else { "/srv/project" }))
 }
 
 /// Says a judgement in one word.

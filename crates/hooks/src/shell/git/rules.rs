@@ -94,12 +94,39 @@ fn read(command: &str, arguments: &[Field]) -> Judgement {
             .iter()
             .any(|name| option.len() > 4 && name.starts_with(option))
             || text.starts_with("ext::")
-            || (command == "grep" && text.starts_with("-O"))
     };
-    if arguments.iter().any(|field| runs(&field.text)) {
+    let options = Options::read(arguments, &spec_of(command));
+    let opens = command == "grep" && (options.short("O") || options.has("open-files-in-pager"));
+    if opens || arguments.iter().any(|field| runs(&field.text)) {
         return denied(&format!("`git {command}` with that option"), "runs another program", "leave it out");
     }
+    if options.unknown {
+        return Judgement::Risky(format!(
+            "`git {command}` is given options that are only known once it runs"
+        ));
+    }
     Judgement::Allowed
+}
+
+/// Returns which options of a command that reads take a value: a letter in a value is no option.
+fn spec_of(command: &str) -> Spec {
+    match command {
+        "grep" => Spec {
+            short: "efmABC",
+            attached: "O",
+            long: &["max-depth", "max-count", "threads", "after-context", "before-context", "context"],
+        },
+        "log" | "show" | "shortlog" | "rev-list" | "whatchanged" => Spec {
+            short: "nSGLO",
+            attached: "",
+            long: &["format", "author", "grep", "since", "until", "max-count"],
+        },
+        "diff" | "diff-tree" | "diff-index" | "diff-files" | "format-patch" => {
+            Spec { short: "SGOo", attached: "", long: &["output", "output-directory"] }
+        }
+        "blame" | "annotate" => Spec { short: "LSMC", attached: "", long: &["contents", "ignore-rev"] },
+        _ => Spec::default(),
+    }
 }
 
 fn commit(arguments: &[Field]) -> Judgement {
