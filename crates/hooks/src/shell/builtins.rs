@@ -38,6 +38,9 @@ impl Walker<'_> {
                 let target = arguments.iter().find(|field| !field.text.starts_with('-') || field.text == "-");
                 match target.map(|field| field.text.as_str()) {
                     Some("-") => state.lose_directory(),
+                    Some(directory) if self.surely_goes(directory, state) => {
+                        state.change_directory_surely(directory);
+                    }
                     Some(directory) => state.change_directory(directory),
                     None => state.change_directory(&state.text("HOME")),
                 }
@@ -179,8 +182,26 @@ impl Walker<'_> {
         }
     }
 
+    /// Whether a change of directory succeeds, or nothing follows it.
+    fn surely_goes(&self, directory: &str, state: &State) -> bool {
+        state.is_there(directory) || (state.ends_at_errors && self.is_at_top())
+    }
+
+    /// `set -e`; in a part of a longer command it may be without effect.
+    fn set_errors(&self, arguments: &[Field], state: &mut State) {
+        let texts: Vec<&str> = arguments.iter().map(|field| field.text.as_str()).collect();
+        let named = |sign: &str| texts.windows(2).any(|pair| pair[0] == sign && pair[1] == "errexit");
+        let cluster = |sign: char| texts.iter().any(|text| text.starts_with(sign) && text.contains('e'));
+        if cluster('+') || named("+o") {
+            state.ends_at_errors = false;
+        } else if (cluster('-') || named("-o")) && self.is_at_top() && self.certainty == Certainty::Sure {
+            state.ends_at_errors = true;
+        }
+    }
+
     /// `set -- a b` and `set a b` replace the arguments; options alone do not.
     fn set(&mut self, arguments: &[Field], state: &mut State) {
+        self.set_errors(arguments, state);
         let texts = |fields: &[Field]| fields.iter().map(|field| field.text.clone()).collect::<Vec<_>>();
         let mut rest = arguments;
         while let [option, tail @ ..] = rest {

@@ -6,7 +6,7 @@ use super::{
     options::{Options, Spec},
     parse::UNKNOWN,
     paths::{base_name, relation},
-    state::State,
+    state::{Certainty, State},
     walk::Walker,
     word::Field,
 };
@@ -42,7 +42,17 @@ impl Walker<'_> {
                 self.commands_in_options(call.arguments);
                 plain.all_operands().skip(1).for_each(|path| self.touch(path, Access::Write, state));
             }
-            "touch" | "mkdir" | "mkfifo" | "mknod" | "gtouch" => {
+            "mkdir" | "gmkdir" => {
+                for path in plain.all_operands() {
+                    self.touch(path, Access::Make, state);
+                    let is_temporary =
+                        path.starts_with("/tmp/") && !path.contains([UNKNOWN, super::parse::GLOB]);
+                    if plain.short("p") && is_temporary && self.certainty == Certainty::Sure {
+                        state.there.extend(state.resolve(path));
+                    }
+                }
+            }
+            "touch" | "mkfifo" | "mknod" | "gtouch" => {
                 plain.all_operands().for_each(|path| self.touch(path, Access::Make, state));
             }
             "truncate" => {

@@ -41,6 +41,10 @@ pub(super) struct State {
     variables: BTreeMap<String, Rc<[String]>>,
     /// Variables that programs are sure to be given.
     pub(super) exported: BTreeSet<String>,
+    /// Directories outside the workspace that this command has made.
+    pub(super) there: BTreeSet<String>,
+    /// Whether the shell ends with the first command that fails.
+    pub(super) ends_at_errors: bool,
     /// Repositories that this command has made: where, and what it has called their remotes that are on this machine.
     pub(super) made: Vec<Made>,
     /// `$1` and on; `None` if unknown.
@@ -69,6 +73,8 @@ impl State {
         Self {
             variables: BTreeMap::new(),
             exported: BTreeSet::new(),
+            there: BTreeSet::new(),
+            ends_at_errors: false,
             made: Vec::new(),
             positional: None,
             functions: BTreeMap::new(),
@@ -141,6 +147,25 @@ impl State {
         merge(&mut self.before_cd, old);
     }
 
+    /// Goes to a directory that is there, or nowhere at all.
+    pub(super) fn change_directory_surely(&mut self, directory: &str) {
+        let before = std::mem::take(&mut self.before_cd);
+        self.change_directory(directory);
+        self.before_cd = before;
+    }
+
+    /// Whether a directory was made by this command, and not in vain.
+    pub(super) fn is_there(&self, directory: &str) -> bool {
+        let is_made = |path: &String| {
+            let of_mktemp = path.strip_prefix("/tmp/").and_then(|rest| rest.split_once("XXX"));
+            of_mktemp.is_some_and(|(_, rest)| {
+                rest.trim_start_matches('X').bytes().all(|byte| byte.is_ascii_digit())
+            }) || self.there.contains(path)
+                || self.made.iter().any(|made| made.path == *path && !made.perhaps)
+        };
+        !directory.contains(UNKNOWN) && self.resolve(directory).iter().all(is_made)
+    }
+
     /// Goes nobody knows where.
     pub(super) fn lose_directory(&mut self) {
         self.directories.clear();
@@ -178,6 +203,8 @@ impl State {
             }
         }
         self.exported.retain(|name| other.exported.contains(name));
+        self.there.retain(|path| other.there.contains(path));
+        self.ends_at_errors &= other.ends_at_errors;
         self.made.retain(|made| other.made.contains(made));
         if self.positional != other.positional {
             self.positional = None;

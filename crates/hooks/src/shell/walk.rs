@@ -18,6 +18,9 @@ use super::{
 /// How deep texts, compound commands and calls may lie in one another; bounds the stack.
 const DEEPEST: u8 = 40;
 
+/// How deep a call lies that stands by itself: in a text, in a command.
+const TOP: u8 = 3;
+
 /// What a command may cost. A call costs a few units and long texts cost more; functions and loops multiply them.
 const FUEL: usize = 16_000;
 
@@ -139,6 +142,11 @@ impl<'s> Walker<'s> {
         let result = inner(self);
         self.depth -= 1;
         result
+    }
+
+    /// Whether a command stands by itself, in no group, loop, function or other text.
+    pub(super) fn is_at_top(&self) -> bool {
+        self.depth <= TOP
     }
 
     /// Runs `inner` as something that may or may not happen.

@@ -3,6 +3,7 @@
 pub(crate) const PRIMITIVES: &str = include_str!("primitives.txt");
 pub(crate) const WRAPPERS: &str = include_str!("wrappers.txt");
 pub(crate) const CARRIERS: &str = include_str!("carriers.txt");
+pub(crate) const EVERYDAY: &str = include_str!("../everyday.txt");
 pub(crate) const HARMLESS: &str = include_str!("../harmless.txt");
 
 /// Returns the lines of a corpus that are not comments: what stands before the tab, and the text after it.

@@ -5,6 +5,7 @@ mod carriers;
 #[path = "../corpus/mod.rs"]
 mod corpus;
 mod elsewhere;
+mod everyday;
 mod files;
 mod git;
 mod harmless;
