@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod agent;
+mod carriers;
 #[path = "../../../hooks/tests/corpus/mod.rs"]
 mod corpus;
 mod harmless;

@@ -39,10 +39,10 @@ const HIDING: [&str; 10] = [
 pub(crate) const ONLY_THE_GATE: [&str; 3] = ["remove-repository", "move-repository", "worktree-remove"];
 
 /// A command of the corpus.
-struct Line {
-    name: String,
-    text: String,
-    is_bomb: bool,
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) is_bomb: bool,
 }
 
 fn lines(wrapper: impl Fn(&str) -> bool, primitive: impl Fn(&str) -> bool) -> Vec<Line> {
@@ -58,10 +58,10 @@ fn lines(wrapper: impl Fn(&str) -> bool, primitive: impl Fn(&str) -> bool) -> Ve
 }
 
 /// Tries every line, by some workers with a project each.
-fn tried(
-    lines: &[Line],
+pub(crate) fn tried<L: Sync>(
+    lines: &[L],
     prepared: impl Fn() -> Project + Sync,
-    one: impl Fn(&mut Project, usize, &Line, &mut Tally) + Sync,
+    one: impl Fn(&mut Project, usize, &L, &mut Tally) + Sync,
 ) -> Tally {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -86,7 +86,7 @@ fn tried(
 }
 
 /// Runs a command, has its end looked at, and says what stopped it.
-fn ran(project: &mut Project, line: &Line, text: &str, tally: &mut Tally) {
+pub(crate) fn ran(project: &mut Project, line: &Line, text: &str, tally: &mut Tally) {
     let ended = project.run(text);
     let then = project.changed();
     let after = project.after(text, &ended);

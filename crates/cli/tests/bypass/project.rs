@@ -202,6 +202,14 @@ impl Project {
         command.replace("/tmp/", &format!("{}/tmp/", self.sandbox.home().display()))
     }
 
+    pub(crate) fn root(&self) -> PathBuf {
+        self.sandbox.root()
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.sandbox.home()
+    }
+
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         self.sandbox.git(arguments)
     }
