@@ -12,7 +12,7 @@
 //! |---|---|
 //! | git that reads: `log`, `diff`, `show`, `status`, `blame`, `grep`, `ls-*`, `rev-parse`, `reflog`, lists of branches, tags, stashes, remotes, worktrees, settings | allowed |
 //! | `git add`, `fetch` without `--prune` or a refspec that moves a branch, `reset` and `restore --staged` that only unstage, `rm --cached`, `mv`, dry runs, `--help` | allowed |
-//! | `git commit` | commit; risky if plainly in another repository |
+//! | `git commit` | commit |
 //! | `commit --amend`, `--no-verify`, `-n` | denied |
 //! | `push`, `send-pack`, `lfs push`, `remote-https` and their like, in any form | denied |
 //! | `merge`, `pull`, `cherry-pick`, `revert`, `am`, `subtree`, `svn` | denied |
@@ -22,15 +22,16 @@
 //! | `reset FILE` without `--`, `switch`, `checkout` of or to a new branch, `branch NAME`, `tag NAME`, `stash` that puts away or takes out, `rm`, `apply`, `worktree add`, `gc`, `bisect`, `submodule`, `init`, `clone`, a command that git does not have (it may be an alias) | risky |
 //! | `git config` and `-c` with a setting that is known to be harmless | allowed |
 //! | any other setting; `--exec-path`, `--config-env`, `GIT_CONFIG_*`, `GIT_SSH_COMMAND` and their like; `lfs install`, `husky`, `pre-commit install` | denied |
-//! | `--git-dir`, `GIT_DIR` and their like, for anything but reading, unless plainly in another repository | denied |
+//! | `--git-dir`, `--work-tree`, `GIT_DIR`, `GIT_INDEX_FILE` and their like, for anything but reading, unless plainly in another repository | denied |
+//! | any of these in another repository (outside the project, or made by the command): that is its own business | risky; a push only to a path of this machine |
 //! | `gh pr merge`, `pr review --approve`, `repo delete`, `release`, `alias set`; writing to refs, merges, contents by `gh api` or `curl` | denied |
 //! | `warp status`, `log`, `explain`, `config` and `doctor` that only show, `workflow`, `mcp`, `next`, `state status\|transition\|inject\|gate\|verify`, `--help` | allowed |
 //! | any other `warp` command, the event `abort`, stopping warp by `pkill` or `systemctl` | denied |
 //! | writing, linking, moving or removing a protected file or anything in a `.git`, by redirection or by any known program | denied |
-//! | removing or moving other files of the workspace; writing to a file whose name is not known | risky |
-//! | interpreters, scripts, `make`, `npm`, tests, programs that are not known, names that are put together | risky; denied if they plainly do what is denied |
-//! | known readers and builders: `ls`, `grep`, `cargo check`, … | allowed |
-//! | over 32 KiB, nested more than twelve deep, not to be parsed, to be read in two ways, too much to be followed | denied |
+//! | writing, removing or moving other files of the workspace; writing to a file whose name is not known | risky |
+//! | interpreters, scripts, compilers, `make`, `cargo`, `npm`, tests, programs that are not known, names that are put together; variables that programs are given and that are not known | risky; denied if they plainly do what is denied |
+//! | programs that are known to read, without an option that runs or writes something: `ls`, `grep`, `sort`, … | allowed |
+//! | over 32 KiB (without here-documents), nested more than twelve deep, not to be parsed, to be read in two ways, too much to be followed | denied |
 //!
 //! Paths are compared by their text: the caller resolves links.
 

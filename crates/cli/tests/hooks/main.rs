@@ -3,6 +3,7 @@
 
 mod away;
 mod chat;
+mod client;
 mod gate;
 mod lifetime;
 mod samples;

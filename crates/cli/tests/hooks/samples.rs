@@ -17,7 +17,7 @@ fn kebab(name: &str) -> String {
 }
 
 #[test]
-fn every_sample_is_accepted_and_only_the_commit_is_denied() {
+fn every_sample_is_accepted_and_only_the_commit_and_an_unknown_tool_are_denied() {
     let sandbox = standing_in("coding");
     let mut seen = 0;
     for client in ["claude", "codex"] {
@@ -28,8 +28,9 @@ fn every_sample_is_accepted_and_only_the_commit_is_denied() {
             let text = fs::read_to_string(&path).unwrap();
             let text = text.replace("/home/ann/demo", sandbox.root().to_str().unwrap());
             let answered = call_raw(&sandbox, &kebab(name.split('.').next().unwrap()), text.as_bytes());
-            let commits = text.contains("git commit") && name.starts_with("PreToolUse");
-            assert_eq!(answered.code, Some(if commits { 2 } else { 0 }), "{name}: {answered:?}");
+            let is_refused = text.contains("git commit") || name.contains("mcp__lab__");
+            let is_refused = is_refused && name.starts_with("PreToolUse");
+            assert_eq!(answered.code, Some(if is_refused { 2 } else { 0 }), "{name}: {answered:?}");
             answered.json();
             seen += 1;
         }

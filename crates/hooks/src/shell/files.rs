@@ -262,7 +262,7 @@ impl Walker<'_> {
         let options = Options::read(call.arguments, &spec);
         let named =
             options.values(letter, "output").into_iter().chain(options.values(letter, "output-document"));
-        named.for_each(|path| self.rewritten(path, state));
+        named.filter(|path| *path != "-").for_each(|path| self.rewritten(path, state));
     }
 
     /// What a program that fetches something writes, and what its options run.
