@@ -5,7 +5,7 @@
 //! then is refused.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
@@ -333,10 +333,11 @@ fn is_plain(command: &str) -> bool {
 
 /// Judges a command as the agent's shell would read it: by the paths inside.
 fn judge_command(root: &Path, cwd: &Path, view: &View, command: &str) -> Judgement {
+    let project = root;
     let protected = protected::seen(root, view);
     let home = env::home_dir();
     let (root, cwd) = (view.inside(root), view.inside(cwd));
-    let repository = |path: &Path| repository(&view.outside(path));
+    let repository = |path: &Path| repository(project, &view.outside(path));
     let scene = Scene {
         root: &root,
         cwd: &cwd,
@@ -347,12 +348,30 @@ fn judge_command(root: &Path, cwd: &Path, view: &View, command: &str) -> Judgeme
     shell::judge(command, &scene)
 }
 
-/// Returns the repository that a directory is in, by the directory that all of its working trees share.
-fn repository(path: &Path) -> Option<PathBuf> {
+/// Returns the repository that a directory is in, by the directory that all of its working trees share. The remotes of
+/// the project at `root` that are on this machine count as the project's.
+fn repository(root: &Path, path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize();
     let path = real.as_deref().unwrap_or(path);
-    let location = path.ancestors().find_map(git::locate)?;
-    Some(location.common_dir.canonicalize().unwrap_or(location.common_dir))
+    let common = |path: &Path| {
+        let location = path.ancestors().find_map(git::locate)?;
+        Some(location.common_dir.canonicalize().unwrap_or(location.common_dir))
+    };
+    let own = common(root)?;
+    let is_remote = || remotes(root, &own).iter().any(|remote| path.starts_with(remote));
+    if path != root && is_remote() { Some(own) } else { common(path) }
+}
+
+/// Returns the remotes of a project that are directories of this machine.
+fn remotes(root: &Path, common: &Path) -> Vec<PathBuf> {
+    // Where there are no settings to be read there is no remote.
+    let settings = fs::read_to_string(common.join("config")).unwrap_or_default();
+    let lines = settings.lines().filter_map(|line| line.trim().split_once('='));
+    let addresses =
+        lines.filter(|(key, _)| matches!(key.trim().to_ascii_lowercase().as_str(), "url" | "pushurl"));
+    let paths = addresses.map(|(_, address)| address.trim().trim_matches('"'));
+    let paths = paths.map(|address| root.join(address.strip_prefix("file://").unwrap_or(address)));
+    paths.filter_map(|path| path.canonicalize().ok()).filter(|path| path.is_dir()).collect()
 }
 
 /// Reads a command in a thread of its own.

@@ -33,7 +33,7 @@ const HARMLESS: &str = "\
     RUST_LOG RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_TEST_THREADS CARGO_TERM_COLOR CARGO_INCREMENTAL NODE_ENV \
     NEXT_TELEMETRY_DISABLED PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING \
     PYTHONUTF8 PYTHONWARNINGS CGO_ENABLED GOOS GOARCH GO111MODULE APP_ENV RAILS_ENV FLASK_ENV PORT VERBOSE \
-    DEBIAN_FRONTEND POSIXLY_CORRECT";
+    DEBIAN_FRONTEND";
 
 /// The same for git.
 const HARMLESS_GIT: &str = "\
@@ -72,7 +72,7 @@ impl Walker<'_> {
             // Git's own place is looked at where git is called.
             || is_one_of("GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE", name)
             || (is_one_of("GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM", name) && value == "/dev/null")
-            || (name.starts_with("GIT_TRACE") && !value.starts_with('/'));
+            || (name.starts_with("GIT_TRACE") && is_one_of("0 1 2 true false", &value));
         if !is_known {
             self.risky(format!("`{name}` may change what the programs after it do"));
         }

@@ -16,7 +16,7 @@ use super::{
     guard::Access,
     options::{Options, Spec},
     parse::UNKNOWN,
-    paths::base_name,
+    paths::{base_name, has_inner_parent},
     programs::is_one_of,
     state::State,
     walk::Walker,
@@ -123,6 +123,12 @@ impl Walker<'_> {
         let mut place = state.clone();
         for directory in &front.directories {
             place.change_directory(directory);
+            if has_inner_parent(directory)
+                || directory.starts_with("/proc/")
+                || directory.starts_with("/dev/")
+            {
+                place.lose_directory();
+            }
         }
         let judgement = match (judge(arguments), self.place(&front, state, &place)) {
             (Judgement::Allowed, _) => Judgement::Allowed,

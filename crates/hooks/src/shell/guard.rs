@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     parse::UNKNOWN,
-    paths::{is_in_git, relation, repository_of},
+    paths::{has_inner_parent, is_in_git, relation, repository_of},
     state::State,
     walk::Walker,
 };
@@ -97,10 +97,18 @@ impl Walker<'_> {
 
     /// Whether git is at work in another repository than the project's, wherever `path` may lead.
     pub(super) fn is_elsewhere(&self, path: &str, state: &State) -> bool {
+        // A link in front of `..`, or an open file, leads where no text tells.
+        if has_inner_parent(path) || path.starts_with("/proc/") || path.starts_with("/dev/") {
+            return false;
+        }
         state.resolve(path).iter().all(|target| {
+            let is_guarded = self.guarded.iter().any(|guarded| relation(target, &guarded.path).within);
             let is_made = |made: &super::state::Made| relation(target, &made.path).within;
             let is_known = !target.contains([UNKNOWN, super::parse::GLOB]);
-            is_known && *target != self.root && (state.made.iter().any(is_made) || self.is_other(target))
+            is_known
+                && !is_guarded
+                && *target != self.root
+                && (state.made.iter().any(is_made) || self.is_other(target))
         })
     }
 

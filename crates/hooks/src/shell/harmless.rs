@@ -9,9 +9,9 @@ use super::{parse::UNKNOWN, programs::is_one_of, word::Field};
 const READERS: &str = "\
     [ b2sum b3sum base32 basename cal cksum clear cmp colordiff column comm cut df diff dir dirname du dust \
     egrep envsubst exa expand expr eza factor fgrep fmt fold free getconf getent grep gron groups hadolint head \
-    hexdump id jobs join jq kill killall la ll locale look ls lsblk lscpu lsd lsof md5sum nl nproc numfmt od paste \
+    hexdump id jobs join jq kill killall la ll locale look ls lsblk lscpu lsd md5sum nl nproc numfmt od paste \
     pgrep pidof ping pkill printenv ps readelf readlink realpath rev seq sha1sum sha224sum sha256sum \
-    sha384sum sha512sum shasum shellcheck stat strings stty sum tac tail tput tr tsort tty uname unexpand \
+    sha384sum sha512sum shasum shellcheck stat strings stty sum tac tail tr tsort tty uname unexpand \
     uptime wc whereis whoami yamllint yes zcat zgrep dig host nslookup netstat bc cat";
 
 /// A program that reads, unless one of these options is given, clustered or shortened as it may be.
@@ -29,7 +29,7 @@ const fn reader(name: &'static str, short: &'static str, long: &'static [&'stati
     Reader { name, short, long, named: &[], operands: usize::MAX }
 }
 
-const WITH_OPTIONS: [Reader; 35] = [
+const WITH_OPTIONS: [Reader; 34] = [
     reader("ack", "", &["pager", "ackrc", "env"]),
     reader("ag", "", &["pager"]),
     reader("bat", "", &["pager", "config-file", "config-dir", "cache-dir"]),
@@ -40,14 +40,13 @@ const WITH_OPTIONS: [Reader; 35] = [
         ..reader("actionlint", "", &["shellcheck", "pyflakes"])
     },
     reader("clang-format", "i", &[]),
-    reader("codespell", "wi", &["write-changes", "interactive"]),
+    reader("lsof", "D", &[]),
     reader("date", "s", &["set"]),
     reader("delta", "", &["pager", "config"]),
     reader("file", "C", &["compile"]),
     Reader { named: &["cpuprofile"], ..reader("gofmt", "w", &[]) },
     Reader { operands: 0, ..reader("hostname", "Fb", &["file", "boot"]) },
     reader("iconv", "o", &["output"]),
-    reader("markdownlint-cli2", "", &["fix", "config"]),
     reader("nm", "", &["plugin"]),
     reader("objdump", "", &["plugin"]),
     reader("rg", "", &["pre", "hostname-bin"]),
@@ -75,7 +74,7 @@ const WITH_OPTIONS: [Reader; 35] = [
 const LOOKING: [(&str, &str); 4] = [
     ("black", "--check --diff"),
     ("isort", "--check --check-only --diff -c"),
-    ("ruff", "check --check --diff"),
+    ("ruff", "--check --diff --no-fix"),
     ("taplo", "lint get check --check"),
 ];
 
@@ -240,7 +239,7 @@ mod tests {
             "pip list --outdated",
             "systemctl --user status x",
             "black --check src",
-            "ruff check src",
+            "ruff check --no-fix src",
             "python3 --version",
         ] {
             assert!(harmless(command), "{command}");

@@ -105,6 +105,12 @@ pub(super) fn repository_of(path: &str) -> &str {
     path
 }
 
+/// Whether a path goes up again after it has gone down.
+pub(super) fn has_inner_parent(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.by_ref().find(|part| *part != "..").is_some() && parts.any(|part| part == "..")
+}
+
 /// Returns the last part of a path.
 pub(super) fn base_name(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)

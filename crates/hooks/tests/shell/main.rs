@@ -43,7 +43,7 @@ pub(crate) fn judged_in(cwd: &str, command: &str) -> Judgement {
 
 /// Tells repositories apart: the project has another working tree, and another repository in it.
 fn repository(path: &Path) -> Option<PathBuf> {
-    let known = ["/srv/project/tests/nested", "/srv/project", "/srv/second"]
+    let known = ["/srv/project/tests/nested", "/srv/project", "/srv/second", "/srv/remote.git"]
         .iter()
         .find(|known| path.starts_with(known))?;
     Some(PathBuf::from(if known.ends_with("nested") { known } else { "/srv/project" }))

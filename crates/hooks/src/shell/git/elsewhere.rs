@@ -48,7 +48,7 @@ impl Walker<'_> {
     ) -> Judgement {
         let command = front.command.unwrap_or_default();
         let stays = match command {
-            "push" => !self.pushes_nearby(front.arguments, place),
+            "push" => !front.settings.is_empty() || !self.pushes_nearby(front.arguments, place),
             "lfs" => true,
             "config" => reaches_out(front.arguments),
             _ => is_one_of(SENDS, command) || command.starts_with("remote-"),
@@ -62,24 +62,21 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether a push goes to a repository on this machine that is not the project's.
+    /// Whether a push goes from one repository that this command has made to another: what has been there before may lead
+    /// to the project's remote.
     fn pushes_nearby(&self, arguments: &[Field], place: &State) -> bool {
         const SPEC: Spec =
             Spec { short: "o", attached: "", long: &["push-option", "receive-pack", "exec", "repo"] };
         let options = Options::read(arguments, &SPEC);
         let has_program = options.has_any(&["receive-pack", "exec", "repo"]);
         let remote = options.operands.first().copied().unwrap_or("origin");
-        let is_named = |made: &Made| {
-            let here = place.directories.iter().all(|directory| relation(directory, &made.path).within);
-            here && !place.directories.is_empty() && made.remotes.iter().any(|name| name == remote)
+        let is_here = |made: &&Made| {
+            let inside = |directory: &String| relation(directory, &made.path).within;
+            !place.directories.is_empty() && place.directories.iter().all(inside)
         };
-        !has_program && !options.unknown && (self.is_nearby(remote, place) || place.made.iter().any(is_named))
-    }
-
-    /// Whether an address is plainly a path of this machine outside the project.
-    fn is_nearby(&self, address: &str, place: &State) -> bool {
-        let path = address.strip_prefix("file://").unwrap_or(address);
-        path.contains('/') && !path.contains([UNKNOWN, ':']) && self.is_elsewhere(path, place)
+        let Some(made) = place.made.iter().find(is_here) else { return false };
+        let is_named = made.remotes.iter().any(|name| name == remote);
+        !has_program && !options.unknown && (is_named || is_nearby(remote, place))
     }
 
     /// Notes what repository a command makes, and what its remotes are.
@@ -99,12 +96,11 @@ impl Walker<'_> {
                 let name = source.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
                 let name = name.strip_suffix(".git").unwrap_or(name);
                 let path = rest.first().copied().unwrap_or(name);
-                let remotes =
-                    if self.is_nearby(source, place) { vec!["origin".to_owned()] } else { Vec::new() };
+                let remotes = if is_nearby(source, place) { vec!["origin".to_owned()] } else { Vec::new() };
                 self.made(place.resolve(path), remotes, perhaps, state);
             }
             ("remote", ["add" | "set-url", name, address]) => {
-                let is_nearby = self.is_nearby(address, place);
+                let is_nearby = is_nearby(address, place);
                 for made in &mut state.made {
                     if place.directories.contains(&made.path) {
                         made.remotes.retain(|known| known != name);
@@ -112,10 +108,7 @@ impl Walker<'_> {
                     }
                 }
             }
-            ("config", _) => {
-                // An address may have been set.
-                state.made.iter_mut().for_each(|made| made.remotes.clear());
-            }
+            ("config", _) if leads_away(front.arguments) => state.made.clear(),
             _ => {}
         }
     }
@@ -129,6 +122,22 @@ impl Walker<'_> {
             state.made.push(Made { path: path.clone(), remotes, perhaps });
         }
     }
+}
+
+/// Whether an address is a path to a repository that this command has made.
+fn is_nearby(address: &str, place: &State) -> bool {
+    let path = address.strip_prefix("file://").unwrap_or(address);
+    let is_made = |target: &String| place.made.iter().any(|made| relation(target, &made.path).within);
+    path.contains('/') && !path.contains([UNKNOWN, ':']) && place.resolve(path).iter().all(is_made)
+}
+
+/// Whether a setting may send pushes elsewhere.
+fn leads_away(arguments: &[Field]) -> bool {
+    let leads = |text: &str| {
+        let key = text.to_ascii_lowercase();
+        ["url.", "remote.", "branch.", "push", "include", "http"].iter().any(|begin| key.starts_with(begin))
+    };
+    arguments.iter().any(|field| leads(&field.text) || field.text.contains(UNKNOWN))
 }
 
 /// Whether `git config` changes what is not the repository's own, or makes the repository's tree another.
