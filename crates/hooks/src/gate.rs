@@ -250,15 +250,12 @@ fn look(here: &Here, input: Input) -> Result<Finding, Failure> {
 /// A tool that is like a shell is judged by its command, as the client's own shell is.
 fn look_at_server(here: &Here, name: &str, is_shell: bool) -> Result<Option<mcp::Known>, Failure> {
     let Some(parts) = mcp::parts(name) else { return Ok(None) };
-    let known = match mcp::built_in(parts) {
-        mcp::Known::No if here.head == Quick::NoRun => mcp::listed(parts, &[]),
-        mcp::Known::No => {
-            let current = here.open()?.current()?;
-            let entries = current.map(|current| current.run.settings.names("mcp_tools")).unwrap_or_default();
-            mcp::listed(parts, &entries)
-        }
-        known => known,
-    };
+    let mut known = mcp::built_in(parts);
+    if known == mcp::Known::No {
+        let current = here.open()?.current()?;
+        let entries = current.map(|current| current.run.settings.names("mcp_tools")).unwrap_or_default();
+        known = mcp::listed(parts, &entries);
+    }
     let is_judged_by_command =
         is_shell && matches!(known, mcp::Known::No | mcp::Known::Never) && mcp::is_shell(parts);
     Ok(Some(if is_judged_by_command { mcp::Known::Listed } else { known }))

@@ -140,10 +140,8 @@ mod tests {
     fn known(name: &str, entries: &[&str]) -> Known {
         let parts = parts(name).unwrap();
         let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
-        match built_in(parts) {
-            Known::No => listed(parts, &entries),
-            known => known,
-        }
+        let known = built_in(parts);
+        if known == Known::No { listed(parts, &entries) } else { known }
     }
 
     #[test]

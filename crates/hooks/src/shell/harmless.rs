@@ -129,8 +129,8 @@ const CARRIERS: [&str; 22] = [
 /// Whether an option of that name carries a command.
 pub(super) fn carries_command(name: &str) -> bool {
     // A beginning of five letters is enough of a long one.
-    let begins = |known: &&str| *known == name || (name.len() > 4 && known.starts_with(name));
-    CARRIERS.iter().any(|known| begins(&known))
+    let begins = |known: &str| known == name || (name.len() > 4 && known.starts_with(name));
+    CARRIERS.iter().any(|known| begins(known))
 }
 
 /// Whether a program is known by its first word.

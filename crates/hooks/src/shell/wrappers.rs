@@ -174,16 +174,14 @@ impl Walker<'_> {
                 rest = tail.get(usize::from(option.takes_next)..).unwrap_or_default();
                 continue;
             }
-            rest = match text {
-                _ => match assignment(text) {
-                    Some((name, value)) => {
-                        self.set_variable(name, vec![value.to_owned()], &mut inner);
-                        self.exported(name, &inner);
-                        inner.exported.insert(name.to_owned());
-                        tail
-                    }
-                    None => break,
-                },
+            rest = match assignment(text) {
+                Some((name, value)) => {
+                    self.set_variable(name, vec![value.to_owned()], &mut inner);
+                    self.exported(name, &inner);
+                    inner.exported.insert(name.to_owned());
+                    tail
+                }
+                None => break,
             };
         }
         let printed = self.call(rest, &mut inner, call.stdin);
