@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs, path::PathBuf, process::Command};
 
 use engine::{
-    Settings, Workflow,
+    Rule, SetBy, Settings, Workflow,
     workflow::{BUILT_IN, Proof},
 };
 
@@ -76,6 +76,29 @@ fn settings() -> String {
             setting.purpose
         );
         push(&mut text, row);
+    }
+    push(&mut text, owners());
+    text
+}
+
+/// Says who may set each setting, and which direction is tighter.
+fn owners() -> String {
+    let mut text = "\n## Who may set what\n\nA project's `warp.toml` is whatever was merged last. It may tighten what you have \
+                    set (in `config.toml`, with `warp config`,\nby the environment or a flag), never loosen or remove it. Where \
+                    the last column says so, that holds for the\nbuilt-in default too. A value that would loosen is not taken: the \
+                    run and `warp config` say so. A setting without an order\ncounts as the merge target's newest commit has it, \
+                    and a change since the last run is shown when the next one begins.\nA `.claude/settings.local.json` that is \
+                    committed counts as the project's, too.\n\n\
+                    | Setting | Set by | Tighter is | Default holds |\n|---|---|---|---|\n"
+        .to_owned();
+    for rule in Rule::TABLE {
+        let set_by = match rule.set_by {
+            SetBy::Person => "you only",
+            SetBy::Project => "you, a project",
+        };
+        let holds = if rule.default_holds { "yes" } else { "no" };
+        let tighter = rule.tighter.to_string();
+        push(&mut text, format!("| `{}` | {set_by} | {tighter} | {holds} |\n", rule.key));
     }
     text
 }

@@ -3,6 +3,8 @@
 //! Where a value came from (a file, the environment, a flag) is not known here: layers are put together
 //! at the edge and handed over as checked [`Settings`].
 
+mod order;
+
 use std::{
     collections::BTreeMap,
     fmt,
@@ -15,6 +17,8 @@ use serde::{
     ser::SerializeMap as _,
 };
 use serde_json::{Value, json};
+
+pub use order::{Limited, Rule, SetBy, Tighter};
 
 /// What a setting holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub enum Kind {
     Commands,
     /// A list of names.
     Names,
+    /// A list of paths.
+    Paths,
     /// One of these words for each phase.
     Levels(&'static [&'static str]),
     /// Who works in each role.
@@ -269,6 +275,12 @@ impl Settings {
         names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// Returns a list of paths.
+    pub fn paths(&self, key: &str) -> Vec<String> {
+        let paths = self.value(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        paths.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// Returns the shell commands that must pass before `event` is accepted.
     pub fn verification_gates(&self, event: &str) -> Vec<String> {
         let commands = self.value("verification_gates").and_then(|gates| gates.get(event));
@@ -287,6 +299,7 @@ impl Kind {
             | Kind::Flag
             | Kind::Commands
             | Kind::Names
+            | Kind::Paths
             | Kind::Levels(_)
             | Kind::Roles => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         }
@@ -309,6 +322,7 @@ impl Kind {
             Kind::Names => value.as_array().is_some_and(|names| {
                 names.iter().all(|name| name.as_str().is_some_and(|name| !name.trim().is_empty()))
             }),
+            Kind::Paths => value.as_array().is_some_and(|paths| paths.iter().all(is_path)),
             Kind::Levels(words) => value.as_object().is_some_and(|phases| {
                 phases.values().all(|level| level.as_str().is_some_and(|level| words.contains(&level)))
             }),
@@ -327,6 +341,7 @@ impl Kind {
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Commands => "a table of events, each with a list of shell commands".to_owned(),
             Kind::Names => "a list of names".to_owned(),
+            Kind::Paths => "a list of paths".to_owned(),
             Kind::Levels(words) => format!("a table of phases, each with one of {}", words.join(", ")),
             Kind::Roles => {
                 format!(
@@ -336,6 +351,10 @@ impl Kind {
             }
         }
     }
+}
+
+fn is_path(value: &Value) -> bool {
+    value.as_str().is_some_and(|path| !path.trim_matches(['/', '*', ' ']).is_empty())
 }
 
 /// Tells whether a value says who works in a role, and nothing else.
@@ -354,6 +373,17 @@ fn shorten(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 { text } else { text.chars().take(57).chain("...".chars()).collect() }
 }
+
+/// What decides how later runs are held: warp's own files, agents' settings, git hooks, CI.
+const REVIEW_PATHS: &str = concat!(
+    r#"["warp.toml",".warp/",".claude/",".codex/","#,
+    r#"".opencode/","opencode.json","opencode.jsonc",".mcp.json",".cursor/",".gemini/",".githooks/","#,
+    r#"".husky/",".lefthook/","lefthook.yml","lefthook.yaml",".lefthook.yml",".pre-commit-config.yaml","#,
+    r#"".github/workflows/",".github/actions/",".forgejo/",".gitea/",".gitlab-ci.yml",".gitlab/ci/","#,
+    r#"".circleci/",".buildkite/",".woodpecker/",".woodpecker.yml",".drone.yml",".travis.yml","#,
+    r#"".cirrus.yml","azure-pipelines.yml","bitbucket-pipelines.yml","appveyor.yml","Jenkinsfile","#,
+    r#""CODEOWNERS"]"#,
+);
 
 const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhigh", "max"];
 
@@ -402,6 +432,12 @@ const TABLE: &[Setting] = &[
     row("guard_max_file_mb", Kind::Count, "5", "commit_guard: the largest new file, in MB"),
     row("guard_max_new_files", Kind::Count, "200", "commit_guard: the most new files in one commit"),
     row("auto_merge", Kind::Flag, "true", "Level 3: merge; if false, hand over a pull request"),
+    row(
+        "review_paths",
+        Kind::Paths,
+        REVIEW_PATHS,
+        "Paths whose change a person merges, even at level 3; a project can only add",
+    ),
     row(
         "push",
         Kind::Choice(&["ask", "never", "branch", "target"]),

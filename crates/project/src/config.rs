@@ -1,9 +1,13 @@
 //! Settings, layer by layer: defaults, the user's file, `warp.toml`, `.claude/settings.local.json`, what the person has
 //! answered or set for this project (`warp config KEY=VALUE`), the environment, flags. Each value remembers where it came
 //! from.
+//!
+//! A project's file is whatever was merged last: it may tighten what the person or a safety default says, never loosen it
+//! ([`engine::Rule`]).
 
 mod own;
 mod runs;
+mod seen;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,13 +17,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use engine::{BadSetting, Settings, Workflow, workflow::BUILT_IN};
+use adapters::git::Git;
+use engine::{BadSetting, Limited, Rule, SetBy, Settings, Tighter, Workflow, workflow::BUILT_IN};
 use serde_json::{Map, Value};
 
 pub(crate) use own::answered;
 pub use own::remember;
 pub(crate) use runs::pinned;
 pub use runs::{for_runs, of_runs};
+pub(crate) use seen::changed_since_last_run;
 
 use own::own_file;
 
@@ -29,14 +35,24 @@ use crate::{Dirs, Place, base::BaseError, find_workflow, workflow_files};
 const LARGEST: u64 = 1024 * 1024;
 /// Settings that live in a section of their own; all others are in `[workflow]`.
 const SECTIONS: &[&str] = &["workflow", "automation", "rdb"];
-/// Settings that only the person makes: a project must not open the walls that it is put behind, nor say who answers for
-/// the person, and where.
-const OWN: &[&str] = &["sandbox_show", "rdb.chats", "rdb.api"];
 /// The section that is one setting as a whole.
 const ROLES: &str = "roles";
 
 /// What the variables begin with that are settings.
 const VARIABLES: &str = "WARP_";
+
+/// The file of an agent in which a person may keep settings of warp.
+const LOCAL_SETTINGS: &str = ".claude/settings.local.json";
+
+/// Whose layer it is.
+#[derive(Clone, Copy)]
+enum Layer<'a> {
+    Person,
+    /// The person's, in the project's directory, where others can write: it sets nothing that is the person's alone.
+    Local,
+    /// It may only tighten. Roles must be those of this project's workflows.
+    Project(&'a Place),
+}
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +80,8 @@ pub struct Config {
     pub settings: Settings,
     pub origins: BTreeMap<&'static str, Origin>,
     pub warnings: Vec<String>,
+    /// The person's own file for all projects.
+    user: PathBuf,
 }
 
 /// Why the configuration cannot be used.
@@ -114,41 +132,42 @@ pub fn load(
     warp_toml: Option<(String, String)>,
     flags: &[(String, String)],
 ) -> Result<Config, ConfigError> {
-    let mut config = Config { settings: Settings::default(), origins: BTreeMap::new(), warnings: Vec::new() };
+    let user = dirs.config.join("config.toml");
+    let mut config = Config {
+        settings: Settings::default(),
+        origins: BTreeMap::new(),
+        warnings: Vec::new(),
+        user: user.clone(),
+    };
     for setting in Settings::TABLE {
         config.origins.insert(setting.key, Origin::Default);
     }
-    let user = dirs.config.join("config.toml");
     if let Some(text) = read(&user)? {
         // It may name roles that only another project's workflows have.
-        config.add_toml(&user.display().to_string(), &text, None)?;
+        config.add_toml(&user.display().to_string(), &text, Layer::Person)?;
     }
     // In a workspace of a run's own the person's settings are where the person works.
     let root = place.origin().unwrap_or(&place.root);
     match warp_toml {
-        Some((name, text)) => config.add_toml(&name, &text, Some(place))?,
+        Some((name, text)) => config.add_toml(&name, &text, Layer::Project(place))?,
         None => {
             if let Some(text) = read(&root.join("warp.toml"))? {
-                config.add_toml("warp.toml", &text, Some(place))?;
+                config.add_toml("warp.toml", &text, Layer::Project(place))?;
             }
         }
     }
-    if let Some(text) = read(&root.join(".claude/settings.local.json"))? {
-        config.add_claude_settings(".claude/settings.local.json", &text)?;
+    if let Some(text) = read(&root.join(LOCAL_SETTINGS))? {
+        // One that is committed comes from a merge like `warp.toml` does.
+        let is_committed =
+            place.location().is_some() && Git::new(root).is_tracked(LOCAL_SETTINGS).unwrap_or(true);
+        let layer = if is_committed { Layer::Project(place) } else { Layer::Local };
+        config.add_claude_settings(LOCAL_SETTINGS, &text, layer)?;
     }
     let own = own_file(place, dirs)?;
     if let Some(own) = &own
         && let Some(text) = read(own)?
     {
-        config.add_toml(&own.display().to_string(), &text, None)?;
-    }
-    let persons = [Some(&user), own.as_ref()].map(|path| path.map(|path| path.display().to_string()));
-    for key in OWN {
-        if let Some(Origin::File(file)) = config.origins.get(key)
-            && !persons.iter().flatten().any(|own| own == file)
-        {
-            return Err(ConfigError::NotTheProjects { file: file.clone(), key, user });
-        }
+        config.add_toml(&own.display().to_string(), &text, Layer::Person)?;
     }
     config.add_environment()?;
     for (key, text) in flags {
@@ -187,6 +206,55 @@ impl Config {
         Ok(())
     }
 
+    /// Sets `key` as far as the layer may.
+    fn set_from(
+        &mut self,
+        layer: Layer<'_>,
+        key: &str,
+        value: Value,
+        (place, file): (&str, &str),
+    ) -> Result<(), ConfigError> {
+        let rule = Rule::of(key);
+        let is_known = Settings::row(key).is_some();
+        if is_known && rule.set_by == SetBy::Person && !matches!(layer, Layer::Person) {
+            let (file, user) = (file.to_owned(), self.user.clone());
+            return Err(ConfigError::NotTheProjects { file, key: rule.key, user });
+        }
+        let value = match layer {
+            Layer::Project(_) if is_known => self.within(&rule, value, place)?,
+            Layer::Person | Layer::Local | Layer::Project(_) => Some(value),
+        };
+        match value {
+            Some(value) => self.set(key, value, place, Origin::File(file.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns what counts of a project's value; nothing if what holds already stays, which is then said.
+    fn within(&mut self, rule: &Rule, value: Value, place: &str) -> Result<Option<Value>, ConfigError> {
+        // A value of another kind is an error, not something that loosens.
+        let checked = Settings::default().set(rule.key, value.clone());
+        checked.map_err(|error| ConfigError::Setting { place: place.to_owned(), nearest: None, error })?;
+        let origin = self.origins.get(rule.key).unwrap_or(&Origin::Default);
+        let holds =
+            self.settings.value(rule.key).filter(|_| rule.default_holds || *origin != Origin::Default);
+        let limited = holds.map_or(Limited::Taken, |holds| rule.limit(holds, &value));
+        match limited {
+            Limited::Taken => Ok(Some(value)),
+            // Adding to the entries that hold is what a project may do.
+            Limited::Instead(all) if rule.tighter == Tighter::MoreEntries => Ok(Some(all)),
+            Limited::Instead(holds) => {
+                let (key, by) = (rule.key, said_by(origin));
+                let wanted = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                self.warnings.push(format!(
+                    "{place}: `{key}` stays {holds} ({by}): a project may only tighten it; `warp config {key}={wanted}` \
+                     sets it for you"
+                ));
+                Ok(None)
+            }
+        }
+    }
+
     /// Puts roles over those that are there: each is replaced as a whole.
     fn roles_with(&self, roles: &Value) -> Value {
         let before = self.settings.value(ROLES).and_then(Value::as_object);
@@ -200,15 +268,15 @@ impl Config {
         }
     }
 
-    /// Adds a file of our own: what is not known there is an error. In a project's, roles must be those of its workflows.
-    fn add_toml(&mut self, file: &str, text: &str, project: Option<&Place>) -> Result<(), ConfigError> {
+    /// Adds a file of our own: what is not known there is an error.
+    fn add_toml(&mut self, file: &str, text: &str, layer: Layer<'_>) -> Result<(), ConfigError> {
         let syntax = |problem: String| ConfigError::Syntax { file: file.to_owned(), problem };
         let tables: Map<String, Value> =
             toml::from_str(text).map_err(|error| syntax(error.to_string().trim_end().to_owned()))?;
         for (section, values) in &tables {
             let place = place_of(file, text, section);
             if section == ROLES {
-                if let Some(project) = project {
+                if let Layer::Project(project) = layer {
                     check_roles(values, file, text, project)?;
                 }
                 let roles = self.roles_with(values);
@@ -222,14 +290,14 @@ impl Config {
             for (name, value) in values {
                 let key = if section == "workflow" { name.clone() } else { format!("{section}.{name}") };
                 let place = place_of(file, text, name);
-                self.set(&key, value.clone(), &place, Origin::File(file.to_owned()))?;
+                self.set_from(layer, &key, value.clone(), (&place, file))?;
             }
         }
         Ok(())
     }
 
     /// Adds Claude Code's own file: what is not known there is somebody else's, and only a warning.
-    fn add_claude_settings(&mut self, file: &str, text: &str) -> Result<(), ConfigError> {
+    fn add_claude_settings(&mut self, file: &str, text: &str, layer: Layer<'_>) -> Result<(), ConfigError> {
         let syntax = |problem: String| ConfigError::Syntax { file: file.to_owned(), problem };
         let fields: Map<String, Value> =
             serde_json::from_str(text).map_err(|error| syntax(error.to_string()))?;
@@ -245,10 +313,18 @@ impl Config {
                     self.warnings.push(format!("{file}: `_{section}.{name}` is not a setting{hint}"));
                     continue;
                 }
-                self.set(&key, value.clone(), file, Origin::File(file.to_owned()))?;
+                self.set_from(layer, &key, value.clone(), (file, file))?;
             }
         }
         Ok(())
+    }
+}
+
+/// Says who has set what holds.
+fn said_by(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "the built-in safety default".to_owned(),
+        Origin::File(_) | Origin::Environment(_) | Origin::Flag => format!("set in {origin}"),
     }
 }
 

@@ -20,6 +20,7 @@ mod issue;
 mod land;
 mod publish;
 mod report;
+mod review;
 mod rework;
 mod select;
 mod ship;

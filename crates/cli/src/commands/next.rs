@@ -57,7 +57,7 @@ impl From<NextError> for CommandError {
             NextError::Dev(problem) => Self::new(Exit::OutsideSaidNo, problem)
                 .hint("`warp dev up` brings it up; `dev_health_check = false` leaves it out of runs"),
             held @ NextError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
-                .hint("fix what is held; `commit_guard = false` under [workflow] in warp.toml switches the guard off"),
+                .hint("fix what is held; `warp config commit_guard=false` switches the guard off"),
             NextError::Undecided { .. } => Self::of(Exit::Parked, &error),
             NextError::World(problem) => Self::new(Exit::OutsideSaidNo, problem),
         }

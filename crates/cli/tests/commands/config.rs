@@ -12,8 +12,8 @@ fn every_layer_wins_over_the_ones_before_and_says_so() {
     };
     let is = |value: u64, origin: &str| (value, origin.to_owned());
     assert_eq!(shown(None, &[]), is(3, "default"));
-    sandbox.write("../config/warp/config.toml", "[workflow]\nmax_coding_cycles = 4\n");
-    assert_eq!(shown(None, &[]), is(4, "[HOME]/config/warp/config.toml"));
+    sandbox.write("../config/warp/config.toml", "[workflow]\nmax_coding_cycles = 9\n");
+    assert_eq!(shown(None, &[]), is(9, "[HOME]/config/warp/config.toml"));
     sandbox.write("warp.toml", "[workflow]\nmax_coding_cycles = 5\n");
     assert_eq!(shown(None, &[]), is(5, "warp.toml"));
     sandbox.write(".claude/settings.local.json", r#"{"_workflow":{"max_coding_cycles":6},"permissions":{}}"#);

@@ -5,5 +5,6 @@
 mod complete;
 mod drive;
 mod loops;
+mod owner;
 
 const WARP: &str = env!("CARGO_BIN_EXE_warp");

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use project::{By, Dirs, NewItem, Place, Workspace};
+use project::{By, Dirs, NewItem, Place, Workspace, config};
 use testkit::Sandbox;
 
 use crate::LEVEL;
@@ -31,7 +31,6 @@ test_command = \"sh test.sh\"
 max_acs_per_commit = 2
 doc_drift_gate = true
 doc_drift_fix = \"amend\"
-push = \"target\"
 ";
 
 /// Makes a project with tests, a remote, docs that count files, and an issue.
@@ -51,6 +50,7 @@ pub(crate) fn prepare(sandbox: &Sandbox) {
     sandbox.git(&["remote", "add", "origin", remote]);
     let world = World { home: home.canonicalize().unwrap(), level: 3 };
     let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    config::remember(&world.place(), &world.dirs(), "push", Some("target")).unwrap();
     let mut forge = workspace.forge().by(By::person("Ann"));
     let filed = forge.file(NewItem::of("Read five things", ISSUE, Default::default()), None).unwrap();
     forge.approve(filed.number).unwrap();

@@ -48,9 +48,14 @@ pub(crate) fn pinned(place: &Place, target: &str) -> Result<Pinned, ConfigError>
 
 /// Says which settings two files have otherwise; nothing if none. One that cannot be read is another file.
 fn differences(committed: &str, here: &str) -> Option<String> {
+    compared(committed, here, ("there", "here")).unwrap_or_else(|| Some("yours cannot be read".to_owned()))
+}
+
+/// Says which settings two files have otherwise, by what each of them is called; nothing if they differ and cannot be read.
+pub(super) fn compared(one: &str, other: &str, names: (&str, &str)) -> Option<Option<String>> {
     let parse = |text: &str| toml::from_str::<Map<String, Value>>(text).ok();
-    let (Some(committed), Some(here)) = (parse(committed), parse(here)) else {
-        return (committed != here).then(|| "yours cannot be read".to_owned());
+    let (Some(committed), Some(here)) = (parse(one), parse(other)) else {
+        return (one == other).then_some(None);
     };
     let flat = |tables: Map<String, Value>| -> BTreeMap<String, Value> {
         let rows = tables.into_iter().flat_map(|(section, values)| {
@@ -64,12 +69,12 @@ fn differences(committed: &str, here: &str) -> Option<String> {
     let (committed, here) = (flat(committed), flat(here));
     let keys: BTreeSet<&String> = committed.keys().chain(here.keys()).collect();
     let say = |value: Option<&Value>| value.map_or_else(|| "not set".to_owned(), Value::to_string);
-    let rows = keys
-        .into_iter()
-        .filter(|key| committed.get(*key) != here.get(*key))
-        .map(|key| format!("{key} is {} there, {} here", say(committed.get(key)), say(here.get(key))));
+    let rows = keys.into_iter().filter(|key| committed.get(*key) != here.get(*key)).map(|key| {
+        let (one, other) = (say(committed.get(key)), say(here.get(key)));
+        format!("{key} is {one} {}, {other} {}", names.0, names.1)
+    });
     let rows: Vec<String> = rows.collect();
-    (!rows.is_empty()).then(|| rows.join("; "))
+    Some((!rows.is_empty()).then(|| rows.join("; ")))
 }
 
 /// Returns the settings of a run that begins now, and how the person's `warp.toml` differs from the one that it goes by.

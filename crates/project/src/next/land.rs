@@ -15,7 +15,7 @@ use adapters::{
 use engine::Run;
 use serde_json::json;
 
-use super::{NextError, Report, Wanted, short};
+use super::{NextError, Report, Wanted, review, short};
 use crate::{
     Current, ForgeError, Item, NewPull, Workspace,
     account::merge_key,
@@ -97,6 +97,13 @@ impl Workspace {
         }
         if goal != Goal::Merge {
             return self.hand_over(run, commit, &outlet, None);
+        }
+        let for_review = self.for_review(run, commit)?;
+        if !for_review.is_empty() {
+            let why = format!("not merged: {}", review::reason(&for_review));
+            let mut report = self.hand_over(run, commit, &outlet.for_branch(), None)?;
+            report.said.insert(0, why);
+            return Ok(report);
         }
         let branch = self.git().branch();
         match self.land(run, &branch, commit, &outlet)? {
@@ -377,7 +384,7 @@ impl Workspace {
         };
         let pull = NewPull {
             title: title.unwrap_or_else(|| branch.clone()),
-            body: super::report::pull(run),
+            body: review::on_top(&self.for_review(run, commit)?, super::report::pull(run)),
             branch: branch.clone(),
             target: target.clone(),
             head: commit.to_owned(),

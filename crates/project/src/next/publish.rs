@@ -9,7 +9,7 @@ use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
 use serde_json::{Map, json};
 
-use super::{NextError, hooks, issue, report, short};
+use super::{NextError, hooks, issue, report, review, short};
 use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, pushing::Goal, rails, suite};
 
 /// Work that was handed in.
@@ -126,7 +126,7 @@ impl Workspace {
             title: title
                 .or_else(|| run.feature.as_deref().map(report::title_of))
                 .unwrap_or_else(|| branch.to_owned()),
-            body: report::pull(run),
+            body: review::on_top(&self.for_review(run, commit)?, report::pull(run)),
             branch: branch.to_owned(),
             target: run.branches.merge_target.clone(),
             head: commit.to_owned(),

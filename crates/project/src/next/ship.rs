@@ -5,7 +5,7 @@ use adapters::{boundary, forge, git::outgoing::Against};
 use engine::{Actor, Event, EventName, Run, Standing};
 use serde_json::{Map, json};
 
-use super::{NextError, hooks, report};
+use super::{NextError, hooks, report, review};
 use crate::{
     Answer, By, Current, Dirs, Error, MergeError, MergedPull, Place, Shell, Workspace,
     pushing::{Goal, Outlet, PUSH},
@@ -97,7 +97,11 @@ impl Workspace {
         drop(opened);
         let number = self.offer_pull(run, &branch, &commit)?;
         said.insert(0, format!("`{branch}` is offered as pull request #{number}"));
+        let for_review = self.for_review(run, &commit)?;
         let then = match goal {
+            Goal::Merge if !for_review.is_empty() => {
+                format!("{}: `warp pr merge {number}` merges it", review::reason(&for_review))
+            }
             Goal::Merge => "it is merged when the promise is given".to_owned(),
             Goal::Stay | Goal::HandOver => format!("`warp pr merge {number}` merges it"),
         };
@@ -157,6 +161,13 @@ impl Workspace {
         let (Some(number), true, Goal::Merge) = (number, close == Some(how.as_str()), goal(run)) else {
             return Ok(None);
         };
+        if let Some(pull) = self.forge().item(number)?.and_then(|item| item.pull.clone()) {
+            let for_review = self.for_review(run, &pull.head)?;
+            if !for_review.is_empty() {
+                let why = format!("#{number} is not merged: {}", review::reason(&for_review));
+                return Err(NextError::World(why).into());
+            }
+        }
         let mut settings = run.settings.clone();
         let push = self.outlet(run, Goal::Merge)?.push.as_str();
         settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;

@@ -215,6 +215,7 @@ impl Workspace {
         }
         let mut advice = Vec::new();
         let pinned = config::pinned(&self.place, &branches.merge_target)?;
+        advice.extend(config::changed_since_last_run(&self.place, &self.dirs, &pinned)?.map(Advice));
         advice.extend(pinned.differs.map(Advice));
         let config = config::load(&self.place, &self.dirs, pinned.file, &request.set)?;
         advice.extend(config.warnings.iter().cloned().map(Advice));
