@@ -1,5 +1,7 @@
 //! The machine: its clock, its boot id, its processes, its random numbers.
 
+mod kin;
+
 use std::{
     cell::Cell,
     env, fs,
@@ -9,6 +11,8 @@ use std::{
 };
 
 use engine::{Owner, RunId, Time};
+
+pub use kin::{descends_from, is_cut_off_from};
 
 thread_local! {
     /// How far this thread's clock is ahead, where waits only move it; see [`waits_pass_at_once`].
@@ -74,44 +78,7 @@ pub fn directory(pid: u32) -> Option<PathBuf> {
 }
 
 /// How many generations of processes are looked at.
-const GENERATIONS: usize = 64;
-
-/// Tells whether this process was started by `owner`, or by something that was.
-pub fn descends_from(owner: &Owner) -> bool {
-    let Some(ticks) = owner.start_ticks else { return false };
-    let mut pid = parent();
-    for _ in 0..GENERATIONS {
-        let Some(process) = process(pid) else { return false };
-        if pid == owner.pid {
-            return process.start_ticks == ticks && owner.boot_id == boot_id();
-        }
-        if process.parent == 0 {
-            return false;
-        }
-        pid = process.parent;
-    }
-    false
-}
-
-/// Tells whether this process was cut off from whoever started it, some time after `owner` began: nothing above it but
-/// the machine's first process is older, and it has no terminal, or the owner's.
-pub fn is_stray_since(owner: &Owner) -> bool {
-    let Some(ticks) = owner.start_ticks.filter(|_| owner.boot_id == boot_id()) else { return false };
-    let terminal = |pid| process(pid).map_or(0, |process| process.terminal);
-    let own = terminal(std::process::id());
-    if own != 0 && own != terminal(owner.pid) {
-        return false;
-    }
-    let mut pid = parent();
-    for _ in 0..GENERATIONS {
-        match process(pid) {
-            Some(older) if older.start_ticks < ticks => return pid == 1 || older.name == "systemd",
-            Some(process) => pid = process.parent,
-            None => return true,
-        }
-    }
-    false
-}
+const GENERATIONS: usize = 4096;
 
 /// Tells whether this process is within the walls that Codex puts around its commands. There the processes are counted
 /// anew, so that nothing descends from anything outside; the first of them is the client's own.

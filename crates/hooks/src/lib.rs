@@ -271,7 +271,9 @@ fn note_plugin(here: &Here, input: &Input) -> Result<(), Failure> {
 
 /// Describes the agent that called the hook: the process and its session.
 fn caller(input: &Input) -> Owner {
-    let named = env::var("CLAUDE_PID").ok().and_then(|pid| pid.parse().ok());
-    let pid = named.unwrap_or_else(machine::parent);
+    let named = env::var("CLAUDE_PID").ok().and_then(|pid| pid.parse::<u32>().ok());
+    // Anybody can set a variable: a process that has not started this one is not its client.
+    let is_client = |pid: &u32| *pid > 1 && machine::descends_from(&machine::owner(*pid));
+    let pid = named.filter(is_client).unwrap_or_else(machine::parent);
     Owner { session: input.session_id.clone(), ..machine::owner(pid) }
 }

@@ -41,9 +41,18 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
     let Some(current) = current else { return Ok(Answer::silent()) };
     // Told before the session joins: a run that nobody carries on any more is worth a word.
     let told = workspace.described(&current);
-    join(&mut workspace, current, input)?;
+    if may_join(here, input) {
+        join(&mut workspace, current, input)?;
+    }
     note_plugin(here, input)?;
     Ok(Answer::context("SessionStart", &told))
+}
+
+/// Tells whether the caller is a client's session. One without a name, or one that the agent of this run has started, would take
+/// the run from its agent, whose commands then looked like a person's.
+fn may_join(here: &Here, input: &Input) -> bool {
+    let has_name = input.session_id.as_deref().is_some_and(|name| !name.trim().is_empty());
+    has_name && !project::is_forged(&here.root)
 }
 
 /// Makes the calling agent the one that carries the run on.

@@ -1,14 +1,15 @@
 //! Who gives a command: a person, or an agent.
 //!
 //! An agent is told by descent: the run knows the process that carries it on, and what that process started is the
-//! agent. Clients that say so in the environment of the commands they run are believed as well. Nobody says
+//! agent. What was cut off from its parents since then, and has no terminal of its own, is not known to be a person's.
+//! Clients that say so in the environment of the commands they run are believed as well. Nobody says
 //! "I am a person" that way, so leaving the variable out gains nothing. Codex may put walls around its commands, behind
 //! which no descent is to be seen; then the walls tell.
 
 use std::{env, path::Path};
 
 use adapters::machine;
-use engine::Actor;
+use engine::{Actor, Owner};
 
 use crate::{Quick, quick_head};
 
@@ -37,15 +38,20 @@ pub fn is_forged(root: &Path) -> bool {
     match quick_head(root) {
         Quick::Known(head) => {
             let owner = &head.owner;
-            owner.session.is_some() && machine::parent() != owner.pid && machine::descends_from(owner)
+            owner.session.is_some() && machine::parent() != owner.pid && is_of_agent(owner)
         }
         Quick::NoRun | Quick::Unsure => false,
     }
 }
 
+/// Tells whether this process is one of those that an agent's client has started, as far as that can be told.
+pub(crate) fn is_of_agent(owner: &Owner) -> bool {
+    machine::descends_from(owner) || machine::is_cut_off_from(owner)
+}
+
 fn descends_from_agent(root: &Path) -> bool {
     match quick_head(root) {
-        Quick::Known(head) => head.owner.session.is_some() && machine::descends_from(&head.owner),
+        Quick::Known(head) => head.owner.session.is_some() && is_of_agent(&head.owner),
         // Without a head there is no telling which process carries the run on; the engine asks again later.
         Quick::NoRun | Quick::Unsure => false,
     }

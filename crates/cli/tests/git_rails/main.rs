@@ -6,6 +6,7 @@ mod agent;
 mod backstop;
 mod detector;
 mod person;
+mod posing;
 mod salvage;
 
 use std::{

@@ -159,10 +159,11 @@ impl Here {
                 Err(_) => {}
             }
         }
-        // What was cut off from its parents may be anybody's; in a workspace of the run's own it is the agent's.
+        // What was cut off from its parents may be anybody's; in a workspace of the run's own it is the agent's. In a person's
+        // checkout it may be their editor, and they commit there at any time.
         let is_its = |found: &&Found| {
             let owner = &found.owner;
-            let is_stray = || found.owns_workspace && machine::is_stray_since(owner);
+            let is_stray = || found.owns_workspace && machine::is_cut_off_from(owner);
             owner.session.is_some() && (machine::descends_from(owner) || is_stray())
         };
         let by_descent = found.iter().find(is_its);
