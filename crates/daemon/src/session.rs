@@ -5,11 +5,11 @@
 
 mod summary;
 
-use std::{collections::BTreeSet, time::Instant};
+use std::{collections::BTreeSet, fmt, time::Instant};
 
 use engine::Usage;
 use journal::sqlite::Keeping;
-use project::{ClaimError, Dirs, Place, Workspace, issue_number, slots::SlotError};
+use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, issue_number, slots::SlotError};
 
 use crate::{
     consent::ask_push,
@@ -75,6 +75,7 @@ pub fn drive(
 
 /// One run of a session.
 struct Ran {
+    run: String,
     issue: Option<String>,
     finish: Finish,
     /// How many chunks it has done.
@@ -99,8 +100,9 @@ fn one(
     let spent = if is_capped { driver.spent()?.since(&before) } else { Usage::default() };
     let (issue, chunks) = driver.worked_on()?;
     let is_stuck = matches!(finish, Finish::Blocked(_)) || driver.waits_for_all()?;
+    let run = driver.run.clone();
     driver.finish()?;
-    Ok(Ran { issue, finish, chunks, spent, is_stuck })
+    Ok(Ran { run, issue, finish, chunks, spent, is_stuck })
 }
 
 fn until_empty(
@@ -118,7 +120,14 @@ fn until_empty(
     let first = match one(place, dirs, options.clone(), interrupts, show) {
         Err(error) if options.issue.is_none() && error.is_about_this_one() => {
             pass_over(&error, summary, show);
-            Ran { issue: None, finish: Finish::Done, chunks: 0, spent: Usage::default(), is_stuck: false }
+            Ran {
+                run: String::new(),
+                issue: None,
+                finish: Finish::Done,
+                chunks: 0,
+                spent: Usage::default(),
+                is_stuck: false,
+            }
         }
         done => done?,
     };
@@ -127,12 +136,13 @@ fn until_empty(
     cap = cap.after(&first.spent);
     limits.is_stuck = first.is_stuck;
     let mut worst = first.finish;
-    // Each issue is taken once, whatever became of it.
-    let mut taken: BTreeSet<u64> = first.issue.as_deref().and_then(issue_number).into_iter().collect();
+    // Each run and each issue is taken once, whatever became of it.
+    let mut taken = Taken::default();
+    taken.add(&first.run, first.issue.as_deref());
     while worst != Finish::Interrupted {
-        let Some(issue) = limits.next(&mut taken, &cap, show)? else { break };
+        let Some(named) = limits.next(&mut taken, &cap, show)? else { break };
         show.show(Shown::Plain("\n"));
-        let mut next = Options { issue: Some(issue), session_cap: Some(cap), ..options.clone() };
+        let mut next = Options { issue: Some(named), session_cap: Some(cap), ..options.clone() };
         cap.limit(&mut next.set);
         let ran = match one(place, dirs, next, interrupts, show) {
             Err(error) if error.is_about_this_one() => {
@@ -141,6 +151,7 @@ fn until_empty(
             }
             done => done?,
         };
+        taken.add(&ran.run, ran.issue.as_deref());
         limits.done += ran.chunks;
         limits.is_stuck = ran.is_stuck;
         cap = cap.after(&ran.spent);
@@ -167,6 +178,50 @@ impl Finish {
             Finish::Refused(_) => 3,
             Finish::Parked(_) | Finish::Blocked(_) => 4,
             Finish::Interrupted => 5,
+        }
+    }
+}
+
+/// What a session has taken already.
+#[derive(Default)]
+struct Taken {
+    runs: BTreeSet<String>,
+    issues: BTreeSet<u64>,
+}
+
+impl Taken {
+    fn add(&mut self, run: &str, issue: Option<&str>) {
+        self.runs.insert(run.to_owned());
+        self.issues.extend(issue.and_then(issue_number));
+    }
+
+    /// Takes what comes next; returns the name by which it is started.
+    fn take(&mut self, next: Next) -> String {
+        match next {
+            Next::Issue(issue) => {
+                self.issues.insert(issue);
+                issue.to_string()
+            }
+            Next::Run(Interrupted { run, issue }) => {
+                self.issues.extend(issue);
+                self.runs.insert(run.clone());
+                run
+            }
+        }
+    }
+}
+
+/// What a session works on next.
+enum Next {
+    Issue(u64),
+    Run(Interrupted),
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Issue(issue) | Self::Run(Interrupted { issue: Some(issue), .. }) => write!(f, "#{issue}"),
+            Self::Run(Interrupted { run, issue: None }) => write!(f, "run {run}"),
         }
     }
 }
@@ -204,17 +259,15 @@ impl Limits {
         })
     }
 
-    /// Returns the next issue, each once: one whose run nobody carries on, or else one that is ready and free. Nothing when the
-    /// session has used up what it may.
+    /// Returns the next run or issue by its name, each once: a run that nobody carries on, or else an issue that is ready and free,
+    /// or at last a run that waits for a time. Nothing when the session has used up what it may.
     fn next(
         &mut self,
-        taken: &mut BTreeSet<u64>,
+        taken: &mut Taken,
         cap: &SessionCap,
         show: &mut dyn Show,
     ) -> Result<Option<String>, StartError> {
-        let left = self.here.first_left(taken)?;
-        let next = if left.is_some() { left } else { self.here.first_free(taken)? };
-        let Some(number) = next else { return Ok(None) };
+        let Some(next) = self.first(taken)? else { return Ok(None) };
         let over = if self.began.elapsed().as_secs() > self.minutes.saturating_mul(60) {
             Some(format!("max_session_minutes ({})", self.minutes))
         } else if self.done > self.chunks {
@@ -225,10 +278,19 @@ impl Limits {
         let over = over.map(|limit| format!("{limit} is used up"));
         let stuck = self.is_stuck.then(|| "no other issue is taken: it would wait for the same".to_owned());
         if let Some(why) = over.or(stuck) {
-            show.show(Shown::Warned(&format!("{why}; `warp run --until-empty` goes on with #{number}")));
+            show.show(Shown::Warned(&format!("{why}; `warp run --until-empty` goes on with {next}")));
             return Ok(None);
         }
-        taken.insert(number);
-        Ok(Some(number.to_string()))
+        Ok(Some(taken.take(next)))
+    }
+
+    fn first(&mut self, taken: &Taken) -> Result<Option<Next>, StartError> {
+        if let Some(left) = self.here.first_left(&taken.runs, When::Now)? {
+            return Ok(Some(Next::Run(left)));
+        }
+        if let Some(issue) = self.here.first_free(&taken.issues)? {
+            return Ok(Some(Next::Issue(issue)));
+        }
+        Ok(self.here.first_left(&taken.runs, When::Later)?.map(Next::Run))
     }
 }

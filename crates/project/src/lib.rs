@@ -62,7 +62,7 @@ pub use next::{
 };
 pub use place::{Dirs, Place, PlaceError};
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
-pub use queue::{Queued, Taken, why_nothing};
+pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
 pub use quick::{Quick, quick_gate, quick_head, quick_roots};
 pub use shell::Shell;
 pub use spell::{counted, spelled};

@@ -37,6 +37,23 @@ impl fmt::Display for Taken {
     }
 }
 
+/// A run that was left before it was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    pub run: String,
+    /// Nothing if it was left before it had chosen one.
+    pub issue: Option<u64>,
+}
+
+/// Which runs are resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Those that can go on now.
+    Now,
+    /// Those, too, that wait for a time.
+    Later,
+}
+
 /// An open requirement in its place.
 #[derive(Debug)]
 pub struct Queued {
@@ -160,17 +177,25 @@ impl Workspace {
         Ok(self.claimant(&issue)?.map(Taken::Claimed))
     }
 
-    /// Returns the issue of a run that nobody carries on and that needs no answer about its work, if it is none of those that
-    /// are `passed` over.
-    pub fn first_left(&mut self, passed: &BTreeSet<u64>) -> Result<Option<u64>, ForgeError> {
+    /// Returns a run that nobody carries on, that needs no answer about its work, and that is none of those that are `passed`
+    /// over. One that waits for a time comes only if `when` says so.
+    pub fn first_left(
+        &mut self,
+        passed: &BTreeSet<String>,
+        when: When,
+    ) -> Result<Option<Interrupted>, ForgeError> {
         let can_go_on = |run: &Run| match &run.standing {
             Standing::Active => true,
             Standing::Parked { decision } => decision.reason == PROVIDER,
-            Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => false,
+            Standing::Suspended { .. } => when == When::Later || !is_waiting(run),
+            Standing::Stopped | Standing::Ended { .. } => false,
         };
+        let is_new = |run: &Run| !passed.contains(run.id.as_str());
         let left = self.driven()?.into_iter().filter(|current| is_left(current) && can_go_on(&current.run));
-        let mut issues = left.filter_map(|current| issue_number(current.run.issue.as_deref()?));
-        Ok(issues.find(|issue| !passed.contains(issue)))
+        Ok(left.map(|current| current.run).find(|run| is_new(run)).map(|run| Interrupted {
+            run: run.id.to_string(),
+            issue: run.issue.as_deref().and_then(issue_number),
+        }))
     }
 
     /// Returns the newest run of warp's own that nobody carries on.

@@ -215,3 +215,45 @@ fn a_workspace_that_was_lost_and_made_again_commits_nothing_of_warps_own() {
     let files = driven.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
     assert!(files.contains("file1.txt") && !files.contains(".claude"), "{files}");
 }
+
+/// Returns where the open runs of a project stand.
+fn open_runs(driven: &Driven) -> Vec<(String, Option<String>, bool)> {
+    let place = project::Place::at(&driven.sandbox.root()).unwrap();
+    let home = driven.sandbox.home();
+    let dirs = project::Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let runs = project::Workspace::open(place, dirs).unwrap().runs().unwrap();
+    let open = runs.into_iter().map(|current| current.run).filter(|run| run.is_open());
+    open.map(|run| (run.phase.to_string(), run.issue.clone(), run.standing == engine::Standing::Active))
+        .collect()
+}
+
+/// Drivers are killed at points all along their way, some of them before they have chosen an issue.
+#[cfg(debug_assertions)]
+#[test]
+fn a_session_resumes_every_run_that_was_killed_before_it_says_done() {
+    let driven = Driven::new(WARP);
+    let issues: Vec<u64> = (1..=10).collect();
+    for issue in &issues {
+        driven.issue(*issue, 1, "");
+    }
+    driven.script(&apart(&issues));
+    // All begin at once, as several drivers do.
+    for (issue, at) in issues.iter().zip([30, 31, 60, 115, 122, 125, 128, 131, 137, 143]) {
+        let mut command = driven.run_command(&["--level", "3"]);
+        if at > 30 {
+            command.arg(issue.to_string());
+        }
+        let ended = command.env("WARP_CRASH_AT", at.to_string()).output().unwrap();
+        assert_eq!(ended.status.code(), None, "killed at {at}: {ended:?}");
+    }
+    let before = open_runs(&driven);
+    assert!(before.iter().any(|(_, issue, _)| issue.is_none()), "{before:?}");
+    assert!(before.iter().filter(|(phase, ..)| phase == "merging").count() > 1, "{before:?}");
+    let said = driven.run(&["--until-empty", "--level", "3"]);
+    assert_eq!(open_runs(&driven), [], "{before:?}: {said:?}");
+    assert!(said.err.ends_with("done\n"), "{said:?}");
+    let merged = driven.sandbox.git(&["ls-tree", "--name-only", "main"]);
+    for issue in issues {
+        assert!(merged.contains(&format!("word1-{issue}.txt")), "{issue}: {merged}\n{said:?}");
+    }
+}
