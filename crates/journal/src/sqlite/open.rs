@@ -107,6 +107,7 @@ fn open(path: &Path, company: Company) -> Result<SqliteStore, OpenError> {
         Ok(Ready::Newer { found }) => {
             return Err(OpenError::Newer { path: path.to_path_buf(), found, known: schema::CURRENT });
         }
+        Ok(Ready::Misnumbered(kind)) => return Err(corrupt(path, kind.misnumbered()).into()),
         Ok(Ready::Behind { found }) => {
             return Err(corrupt(path, Corruption::Behind { acknowledged, found }).into());
         }
@@ -181,9 +182,17 @@ fn prepare(path: &Path) -> rusqlite::Result<Connection> {
 /// What became of a connection.
 enum Ready {
     Open(Connection),
-    Foreign { application_id: i64 },
-    Newer { found: i64 },
-    Behind { found: u64 },
+    Foreign {
+        application_id: i64,
+    },
+    Newer {
+        found: i64,
+    },
+    /// The numbers in the header are damaged, and the tables are not.
+    Misnumbered(Kind),
+    Behind {
+        found: u64,
+    },
 }
 
 fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
@@ -200,6 +209,8 @@ fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
                 return Ok(Ready::Behind { found: 0 });
             }
             make(&connection)?;
+        } else if kind.is_misnumbered(&connection)? {
+            return Ok(Ready::Misnumbered(kind));
         } else if kind.application_id != schema::APPLICATION_ID {
             return Ok(Ready::Foreign { application_id: kind.application_id });
         } else if kind.version > schema::CURRENT {
@@ -228,6 +239,23 @@ impl Kind {
         Self { application_id: schema::APPLICATION_ID, version: schema::CURRENT, is_empty: false };
     /// A database in which nobody has done anything yet.
     pub(super) const FRESH: Self = Self { application_id: 0, version: 0, is_empty: true };
+
+    /// Tells whether the header says that it is no journal of this version, and the tables say that it is: then a byte of the
+    /// header is damaged.
+    pub(super) fn is_misnumbered(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let is_other = self.application_id != schema::APPLICATION_ID || self.version != schema::CURRENT;
+        Ok(is_other && schema::has_current_tables(connection)?)
+    }
+
+    fn misnumbered(&self) -> Corruption {
+        let detail = format!(
+            "its header has schema {} and application id {:#x}, but its tables are those of schema {}",
+            self.version,
+            self.application_id,
+            schema::CURRENT
+        );
+        Corruption::Malformed { detail }
+    }
 
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let moment = connection.unchecked_transaction()?;

@@ -180,6 +180,9 @@ fn examine(path: &Path, acknowledged: u64) -> Result<Examined, RepairError> {
     if kind == Kind::FRESH {
         return Ok(if acknowledged == 0 { Examined::Sound } else { Examined::Damaged });
     }
+    if kind.is_misnumbered(&connection).unwrap_or(false) {
+        return Ok(Examined::Damaged);
+    }
     if kind.application_id != schema::APPLICATION_ID {
         let is_ours = connection.prepare("SELECT hash FROM event").is_ok();
         let answer = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));

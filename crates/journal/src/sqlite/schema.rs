@@ -62,6 +62,19 @@ pub(super) fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
 }
 
+/// Tells whether the tables are exactly those of this program. A later schema has others: a step changes the tables.
+pub(super) fn has_current_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    let expected = Connection::open_in_memory()?;
+    migrate(&expected, &STEPS)?;
+    Ok(tables(connection)? == tables(&expected)?)
+}
+
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement =
+        connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
 /// Takes the steps that are missing, each in a transaction of its own.
 ///
 /// Several processes may do so at once: each step looks again, under the lock, at how far the others came.

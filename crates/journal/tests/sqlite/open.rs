@@ -97,11 +97,31 @@ fn a_database_of_another_program_is_refused() {
 #[test]
 fn a_newer_schema_is_refused_with_both_numbers() {
     let place = furnished();
-    place.raw().execute_batch("PRAGMA user_version = 99").unwrap();
+    place.raw().execute_batch("PRAGMA user_version = 99; ALTER TABLE lease ADD COLUMN note TEXT").unwrap();
     let error = SqliteStore::open(place.path()).unwrap_err();
     assert!(matches!(error, OpenError::Newer { found: 99, known: 1, .. }));
     let message = error.to_string();
     assert!(message.ends_with("has schema 99, this program knows up to 1: upgrade warp"), "{message}");
+}
+
+#[test]
+fn a_damaged_number_in_the_header_is_damage_and_not_a_newer_version() {
+    for sql in [
+        "PRAGMA user_version = 65",
+        "PRAGMA user_version = 257",
+        "PRAGMA user_version = 16777217",
+        "PRAGMA user_version = -2147483647",
+        "PRAGMA user_version = 0",
+        "PRAGMA application_id = 7",
+    ] {
+        let place = furnished();
+        let before = SqliteStore::open(place.path()).unwrap().views().unwrap();
+        place.raw().execute_batch(sql).unwrap();
+        let message = SqliteStore::open(place.path()).unwrap_err().to_string();
+        assert!(message.contains("is damaged: its header has schema"), "{sql}: {message}");
+        sqlite::repair(place.path(), place.aside(), 0).unwrap();
+        assert_eq!(SqliteStore::open(place.path()).unwrap().views().unwrap(), before, "{sql}");
+    }
 }
 
 #[test]

@@ -192,7 +192,8 @@ fn what_is_no_damaged_journal_is_not_repaired() {
     let outcome = sqlite::repair(place.path(), place.aside(), NOW);
     assert!(matches!(outcome, Err(RepairError::Refused(OpenError::Foreign { .. }))));
 
-    let place = tampered("PRAGMA user_version = 99; DELETE FROM event");
+    let place =
+        tampered("PRAGMA user_version = 99; ALTER TABLE lease ADD COLUMN note TEXT; DELETE FROM event");
     let outcome = sqlite::repair(place.path(), place.aside(), NOW);
     assert!(matches!(outcome, Err(RepairError::Refused(OpenError::Newer { .. }))));
 }
