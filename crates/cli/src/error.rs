@@ -88,6 +88,12 @@ fn failure(error: &Error) -> CommandError {
         Error::Open(OpenError::Foreign { .. } | OpenError::Newer { .. }) => {
             CommandError::of(Exit::BadData, error)
         }
+        Error::JournalGone { path } => {
+            let directory = path.parent().unwrap_or(path).display().to_string();
+            CommandError::of(Exit::BadData, error).hint(format!(
+                "put `{directory}` back from a backup; `warp doctor --repair` begins an empty journal instead"
+            ))
+        }
         Error::Event { .. } | Error::Fold { .. } | Error::Pinned { .. } => {
             CommandError::of(Exit::BadData, error).hint("`warp doctor` checks the whole journal")
         }

@@ -19,6 +19,8 @@ use crate::{quick::is_root, text};
 
 /// The workspace's own directory where there is no repository.
 const LOCAL: &str = ".warp/local";
+/// Beside the id: where the journal is.
+const JOURNAL: &str = "journal";
 /// The file that holds a project's id.
 const PROJECT_ID: &str = "project-id";
 /// The largest file that is read as a project's id, in bytes.
@@ -250,6 +252,31 @@ impl Place {
                 self.write_id(&id).map(|_| true)
             }
             Ok(()) => Ok(true),
+        }
+    }
+
+    /// Notes in the repository where the project's journal is, so that one that gets lost is missed.
+    pub(crate) fn note_journal(&self, journal: &Path) {
+        let path = self.shared.join(JOURNAL);
+        if !path.exists() {
+            // A repository that cannot be written to is still one to look at.
+            let _ = fs::write(path, journal.as_os_str().as_encoded_bytes());
+        }
+    }
+
+    /// Tells whether the project has had a journal at this place.
+    pub fn had_journal(&self, journal: &Path) -> bool {
+        fs::read(self.shared.join(JOURNAL)).is_ok_and(|noted| noted == journal.as_os_str().as_encoded_bytes())
+    }
+
+    /// Forgets that there was a journal, so that a new one can begin.
+    pub fn forget_journal(&self) -> Result<(), PlaceError> {
+        let path = self.shared.join(JOURNAL);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(PlaceError::Write { path, source })
+            }
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 

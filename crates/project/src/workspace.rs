@@ -131,6 +131,11 @@ pub enum Error {
     Open(#[from] OpenError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(
+        "the journal of this project is gone, and with it its runs, issues and pull requests: `{}` is not there any more",
+        path.display()
+    )]
+    JournalGone { path: PathBuf },
     #[error("event {seq} of run `{run}` cannot be read: {problem}")]
     Event { run: String, seq: u64, problem: String },
     #[error("run `{run}` cannot be put together")]
@@ -214,7 +219,16 @@ impl Workspace {
         open: impl FnOnce(PathBuf) -> Result<Option<SqliteStore>, OpenError>,
     ) -> Result<Self, Error> {
         let store = match place.project_id()? {
-            Some(id) => open(dirs.journal(&id))?,
+            Some(id) => {
+                let path = dirs.journal(&id);
+                let store = open(path.clone())?;
+                match &store {
+                    Some(_) => place.note_journal(&path),
+                    None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
+                    None => {}
+                }
+                store
+            }
             None => None,
         };
         Ok(Self {
@@ -298,7 +312,9 @@ impl Workspace {
     pub(crate) fn store(&mut self) -> Result<&mut SqliteStore, Error> {
         if self.store.is_none() {
             let id = self.place.ensure_project_id()?;
-            self.store = Some(SqliteStore::open(self.dirs.journal(&id))?);
+            let path = self.dirs.journal(&id);
+            self.store = Some(SqliteStore::open(&path)?);
+            self.place.note_journal(&path);
         }
         Ok(self.store.as_mut().expect("it was opened just now"))
     }

@@ -262,12 +262,15 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
         return Ok(vec![Check::ok("journal", "there is none yet: the project never had a run")]);
     };
     let path = dirs.journal(&id);
+    if !path.exists() && !place.had_journal(&path) {
+        return Ok(vec![Check::ok("journal", "there is none yet: the project never had a run")]);
+    }
     if !path.exists() {
         let found = format!("{} is gone", path.display());
         return Ok(vec![Check::failed(
             "journal",
             found,
-            "put it back from a backup, or begin afresh with `warp state init`",
+            "put it back from a backup; `warp doctor --repair` begins an empty one instead",
         )]);
     }
     Ok(verify("journal", &path))
@@ -304,7 +307,15 @@ fn verify(name: &'static str, path: &Path) -> Vec<Check> {
 }
 
 fn repair(place: &Place, dirs: &Dirs) -> Result<(), CommandError> {
-    let id = place.project_id()?;
+    let mut id = place.project_id()?;
+    if let Some(path) = id.as_ref().map(|id| dirs.journal(id)).filter(|path| !path.exists()) {
+        place.forget_journal()?;
+        output::print(&format!(
+            "{} is gone: the next run or issue begins an empty journal\n",
+            path.display()
+        ))?;
+        id = None;
+    }
     let journal = id.map(|id| ("journal", dirs.journal(&id), dirs.project(&id)));
     let ledger = Some(("ledger", dirs.user_store(), dirs.state.clone())).filter(|(_, path, _)| path.exists());
     for (name, path, directory) in journal.into_iter().chain(ledger) {

@@ -90,3 +90,30 @@ fn a_journal_that_may_not_be_written_is_told_with_what_lets_it() {
     }
     assert_eq!(sandbox.warp(&["status"]).code, Some(0));
 }
+
+#[test]
+fn a_journal_that_was_lost_is_missed_and_not_taken_for_an_empty_project() {
+    for lost in ["state", "state/warp", "state/warp/projects"] {
+        let sandbox = sandbox();
+        sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
+        std::fs::remove_dir_all(sandbox.home().join(lost)).unwrap();
+        for command in [
+            &["status"][..],
+            &["log"],
+            &["issue", "list"],
+            &["pr", "list"],
+            &["next"],
+            &["state", "init", "."],
+        ] {
+            let said = sandbox.warp(command);
+            assert_eq!(said.code, Some(65), "{command:?}: {said:?}");
+            assert!(said.err.contains("the journal of this project is gone"), "{command:?}: {said:?}");
+            assert!(said.err.contains("`warp doctor --repair` begins an empty journal instead"), "{said:?}");
+        }
+        let doctor = sandbox.warp(&["doctor"]);
+        assert!(doctor.out.contains("journal.db is gone"), "{doctor:?}");
+        let repaired = sandbox.warp(&["doctor", "--repair"]);
+        assert!(repaired.out.contains("begins an empty journal"), "{repaired:?}");
+        sandbox.warp_ok(&["issue", "list"]);
+    }
+}
