@@ -222,11 +222,12 @@ impl Driver<'_> {
                 Ok(Flow::On)
             }
             // What was done may have been cut short; the phase is done again later.
-            Err(NextError::World(_) | NextError::Dev(_) | NextError::Ask(AskError::Refused(_)))
-                if self.interrupts.is_asked() =>
-            {
-                Ok(Flow::End(Finish::Interrupted))
-            }
+            Err(
+                NextError::World(_)
+                | NextError::RemoteLocked(_)
+                | NextError::Dev(_)
+                | NextError::Ask(AskError::Refused(_)),
+            ) if self.interrupts.is_asked() => Ok(Flow::End(Finish::Interrupted)),
             Err(NextError::World(problem) | NextError::Dev(problem)) if current.run.history.len() <= 1 => {
                 // Nothing was done yet, so there is nothing to go on with.
                 self.workspace.reset()?;
@@ -239,7 +240,13 @@ impl Driver<'_> {
                 }
                 Ok(Flow::On)
             }
-            Err(NextError::World(problem)) => self.escalate(current, &problem, &["continue"]),
+            // Nobody is there, and every other issue would end here as well.
+            Err(NextError::RemoteLocked(problem)) if !self.show.is_attended() => {
+                Ok(Flow::End(Finish::Blocked(problem)))
+            }
+            Err(NextError::World(problem) | NextError::RemoteLocked(problem)) => {
+                self.escalate(current, &problem, &["continue"])
+            }
             Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
             Err(NextError::Ask(AskError::Refused(refused))) => {
                 match refused.to_overrule(Actor::Engine, &Map::new()) {

@@ -116,6 +116,9 @@ pub enum NextError {
     Held(Vec<Held>),
     #[error("{0}")]
     World(String),
+    /// The remote is locked: nobody's work can be pushed until a person has looked.
+    #[error("{0}")]
+    RemoteLocked(String),
     /// A person has to choose before anything leaves the machine.
     #[error("{question} ({})", options.join(", "))]
     Undecided { question: String, options: Vec<String> },

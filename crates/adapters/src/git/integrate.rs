@@ -12,7 +12,7 @@ use super::{
     own::{GitError, Own},
     sight::{Need, Sight},
 };
-use crate::{boundary, process::Finished, refs};
+use crate::{boundary, machine, process::Finished, refs};
 
 /// How long one of these may take in all; a remote may be slow.
 pub(super) const LIMIT: Duration = Duration::from_secs(600);
@@ -24,6 +24,12 @@ const MOST_NAMES: usize = 50;
 const MOST_KNOWN: usize = 100;
 /// How many objects are given to the person's repository one by one; more are fetched.
 const MOST_LINKED: usize = 2000;
+
+/// How often and after how long a push to a locked remote is retried.
+const LOCK_TRIES: usize = 3;
+const LOCK_PAUSE: Duration = Duration::from_secs(1);
+/// How much of what a remote says to a push is kept.
+const MOST_WORDS: usize = 1500;
 
 /// A run's own workspace, and the person's repository that its work goes to.
 #[derive(Clone, Debug)]
@@ -75,6 +81,11 @@ pub enum RebaseError {
 pub enum PushError {
     #[error("`{remote}` has commits in `{branch}` that are not here")]
     MovedOn { remote: String, branch: String },
+    #[error(
+        "`{remote}` is locked, `{lock}` is there: a git that was killed has left it, or one is at work. If none is, remove that \
+         file"
+    )]
+    Locked { remote: String, lock: String },
     #[error("`{remote}` refused `{branch}`: {words}")]
     Refused { remote: String, branch: String, words: String },
     #[error(transparent)]
@@ -473,17 +484,28 @@ impl Between {
         let refspec = format!("{commit}:{}", branch(name));
         lfs::upload(&git, &self.origin, remote, commit)?;
         let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--", remote, &refspec];
-        let finished = boundary::around("push", || git.run(&push, &[]))?;
+        let mut finished = boundary::around("push", || git.run(&push, &[]))?;
+        for _ in 0..LOCK_TRIES {
+            if held_lock(&finished).is_none() {
+                break;
+            }
+            // Another git may be at work there.
+            machine::pause(LOCK_PAUSE);
+            finished = git.run(&push, &[])?;
+        }
         if finished.is_success() {
             return Ok(());
         }
         let (remote, branch) = (remote.to_owned(), name.to_owned());
+        if let Some(lock) = held_lock(&finished) {
+            return Err(PushError::Locked { remote, lock });
+        }
         let said = finished.text();
         if said.contains("[rejected]") && (said.contains("non-fast-forward") || said.contains("fetch first"))
         {
             return Err(PushError::MovedOn { remote, branch });
         }
-        Err(PushError::Refused { remote, branch, words: finished.last_words(300) })
+        Err(PushError::Refused { remote, branch, words: finished.last_words(MOST_WORDS) })
     }
 
     /// Makes one commit on top of `onto` that undoes ranges of commits, each from after its first commit up to its second,
@@ -577,5 +599,51 @@ fn expected(command: &str) -> impl FnOnce(Finished) -> Result<(), String> {
             return Ok(());
         }
         Err(format!("`git {command}` ended with {}: {}", finished.end, finished.last_words(300)))
+    }
+}
+
+/// Returns the lock that keeps a remote from being changed, if git says that it is one.
+fn held_lock(finished: &Finished) -> Option<String> {
+    if finished.is_success() {
+        return None;
+    }
+    let said = [&finished.stdout, &finished.stderr].map(|said| String::from_utf8_lossy(said).into_owned());
+    said.iter().find_map(|said| lock_in(said))
+}
+
+/// Finds the lock in what git says: `Unable to create '/path/main.lock': File exists.`
+fn lock_in(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once("Unable to create '")?;
+    let (lock, _) = rest.split_once("': File exists")?;
+    Some(lock.replace("/./", "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_of_a_remote_is_named_whole() {
+        let deep = format!("/srv/{}/refs/heads/main.lock", "a-long-name/".repeat(40));
+        for (said, lock) in [
+            (
+                format!(
+                    "error: cannot lock ref 'refs/heads/main': Unable to create '{deep}': File exists.\n\nAnother git"
+                ),
+                Some(deep),
+            ),
+            (
+                "remote: fatal: Unable to create './packed-refs.lock': File exists.".to_owned(),
+                Some("./packed-refs.lock".to_owned()),
+            ),
+            (
+                "remote: error: Unable to create '/a/it's/x.lock': File exists.".to_owned(),
+                Some("/a/it's/x.lock".to_owned()),
+            ),
+            ("fatal: Unable to create '/a/x.lock': Permission denied".to_owned(), None),
+            ("! [remote rejected] main -> main (pre-receive hook declined)".to_owned(), None),
+        ] {
+            assert_eq!(lock_in(&said), lock, "{said}");
+        }
     }
 }

@@ -59,7 +59,9 @@ impl From<NextError> for CommandError {
             held @ NextError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
                 .hint("fix what is held; `warp config commit_guard=false` switches the guard off"),
             NextError::Undecided { .. } => Self::of(Exit::Parked, &error),
-            NextError::World(problem) => Self::new(Exit::OutsideSaidNo, problem),
+            NextError::World(problem) | NextError::RemoteLocked(problem) => {
+                Self::new(Exit::OutsideSaidNo, problem)
+            }
         }
     }
 }

@@ -257,3 +257,31 @@ fn a_session_resumes_every_run_that_was_killed_before_it_says_done() {
         assert!(merged.contains(&format!("word1-{issue}.txt")), "{issue}: {merged}\n{said:?}");
     }
 }
+
+#[test]
+fn a_lock_that_was_left_in_the_remote_stops_the_session_once_and_is_named_whole() {
+    let driven = Driven::new(WARP);
+    let issues = [1, 2, 3];
+    for issue in issues {
+        driven.issue(issue, 1, "");
+    }
+    driven.script(&apart(&issues));
+    let remote = driven.sandbox.home().join("a-directory-with-a-long-name/".repeat(8)).join("remote.git");
+    let remote_text = remote.to_str().unwrap();
+    driven.sandbox.git(&["clone", "--quiet", "--bare", ".", remote_text]);
+    driven.sandbox.git(&["remote", "add", "origin", remote_text]);
+    driven.sandbox.warp_ok(&["config", "push=target"]);
+    let lock = remote.join("refs/heads/main.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    let said = driven.run(&["--until-empty", "--level", "3"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let told = format!("`origin` is locked, `{}` is there", driven.sandbox.plain(lock.to_str().unwrap()));
+    assert!(said.err.contains(&told), "{told}: {said:?}");
+    assert_eq!(said.out.matches("begins in").count(), 1, "no other issue is taken: {said:?}");
+    fs::remove_file(&lock).unwrap();
+    let said = driven.run(&["--until-empty", "--level", "3"]);
+    assert!(said.code == Some(0) && said.err.ends_with("done\n"), "{said:?}");
+    let there = driven.sandbox.git(&["--git-dir", remote_text, "ls-tree", "--name-only", "main"]);
+    assert!(issues.iter().all(|issue| there.contains(&format!("word1-{issue}.txt"))), "{there}: {said:?}");
+}

@@ -289,6 +289,9 @@ impl Workspace {
             Err(ForwardError::Push(PushError::Git(error))) if is_interrupted(&error) => {
                 return Err(NextError::World(spelled(&error)));
             }
+            Err(ForwardError::Push(error @ PushError::Locked { .. })) => {
+                return Err(NextError::RemoteLocked(spelled(&error)));
+            }
             Err(ForwardError::Push(error)) => {
                 return Ok(Landed::NotTaken { why: spelled(&error), commit: Some(head) });
             }
