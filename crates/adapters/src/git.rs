@@ -26,6 +26,7 @@ pub mod slot;
 mod slug;
 mod staged;
 pub mod submodules;
+mod take_back;
 pub mod target;
 mod write;
 

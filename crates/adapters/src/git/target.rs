@@ -18,6 +18,7 @@ use super::{
     Location, index,
     integrate::{Between, LIMIT, PushError, branch, is_ancestor, text},
     own::{GitError, Own},
+    take_back,
 };
 use crate::{boundary, hold::Held, refs};
 
@@ -284,8 +285,12 @@ impl Between {
         let files: Vec<String> =
             words.lines().filter_map(|line| line.strip_prefix('\t')).map(str::to_owned).collect();
         let is_locked = is_locked(&words);
+        let is_cut_short = take_back::is_cut_short(&words);
         let words = finished.last_words(300);
         let (target, at) = (target.to_owned(), tree.root.clone());
+        if is_cut_short {
+            take_back::take_back(&git, &tree.root, &way.now, new)?;
+        }
         if is_ahead {
             // From what git has moved to, to where the branch is: what a person has changed stays, as it did on the way there.
             let back = git.run(&["read-tree", "-m", "-u", new, "HEAD"], &[])?;

@@ -97,3 +97,56 @@ fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
     sandbox.warp_ok(&["issue", "reopen", "1"]);
     project.goes_on();
 }
+
+/// Puts a `git` before the real one whose `merge` can write no file of more than 2 KB, as on a disk that fills.
+fn full_disk(project: &Project) -> String {
+    let bin = project.sandbox.home().join("full");
+    fs::create_dir(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let git = std::env::split_paths(&path).map(|path| path.join("git")).find(|git| git.is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' merge --quiet --ff-only '*) trap '' XFSZ; ulimit -f 4;; esac\nexec {} \"$@\"\n",
+        git.display()
+    );
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{path}", bin.display())
+}
+
+#[test]
+fn a_disk_that_fills_while_the_checkout_moves_along_leaves_nothing_behind() {
+    let project = Project::new(crate::support::GOOD);
+    project.sandbox.write("m-changed.txt", "as it was\n");
+    project.sandbox.write("own.txt", "base\n");
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "chore: base"]);
+    let steps = "steps = [\n\
+        { write = \"a/new.txt\", text = \"new\\n\" }, { write = \"m-changed.txt\", text = \"as it is\\n\" },\n\
+        { run = \"seq 5000 > z-large.txt\" }, { remove = \"m-removed.txt\" },\n";
+    project.sandbox.write("m-removed.txt", "was here\n");
+    project.sandbox.git(&["add", "--all"]);
+    project.sandbox.git(&["commit", "--quiet", "-m", "chore: another"]);
+    project.script(&crate::support::GOOD.replacen("steps = [", steps, 1));
+    project.sandbox.write("own.txt", "the person's own change\n");
+    let before = project.sandbox.git(&["rev-parse", "main"]);
+    let mut command = project.command(&[]);
+    command.env("PATH", full_disk(&project));
+    let ended = crate::support::Running::start(command).end();
+    assert_ne!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("unable to write file"), "{}", ended.said);
+    assert_eq!(project.sandbox.git(&["rev-parse", "main"]), before);
+    let status = project.sandbox.git(&["status", "--porcelain", "--untracked-files=all"]);
+    assert_eq!(status.trim(), "M own.txt", "{}", ended.said);
+    assert!(!project.sandbox.root().join("a").exists(), "the directory is git's, too");
+    // With room again it is merged, and the person's own change stays.
+    let (question, _) = project.question();
+    project.sandbox.warp_ok(&["answer", &question, "continue"]);
+    let ended = project.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let names = project.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert!(
+        names.contains("z-large.txt") && names.contains("a/new.txt") && !names.contains("m-removed.txt"),
+        "{names}"
+    );
+    assert_eq!(project.sandbox.read("own.txt").unwrap(), "the person's own change\n");
+}
