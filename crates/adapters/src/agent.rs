@@ -392,7 +392,8 @@ impl Client<'_> {
         };
         let (program, arguments, reach) = match turn.walls {
             Some(walls) => {
-                let (walls, program) = turn.shown(walls, &self.program, &found, &self.files)?;
+                let (mut walls, program) = turn.shown(walls, &self.program, &found, &self.files)?;
+                show_login(&mut walls, name, &self.arguments);
                 let (program, arguments) = walls
                     .wrap(Who::Agent, &program, self.arguments)
                     .map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
@@ -413,6 +414,13 @@ impl Client<'_> {
         };
         process::converse(job, more, watch).map_err(|error| NoAnswer::NotStarted(Box::new(error)))
     }
+}
+
+/// Shows an agent the login of its client.
+fn show_login(walls: &mut Walls, agent: &str, arguments: &[OsString]) {
+    let line: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let own = sandbox::clients(agent, &line.join(" "), &walls.home);
+    walls.logins.extend(own.into_iter().map(str::to_owned));
 }
 
 /// Looks whether a program is there, before anything is begun for it.
@@ -437,6 +445,9 @@ fn locate(program: &OsStr, directory: &Path) -> Option<PathBuf> {
 
 fn environment(turn: &Turn<'_>, name: &str, own: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
     let mut all = sandbox::environment(Who::Agent, &[]);
+    all.retain(|(variable, _)| {
+        variable.to_str().is_none_or(|variable| !sandbox::is_for_another(name, variable))
+    });
     all.push((AGENT.into(), name.into()));
     all.extend(own);
     if turn.route.is_some() {

@@ -8,12 +8,15 @@
 //! links that lead to the project mean the run's tree, and the person's checkout cannot be seen. [`View`] translates paths.
 
 mod home;
+mod logins;
 mod mounts;
+mod root;
 mod table;
 mod tools;
 mod view;
 
 pub(crate) use home::elsewhere;
+pub(crate) use logins::{clients, is_for_another};
 pub use view::View;
 
 use std::{
@@ -26,7 +29,8 @@ use std::{
     time::Duration,
 };
 
-use crate::process;
+use crate::process::{self, End};
+use root::Rank;
 
 /// How long the trial may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -37,6 +41,7 @@ const PROGRAM: &str = "bwrap";
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     program: PathBuf,
+    rank: Rank,
 }
 
 /// Why there is no sandbox.
@@ -46,12 +51,14 @@ pub enum NoSandbox {
     Missing,
     #[error("bubblewrap is there but fails: {words}")]
     Fails { words: String },
+    #[error("`/proc/sys` of this machine can be written from inside, because warp runs as root")]
+    Open,
 }
 
 /// Who is put behind the walls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// A coding agent: its login and its configuration are there.
+    /// A coding agent: its login and its configuration are there, not those of others.
     Agent,
     /// What a repository holds: tests, gates, hooks. No login at all.
     Content,
@@ -70,6 +77,7 @@ pub enum Line {
 #[derive(Clone, Debug)]
 pub struct Walls {
     program: PathBuf,
+    rank: Rank,
     /// The directory that is worked in.
     pub tree: PathBuf,
     /// The project's own path, over which the tree is mounted; without one the tree is seen where it is. Canonical.
@@ -90,6 +98,8 @@ pub struct Walls {
     pub kept: PathBuf,
     /// Files and directories that have to be seen although they are in a place that is hidden.
     pub visible: Vec<PathBuf>,
+    /// Clients whose login and configuration an agent sees: `claude`, `codex`, `gemini`, `opencode`.
+    pub logins: Vec<String>,
     /// Files and directories that may be written besides the tree.
     pub writable: Vec<PathBuf>,
     /// Files that stand in the place of others, and may be written: each with that place.
@@ -118,23 +128,37 @@ pub enum WallError {
 impl Sandbox {
     /// Finds out by a trial whether there is a sandbox. One that has worked in this process is not tried again.
     pub fn find() -> Result<Self, NoSandbox> {
-        static TRIED: Mutex<Option<PathBuf>> = Mutex::new(None);
-        let path = env::var_os("PATH").unwrap_or_default();
-        let mut candidates = env::split_paths(&path).map(|directory| directory.join(PROGRAM));
-        let program = candidates.find(|path| path.is_file()).ok_or(NoSandbox::Missing)?;
+        static TRIED: Mutex<Option<Sandbox>> = Mutex::new(None);
+        let program = process::installed(PROGRAM).ok_or(NoSandbox::Missing)?;
         let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
-        if tried.as_ref() == Some(&program) {
-            return Ok(Self { program });
+        if let Some(found) = tried.as_ref().filter(|found| found.program == program) {
+            return Ok(found.clone());
         }
-        let mut arguments: Vec<&str> = vec!["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
-        arguments.extend(["--tmpfs", "/tmp"]);
-        arguments.extend(mounts::NAMESPACES);
-        arguments.push("true");
-        match process::run(&program.to_string_lossy(), arguments, Path::new("/"), &[], LIMIT) {
-            Ok(finished) if finished.is_success() => {
-                *tried = Some(program.clone());
-                Ok(Self { program })
+        let mut outcome = Err(NoSandbox::Missing);
+        for rank in root::ranks() {
+            outcome = Self { program: program.clone(), rank: *rank }.tried();
+            if outcome.is_ok() {
+                break;
             }
+        }
+        let found = outcome?;
+        *tried = Some(found.clone());
+        Ok(found)
+    }
+
+    /// Starts a program in a sandbox of this kind, which looks whether the machine's settings can be written.
+    fn tried(self) -> Result<Self, NoSandbox> {
+        let mut arguments: Vec<OsString> =
+            ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+                .map(OsString::from)
+                .into();
+        arguments.extend(root::mounts(self.rank));
+        arguments.extend(mounts::NAMESPACES.map(OsString::from));
+        arguments.extend(root::namespaces(self.rank).iter().map(OsString::from));
+        arguments.extend(["sh", "-c", root::TRIAL].map(OsString::from));
+        match process::run(&self.program.to_string_lossy(), arguments, Path::new("/"), &[], LIMIT) {
+            Ok(finished) if finished.is_success() => Ok(self),
+            Ok(finished) if finished.end == End::Exit(root::OPEN) => Err(NoSandbox::Open),
             Ok(finished) => Err(NoSandbox::Fails { words: finished.last_words(200) }),
             Err(error) => Err(NoSandbox::Fails { words: error.to_string() }),
         }
@@ -144,6 +168,7 @@ impl Sandbox {
     pub fn walls(&self, tree: &Path, home: &Path, kept: &Path) -> Walls {
         Walls {
             program: self.program.clone(),
+            rank: self.rank,
             tree: tree.to_owned(),
             project: None,
             also_known_as: Vec::new(),
@@ -154,6 +179,7 @@ impl Sandbox {
             tools: Vec::new(),
             kept: kept.to_owned(),
             visible: Vec::new(),
+            logins: Vec::new(),
             writable: Vec::new(),
             instead: Vec::new(),
         }
@@ -166,6 +192,7 @@ impl NoSandbox {
         match self {
             Self::Missing => "install bubblewrap, e.g. `apt-get install bubblewrap`",
             Self::Fails { .. } => "allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1`",
+            Self::Open => "run warp as an ordinary user, or accept the risk with `--no-sandbox`",
         }
     }
 }

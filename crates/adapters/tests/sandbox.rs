@@ -72,6 +72,7 @@ impl World {
             sandbox.walls(&slot.join("tree"), &base.join("home"), &base.join("home/state/warp/kept"));
         walls.git_dir = Some(slot.join("git"));
         walls.hidden = vec![base.join("home/state/warp")];
+        walls.logins = vec!["claude".to_owned()];
         Some(Self { directory, walls })
     }
 

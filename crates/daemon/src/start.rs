@@ -536,6 +536,8 @@ pub(crate) fn walls(
     }
     let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
     walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
+    let logins = settings.text("sandbox_logins").split(':').filter(|name| *name != "none");
+    walls.logins = logins.map(str::to_owned).collect();
     if let Some(command) = test_command {
         walls.show_files_of(command, Line::Configured);
     }

@@ -535,6 +535,12 @@ const TABLE: &[Setting] = &[
         "\"none\"",
         "More paths to show in the sandbox, below the home or absolute, separated by colons",
     ),
+    row(
+        "sandbox_logins",
+        Kind::Text,
+        "\"none\"",
+        "Clients (claude, codex, gemini, opencode) whose login every agent sees besides its own, separated by colons",
+    ),
     row("planning_iterations", Kind::Count, "10", "coder: turns in PLANNING before BUDGET_REVIEW"),
     row("coding_iterations", Kind::Count, "8", "coder: turns in CODING before BUDGET_REVIEW"),
     row("fixing_iterations", Kind::Count, "3", "coder: turns in FIXING before BUDGET_REVIEW"),

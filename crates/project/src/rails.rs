@@ -71,7 +71,7 @@ pub fn in_force(place: &Place, run: &Run) -> &'static str {
         return match Sandbox::find() {
             Ok(_) => "behind walls (bubblewrap), in the agent and in git",
             Err(NoSandbox::Missing) => "in the agent and in git, no sandbox: bubblewrap is not installed",
-            Err(NoSandbox::Fails { .. }) => {
+            Err(NoSandbox::Fails { .. } | NoSandbox::Open) => {
                 "in the agent and in git, no sandbox: bubblewrap fails; `warp doctor` says why"
             }
         };

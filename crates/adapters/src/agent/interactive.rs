@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{NoAnswer, Turn, claude, command, environment, locate};
+use super::{NoAnswer, Turn, claude, command, environment, locate, show_login};
 use crate::{
     process::{MARK, name},
     sandbox::{Walls, Who},
@@ -102,6 +102,7 @@ impl Interactive {
             return Ok(Inside { program: self.program.clone(), arguments, environment });
         };
         let (mut walls, program) = turn.shown(walls, &self.program, &found, &[])?;
+        show_login(&mut walls, self.name, &arguments);
         if self.name == "claude" {
             let state = consent(&walls, directory);
             let state = state.map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;

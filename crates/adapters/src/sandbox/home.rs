@@ -17,7 +17,8 @@ use super::{
     WallError, Walls, Who,
     mounts::{Mounts, flat, make},
     table::{
-        CLIENTS, COPIED, Client, EMPTY, GIT_CONFIG, HOME, MOVED, NEVER_WHOLE, PLACES, Row, Shown, VIRTUAL_ENV,
+        CLIENTS, COPIED, COPIED_FOR, Client, EMPTY, GIT_CONFIG, HOME, MOVED, NEVER_WHOLE, PLACES, Row, Shown,
+        VIRTUAL_ENV,
     },
     tools,
 };
@@ -67,10 +68,13 @@ pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), Wa
         home.keep(row)?;
     }
     if who == Who::Agent {
-        for client in CLIENTS {
+        let is_seen = |name: &str| walls.logins.iter().any(|login| login == name);
+        for client in CLIENTS.iter().filter(|client| is_seen(client.name)) {
             home.show_client(client)?;
         }
-        home.copy()?;
+        if is_seen(COPIED_FOR) {
+            home.copy()?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    WallError, Walls, Who, home,
+    WallError, Walls, Who, home, root,
     table::{EMPTY, PUT_BACK},
 };
 
@@ -41,6 +41,7 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
     for path in PUT_BACK.iter().map(Path::new).filter(|path| path.exists()) {
         mounts.add("--ro-bind", [path, path]);
     }
+    mounts.0.extend(root::mounts(walls.rank));
     home::add(&mut mounts, walls, who)?;
     for path in walls.hidden.iter().filter(|path| path.exists()) {
         mounts.hide(&real(path)?);
@@ -69,6 +70,7 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
     }
     mounts.add("--chdir", [walls.project.as_ref().unwrap_or(&tree)]);
     mounts.0.extend(NAMESPACES.map(OsString::from));
+    mounts.0.extend(root::namespaces(walls.rank).iter().map(OsString::from));
     Ok(mounts.0)
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Row {
 
 /// What a coding agent's client needs of its own directory. What is not named is private, and gone afterwards.
 pub(super) struct Client {
+    /// As which agent it is known.
+    pub(super) name: &'static str,
     pub(super) directory: &'static str,
     /// Configuration: seen, not written, because the person's own client would run what it says.
     pub(super) shown: &'static [&'static str],
@@ -233,6 +235,7 @@ pub(super) const HOME: &[Row] = &[
 /// What agents see of their clients' directories.
 pub(super) const CLIENTS: &[Client] = &[
     Client {
+        name: "claude",
         directory: ".claude",
         shown: &[
             "settings.json",
@@ -251,19 +254,28 @@ pub(super) const CLIENTS: &[Client] = &[
         kept: &["projects"],
     },
     Client {
+        name: "codex",
         directory: ".codex",
         shown: &["config.toml", "hooks.json", "AGENTS.md", "prompts", "rules", "skills"],
         written: &["auth.json"],
         kept: &["sessions"],
     },
     Client {
+        name: "gemini",
         directory: ".gemini",
         shown: &["settings.json", "GEMINI.md", "commands", "extensions"],
         written: &["oauth_creds.json", "google_accounts.json"],
         kept: &["tmp"],
     },
-    Client { directory: ".local/share/opencode", shown: &[], written: &["auth.json"], kept: &["storage"] },
     Client {
+        name: "opencode",
+        directory: ".local/share/opencode",
+        shown: &[],
+        written: &["auth.json"],
+        kept: &["storage"],
+    },
+    Client {
+        name: "opencode",
         directory: ".config/opencode",
         shown: &[
             "opencode.json",
@@ -310,8 +322,21 @@ pub(super) const NEVER_WHOLE: &[&str] = &["", ".local", ".local/share", ".local/
 /// What belongs to a directory of programs and lies beside it.
 pub(super) const BESIDE_BIN: &[&str] = &["lib", "lib64", "libexec", "share"];
 
-/// A client's file that agents get a copy of: it holds a login, and programs that the person's own client starts.
+/// A client's file that its agents get a copy of: it holds a login, and programs that the person's own client starts.
 pub(super) const COPIED: &str = ".claude.json";
+/// The client whose file that is.
+pub(super) const COPIED_FOR: &str = "claude";
+
+/// Variables that are a login, each with the client that it is for.
+pub(super) const KEYS: &[(&str, &str)] = &[
+    ("ANTHROPIC_API_KEY", "claude"),
+    ("ANTHROPIC_AUTH_TOKEN", "claude"),
+    ("CLAUDE_CODE_OAUTH_TOKEN", "claude"),
+    ("OPENAI_API_KEY", "codex"),
+    ("CODEX_API_KEY", "codex"),
+    ("GEMINI_API_KEY", "gemini"),
+    ("GOOGLE_API_KEY", "gemini"),
+];
 
 /// Directories of the system that are empty within the walls: other programs' files, and sockets, which a read-only
 /// world does not close.

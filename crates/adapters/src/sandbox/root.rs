@@ -1,0 +1,93 @@
+//! What is done besides where warp runs as root.
+//!
+//! A superuser without capabilities still owns the kernel's files: whoever may write `/proc/sys/kernel/core_pattern` runs
+//! a program outside. So these are mounted read-only, and no user namespace can be made inside, in which they could be
+//! mounted anew. Files that only root may read are not there.
+
+use std::{ffi::OsString, path::Path};
+
+use rustix::process::geteuid;
+
+/// As whom the sandbox is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// An ordinary user, whom the kernel lets change nothing of the machine.
+    User,
+    /// Root, in a user namespace in which no other can be made.
+    RootAlone,
+    /// Root, where user namespaces are not to be had.
+    Root,
+}
+
+/// Parts of `/proc` by which root changes the machine.
+const READ_ONLY: [&str; 9] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr"];
+
+/// Files that show the kernel's memory, or keys of others, to root.
+const NOT_THERE: [&str; 20] = [
+    "/proc/kcore",
+    "/proc/kmem",
+    "/proc/kmsg",
+    "/proc/keys",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/slabinfo",
+    "/proc/timer_list",
+    "/proc/vmallocinfo",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/ssl/private",
+    "/var/lib/systemd/random-seed",
+    "/var/lib/NetworkManager/secret_key",
+];
+/// Keys of this machine's server, by how their names begin and end.
+const SERVER_KEYS: (&str, &str, &str) = ("/etc/ssh", "ssh_host_", "_key");
+
+/// How the trial ends where the machine's settings can be written.
+pub(super) const OPEN: i32 = 9;
+/// Looks whether the machine's settings can be opened for writing; nothing is written.
+pub(super) const TRIAL: &str = "for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe \\
+    /proc/sysrq-trigger; do if (true >>$file) 2>/dev/null; then exit 9; fi; done; exit 0";
+
+/// Returns the kinds of sandbox that are to be tried, the best first.
+pub(super) fn ranks() -> &'static [Rank] {
+    if geteuid().is_root() { &[Rank::RootAlone, Rank::Root] } else { &[Rank::User] }
+}
+
+/// Returns arguments for what is covered. They come after those for `/proc`.
+pub(super) fn mounts(rank: Rank) -> Vec<OsString> {
+    if rank == Rank::User {
+        return Vec::new();
+    }
+    let proc = READ_ONLY.iter().map(|name| Path::new("/proc").join(name)).filter(|path| path.exists());
+    let read_only = proc.map(|path| ["--ro-bind".into(), path.clone().into_os_string(), path.into()]);
+    let mut all: Vec<OsString> = read_only.flatten().collect();
+    let (directory, start, end) = SERVER_KEYS;
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let keys = entries.filter(|path| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(start) && name.ends_with(end))
+    });
+    for path in NOT_THERE.iter().map(Into::into).chain(keys).filter(|path: &std::path::PathBuf| path.exists())
+    {
+        match path.is_dir() {
+            true => all.extend(["--tmpfs".into(), path.into()]),
+            false => all.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]),
+        }
+    }
+    all
+}
+
+/// Returns arguments for namespaces besides those of every sandbox.
+pub(super) fn namespaces(rank: Rank) -> &'static [&'static str] {
+    match rank {
+        Rank::RootAlone => &["--unshare-user", "--disable-userns"],
+        Rank::Root | Rank::User => &[],
+    }
+}
