@@ -397,7 +397,7 @@ impl Client<'_> {
                 let (program, arguments) = walls
                     .wrap(Who::Agent, &program, self.arguments)
                     .map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
-                (program, arguments, Reach::Within)
+                (program, arguments, Reach::Within(walls.bounds))
             }
             None => (self.program, self.arguments, Reach::Group),
         };
@@ -412,7 +412,12 @@ impl Client<'_> {
             reach,
             mark: turn.mark,
         };
-        process::converse(job, more, watch).map_err(|error| NoAnswer::NotStarted(Box::new(error)))
+        let ended = process::converse(job, more, watch);
+        if turn.walls.is_some() {
+            // What cannot be made ordinary is reported by whoever looks at the tree next.
+            let _ = sandbox::tidy(turn.tree);
+        }
+        ended.map_err(|error| NoAnswer::NotStarted(Box::new(error)))
     }
 }
 

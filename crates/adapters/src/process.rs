@@ -5,6 +5,7 @@
 //! and end whatever it leaves behind; what is followed has a control group of its own too, where one can be made.
 
 mod attend;
+mod bounds;
 mod cgroup;
 mod follow;
 mod marked;
@@ -24,6 +25,7 @@ use std::{
 
 use rustix::process::{Pid, kill_process_group};
 
+pub use bounds::{Bounds, in_force as bounds_in_force, share_of_memory};
 pub use cgroup::has_cgroups;
 pub use follow::{Environment, Followed, Go, Job, Limits, Reach, Seen, converse, follow};
 pub use marked::{MARK, end_leftovers, end_orphans};

@@ -8,15 +8,18 @@
 //! links that lead to the project mean the run's tree, and the person's checkout cannot be seen. [`View`] translates paths.
 
 mod home;
+mod limits;
 mod logins;
 mod mounts;
 mod root;
 mod table;
+mod tidy;
 mod tools;
 mod view;
 
 pub(crate) use home::elsewhere;
 pub(crate) use logins::{clients, is_for_another};
+pub use tidy::tidy;
 pub use view::View;
 
 use std::{
@@ -29,7 +32,7 @@ use std::{
     time::Duration,
 };
 
-use crate::process::{self, End};
+use crate::process::{self, Bounds, End};
 use root::Rank;
 
 /// How long the trial may take.
@@ -98,6 +101,8 @@ pub struct Walls {
     pub kept: PathBuf,
     /// Files and directories that have to be seen although they are in a place that is hidden.
     pub visible: Vec<PathBuf>,
+    /// How much of the machine what runs inside may use.
+    pub bounds: Bounds,
     /// Clients whose login and configuration an agent sees: `claude`, `codex`, `gemini`, `opencode`.
     pub logins: Vec<String>,
     /// Files and directories that may be written besides the tree.
@@ -179,6 +184,7 @@ impl Sandbox {
             tools: Vec::new(),
             kept: kept.to_owned(),
             visible: Vec::new(),
+            bounds: Bounds::default(),
             logins: Vec::new(),
             writable: Vec::new(),
             instead: Vec::new(),
@@ -274,6 +280,7 @@ impl Walls {
     ) -> Result<(OsString, Vec<OsString>), WallError> {
         let mut all = mounts::arguments(self, who)?;
         all.push("--".into());
+        all.extend(limits::stage(self.bounds));
         all.push(program.to_owned());
         all.extend(arguments);
         Ok((self.program.clone().into(), all))

@@ -91,7 +91,7 @@ impl World {
             input: Vec::new(),
             limits: Limits { whole: LONG, silence: LONG },
             ladder: &[(Signal::TERM, Duration::from_secs(5))],
-            reach: Reach::Within,
+            reach: Reach::Within(self.walls.bounds),
             mark: "over",
         };
         let followed = follow(job, &mut |_| Go::On).unwrap();

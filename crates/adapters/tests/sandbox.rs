@@ -9,7 +9,9 @@ use std::{
 };
 
 use adapters::{
-    process::{End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal, follow},
+    process::{
+        Bounds, End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal, bounds_in_force, follow,
+    },
     sandbox::{Sandbox, Walls, Who},
 };
 use testkit::{
@@ -106,7 +108,7 @@ impl World {
             input: Vec::new(),
             limits,
             ladder: &[(Signal::TERM, Duration::from_secs(5))],
-            reach: Reach::Within,
+            reach: Reach::Within(self.walls.bounds),
             mark: "walls",
         };
         let followed = follow(job, watch).unwrap();
@@ -324,4 +326,28 @@ fn a_killed_driver_takes_along_what_is_behind_its_walls() {
     driver.kill().unwrap();
     driver.wait().unwrap();
     assert!(began && is_gone(&mark));
+}
+
+#[test]
+fn processes_and_memory_are_bounded_where_the_system_can() {
+    let Some(mut world) = World::or_skip() else { return };
+    let (memory, processes) = bounds_in_force();
+    world.walls.bounds = Bounds { processes: 200, memory: 96 << 20, temporary: 16 << 20, file: 32 << 20 };
+    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    if processes || !is_root {
+        let script = "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i + 1)); done; echo all of them";
+        let (text, _) = world.run(Who::Content, script);
+        assert!(!text.contains("all of them"), "{text}");
+    } else {
+        skip("there is no control group for processes here, and the kernel does not hold root to a limit");
+    }
+    if memory {
+        let script = r#"perl -e '$a = "a" x 300_000_000; print "as much as it wants\n"'; echo after"#;
+        let (text, _) = world.run(Who::Content, script);
+        assert!(!text.contains("as much as it wants"), "{text}");
+    } else {
+        skip("there is no control group for memory here");
+    }
+    let (text, _) = world.run(Who::Content, "echo still here; ls -d /proc/[0-9]* | wc -l");
+    assert!(text.starts_with("still here\n"), "{text}");
 }

@@ -10,7 +10,7 @@ use std::{
 use adapters::{
     agent::{Agent, NamedError},
     machine,
-    process::{self, Go},
+    process::{self, Bounds, Go},
     sandbox::{self, Line, NoSandbox, Sandbox, WallError, Walls},
     scratch,
     secrets::redacted,
@@ -536,12 +536,25 @@ pub(crate) fn walls(
     }
     let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
     walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
+    walls.bounds = bounds(settings);
     let logins = settings.text("sandbox_logins").split(':').filter(|name| *name != "none");
     walls.logins = logins.map(str::to_owned).collect();
     if let Some(command) = test_command {
         walls.show_files_of(command, Line::Configured);
     }
     Ok(walls)
+}
+
+/// Returns how much of the machine a command in the sandbox may use.
+fn bounds(settings: &Settings) -> Bounds {
+    const MEGABYTE: u64 = 1 << 20;
+    let count = |name| settings.count(name);
+    Bounds {
+        processes: count("sandbox_processes"),
+        memory: process::share_of_memory(count("sandbox_memory_percent")),
+        temporary: count("sandbox_temporary_mb").saturating_mul(MEGABYTE),
+        file: count("sandbox_file_mb").saturating_mul(MEGABYTE),
+    }
 }
 
 /// Builds the sandbox of a run.

@@ -207,7 +207,7 @@ impl Within {
         });
         let wrapped = walls.wrap(Who::Content, "sh".as_ref(), arguments);
         let (program, arguments) = wrapped.map_err(|error| crate::spelled(&error))?;
-        Ok((program, arguments, Reach::Within))
+        Ok((program, arguments, Reach::Within(walls.bounds)))
     }
 
     fn run(
@@ -230,6 +230,10 @@ impl Within {
             mark: &self.run,
         };
         let followed = process::follow(job, &mut |_| (self.watch)());
+        if let Some(walls) = &self.walls {
+            // What cannot be made ordinary is reported by whoever looks at the tree next.
+            let _ = sandbox::tidy(&walls.tree);
+        }
         let followed = followed.map_err(|error| crate::spelled(&error))?;
         Ok(Finished {
             end: followed.end,

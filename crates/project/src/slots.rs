@@ -34,7 +34,7 @@ use adapters::git::{
     target::{ForwardError, Forwarded},
 };
 use adapters::refs::GitError;
-use adapters::{boundary, machine};
+use adapters::{boundary, machine, sandbox};
 use journal::{OpenError, SqliteStore, Store as _, StoreError};
 
 pub use keeping::{Kept, KeptIn};
@@ -254,6 +254,8 @@ impl Pool {
         if marker.kind == Kind::Worktree && marker.location.common_dir != self.origin.common_dir {
             return Err(SlotError::NotOurs { path: tree });
         }
+        // What cannot be made ordinary is in nobody's way until the slot is to be used again.
+        let _ = sandbox::tidy(&tree);
         slot::clear_leftovers(&marker.location)
             .map_err(|source| SlotError::File { path: marker.location.git_dir.clone(), source })?;
         self.link(&directory, marker.kind, &marker.location.git_dir)?;

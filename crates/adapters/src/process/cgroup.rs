@@ -18,10 +18,10 @@ use super::{marked, pid_of};
 use crate::machine;
 
 /// How the name of a group begins.
-const PREFIX: &str = "warp.";
-/// Joins the group, then becomes the program: whatever that starts is in the group too. Where it cannot join, the job
-/// goes without.
-const STAGE: &str = r#"{ echo $$ >"$1"; } 2>/dev/null; shift; exec "$@""#;
+pub(super) const PREFIX: &str = "warp.";
+/// Joins groups, then becomes the program: whatever that starts is in the groups too. Where it cannot join, the job goes
+/// without.
+const STAGE: &str = r#"n=$1; shift; while [ "$n" -gt 0 ]; do { echo $$ >"$1"; } 2>/dev/null; shift; n=$((n - 1)); done; exec "$@""#;
 const SHELL: &str = "/bin/sh";
 /// How long a program may take that says where it is.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -43,10 +43,7 @@ impl Cgroup {
 
     /// Returns what to start so that a program begins its life in the group.
     pub(crate) fn stage(&self, program: &OsStr, arguments: &[OsString]) -> (OsString, Vec<OsString>) {
-        let procs = self.directory.join("cgroup.procs").into_os_string();
-        let stage = ["-c", STAGE, "sh"].map(OsString::from);
-        let all = stage.into_iter().chain([procs, program.to_owned()]).chain(arguments.iter().cloned());
-        (SHELL.into(), all.collect())
+        stage(&[self.directory.join("cgroup.procs")], program, arguments)
     }
 
     /// Ends all that is in the group, and returns how many processes had left the process group `first`.
@@ -68,6 +65,14 @@ impl Cgroup {
         let text: String = lists.filter_map(|list| fs::read_to_string(list).ok()).collect();
         text.lines().filter_map(|pid| pid.parse().ok()).collect()
     }
+}
+
+/// Returns what to start so that a program begins its life in groups, by the files that list their processes.
+pub(super) fn stage(procs: &[PathBuf], program: &OsStr, arguments: &[OsString]) -> (OsString, Vec<OsString>) {
+    let head = ["-c", STAGE, "sh", &procs.len().to_string()].map(OsString::from);
+    let procs = procs.iter().map(|path| path.clone().into_os_string());
+    let all = head.into_iter().chain(procs).chain([program.to_owned()]).chain(arguments.iter().cloned());
+    (SHELL.into(), all.collect())
 }
 
 impl Drop for Cgroup {
@@ -116,7 +121,7 @@ fn tree(directory: &Path) -> Vec<PathBuf> {
     within.chain(iter::once(directory.to_owned())).collect()
 }
 
-fn children(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn children(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     groups.map(|entry| entry.path()).collect()
@@ -133,7 +138,7 @@ fn place() -> Option<&'static Path> {
 }
 
 /// Finds the directory of a process's group: by what is mounted, and by which groups it is in.
-fn own_group(mounts: &str, groups: &str) -> Option<PathBuf> {
+pub(super) fn own_group(mounts: &str, groups: &str) -> Option<PathBuf> {
     let path = path_in(groups)?;
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;

@@ -19,7 +19,8 @@ use rustix::process::{Signal, kill_process_group};
 use super::{
     End, LAST, RunError,
     attend::{Attended, Came},
-    cgroup::Cgroup,
+    bounds::{Bounded, Bounds},
+    cgroup::{self, Cgroup},
     end_of, is_installed,
     marked::{self, MARK},
     output::{Kept, Lines},
@@ -70,8 +71,8 @@ pub struct Limits {
 pub enum Reach {
     /// The program's process group.
     Group,
-    /// What runs within the program, which is a sandbox: the walls themselves would fall at the first signal.
-    Within,
+    /// What runs within the program, which is a sandbox with these bounds: it would itself end at the first signal.
+    Within(Bounds),
 }
 
 /// What is seen of a program while it runs.
@@ -157,7 +158,18 @@ fn attend_to(
     let name = marked::name(job.mark, &machine::random_text(12).map_err(start)?);
     let may_escape = trust == Trust::None && job.reach == Reach::Group;
     let group = may_escape.then(|| group(&job, &name)).flatten();
-    let child = spawn(&job, &name, group.as_ref()).map_err(start)?;
+    let bounded = match job.reach {
+        Reach::Within(bounds) => Some(Bounded::new(&name, bounds)),
+        Reach::Group => None,
+    };
+    let stage = match (&group, &bounded) {
+        (Some(group), _) => Some(group.stage(&job.program, &job.arguments)),
+        (None, Some(bounded)) if !bounded.procs().is_empty() => {
+            Some(cgroup::stage(&bounded.procs(), &job.program, &job.arguments))
+        }
+        (None, _) => None,
+    };
+    let child = spawn(&job, &name, stage).map_err(start)?;
     let rungs = Rungs { pid: child.id(), reach: job.reach, ladder: job.ladder };
     let mut following = Following::new(job.limits, rungs, Attended::new(child, job.input, more));
     let status = following.until_it_ends(watch);
@@ -167,7 +179,7 @@ fn attend_to(
     // The walls' first process tells its end before the kernel has ended everything within, so that is looked for.
     let looks = if may_escape && group.is_none() { 3 } else { 1 };
     let marked = marked::end_job(&name, (rungs.pid, following.begun.elapsed()), looks);
-    drop(group);
+    drop((group, bounded));
     let left_behind = outside + marked;
     following.last_words(watch);
     following.finish(&program, status, left_behind)
@@ -181,8 +193,8 @@ fn group(job: &Job<'_>, name: &str) -> Option<Cgroup> {
     is_there.then(|| Cgroup::new(name)).flatten()
 }
 
-fn spawn(job: &Job<'_>, name: &str, group: Option<&Cgroup>) -> io::Result<Child> {
-    let mut command = match group.map(|group| group.stage(&job.program, &job.arguments)) {
+fn spawn(job: &Job<'_>, name: &str, stage: Option<(OsString, Vec<OsString>)>) -> io::Result<Child> {
+    let mut command = match stage {
         Some((program, arguments)) => {
             let mut staged = Command::new(program);
             staged.args(arguments);
@@ -222,7 +234,7 @@ impl Rungs<'_> {
         match self.reach {
             Reach::Group => signal(pid_of(self.pid), *sent),
             // The first process within leads a session of its own and does not hear signals, all others there do.
-            Reach::Within => match machine::child_of(self.pid).and_then(pid_of) {
+            Reach::Within(_) => match machine::child_of(self.pid).and_then(pid_of) {
                 // It may have ended in the meantime, which is what is wanted.
                 Some(first) => _ = kill_process_group(first, *sent),
                 None => self.kill(),

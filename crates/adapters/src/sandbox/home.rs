@@ -37,7 +37,7 @@ pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), Wa
     if path == Path::new("/") {
         return Err(WallError::TooWide { path });
     }
-    mounts.add("--tmpfs", [&path]);
+    mounts.add_temporary(&path);
     let kept = make(&walls.kept)?;
     let names = names(&path);
     let project = walls.project.clone();

@@ -31,17 +31,18 @@ const GIT_FILE: &str = "gitfile";
 
 pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallError> {
     let tree = real(&walls.tree)?;
-    let mut mounts = Mounts::default();
+    let mut mounts = Mounts { arguments: Vec::new(), temporary: walls.bounds.temporary };
     mounts.add("--ro-bind", [Path::new("/"), Path::new("/")]);
     mounts.add("--dev", [Path::new("/dev")]);
     mounts.add("--proc", [Path::new("/proc")]);
     for path in EMPTY.iter().map(Path::new).filter(|path| path.is_dir() && !path.is_symlink()) {
-        mounts.add("--tmpfs", [path]);
+        mounts.add_temporary(path);
     }
+    mounts.add_temporary(Path::new("/dev/shm"));
     for path in PUT_BACK.iter().map(Path::new).filter(|path| path.exists()) {
         mounts.add("--ro-bind", [path, path]);
     }
-    mounts.0.extend(root::mounts(walls.rank));
+    mounts.arguments.extend(root::mounts(walls.rank));
     home::add(&mut mounts, walls, who)?;
     for path in walls.hidden.iter().filter(|path| path.exists()) {
         mounts.hide(&real(path)?);
@@ -69,9 +70,9 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
         mounts.add("--bind", [&real(file)?, place]);
     }
     mounts.add("--chdir", [walls.project.as_ref().unwrap_or(&tree)]);
-    mounts.0.extend(NAMESPACES.map(OsString::from));
-    mounts.0.extend(root::namespaces(walls.rank).iter().map(OsString::from));
-    Ok(mounts.0)
+    mounts.arguments.extend(NAMESPACES.map(OsString::from));
+    mounts.arguments.extend(root::namespaces(walls.rank).iter().map(OsString::from));
+    Ok(mounts.arguments)
 }
 
 /// A directory of the sandbox's own, for what has no place of its own inside: it is in an empty one.
@@ -133,13 +134,24 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, WallError> {
     if is_root { Err(WallError::TooWide { path: real }) } else { Ok(real) }
 }
 
-#[derive(Default)]
-pub(super) struct Mounts(Vec<OsString>);
+pub(super) struct Mounts {
+    arguments: Vec<OsString>,
+    /// How many bytes a temporary directory may hold; zero is no bound.
+    temporary: u64,
+}
 
 impl Mounts {
     pub(super) fn add<const COUNT: usize>(&mut self, what: &str, paths: [impl AsRef<Path>; COUNT]) {
-        self.0.push(what.into());
-        self.0.extend(paths.iter().map(|path| path.as_ref().as_os_str().to_owned()));
+        self.arguments.push(what.into());
+        self.arguments.extend(paths.iter().map(|path| path.as_ref().as_os_str().to_owned()));
+    }
+
+    /// Adds a directory that is empty, private and gone afterwards.
+    pub(super) fn add_temporary(&mut self, path: &Path) {
+        if self.temporary > 0 {
+            self.arguments.extend(["--size".into(), self.temporary.to_string().into()]);
+        }
+        self.add("--tmpfs", [path]);
     }
 
     /// Mounts the tree over the project's own path, with its git directory where the tree's `.git` says.
@@ -193,7 +205,7 @@ impl Mounts {
     /// Covers a file or a directory.
     pub(super) fn hide(&mut self, path: &Path) {
         if path.is_dir() {
-            self.add("--tmpfs", [path]);
+            self.add_temporary(path);
         } else {
             self.add("--ro-bind", [Path::new("/dev/null"), path]);
         }

@@ -2,9 +2,14 @@
 //!
 //! A superuser without capabilities still owns the kernel's files: whoever may write `/proc/sys/kernel/core_pattern` runs
 //! a program outside. So these are mounted read-only, and no user namespace can be made inside, in which they could be
-//! mounted anew. Files that only root may read are not there.
+//! mounted anew. What only root may read is not there, as far as [`private`] finds it.
 
-use std::{ffi::OsString, path::Path};
+mod private;
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use rustix::process::geteuid;
 
@@ -23,7 +28,7 @@ pub(super) enum Rank {
 const READ_ONLY: [&str; 9] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr"];
 
 /// Files that show the kernel's memory, or keys of others, to root.
-const NOT_THERE: [&str; 20] = [
+const NOT_THERE: [&str; 12] = [
     "/proc/kcore",
     "/proc/kmem",
     "/proc/kmsg",
@@ -36,17 +41,7 @@ const NOT_THERE: [&str; 20] = [
     "/proc/slabinfo",
     "/proc/timer_list",
     "/proc/vmallocinfo",
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/ssl/private",
-    "/var/lib/systemd/random-seed",
-    "/var/lib/NetworkManager/secret_key",
 ];
-/// Keys of this machine's server, by how their names begin and end.
-const SERVER_KEYS: (&str, &str, &str) = ("/etc/ssh", "ssh_host_", "_key");
 
 /// How the trial ends where the machine's settings can be written.
 pub(super) const OPEN: i32 = 9;
@@ -67,19 +62,14 @@ pub(super) fn mounts(rank: Rank) -> Vec<OsString> {
     let proc = READ_ONLY.iter().map(|name| Path::new("/proc").join(name)).filter(|path| path.exists());
     let read_only = proc.map(|path| ["--ro-bind".into(), path.clone().into_os_string(), path.into()]);
     let mut all: Vec<OsString> = read_only.flatten().collect();
-    let (directory, start, end) = SERVER_KEYS;
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let keys = entries.filter(|path| {
-        path.file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(|name| name.starts_with(start) && name.ends_with(end))
-    });
-    for path in NOT_THERE.iter().map(Into::into).chain(keys).filter(|path: &std::path::PathBuf| path.exists())
-    {
-        match path.is_dir() {
-            true => all.extend(["--tmpfs".into(), path.into()]),
-            false => all.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]),
+    let private = private::places().iter().map(PathBuf::as_path);
+    for path in NOT_THERE.iter().map(Path::new).chain(private).filter(|path| path.exists()) {
+        if path.is_dir() {
+            all.extend(["--size", "4096", "--tmpfs"].map(OsString::from));
+        } else {
+            all.extend(["--ro-bind", "/dev/null"].map(OsString::from));
         }
+        all.push(path.into());
     }
     all
 }

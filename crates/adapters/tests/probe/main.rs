@@ -84,10 +84,14 @@ fn in_outer_sandbox(who: &str, proc: Proc, by: &[&str]) {
     let done = outer.output().unwrap();
     let text = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     for line in text.lines().filter(|line| line.starts_with("sandbox probe")) {
-        // Not a print macro, whose output is swallowed when the test passes.
-        std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
+        say(line);
     }
     assert!(done.status.success() && text.contains("0 escapes"), "as {who}:\n{text}");
+}
+
+/// Says something even if the test passes, which a print macro does not.
+fn say(line: &str) {
+    std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
 }
 
 /// Makes all attempts, as an agent and as what a repository holds, and counts.
@@ -99,7 +103,7 @@ fn attempt_all(who: &str) {
             made.iter().filter(|(_, held)| !held).map(|(name, _)| name.as_str()).collect();
         let (count, escapes) = (made.len(), escaped.len());
         let held = count - escapes;
-        println!("sandbox probe as {who}, {name}: {count} attempts, {held} held, {escapes} escapes");
+        say(&format!("sandbox probe as {who}, {name}: {count} attempts, {held} held, {escapes} escapes"));
         assert!(escaped.is_empty(), "as {who}, {name}, these got out: {escaped:?}");
     }
 }

@@ -2,14 +2,17 @@
 
 use std::{
     fs,
-    os::unix::{fs::PermissionsExt as _, net::UnixListener},
+    os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        net::UnixListener,
+    },
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
 use adapters::{
-    process::{Environment, Go, Job, Limits, Reach, Signal, follow},
+    process::{Bounds, Environment, Go, Job, Limits, Reach, Signal, follow},
     sandbox::{Sandbox, Walls, Who},
 };
 
@@ -66,6 +69,12 @@ impl World {
             // Not every system has all of them.
             let _ = fs::write(Path::new(directory).join("secret-of-another"), SECRET);
         }
+        if fs::metadata("/proc/self").unwrap().uid() == 0 {
+            for name in ["/srv/private-of-root", "/srv/open/private-of-root"] {
+                write(&Path::new(name).join("secret"), SECRET);
+                fs::set_permissions(name, fs::Permissions::from_mode(0o700)).unwrap();
+            }
+        }
         write(&Path::new(OUT).join("marker"), "untouched");
         write(&Path::new(OUT).join(".visible"), "");
         fs::set_permissions(OUT, fs::Permissions::from_mode(0o777)).unwrap();
@@ -81,6 +90,7 @@ impl World {
         walls.git_dir = Some(slot.join("git"));
         walls.hidden = vec![home.join("state")];
         walls.logins = vec!["claude".to_owned()];
+        walls.bounds = Bounds { processes: 400, memory: 0, temporary: 32 << 20, file: 64 << 20 };
         let servers = listen(&home);
         Self { base: directory, walls, _servers: servers }
     }
@@ -118,7 +128,7 @@ impl World {
             input: Vec::new(),
             limits: Limits { whole: ALL, silence: ALL },
             ladder: &[(Signal::TERM, Duration::from_secs(1))],
-            reach: Reach::Within,
+            reach: Reach::Within(self.walls.bounds),
             mark: "probe",
         };
         let done = follow(job, &mut |_| Go::On).unwrap();

@@ -93,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     checks.push(forge(&place));
     checks.push(cgroups());
     checks.push(sandbox());
+    checks.push(bounds());
     checks.push(configuration(&place, &dirs));
     if let Ok(config) = config::load(&place, &dirs, None, &[]) {
         checks.extend(login::checks(&place, &dirs, &config.settings));
@@ -241,6 +242,25 @@ fn sandbox() -> Check {
         Ok(_) => Check::ok("sandbox", "bubblewrap works: agents run behind walls"),
         Err(why) => Check::absent("sandbox", format!("{why}: agents run without walls"), why.mend()),
     }
+}
+
+/// Tells how much of the machine what runs in the sandbox may use, and what the system cannot bound.
+fn bounds() -> Check {
+    let (memory, processes) = process::bounds_in_force();
+    // The kernel counts an ordinary user's processes; root's it does not.
+    let processes = processes || machine::user() != 0;
+    let mut open = Vec::new();
+    open.extend((!memory).then_some("memory"));
+    open.extend((!processes).then_some("processes"));
+    if open.is_empty() {
+        let found = "memory, processes, temporary files and the size of a file; not disk space as a whole";
+        return Check::ok("bounds", found);
+    }
+    let found =
+        format!("the system does not let warp bound {}, nor disk space as a whole", open.join(" and "));
+    let mend =
+        "`systemd-run --user --scope -p MemoryMax=75% -p TasksMax=8192 warp run …` bounds all of a run";
+    Check::absent("bounds", found, mend)
 }
 
 fn configuration(place: &Place, dirs: &Dirs) -> Check {

@@ -18,6 +18,7 @@ fn doctor_checks_every_need_and_the_whole_journal() {
         "gh",
         "cgroups",
         "sandbox",
+        "bounds",
         "configuration",
         "journal",
     ] {

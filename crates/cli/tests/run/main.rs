@@ -4,6 +4,7 @@
 mod away;
 mod background;
 mod baseline;
+mod bounds;
 mod budgets;
 mod criteria;
 mod deferred;

@@ -15,7 +15,7 @@ use adapters::{
         sight::Need,
         slot::{self, GIT, Head, Ignored, Kind, TREE},
     },
-    machine,
+    machine, sandbox,
 };
 
 use super::{MAKING, MOST, Pool, RUN, SET_ASIDE, Slot, SlotError, hold};
@@ -126,6 +126,9 @@ impl Pool {
 
     /// Makes a slot ready for another run: what is in it is kept, and goes.
     pub(super) fn renew(&self, slot: &mut Slot, target: &str) -> Result<(), SlotError> {
+        // Git neither sees nor removes what cannot be read: that must not be handed on.
+        sandbox::tidy(slot.root())
+            .map_err(|source| SlotError::File { path: slot.root().to_owned(), source })?;
         let has_nothing = slot.has_nothing_to_keep(target)?;
         if !has_nothing {
             slot.keep()?;

@@ -1,6 +1,7 @@
 //! Workspaces for runs, with real git: taking, keeping, reusing, losing and finding again.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod left;
 mod target;
 
 use std::{
