@@ -1,9 +1,6 @@
 //! How much of the machine what runs in the sandbox may use, and what it leaves in its tree.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use crate::support::{GOOD, Project, has_walls};
 
@@ -80,10 +77,7 @@ answer = { summary = "It greets.", evidence = [
     let ended = project.run(&[]);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
-    let left: Vec<String> = fs::read_dir(project.tree())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| name == "a" || name == ".gitattributes")
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(!project.tree().join(".gitattributes").exists());
+    // It is in the change, where a person sees it, and not left for the next agent alone.
+    assert_eq!(project.sandbox.git(&["show", "main:closed/file"]), "planted");
 }
