@@ -7,5 +7,6 @@ mod codex;
 mod command;
 mod faults;
 mod hermetic;
+mod logins;
 mod opencode;
 mod script;
