@@ -239,6 +239,10 @@ fn cgroups() -> Check {
 /// Tells which level of sandbox is in force for agents that work without a person.
 fn sandbox() -> Check {
     match Sandbox::find() {
+        Ok(_) if machine::user() == 0 => Check::ok(
+            "sandbox",
+            "bubblewrap works: agents run behind walls, as root without capabilities; an ordinary user is safer",
+        ),
         Ok(_) => Check::ok("sandbox", "bubblewrap works: agents run behind walls"),
         Err(why) => Check::absent("sandbox", format!("{why}: agents run without walls"), why.mend()),
     }
