@@ -51,8 +51,8 @@ pub use run::{
     Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Effect, Failure, Finding, HistoryRow, LoopError,
     Metrics, NamedTest, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
-pub use shown::{is_deceptive, one_line, shown};
 pub use settings::{BadSetting, Kind, Limited, Role, Rule, SetBy, Setting, Settings, Tighter};
+pub use shown::{is_deceptive, one_line, shown};
 pub use signature::failure_signature;
 pub use step::{
     Advice, Beginning, CRITERIA, FrozenTests, Outcome, PROVIDER, Refused, Step, VERIFICATION_GATES, begin,

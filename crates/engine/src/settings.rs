@@ -269,16 +269,10 @@ impl Settings {
         self.value("verification_gates").and_then(Value::as_object).is_some_and(|gates| !gates.is_empty())
     }
 
-    /// Returns a list of names.
-    pub fn names(&self, key: &str) -> Vec<String> {
-        let names = self.value(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-    }
-
-    /// Returns a list of paths.
-    pub fn paths(&self, key: &str) -> Vec<String> {
-        let paths = self.value(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        paths.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    /// Returns a list of names or paths.
+    pub fn list(&self, key: &str) -> Vec<String> {
+        let entries = self.value(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        entries.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     /// Returns the shell commands that must pass before `event` is accepted.

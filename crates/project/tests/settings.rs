@@ -60,9 +60,11 @@ fn values_of(kind: Kind) -> BoxedStrategy<Value> {
         Kind::Flag => any::<bool>().prop_map(|flag| json!(flag)).boxed(),
         Kind::Text => words(&["true", "auto", "none", "main"]),
         Kind::Choice(choices) => words(choices),
-        Kind::Paths => prop::collection::vec(prop::sample::select(vec!["ops/", "a", "warp.toml"]), 0..3)
-            .prop_map(|paths| json!(paths))
-            .boxed(),
+        Kind::Names | Kind::Paths => {
+            prop::collection::vec(prop::sample::select(vec!["ops/", "a", "warp.toml"]), 0..3)
+                .prop_map(|paths| json!(paths))
+                .boxed()
+        }
         Kind::Commands => prop::collection::btree_map(
             prop::sample::select(vec!["code_complete", "tests_passed"]),
             prop::collection::vec(prop::sample::select(vec!["true", "make lint", "make audit"]), 0..3),

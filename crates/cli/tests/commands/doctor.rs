@@ -97,7 +97,7 @@ fn a_journal_that_was_lost_is_missed_and_not_taken_for_an_empty_project() {
     for lost in ["state", "state/warp", "state/warp/projects"] {
         let sandbox = sandbox();
         sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
-        std::fs::remove_dir_all(sandbox.home().join(lost)).unwrap();
+        fs::remove_dir_all(sandbox.home().join(lost)).unwrap();
         for command in [
             &["status"][..],
             &["log"],

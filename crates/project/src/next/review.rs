@@ -16,7 +16,7 @@ impl Workspace {
         let changed = self.git().names(&["--ignore-submodules=none", &range, "--"]);
         // A run that began before there was this setting goes by the default.
         let is_set = run.settings.value(REVIEW_PATHS).is_some();
-        let patterns = if is_set { run.settings.clone() } else { Settings::default() }.paths(REVIEW_PATHS);
+        let patterns = if is_set { run.settings.clone() } else { Settings::default() }.list(REVIEW_PATHS);
         let is_protected = |path: &String| patterns.iter().any(|pattern| is_at(path, pattern));
         Ok(changed.map_err(NextError::World)?.into_iter().filter(is_protected).collect())
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn is_protected(path: &str) -> bool {
-        Settings::default().paths(REVIEW_PATHS).iter().any(|pattern| is_at(path, pattern))
+        Settings::default().list(REVIEW_PATHS).iter().any(|pattern| is_at(path, pattern))
     }
 
     #[test]
