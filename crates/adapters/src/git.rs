@@ -28,6 +28,7 @@ mod staged;
 pub mod submodules;
 mod take_back;
 pub mod target;
+pub mod vault;
 mod write;
 
 use std::{

@@ -10,6 +10,7 @@ use project::{
     config::ConfigError,
     dev::DevError,
     docs::DocsError,
+    rails::VaultError,
     setup::SetupError,
     slots::SlotError,
     spend::{LedgerError, MoreError},
@@ -211,6 +212,18 @@ impl From<LedgerError> for CommandError {
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
         Self::of(Exit::OutsideSaidNo, &error)
+    }
+}
+
+impl From<VaultError> for CommandError {
+    fn from(error: VaultError) -> Self {
+        match &error {
+            VaultError::Place(error) => place_error(error),
+            VaultError::InTheWay { .. } => Self::of(Exit::Usage, &error),
+            VaultError::Git(_) | VaultError::Write { .. } | VaultError::Locked { .. } => {
+                Self::of(Exit::OutsideSaidNo, &error)
+            }
+        }
     }
 }
 

@@ -64,6 +64,23 @@ impl Answer {
         }))
     }
 
+    /// Tells the model something more, whatever else is answered.
+    #[must_use]
+    pub(crate) fn and_told(mut self, event: &str, text: &str) -> Self {
+        if self.code != 0 {
+            self.err = short(&format!("{}\n{text}", self.err));
+            return self;
+        }
+        match serde_json::from_str::<Value>(&self.out) {
+            Ok(mut value) => {
+                let context = &mut value["hookSpecificOutput"]["additionalContext"];
+                *context = json!(short(&[context.as_str().unwrap_or_default(), text].join("\n")));
+                Self::json(&value)
+            }
+            Err(_) => Self::context(event, text),
+        }
+    }
+
     /// Keeps the agent going: `reason` is what it is told next, `message` what the person sees.
     pub fn keep_going(reason: &str, message: &str) -> Self {
         Self::json(&json!({ "decision": "block", "reason": short(reason), "systemMessage": short(message) }))

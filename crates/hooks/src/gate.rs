@@ -18,10 +18,10 @@ use engine::{
     view::{self, Head, Permission},
     workflow::Activity,
 };
-use project::{Error, Place, Quick, rails};
+use project::{Quick, rails};
 
 use crate::{
-    Answer, Failure, Here, Input, mcp, protected, question,
+    Answer, Failure, Here, Input, changes, mcp, protected, question,
     session::is_owner,
     shell::{self, Judgement, Scene},
 };
@@ -154,8 +154,9 @@ fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
     {
         return Ok(Some(format!("{reason}. {}", way_on(head))));
     }
+    let may_change = changes::may_change(&input);
     let finding = look(here, input)?;
-    if matches!(finding, Finding::Free) {
+    if matches!(finding, Finding::Free) && !may_change {
         return Ok(None);
     }
     let head = match &here.head {
@@ -167,17 +168,31 @@ fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
         },
     };
     match finding {
-        Finding::Free => Ok(None),
-        Finding::Denied(reason) => Ok(Some(reason)),
-        Finding::Risky => {
-            rails::snapshot(&Place::at(&here.root).map_err(Error::from)?, &head.run)?;
+        Finding::Free => {
+            let (place, dirs) = here.place()?;
+            rails::snapshot_before_write(&place, &dirs, &head.run)?;
+            rails::rescue::mark(&place, &dirs)?;
             Ok(None)
         }
+        Finding::Denied(reason) => Ok(Some(reason)),
+        Finding::Risky => keep(here, &head),
+        // A commit may be one part of a command of which others remove files.
         Finding::Commit => match head.permission("git_commit") {
             Permission::Denied(reason) => Ok(Some(format!("{reason}. {}", way_on(&head)))),
-            Permission::Allowed => leave(here),
+            Permission::Allowed => match leave(here)? {
+                None => keep(here, &head),
+                denied => Ok(denied),
+            },
         },
     }
+}
+
+/// Keeps all work before something that may destroy it.
+fn keep(here: &Here, head: &Head) -> Result<Option<String>, Failure> {
+    let (place, dirs) = here.place()?;
+    rails::snapshot(&place, &dirs, &head.run)?;
+    rails::rescue::mark(&place, &dirs)?;
+    Ok(None)
 }
 
 /// Asks the store for leave: a head's "yes" is not enough.

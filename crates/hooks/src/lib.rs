@@ -12,6 +12,7 @@
 //! what is answered.
 
 mod answer;
+mod changes;
 mod chat;
 mod gate;
 mod input;
@@ -21,6 +22,7 @@ mod person;
 mod prompt;
 mod protected;
 mod question;
+mod rescue;
 mod session;
 pub mod shell;
 mod socket;
@@ -91,6 +93,15 @@ impl Event {
         Self::ALL.iter().find(|(_, event)| *event == self).map_or("", |(name, _)| name)
     }
 
+    /// Returns the name by which clients call the hooks of tools.
+    fn client_name(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUseFailure => "PostToolUseFailure",
+            _ => "PostToolUse",
+        }
+    }
+
     /// Tells whether a driver answers it. A driven agent is told everything else by its prompt.
     fn is_driven(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure | Self::Compacted)
@@ -111,13 +122,37 @@ pub fn answer(event: &str, input: &[u8]) -> Answer {
 /// Answers a hook by the run that `here` finds.
 fn answer_here(event: Event, input: &[u8], here: impl FnOnce(&Input) -> Option<Here>) -> Answer {
     let answered = catch_unwind(AssertUnwindSafe(|| match Input::parse(input) {
-        Ok(input) => match here(&input) {
-            Some(here) => decide(event, &here, input),
-            None => Answer::silent(),
-        },
+        Ok(input) => {
+            let rescued = match rescue::before(event, &input) {
+                Ok(rescued) => rescued,
+                Err(error) => return failed(event, &spelled(&error)),
+            };
+            let answer = match here(&input) {
+                Some(here) => match turn_ended(event, &here) {
+                    Ok(()) => decide(event, &here, input),
+                    Err(error) => failed(event, &spelled(&error)),
+                },
+                None => Answer::silent(),
+            };
+            match rescued {
+                Some(what) => answer.and_told(event.client_name(), &what),
+                None => answer,
+            }
+        }
         Err(error) => failed(event, &error.to_string()),
     }));
     answered.unwrap_or_else(|_| failed(event, "the hook itself has failed"))
+}
+
+/// Outside of an agent's turn what happens to the files is the person's business.
+fn turn_ended(event: Event, here: &Here) -> Result<(), Failure> {
+    let is_over =
+        matches!(event, Event::Stop | Event::UserPromptSubmit | Event::SessionStart | Event::SessionEnd);
+    if is_over && here.head != Quick::NoRun {
+        let (place, dirs) = here.place()?;
+        rails::rescue::unmark(&dirs, &place.root)?;
+    }
+    Ok(())
 }
 
 /// What is answered when a hook cannot do its work.
@@ -218,6 +253,10 @@ impl Here {
         self.view.outside(&self.view.inside(&self.cwd).join(path))
     }
 
+    fn place(&self) -> Result<(Place, Dirs), Error> {
+        Ok((Place::at(&self.root)?, Dirs::from_environment()?))
+    }
+
     fn open(&self) -> Result<Workspace, Error> {
         Workspace::open(Place::at(&self.root)?, Dirs::from_environment()?)
     }
@@ -232,6 +271,8 @@ enum Failure {
     Detect(#[from] rails::DetectError),
     #[error(transparent)]
     Snapshot(#[from] rails::SnapshotError),
+    #[error(transparent)]
+    Rescue(#[from] rails::rescue::RescueError),
     #[error(transparent)]
     Setup(#[from] SetupError),
     #[error(transparent)]

@@ -28,6 +28,7 @@
 //! | `warp status`, `log`, `explain`, `config` and `doctor` that only show, `workflow`, `mcp`, `next`, `state status\|transition\|inject\|gate\|verify`, `--help` | allowed |
 //! | any other `warp` command, the event `abort`, stopping warp by `pkill` or `systemctl` | denied |
 //! | writing, linking, moving or removing a protected file or anything in a `.git`, by redirection or by any known program | denied |
+//! | removing recursively what may turn out to be the project's root or its `.git` | denied |
 //! | writing, removing or moving other files of the workspace; writing to a file whose name is not known | risky |
 //! | interpreters, scripts, compilers, `make`, `cargo`, `npm`, tests, programs that are not known, names that are put together; variables that programs are given and that are not known | risky; denied if they plainly do what is denied |
 //! | programs that are known to read, without an option that runs or writes something: `ls`, `grep`, `sort`, … | allowed |
@@ -55,6 +56,7 @@ mod parse;
 mod paths;
 mod programs;
 mod recipes;
+mod removal;
 mod scan;
 mod sed;
 mod shells;
@@ -123,6 +125,9 @@ impl Judgement {
 pub fn judge(command: &str, scene: &Scene<'_>) -> Judgement {
     if command.contains([parse::UNKNOWN, parse::GLOB]) {
         return Judgement::Denied("contains control characters: write the command without them".to_owned());
+    }
+    if let Some(reason) = removal::by_dot_glob(command) {
+        return Judgement::Denied(reason);
     }
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let mut walker = walk::Walker::new(scene);

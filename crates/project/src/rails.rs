@@ -4,7 +4,7 @@
 //! - [`guard`] answers them: an agent's git is held to the phase, a person's is never disturbed;
 //! - [`Known`] remembers where every ref was when it was in order;
 //! - [`after_tool`] compares, and in a workspace of the run's own puts back what was moved without leave;
-//! - [`snapshot`] keeps uncommitted work before something that may destroy it.
+//! - [`snapshot`] keeps everything before something that may destroy it; in a person's checkout, outside of it ([`vault`]).
 //!
 //! Leave is always read from the store, never from a file that stands in the workspace.
 
@@ -12,7 +12,9 @@ pub mod backstop;
 mod detector;
 pub mod guard;
 mod known;
+pub mod rescue;
 mod script;
+pub mod vault;
 
 use std::{
     io,
@@ -20,15 +22,17 @@ use std::{
 };
 
 use adapters::{
-    git::{Location, salvage},
+    git::{Location, salvage, vault::Purpose},
+    refs::GitError,
     sandbox::{NoSandbox, Sandbox},
 };
 use engine::{Owner, Run};
 
 pub use detector::{After, Broken, Committed, DetectError, after_others_tool, after_tool};
 pub use known::{Known, KnownError, Moved};
+pub use vault::VaultError;
 
-use crate::{Place, atomic, setup, text};
+use crate::{Dirs, Place, atomic, setup, text};
 
 /// The longest name of a session, in bytes.
 const LONGEST_SESSION: u64 = 200;
@@ -36,16 +40,31 @@ const LONGEST_SESSION: u64 = 200;
 /// Why a snapshot could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("uncommitted work could not be kept, so nothing that may destroy it should be done")]
-pub struct SnapshotError(#[from] adapters::refs::GitError);
+pub struct SnapshotError(#[source] VaultError);
 
-/// Keeps all uncommitted work of a workspace under `refs/warp/salvage/RUN/N`, and returns that ref.
+/// Keeps all uncommitted work of a workspace under `refs/warp/salvage/RUN/N`, and returns that ref: in a workspace that was
+/// made for runs in its repository, in a person's checkout outside of it, together with everything else that is there.
 ///
 /// Nothing if there is no repository, or nothing that is not kept already. Ignored files are not kept.
-pub fn snapshot(place: &Place, run: &str) -> Result<Option<String>, SnapshotError> {
+pub fn snapshot(place: &Place, dirs: &Dirs, run: &str) -> Result<Option<String>, SnapshotError> {
     match place.location() {
-        Some(location) if place.git_dir().is_some() => Ok(salvage::snapshot(&place.root, &location, run)?),
-        Some(location) => Ok(salvage::snapshot_of_all(&place.root, &location, run)?),
-        None => Ok(None),
+        Some(location) if place.git_dir().is_some() => {
+            salvage::snapshot(&place.root, &location, run).map_err(|error| SnapshotError(error.into()))
+        }
+        Some(_) | None => vault::take(place, dirs, run, Purpose::Salvage).map_err(SnapshotError),
+    }
+}
+
+/// Copies the state of a person's checkout before an ordinary write, without an entry in the list of salvage.
+///
+/// Files that cannot be read do not stand in the way of one.
+pub fn snapshot_before_write(place: &Place, dirs: &Dirs, run: &str) -> Result<(), SnapshotError> {
+    if place.git_dir().is_some() {
+        return Ok(());
+    }
+    match vault::take(place, dirs, run, Purpose::History) {
+        Ok(_) | Err(VaultError::Git(GitError::Partly { .. })) => Ok(()),
+        Err(error) => Err(SnapshotError(error)),
     }
 }
 

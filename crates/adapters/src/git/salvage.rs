@@ -4,42 +4,33 @@
 //! like a stash: the tree of all files, the commit it was made on as first parent, and what was staged as second
 //! parent where that differs. Being a ref, it stays until somebody deletes it.
 //!
-//! A repository inside this one is an entry of one line in such a tree. In a person's own checkout, work in it is kept by a
-//! snapshot of its own, in that repository. In a run's tree it is not looked into: an agent may have made it, and git
-//! would run what its configuration names.
+//! A repository inside this one is an entry of one line in such a tree. It is not looked into: an agent may have made it, and
+//! git would run what its configuration names.
+//!
+//! Snapshots of a person's own checkout are kept outside of it, by a [`vault`](super::vault).
 
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::{
     Location, index, integrate, locate, nested,
-    own::{GitError, Own},
+    own::{GitError, Own, expected},
     slot,
 };
 use crate::{boundary, process::End};
 
-/// How long a snapshot of a person's checkout may take in all: an agent waits for it.
+/// How long anything but a snapshot may take.
 const LIMIT: Duration = Duration::from_secs(20);
 /// How often the next number is tried because another process took it.
 const TRIES: usize = 20;
 
-/// The most repositories inside one another of which uncommitted work is kept at a time.
-const MOST_NESTED: usize = 20;
 /// An earlier snapshot of a run, for comparison.
-struct Earlier {
-    number: u64,
-    tree: String,
+pub(super) struct Earlier {
+    pub(super) number: u64,
+    pub(super) tree: String,
     parents: Vec<String>,
-}
-
-/// What became of one working tree.
-struct Taken {
-    /// Where it is kept, if there was work that is not kept already.
-    kept: Option<String>,
-    /// The repositories inside it.
-    nested: Vec<PathBuf>,
 }
 
 /// Keeps all uncommitted work of a run's tree: changed, staged and new files, as far as git does not ignore them.
@@ -52,31 +43,7 @@ pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<St
         Some((commit, _)) => nested::links(&git, &commit)?,
         None => Vec::new(),
     };
-    Ok(take(root, location, run, slot::LIMIT, &submodules)?.kept)
-}
-
-/// Keeps all uncommitted work of a person's own checkout, as [`snapshot`] does for a run's tree. Work in repositories inside
-/// it is kept under the same name in each of them.
-pub fn snapshot_of_all(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
-    let until = Instant::now() + LIMIT;
-    let left = || until.saturating_duration_since(Instant::now());
-    let taken = take(root, location, run, left(), &[])?;
-    let mut open = taken.nested;
-    let mut changed = 0;
-    while let Some(root) = open.pop() {
-        // A submodule that is not checked out, or a link that leads nowhere.
-        let Some(location) = locate(&root).filter(|location| location.git_dir.is_dir()) else { continue };
-        let git = Own::new(&root, &location, left());
-        if git.text(&["status", "--porcelain", "--untracked-files=normal"], &[])?.is_empty() {
-            continue;
-        }
-        changed += 1;
-        if changed > MOST_NESTED {
-            return Err(GitError::TooManyNested { most: MOST_NESTED });
-        }
-        open.extend(take(&root, &location, run, left(), &[])?.nested);
-    }
-    Ok(taken.kept)
+    take(root, location, run, slot::LIMIT, &submodules)
 }
 
 fn take(
@@ -85,7 +52,7 @@ fn take(
     run: &str,
     limit: Duration,
     left_out: &[String],
-) -> Result<Taken, GitError> {
+) -> Result<Option<String>, GitError> {
     let git = Own::new(root, location, limit);
     let head = head(&git)?;
     let index = index::copy(&location.git_dir, &location.git_dir.join("index")).map_err(GitError::Index)?;
@@ -94,16 +61,16 @@ fn take(
     // In the middle of a merge there is no staged tree; its versions are those of commits.
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
-    let Added { mut nested, refused } = add_all(&git, root, left_out, &environment)?;
+    show_hidden(&git, root, &environment)?;
+    let Added { refused, .. } = add_all(&git, root, left_out, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
-    nested.extend(nested::links(&git, &tree)?.iter().map(|path| root.join(path)));
     let (base, base_tree) = match head {
         Some((commit, tree)) => (Some(commit), tree),
         None => (None, git.text(&["hash-object", "-w", "-t", "tree", "/dev/null"], &[])?),
     };
     let staged = staged.filter(|staged| *staged != tree && *staged != base_tree);
     let taken = |kept: Option<String>| match refused {
-        None => Ok(Taken { kept, nested }),
+        None => Ok(kept),
         Some(words) => Err(GitError::Partly { kept, words }),
     };
     if staged.is_none() && base_tree == tree {
@@ -129,17 +96,38 @@ fn take(
     taken(Some(keep_after(&git, run, &commit, last)?))
 }
 
+/// Takes the marks from entries of which git would not see a change (`assume-unchanged`, and `skip-worktree` where the file
+/// is there), so that their files are added like any other.
+fn show_hidden(git: &Own<'_>, root: &Path, environment: &[(&str, &str)]) -> Result<(), GitError> {
+    let listed = git.text(&["ls-files", "-v", "-z"], environment)?;
+    let is_hidden = |(tag, path): &(&str, &str)| {
+        let is_assumed = tag.starts_with(|tag: char| tag.is_ascii_lowercase());
+        is_assumed || (*tag == "S" && root.join(path).symlink_metadata().is_ok())
+    };
+    let entries = listed.split('\0').filter_map(|entry| entry.split_once(' '));
+    let hidden: String = entries.filter(is_hidden).map(|(_, path)| format!("{path}\0")).collect();
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    for mark in ["--no-assume-unchanged", "--no-skip-worktree"] {
+        let arguments = ["update-index", mark, "-z", "--stdin"];
+        let finished = git.run_reading(hidden.clone().into_bytes(), &arguments, environment)?;
+        expected("update-index", finished)?;
+    }
+    Ok(())
+}
+
 /// What came of adding everything.
-struct Added {
+pub(super) struct Added {
     /// Repositories without a commit.
-    nested: Vec<PathBuf>,
+    pub(super) nested: Vec<PathBuf>,
     /// What git said of files that it could not read.
-    refused: Option<String>,
+    pub(super) refused: Option<String>,
 }
 
 /// Adds every file that is not ignored and can be read. A repository inside this one counts as one entry, and one without a
 /// commit cannot even be that.
-fn add_all(
+pub(super) fn add_all(
     git: &Own<'_>,
     root: &Path,
     left_out: &[String],
@@ -164,7 +152,12 @@ fn add_all(
     Ok(Added { nested, refused })
 }
 
-fn commit(git: &Own<'_>, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {
+pub(super) fn commit(
+    git: &Own<'_>,
+    tree: &str,
+    parents: &[String],
+    message: &str,
+) -> Result<String, GitError> {
     let mut arguments = vec!["commit-tree", tree, "-m", message];
     for parent in parents {
         arguments.extend(["-p", parent]);
@@ -175,6 +168,16 @@ fn commit(git: &Own<'_>, tree: &str, parents: &[String], message: &str) -> Resul
 /// Keeps a commit (or any object) under the next number of a run, and returns the ref; nothing if there is no such
 /// object.
 pub fn keep(location: &Location, run: &str, object: &str) -> Result<Option<String>, GitError> {
+    keep_from(location, run, object, 0)
+}
+
+/// Does the same with a number above `floor`: lower ones are those of entries that are kept elsewhere.
+pub fn keep_from(
+    location: &Location,
+    run: &str,
+    object: &str,
+    floor: u64,
+) -> Result<Option<String>, GitError> {
     let git = Own::bare(location, LIMIT);
     if !git.run(&["cat-file", "-e", object], &[])?.is_success() {
         return Ok(None);
@@ -184,7 +187,13 @@ pub fn keep(location: &Location, run: &str, object: &str) -> Result<Option<Strin
         return Ok(Some(format!("{}{number}", directory(run))));
     }
     let last = kept.iter().map(|(number, _)| *number).max().unwrap_or(0);
-    keep_after(&git, run, object, last).map(Some)
+    keep_after(&git, run, object, last.max(floor)).map(Some)
+}
+
+/// Returns the highest number under which work of a run is kept in a repository.
+pub fn highest(location: &Location, run: &str) -> Result<u64, GitError> {
+    let kept = kept(&Own::bare(location, LIMIT), run)?;
+    Ok(kept.iter().map(|(number, _)| *number).max().unwrap_or(0))
 }
 
 /// Work that is kept.
@@ -324,7 +333,7 @@ fn directory(run: &str) -> String {
     format!("refs/warp/salvage/{run}/")
 }
 
-fn keep_after(git: &Own<'_>, run: &str, object: &str, last: u64) -> Result<String, GitError> {
+pub(super) fn keep_after(git: &Own<'_>, run: &str, object: &str, last: u64) -> Result<String, GitError> {
     let mut number = last;
     for _ in 1..TRIES {
         number += 1;
@@ -354,7 +363,7 @@ fn kept(git: &Own<'_>, run: &str) -> Result<Vec<(u64, String)>, GitError> {
     Ok(text.lines().filter_map(read).collect())
 }
 
-fn earlier(git: &Own<'_>, run: &str) -> Result<Vec<Earlier>, GitError> {
+pub(super) fn earlier(git: &Own<'_>, run: &str) -> Result<Vec<Earlier>, GitError> {
     let under = directory(run);
     let text = git.text(&["for-each-ref", "--format=%(refname) %(tree) %(parent)", &under], &[])?;
     let read = |line: &str| {
@@ -366,7 +375,7 @@ fn earlier(git: &Own<'_>, run: &str) -> Result<Vec<Earlier>, GitError> {
 }
 
 /// Returns the staged tree of a snapshot, if it has one.
-fn staged_of(git: &Own<'_>, earlier: &Earlier) -> Result<Option<String>, GitError> {
+pub(super) fn staged_of(git: &Own<'_>, earlier: &Earlier) -> Result<Option<String>, GitError> {
     let [_, staged] = earlier.parents.as_slice() else { return Ok(None) };
     git.text(&["rev-parse", "--verify", &format!("{staged}^{{tree}}")], &[]).map(Some)
 }

@@ -1,3 +1,5 @@
+mod rebuild;
+
 use std::{
     collections::BTreeMap,
     env,
@@ -8,6 +10,7 @@ use adapters::git::salvage;
 use engine::Time;
 use project::{
     Workspace,
+    rails::vault,
     slots::{Kept, KeptIn, Pool},
 };
 use serde::Serialize;
@@ -45,6 +48,20 @@ enum Command {
         #[arg(long, value_name = "BRANCH|DIR")]
         to: Option<String>,
     },
+    /// Make the whole repository anew as it was at a snapshot, also if its `.git` is gone; no file that is there is touched
+    ///
+    /// History, branches, tags, stashes, settings, hooks, what was staged, and the files that are missing.
+    Rebuild {
+        /// A directory without a repository; this project, if it is not named
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+        /// The snapshot: its number in `--list`, or the ref of kept work; the newest, if it is not named
+        #[arg(long, value_name = "REF|N")]
+        at: Option<String>,
+        /// List the snapshots, newest first, and make nothing
+        #[arg(long, conflicts_with_all = ["to", "at"])]
+        list: bool,
+    },
     /// Stop keeping an entry
     Drop {
         /// Its whole ref, as the list shows it
@@ -71,21 +88,29 @@ impl Arguments {
     /// Tells whether only a person may do it.
     pub(super) fn is_persons(&self) -> bool {
         match self.command {
-            Command::List { .. } | Command::Show { .. } => false,
-            Command::Restore { .. } | Command::Drop { .. } => true,
+            Command::List { .. } | Command::Show { .. } | Command::Rebuild { list: true, .. } => false,
+            Command::Restore { .. } | Command::Drop { .. } | Command::Rebuild { .. } => true,
         }
     }
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let base = project.clone();
+    if let Command::Rebuild { to, at, list } = &arguments.command {
+        return rebuild::run(base.unwrap_or_default(), to.as_deref(), at.as_deref(), *list);
+    }
     let mut workspace = open(project)?;
     if let (Command::List { json }, None) = (&arguments.command, workspace.store_path()?) {
+        if !json && vault::find(&workspace.dirs, &workspace.place.root).is_some() {
+            output::note("the repository is gone; `warp salvage rebuild` makes it anew");
+        }
         return list(&mut workspace, &[], &[], *json);
     }
     let pool = pool(&workspace)?;
     let all = pool.kept()?;
     match &arguments.command {
+        // It was done above, without a look at the project.
+        Command::Rebuild { .. } => Ok(Exit::Done),
         Command::List { json } => list(&mut workspace, &all, &pool.set_aside()?, *json),
         Command::Show { entry } => show(find(&all, entry)?),
         Command::Restore { entry, to } => restore(&pool, find(&all, entry)?, to.as_deref(), base),
@@ -112,7 +137,7 @@ fn list(
             at: Time::from_millis(kept.entry.seconds.saturating_mul(1000)).to_seconds(),
             files: kept.files,
             slot: match kept.kept_in {
-                KeptIn::Project => None,
+                KeptIn::Project | KeptIn::Vault => None,
                 KeptIn::Slot(number) => Some(number),
             },
         })
@@ -163,6 +188,10 @@ fn find<'a>(all: &'a [Kept], entry: &str) -> Result<&'a Kept, CommandError> {
     let is_named = |kept: &&Kept| {
         kept.entry.name == entry || kept.entry.name.strip_prefix("refs/warp/salvage/") == Some(entry)
     };
+    if by_number.is_none() && all.iter().filter(is_named).count() > 1 {
+        let text = format!("`{entry}` is kept twice, in the repository and outside of it");
+        return Err(CommandError::new(Exit::Usage, text).hint("name it by its number in the list"));
+    }
     by_number.or_else(|| all.iter().find(is_named)).ok_or_else(|| not_kept(entry))
 }
 

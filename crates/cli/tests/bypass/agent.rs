@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use testkit::Sandbox;
@@ -40,7 +40,22 @@ pub(crate) struct Ended {
 impl Agent {
     /// Starts the shell; `notes` is a directory outside of everything that is looked at.
     pub(crate) fn start(sandbox: &Sandbox, notes: &Path) -> Self {
-        let mut command = sandbox.command("bash");
+        Self::launch(sandbox.command("bash"), notes)
+    }
+
+    /// Starts the shell where it can write nothing but the home of the test, whatever it is told.
+    pub(crate) fn contained(sandbox: &Sandbox, notes: &Path) -> Self {
+        let mut command = sandbox.command("bwrap");
+        command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--cap-drop", "ALL", "--unshare-net"]);
+        command.arg("--die-with-parent");
+        for writable in [sandbox.home(), notes] {
+            command.arg("--bind").args([writable, writable]);
+        }
+        command.arg("--").arg("bash");
+        Self::launch(command, notes)
+    }
+
+    fn launch(mut command: Command, notes: &Path) -> Self {
         command.args(["-c", LAUNCH]);
         let (text, said) = (notes.join("command"), notes.join("said"));
         command.env("TEXT", &text).env("SAID", &said);

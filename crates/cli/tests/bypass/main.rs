@@ -12,6 +12,7 @@ mod agent;
 mod carriers;
 #[path = "../../../hooks/tests/corpus/mod.rs"]
 mod corpus;
+mod destroy;
 mod harmless;
 mod leave;
 mod passes;

@@ -93,10 +93,23 @@ pub(crate) struct Answered {
 impl Project {
     /// Makes a project whose run stands in `coding`.
     pub(crate) fn new(workplace: Workplace, uncommitted: Uncommitted) -> Self {
+        Self::with(workplace, uncommitted, Agent::start)
+    }
+
+    /// Makes one in a person's checkout, for commands that may remove anything: the agent can write nowhere else.
+    pub(crate) fn contained_in_namespace() -> Self {
+        Self::with(Workplace::Persons, Uncommitted::Everything, Agent::contained)
+    }
+
+    fn with(
+        workplace: Workplace,
+        uncommitted: Uncommitted,
+        start: impl Fn(&Sandbox, &Path) -> Agent,
+    ) -> Self {
         let sandbox = Sandbox::new(WARP);
         let notes = TempDir::with_prefix("warp-notes-").unwrap();
         history(&sandbox);
-        let agent = Agent::start(&sandbox, notes.path());
+        let agent = start(&sandbox, notes.path());
         begin(&sandbox, &agent, workplace);
         let work = work(&sandbox, uncommitted);
         let mut project = Self {
@@ -162,7 +175,7 @@ impl Project {
     pub(crate) fn keep(&mut self) {
         let answered = self.gate("./build.sh");
         assert_eq!(answered.code, Some(0), "{answered:?}");
-        assert!(!self.git(&["for-each-ref", "refs/warp/salvage"]).is_empty());
+        assert!(!self.kept_objects().is_empty());
         self.template = Tree::read(self.sandbox.home());
     }
 
@@ -225,17 +238,20 @@ impl Project {
 
     /// Says where everything is; nothing if git cannot.
     pub(crate) fn refs(&self) -> Option<Refs> {
-        let root = self.sandbox.root();
-        let refs = self.look(&root, &["for-each-ref", "--format=%(refname) %(objectname) %(symref)"])?;
+        self.refs_in(&self.sandbox.root())
+    }
+
+    fn refs_in(&self, root: &Path) -> Option<Refs> {
+        let refs = self.look(root, &["for-each-ref", "--format=%(refname) %(objectname) %(symref)"])?;
         let refs = refs
             .lines()
             .filter_map(|line| line.split_once(' '))
             .map(|(name, at)| (name.to_owned(), at.trim_end().to_owned()));
-        let stashes = self.look(&root, &["stash", "list", "--format=%H"])?;
+        let stashes = self.look(root, &["stash", "list", "--format=%H"])?;
         Some(Refs {
             head: self
-                .look(&root, &["symbolic-ref", "HEAD"])
-                .or_else(|| self.look(&root, &["rev-parse", "HEAD"]))?,
+                .look(root, &["symbolic-ref", "HEAD"])
+                .or_else(|| self.look(root, &["rev-parse", "HEAD"]))?,
             refs: refs.filter(|(name, _)| is_held(name)).collect(),
             stashes: stashes.lines().map(str::to_owned).collect(),
             remote: self.look(&self.sandbox.home().join("remote.git"), &["for-each-ref"])?,
@@ -285,15 +301,48 @@ impl Project {
             }
         }
         if !gone.is_empty() {
-            let kept =
-                self.look(&self.sandbox.root(), &["rev-list", "--objects", "--glob=refs/warp/salvage"]);
-            let kept = kept.unwrap_or_default();
+            let kept = self.kept_objects();
             for (what, object) in gone {
                 let is_kept = kept.lines().any(|line| line.starts_with(object));
                 if is_kept { changed.kept.push(what) } else { changed.lost.push(what) }
             }
         }
         changed
+    }
+
+    /// Lists every object that is kept, in the repository and outside of it.
+    fn kept_objects(&self) -> String {
+        let list = ["rev-list", "--objects", "--glob=refs/warp/salvage"];
+        let projects = fs::read_dir(self.sandbox.home().join("state/warp/projects"));
+        let vaults = projects.into_iter().flatten().flatten().map(|entry| entry.path().join("snapshots.git"));
+        let places = std::iter::once(self.sandbox.root()).chain(vaults);
+        let lists: Vec<String> = places.filter_map(|place| self.look(&place, &list)).collect();
+        lists.join("\n")
+    }
+
+    /// Returns everything below the project as it was made, and as it is.
+    pub(crate) fn files(&self) -> [BTreeMap<PathBuf, String>; 2] {
+        let root = self.sandbox.root();
+        [self.template.below(&root), Tree::read(self.sandbox.home()).below(&root)]
+    }
+
+    /// Makes the project anew beside itself, and returns what is there, and where its refs are. Nothing if warp cannot.
+    pub(crate) fn rebuilt(&self) -> Result<(BTreeMap<PathBuf, String>, Refs), String> {
+        let to = self.sandbox.home().join("rebuilt");
+        let mut process = self.sandbox.warp_command(&["salvage", "rebuild", "--to"]);
+        // The project may be gone.
+        process.arg(&to).arg("--project").arg(self.sandbox.root()).current_dir(self.sandbox.home());
+        let output = process.output().unwrap();
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        let refs = self.refs_in(&to).ok_or("git sees no repository")?;
+        Ok((Tree::read(&to).below(&to), refs))
+    }
+
+    /// Returns where everything was.
+    pub(crate) fn refs_before(&self) -> &Refs {
+        &self.before
     }
 
     /// Says what has moved since; nothing if git sees no repository.
@@ -372,6 +421,8 @@ fn history(sandbox: &Sandbox) {
     sandbox.write("kept.txt", "one\n");
     sandbox.write("docs/guide.md", "Guide.\n");
     sandbox.write(".gitignore", "ignored\n");
+    sandbox.write("Makefile", "clean:\n\trm -rf .[!.]* *\n");
+    sandbox.write("wipe.sh", "rm -rf .git notes *.txt\n");
     sandbox.warp_ok(&["init", "--no-skills"]);
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "feat: one"]);

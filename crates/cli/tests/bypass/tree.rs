@@ -56,6 +56,22 @@ impl Tree {
         }
     }
 
+    /// Returns the files below a directory by their paths in it, but for git's own and those that warp shows a run by.
+    pub(crate) fn below(&self, root: &Path) -> BTreeMap<PathBuf, String> {
+        let inside = self.entries.iter().filter_map(|(path, entry)| {
+            let path = path.strip_prefix(root).ok()?;
+            let is_left_out =
+                path.starts_with(".git") || path.starts_with(".claude") || path.starts_with(".warp");
+            let told = match entry {
+                Entry::File(mode, bytes) => format!("{:o} {}", mode & 0o100, String::from_utf8_lossy(bytes)),
+                Entry::Link(to) => format!("-> {}", to.display()),
+                Entry::Directory | Entry::Odd => return None,
+            };
+            (!is_left_out).then(|| (path.to_owned(), told))
+        });
+        inside.collect()
+    }
+
     /// Tells whether everything at or below a path is the same in both.
     pub(crate) fn is_same(&self, other: &Self, path: &Path) -> bool {
         let below = |tree: &'_ Self| -> Vec<PathBuf> {

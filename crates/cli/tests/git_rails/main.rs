@@ -8,6 +8,7 @@ mod detector;
 mod person;
 mod posing;
 mod salvage;
+mod vault;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -138,6 +139,18 @@ impl Project {
         self.sandbox.git(arguments)
     }
 
+    /// Takes a snapshot, as before a command whose effect is not known.
+    fn snapshot(&self) -> Option<String> {
+        rails::snapshot(&self.place(), &dirs(&self.sandbox), &self.run_id()).unwrap()
+    }
+
+    /// Runs git in the repository that holds the snapshots.
+    fn vault_git(&self, arguments: &[&str]) -> String {
+        let id = self.place().project_id().unwrap().unwrap();
+        let vault = dirs(&self.sandbox).project(&id).join("snapshots.git");
+        self.git(&[&["--git-dir", vault.to_str().unwrap()], arguments].concat())
+    }
+
     /// Goes on to `committing`.
     fn to_committing(&self) {
         self.sandbox.write("src/work.rs", "fn work() {}\n");
@@ -195,7 +208,10 @@ fn begin(sandbox: &Sandbox, root: &Path, agent: &Agent, flags: &[&str]) {
     sandbox.warp_ok(&["state", "transition", root_text, "chunks_defined", "--data", data]);
 }
 
+fn dirs(sandbox: &Sandbox) -> Dirs {
+    Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") }
+}
+
 fn open(sandbox: &Sandbox, root: &Path) -> Workspace {
-    let dirs = Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") };
-    Workspace::open(Place::at(root).unwrap(), dirs).unwrap()
+    Workspace::open(Place::at(root).unwrap(), dirs(sandbox)).unwrap()
 }

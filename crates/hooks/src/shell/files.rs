@@ -247,6 +247,10 @@ impl Walker<'_> {
             self.deny(format!("`{program} --no-preserve-root` removes everything: name the files"));
         }
         options.all_operands().for_each(|path| self.removed(path, state));
+        let is_whole = options.short("rR") || options.has("recursive") || program == "rimraf";
+        if is_whole || program.starts_with("trash") {
+            options.all_operands().for_each(|path| self.removed_with_all(path, state));
+        }
     }
 
     fn removed(&mut self, path: &str, state: &State) {

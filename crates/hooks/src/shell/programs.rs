@@ -1,8 +1,8 @@
 //! Programs whose effects are known: they read, build or measure, and leave git and other files alone.
 
 use super::{
-    call::Call, filters::filtered, guard::readable, harmless, parse::UNKNOWN, state::State, walk::Walker,
-    word::Field,
+    call::Call, filters::filtered, guard::readable, harmless, parse::UNKNOWN, removal::temporary, state::State,
+    walk::Walker, word::Field,
 };
 
 /// Whether `name` is one of the words of `list`.
@@ -32,7 +32,8 @@ impl Walker<'_> {
         if stops && mentions_warp() {
             self.deny(format!("`{}` of warp is a person's to run: say why it should stop", call.program));
         }
-        filtered(call).unwrap_or_else(|| UNKNOWN.to_string())
+        let printed = filtered(call).or_else(|| temporary(call.program, call.arguments));
+        printed.unwrap_or_else(|| UNKNOWN.to_string())
     }
 
     /// Judges the commands that options are known to carry, whatever program takes them.

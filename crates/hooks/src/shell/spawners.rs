@@ -6,7 +6,7 @@ use super::{
     guard::Access,
     options::after_options,
     parse::{GLOB, UNKNOWN},
-    programs::is_one_of,
+    removal::{is_remover, spares_repository},
     state::State,
     walk::Walker,
     word::Field,
@@ -116,16 +116,24 @@ impl Walker<'_> {
             starts.push(".");
         }
         let names = names_to_find(call.arguments);
+        let spares = spares_repository(call.arguments);
         let text =
             |index: usize| call.arguments.get(index).map(|field| field.text.as_str()).unwrap_or_default();
         for index in 0..call.arguments.len() {
             match text(index) {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let removes = is_remover(text(index + 1));
                     for start in &starts {
                         if self.is_over() {
                             return;
                         }
-                        self.each(&format!("{start}/{UNKNOWN}"), &call.arguments[index + 1..], state);
+                        if removes && !spares {
+                            self.touch(start, Access::Remove, state);
+                        }
+                        // What is found by its name is not the repository.
+                        let found = if removes && spares { "/" } else { "" };
+                        let found = format!("{start}/{UNKNOWN}{found}{UNKNOWN}");
+                        self.each(&found, &call.arguments[index + 1..], state);
                         for name in &names {
                             self.each(&format!("{start}/{name}"), &call.arguments[index + 1..], state);
                         }
@@ -136,7 +144,7 @@ impl Walker<'_> {
                 }
                 "-delete" => {
                     self.risky("`find -delete` removes whatever it finds");
-                    let access = if is_narrowed(call.arguments) { Access::Write } else { Access::Remove };
+                    let access = if spares { Access::Write } else { Access::Remove };
                     for start in &starts {
                         if self.is_over() {
                             return;
@@ -185,11 +193,6 @@ fn names_to_find(arguments: &[Field]) -> Vec<String> {
     };
     let names = (0..texts.len()).filter(|index| is_sought(*index)).filter_map(|index| texts.get(index + 1));
     names.map(|name| name.replace(['*', '?'], &GLOB.to_string())).collect()
-}
-
-fn is_narrowed(arguments: &[Field]) -> bool {
-    let narrows = |text: &str| is_one_of("-name -iname -path -regex -type -newer", text);
-    arguments.iter().any(|field| narrows(&field.text))
 }
 
 /// Returns what `-I` puts its words in place of.

@@ -155,6 +155,57 @@ fn the_repository_itself_is_not_written() {
 }
 
 #[test]
+fn a_recursive_removal_that_may_be_the_project_is_refused() {
+    all(
+        "denied",
+        &[
+            "ls -A | xargs rm -rf",
+            "rm -rf $(ls -A)",
+            "rm -rf \"$CLAUDE_PROJECT_DIR\"",
+            "rm -rf \"${ROOT}\"/",
+            "git ls-files | xargs -n1 rm -r",
+            "rm -r -- \"$(git rev-parse --show-toplevel)\"",
+            "cat list.txt | xargs -I{} rm -rf ./{}",
+            "rm -fr \"$PWD/$NAME\"",
+            "cd \"$X\" && rm -rf $(ls)",
+            "find . -type f -delete",
+            "find . -mindepth 1 -delete",
+            "find . ! -name keep.txt -delete",
+            "find . -type f -exec rm {} +",
+            "find . -newer x -exec rm -rf {} \\;",
+            "find -name '*' -delete",
+            "find . -name a -o -type f -delete",
+            "shopt -s dotglob; rm -rf *",
+            "shopt -s dotglob && for f in *; do rm -rf \"$f\"; done",
+            "GLOBIGNORE=x; rm -rf -- *",
+            "bash -O dotglob -c 'rm -rf *'",
+            "rimraf \"$X\"",
+        ],
+    );
+    all(
+        "risky",
+        &[
+            "rm -rf build/$X",
+            "rm -rf \"$OUT\"/node_modules",
+            "rm -f \"$X\"",
+            "find . -name __pycache__ -exec rm -rf {} +",
+            "find . -name '*.pyc' -delete",
+            "find . -type f -name '*.bak' -exec rm {} +",
+            "find . -not -path './.git/*' -empty -delete",
+            "find . -path './.git' -prune -o -name '*.o' -delete",
+            "find build -type f -delete",
+            "ls *.log | xargs rm",
+            "for d in a b; do rm -rf $d; done",
+        ],
+    );
+    let not_denied = |command: &str| word(&judged_in("/srv/project", command)) != "denied";
+    for command in ["t=$(mktemp -d) && rm -rf \"$t\"", "t=$(mktemp -d /tmp/x.XXXX); cd src; rm -rf \"$t\""] {
+        assert!(not_denied(command), "{command}");
+    }
+    assert!(reason("rm -rf \"$X\"").contains("rm -r build/NAME"));
+}
+
+#[test]
 fn a_reason_says_what_to_do_instead() {
     assert_eq!(
         reason("echo x > .claude/.warp-drive-state.json"),

@@ -175,7 +175,7 @@ impl Workspace {
 
     /// Takes files back to what a commit has of them, and says where they are kept as they were.
     fn take_out(&self, run: &Run, commit: &str, files: &[String]) -> Result<String, NextError> {
-        let kept = rails::snapshot(&self.place, run.id.as_str())?;
+        let kept = rails::snapshot(&self.place, &self.dirs, run.id.as_str())?;
         self.git().put_back(commit, files).map_err(NextError::World)?;
         Ok(kept.map(|kept| format!(" (kept as {kept})")).unwrap_or_default())
     }

@@ -161,7 +161,7 @@ impl Workspace {
 
     /// Keeps what is not committed, and says where.
     fn keep_unfinished(&self, run: &Run) -> Result<String, NextError> {
-        Ok(match rails::snapshot(&self.place, run.id.as_str())? {
+        Ok(match rails::snapshot(&self.place, &self.dirs, run.id.as_str())? {
             Some(kept) => format!("uncommitted work is kept as {kept}, and stays in the tree"),
             None => "there is no uncommitted work that is not kept already".to_owned(),
         })

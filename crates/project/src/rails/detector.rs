@@ -13,7 +13,7 @@ use engine::{Event, Run, view::Permission};
 use serde_json::Map;
 
 use super::{Known, KnownError, Moved, backstop, known::Hold};
-use crate::{Answer, AskError, Error, Place, Workspace, spelled};
+use crate::{Answer, AskError, Dirs, Error, Place, Workspace, spelled};
 
 /// The most commits that one tool call makes with leave.
 const MOST_COMMITS: usize = 50;
@@ -125,8 +125,12 @@ fn look(workspace: &mut Workspace, looker: Looker) -> Result<After, DetectError>
         }
     }
     after.notes = sorted.notes;
+    let floor = match sorted.dropped.is_empty() {
+        true => 0,
+        false => super::vault::highest(&place, &workspace.dirs, run.id.as_str())?,
+    };
     for commit in &sorted.dropped {
-        let kept = salvage::keep(&location, run.id.as_str(), commit)?;
+        let kept = salvage::keep_from(&location, run.id.as_str(), commit, floor)?;
         let kept = kept.map(|kept| format!("; it is kept as {kept}")).unwrap_or_default();
         after.notes.push(format!("stash {} was dropped{kept}", refs::short(commit)));
     }
@@ -226,9 +230,10 @@ fn mend(
     let (place, id) = (workspace.place.clone(), run.id.as_str());
     let mut kept = Vec::new();
     let mut problems = Vec::new();
+    let floor = super::vault::highest(&place, &workspace.dirs, id)?;
     let mut keep = |object: &Option<String>, problems: &mut Vec<String>| {
         let Some(object) = object.as_deref().filter(|object| is_object(object)) else { return };
-        match salvage::keep(location, id, object) {
+        match salvage::keep_from(location, id, object, floor) {
             Ok(Some(name)) if !kept.contains(&name) => kept.push(name),
             Ok(_) => {}
             Err(error) => problems.push(format!("{} could not be kept: {error}", refs::short(object))),
@@ -249,7 +254,7 @@ fn mend(
         }
     }
     if run.owns_workspace && problems.is_empty() {
-        problems.extend(restore(&place, location, known, wrong, id, &mut kept).err());
+        problems.extend(restore(&place, &workspace.dirs, location, known, wrong, id, &mut kept).err());
     }
     let restored = run.owns_workspace && problems.is_empty();
     let told: Vec<String> = wrong.iter().take(MOST_TOLD).map(ToString::to_string).chain(problems).collect();
@@ -274,6 +279,7 @@ fn record(
 /// Puts everything back; says what could not be.
 fn restore(
     place: &Place,
+    dirs: &Dirs,
     location: &Location,
     known: &Known,
     wrong: &[Moved],
@@ -290,7 +296,7 @@ fn restore(
         mend::put_head_back(root, location, &known.refs.head, &aside).map_err(|error| spelled(&error))?;
     }
     // What is staged lives in the index alone, which is about to be made anew.
-    kept.extend(super::snapshot(place, run).map_err(|error| spelled(&error))?);
+    kept.extend(super::snapshot(place, dirs, run).map_err(|error| spelled(&error))?);
     // Branches first: HEAD can then go back to one that was deleted. The reverse order frees names that are in the way.
     for moved in wrong.iter().rev() {
         if let Moved::Ref { name, from, to } = moved {

@@ -18,7 +18,11 @@ use adapters::{
 };
 
 use super::{Pool, RUN, SET_ASIDE, Slot, SlotError};
-use crate::{Place, PlaceError, rails, text};
+use crate::{
+    Place, PlaceError,
+    rails::{self, vault},
+    text,
+};
 
 /// The longest name of a run that is read, in bytes.
 const LONGEST_NAME: u64 = 256;
@@ -28,6 +32,8 @@ const LONGEST_NAME: u64 = 256;
 pub enum KeptIn {
     /// In the person's repository.
     Project,
+    /// In the copy of the person's repository that is kept outside of it.
+    Vault,
     /// In a slot, of which the run may still be at work.
     Slot(usize),
 }
@@ -140,6 +146,8 @@ impl Pool {
     /// first.
     pub fn kept(&self) -> Result<Vec<Kept>, SlotError> {
         let mut places = vec![(KeptIn::Project, self.origin.clone())];
+        let vault = vault::of_project(&self.dirs, &self.id);
+        places.extend(vault.map(|vault| (KeptIn::Vault, vault.location().clone())));
         for number in self.numbers()? {
             let marker = slot::marker(&self.directory.join(number.to_string()).join(TREE));
             let clone =
@@ -204,7 +212,9 @@ impl Pool {
         let slots =
             slots.filter_map(|number| slot::marker(&self.directory.join(number.to_string()).join(TREE)));
         let slots = slots.filter(|marker| marker.kind == Kind::Clone && marker.location.git_dir.is_dir());
-        for location in std::iter::once(self.origin.clone()).chain(slots.map(|marker| marker.location)) {
+        let vault = vault::of_project(&self.dirs, &self.id).map(|vault| vault.location().clone());
+        let all = std::iter::once(self.origin.clone()).chain(vault);
+        for location in all.chain(slots.map(|marker| marker.location)) {
             let entries = salvage::list(&location)?.into_iter().filter(|entry| entry.object == object);
             copies.extend(entries.map(|entry| (location.clone(), entry.name)));
         }
