@@ -21,6 +21,7 @@ pub(crate) mod own;
 pub mod recovery;
 pub mod resume;
 pub mod salvage;
+pub mod settings;
 pub mod sight;
 pub mod slot;
 mod slug;

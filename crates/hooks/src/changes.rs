@@ -42,6 +42,12 @@ pub(crate) fn may_change(input: &Input) -> bool {
     }
 }
 
+/// Names a call, so that its end is known by it.
+pub(crate) fn call(input: &Input) -> String {
+    let session = input.session_id.as_deref().unwrap_or_default();
+    format!("{session} {}", input.tool_use_id.as_deref().unwrap_or_default())
+}
+
 /// Tells whether every program of a command is known to read only, and nothing is redirected into a file.
 fn only_reads(command: &str) -> bool {
     let mut text = command.to_owned();

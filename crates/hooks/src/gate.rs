@@ -24,6 +24,7 @@ use crate::{
     Answer, Failure, Here, Input, changes, mcp, protected, question,
     session::is_owner,
     shell::{self, Judgement, Scene},
+    watched,
 };
 
 /// How long reading a command may take. A debug build is many times as slow.
@@ -99,7 +100,13 @@ pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure>
         return Ok(answer);
     }
     let second_look = second_look(here, &input)?;
-    Ok(match (judge(here, input)?, second_look) {
+    let call = changes::may_change(&input).then(|| changes::call(&input));
+    let refused = judge(here, input)?;
+    if let (None, Some(call)) = (&refused, call.filter(|_| here.head != Quick::NoRun)) {
+        let (place, dirs) = here.place()?;
+        watched::before(&place, &dirs, &call)?;
+    }
+    Ok(match (refused, second_look) {
         (Some(reason), _) => Answer::deny(reason),
         (None, Some(text)) => Answer::context("PreToolUse", &text),
         (None, None) => Answer::silent(),
@@ -136,10 +143,14 @@ fn is_warps(workflow: &Workflow, run: &Run) -> bool {
 
 /// What a person is asked to permit passes the same gate: nobody should be asked for what is never allowed.
 pub(crate) fn permission_request(here: &Here, input: Input) -> Result<Answer, Failure> {
-    Ok(match judge(here, input)? {
-        Some(reason) => Answer::deny_permission(&reason),
-        None => Answer::silent(),
-    })
+    if let Some(reason) = judge(here, input)? {
+        return Ok(Answer::deny_permission(&reason));
+    }
+    if here.head != Quick::NoRun {
+        let (place, dirs) = here.place()?;
+        watched::asked(&place, &dirs)?;
+    }
+    Ok(Answer::silent())
 }
 
 /// Returns why a tool may not run, if it may not.

@@ -28,6 +28,7 @@ pub mod shell;
 mod socket;
 mod stop;
 mod tool;
+pub mod watched;
 
 use std::{
     env,
@@ -151,6 +152,7 @@ fn turn_ended(event: Event, here: &Here) -> Result<(), Failure> {
     if is_over && here.head != Quick::NoRun {
         let (place, dirs) = here.place()?;
         rails::rescue::unmark(&dirs, &place.root)?;
+        watched::forget(&place, &dirs)?;
     }
     Ok(())
 }
@@ -271,6 +273,8 @@ enum Failure {
     Detect(#[from] rails::DetectError),
     #[error(transparent)]
     Snapshot(#[from] rails::SnapshotError),
+    #[error(transparent)]
+    Watch(#[from] watched::WatchError),
     #[error(transparent)]
     Rescue(#[from] rails::rescue::RescueError),
     #[error(transparent)]

@@ -14,7 +14,7 @@ use project::{
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, gate, session::is_owner, stop, tell_away};
+use crate::{Answer, Failure, Here, Input, changes, gate, session::is_owner, stop, tell_away, watched};
 
 /// Tools that write the file that they name.
 const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
@@ -28,6 +28,7 @@ const ADVISED: &str = "advised-commit";
 
 pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
     let Some(mut watch) = Watch::of(here, &input)? else { return outside_a_run(here, input) };
+    watch.look_at_protected(&input)?;
     let name = input.tool_name.unwrap_or_default();
     let tool = input.tool_input;
     let command = tool.command.map(crate::input::Text::into_text);
@@ -81,10 +82,11 @@ fn outside_a_run(here: &Here, input: Input) -> Result<Answer, Failure> {
 
 /// A tool that has failed may still have moved something.
 pub(crate) fn post_tool_use_failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if input.tool_name.as_deref().is_some_and(|name| WRITERS.contains(&name)) {
-        return Ok(Answer::silent());
-    }
     let Some(mut watch) = Watch::of(here, input)? else { return Ok(Answer::silent()) };
+    watch.look_at_protected(input)?;
+    if input.tool_name.as_deref().is_some_and(|name| WRITERS.contains(&name)) {
+        return Ok(watch.answer("PostToolUseFailure"));
+    }
     watch.look_at_refs()?;
     Ok(watch.answer("PostToolUseFailure"))
 }
@@ -191,6 +193,15 @@ impl<'a> Watch<'a> {
         let event = EventName::new(DOCS_UPDATED);
         if current.workflow.row(&current.run.phase, event.as_str()).is_some() {
             self.moved(Actor::Agent, Event::Named(event))?;
+        }
+        Ok(())
+    }
+
+    /// Puts protected files back that the call has changed.
+    fn look_at_protected(&mut self, input: &Input) -> Result<(), Failure> {
+        if changes::may_change(input) {
+            let (place, dirs) = self.here.place()?;
+            self.words.extend(watched::after(&place, &dirs, &changes::call(input))?);
         }
         Ok(())
     }

@@ -198,14 +198,15 @@ impl Vault {
         // Left by a process that was killed: the caller has made sure that nobody else is here.
         remove(&format!("{index}.lock").into())?;
         self.exclude(location)?;
+        // Before the files: those that are committed need not be written again.
+        let refs = record::Listed::read(location, limit)?;
+        let head = refs.head.clone();
+        let base = self.copy_history(location, &refs, limit)?;
         let environment = [("GIT_INDEX_FILE", index.as_str())];
         let salvage::Added { mut nested, refused } = salvage::add_all(&git, root, &[], &environment)?;
         absent_by_choice(&git, root, location, &environment, limit)?;
         let tree = git.text(&["write-tree"], &environment)?;
         nested.extend(nested::links(&git, &tree)?.iter().map(|path| root.join(path)));
-        let refs = record::Listed::read(location, limit)?;
-        let head = refs.head.clone();
-        let base = self.copy_history(location, &refs, limit)?;
         let (head_tree, staged) = self.staged(location, head.as_deref(), base.as_deref(), &key, limit)?;
         let files = record::files(location)?;
         let root = root.to_owned();

@@ -6,6 +6,7 @@ mod chat;
 mod client;
 mod gate;
 mod lifetime;
+mod protected;
 mod samples;
 mod support;
 mod watch;
