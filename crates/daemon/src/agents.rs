@@ -226,12 +226,16 @@ impl Driver<'_> {
         let tree = self.tree_to_change(current);
         let knows_schema = before.as_ref().is_some_and(|before| work.knows_schema(&before.brief));
         let talk = Talk { prompt: &prompt, schema: &work.schema, knows_schema, resume, session: None };
-        let (mut ended, mut is_heard) = self.run_agent(current, talk, hand)?;
+        self.before_turn()?;
+        let ran = self.run_agent(current, talk, hand);
+        let (mut ended, mut is_heard) = self.after_turn(ran)?;
         if resume.is_some() && matches!(ended.answer, Err(NoAnswer::NoConversation)) {
             self.show.show(Shown::Did("the agent's conversation is gone; another is begun"));
             let prompt = self.briefed(current, work.whole(again), &earlier)?;
             let talk = Talk { prompt: &prompt, knows_schema: false, resume: None, ..talk };
-            (ended, is_heard) = self.run_agent(current, talk, hand)?;
+            self.before_turn()?;
+            let ran = self.run_agent(current, talk, hand);
+            (ended, is_heard) = self.after_turn(ran)?;
         }
         let brief = match (self.confined.take_forgotten(), &before) {
             // What it was reminded of may be less than all of it.

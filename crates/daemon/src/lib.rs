@@ -13,6 +13,7 @@
 //! - Every wait has an end: a limit of the agent's, a decision's deadline, or a person's signal.
 
 mod access;
+mod after_turn;
 mod agents;
 mod answer;
 mod attach;

@@ -22,7 +22,7 @@ use std::{
 };
 
 use adapters::{
-    git::{Location, salvage, vault::Purpose},
+    git::{Location, salvage, slot::Kind, vault::Purpose},
     refs::GitError,
     sandbox::{NoSandbox, Sandbox},
 };
@@ -71,7 +71,16 @@ pub fn snapshot_before_write(place: &Place, dirs: &Dirs, run: &str) -> Result<()
 /// Takes all refs of a workspace as they are: a run begins.
 pub fn begin(place: &Place) -> Result<(), KnownError> {
     let Some(location) = place.location() else { return Ok(()) };
+    if let (Some(Kind::Clone), Some(warp)) = (place.kind(), program()) {
+        let failed = |source| KnownError::Write { path: location.git_dir.join("hooks"), source };
+        backstop::install_in_slot(&location.git_dir, &warp).map_err(failed)?;
+    }
     Known::now(&location, backstop::guard_in_force(place))?.store(&place.own)
+}
+
+/// Returns the program that git's hooks call, if it is this one: what else uses this library answers no hooks.
+fn program() -> Option<PathBuf> {
+    std::env::current_exe().ok().filter(|path| path.file_name().is_some_and(|name| name == "warp"))
 }
 
 /// Sees to it that a run that has begun has its refs written down.

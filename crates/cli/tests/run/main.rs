@@ -32,5 +32,6 @@ mod steering;
 mod stopped;
 mod support;
 mod together;
+mod unpermitted;
 mod unreachable;
 mod view;

@@ -86,7 +86,13 @@ impl Hook {
         let name = self.name;
         let input = input.and_then(Path::to_str).unwrap_or("/dev/null");
         let all = ["-c", WITH_INPUT, "sh", input, &self.path].into_iter().chain(arguments.iter().copied());
-        let mut environment = vec![("GIT_EDITOR", ":")];
+        // A hook that stashes for its own purposes is no agent.
+        let mut environment = vec![
+            ("GIT_EDITOR", ":"),
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "core.hooksPath"),
+            ("GIT_CONFIG_VALUE_0", "/dev/null"),
+        ];
         environment.extend(index.and_then(Path::to_str).map(|index| ("GIT_INDEX_FILE", index)));
         let all: Vec<&str> = all.collect();
         let finished = shell

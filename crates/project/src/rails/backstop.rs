@@ -327,6 +327,26 @@ pub fn install(place: &Place, warp: &Path) -> Result<Plan, BackstopError> {
     Ok(plan)
 }
 
+/// Writes warp's hooks into the repository of a slot: nobody else's are there, and the slot goes with them.
+///
+/// Behind a sandbox that repository is read-only, so they only ever answer outside of one.
+pub(super) fn install_in_slot(git_dir: &Path, warp: &Path) -> io::Result<()> {
+    let directory = git_dir.join("hooks");
+    fs::create_dir_all(&directory)?;
+    for name in OURS {
+        let Some(text) = script::render(name, &script::beside(name), warp) else { continue };
+        let path = directory.join(name);
+        if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            continue;
+        }
+        let draft = tempfile::NamedTempFile::new_in(&directory)?;
+        fs::write(draft.path(), text)?;
+        fs::set_permissions(draft.path(), fs::Permissions::from_mode(0o755))?;
+        draft.persist(&path).map_err(|error| error.error)?;
+    }
+    Ok(())
+}
+
 /// Takes the backstop away: everything is as it was, byte for byte. Returns what was left, and why.
 ///
 /// While another working tree relies on it, only this one is taken off the list.

@@ -195,8 +195,9 @@ fn sort(
                 sorted.notes.push(moved.to_string());
             }
             Moved::Ref { name, from: None, to: Some(_) } if is_kind_agents_make(name) => {
-                let is_first_commit = Some(name) == own_branch && known.refs.head == now.head;
-                if is_first_commit {
+                // What was committed there without leave must not stay on a branch: it would be built on.
+                let has_commits = Some(name) == own_branch;
+                if has_commits {
                     sorted.wrong.push(moved);
                 } else {
                     sorted.made.push(name.clone());

@@ -29,6 +29,9 @@ use crate::{Dirs, Place, Workspace, actor::looks_like_an_agent, spelled, text};
 /// The largest head that is read, in bytes.
 const LARGEST_HEAD: u64 = 64 * 1024;
 
+/// The longest id of a project, in bytes.
+const LONGEST_ID: u64 = 1024;
+
 /// What git is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -166,13 +169,35 @@ impl Here {
             let is_stray = || found.owns_workspace && machine::is_cut_off_from(owner);
             owner.session.is_some() && (machine::descends_from(owner) || is_stray())
         };
-        let by_descent = found.iter().find(is_its);
+        let slots = self.runs_in_slots();
+        let by_descent =
+            found.iter().find(is_its).or_else(|| slots.iter().find(|run| machine::descends_from(&run.owner)));
         let by_looks = || found.iter().find(|found| found.own == here).filter(|_| looks_like_an_agent());
         Ok(match by_descent.or_else(by_looks) {
             Some(found) => Who::Agent(Agent { run: found.run.clone(), own: found.own.clone() }),
-            None if found.is_empty() => Who::NoRun,
+            None if found.is_empty() && slots.is_empty() => Who::NoRun,
             None => Who::Person,
         })
+    }
+
+    /// Returns the runs that warp drives in repositories of their own: their agents have no business in this one. Only what
+    /// they have started counts here; a person may do what they like meanwhile.
+    fn runs_in_slots(&self) -> Vec<Found> {
+        let id = text::read(&self.location.common_dir.join("warp/project-id"), LONGEST_ID).ok();
+        let (Some(id), Ok(dirs)) = (id, Dirs::from_environment()) else { return Vec::new() };
+        let slots = dirs.project(id.trim()).join("slots");
+        if self.location.git_dir.starts_with(&slots) {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir(&slots).into_iter().flatten().flatten();
+        let read = |slot: PathBuf| {
+            let marker = git::slot::marker(&slot.join(git::slot::TREE))?;
+            let own = marker.location.git_dir.join("warp");
+            let head = Head::parse(&text::read(&own.join("head"), LARGEST_HEAD).ok()?)?;
+            let driven = Found { run: head.run, owner: head.owner, owns_workspace: true, own };
+            (marker.kind == git::slot::Kind::Clone && driven.owner.session.is_some()).then_some(driven)
+        };
+        entries.filter_map(|entry| read(entry.path())).collect()
     }
 
     /// Tells whether the agent may commit; if not, why.

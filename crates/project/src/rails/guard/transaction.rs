@@ -185,6 +185,12 @@ pub(super) fn judge(here: &Here, agent: &Agent, arguments: &[&str], input: &[u8]
         if lines.len() > MOST {
             return refuse(&format!("{} refs at once are more than an agent moves", lines.len()));
         }
+        let counts = |line: &Line| (line.name == "HEAD" || !is_free(&line.name)) && !line.is_idle();
+        if !workspaces(&here.location).contains(&agent.own) && lines.iter().any(counts) {
+            return refuse(
+                "this repository is a person's, and the run has another: work in the run's own tree",
+            );
+        }
         let values = match Values::of(&here.location, lines.len()) {
             Ok(values) => values,
             Err(error) => return super::unreadable(&spelled(&error)),
