@@ -95,18 +95,21 @@ impl Finding {
     }
 }
 
+/// Who asks the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    /// A tool that is about to run.
+    Tool,
+    /// A client that is about to ask a person for permission.
+    Permission,
+}
+
 pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
     if let Some(answer) = question::asked(here, &input)? {
         return Ok(answer);
     }
     let second_look = second_look(here, &input)?;
-    let call = changes::may_change(&input).then(|| changes::call(&input));
-    let refused = judge(here, input)?;
-    if let (None, Some(call)) = (&refused, call.filter(|_| here.head != Quick::NoRun)) {
-        let (place, dirs) = here.place()?;
-        watched::before(&place, &dirs, &call)?;
-    }
-    Ok(match (refused, second_look) {
+    Ok(match (judge(here, input, Ask::Tool)?, second_look) {
         (Some(reason), _) => Answer::deny(reason),
         (None, Some(text)) => Answer::context("PreToolUse", &text),
         (None, None) => Answer::silent(),
@@ -143,18 +146,14 @@ fn is_warps(workflow: &Workflow, run: &Run) -> bool {
 
 /// What a person is asked to permit passes the same gate: nobody should be asked for what is never allowed.
 pub(crate) fn permission_request(here: &Here, input: Input) -> Result<Answer, Failure> {
-    if let Some(reason) = judge(here, input)? {
-        return Ok(Answer::deny_permission(&reason));
-    }
-    if here.head != Quick::NoRun {
-        let (place, dirs) = here.place()?;
-        watched::asked(&place, &dirs)?;
-    }
-    Ok(Answer::silent())
+    Ok(match judge(here, input, Ask::Permission)? {
+        Some(reason) => Answer::deny_permission(&reason),
+        None => Answer::silent(),
+    })
 }
 
 /// Returns why a tool may not run, if it may not.
-fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
+fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure> {
     if here.head == Quick::NoRun {
         return Ok(None);
     }
@@ -165,9 +164,9 @@ fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
     {
         return Ok(Some(format!("{reason}. {}", way_on(head))));
     }
-    let may_change = changes::may_change(&input);
+    let call = changes::may_change(&input).then(|| changes::call(&input));
     let finding = look(here, input)?;
-    if matches!(finding, Finding::Free) && !may_change {
+    if matches!(finding, Finding::Free) && call.is_none() {
         return Ok(None);
     }
     let head = match &here.head {
@@ -178,32 +177,37 @@ fn judge(here: &Here, input: Input) -> Result<Option<String>, Failure> {
             None => return Ok(None),
         },
     };
-    match finding {
-        Finding::Free => {
-            let (place, dirs) = here.place()?;
-            rails::snapshot_before_write(&place, &dirs, &head.run)?;
-            rails::rescue::mark(&place, &dirs)?;
-            Ok(None)
-        }
-        Finding::Denied(reason) => Ok(Some(reason)),
-        Finding::Risky => keep(here, &head),
-        // A commit may be one part of a command of which others remove files.
+    let refused = match &finding {
+        Finding::Free | Finding::Risky => None,
+        Finding::Denied(reason) => Some(reason.clone()),
         Finding::Commit => match head.permission("git_commit") {
-            Permission::Denied(reason) => Ok(Some(format!("{reason}. {}", way_on(&head)))),
-            Permission::Allowed => match leave(here)? {
-                None => keep(here, &head),
-                denied => Ok(denied),
-            },
+            Permission::Denied(reason) => Some(format!("{reason}. {}", way_on(&head))),
+            Permission::Allowed => leave(here)?,
         },
+    };
+    if refused.is_none() {
+        keep(here, &head, &finding, call.as_deref(), ask)?;
     }
+    Ok(refused)
 }
 
-/// Keeps all work before something that may destroy it.
-fn keep(here: &Here, head: &Head) -> Result<Option<String>, Failure> {
+/// Keeps everything that a call may change, before it is made.
+fn keep(here: &Here, head: &Head, finding: &Finding, call: Option<&str>, ask: Ask) -> Result<(), Failure> {
     let (place, dirs) = here.place()?;
-    rails::snapshot(&place, &dirs, &head.run)?;
+    match finding {
+        Finding::Free => rails::snapshot_before_write(&place, &dirs, &head.run)?,
+        // A commit may be one part of a command of which others remove files.
+        Finding::Risky | Finding::Commit | Finding::Denied(_) => {
+            rails::snapshot(&place, &dirs, &head.run)?;
+        }
+    }
     rails::rescue::mark(&place, &dirs)?;
-    Ok(None)
+    match (ask, call) {
+        (Ask::Tool, Some(call)) => watched::before(&place, &dirs, call)?,
+        (Ask::Permission, _) => watched::asked(&place, &dirs)?,
+        (Ask::Tool, None) => {}
+    }
+    Ok(())
 }
 
 /// Asks the store for leave: a head's "yes" is not enough.

@@ -96,10 +96,12 @@ impl Event {
 
     /// Returns the name by which clients call the hooks of tools.
     fn client_name(self) -> &'static str {
-        match self {
-            Self::PreToolUse => "PreToolUse",
-            Self::PostToolUseFailure => "PostToolUseFailure",
-            _ => "PostToolUse",
+        if self == Self::PreToolUse {
+            "PreToolUse"
+        } else if self == Self::PostToolUseFailure {
+            "PostToolUseFailure"
+        } else {
+            "PostToolUse"
         }
     }
 

@@ -146,7 +146,7 @@ fn files_that_an_agent_makes_git_ignore_stay_in_snapshots() {
     for rule in ["*.txt", "dir/", "*", "/dir/**", "**/new*"] {
         let project = full();
         project.snapshot().unwrap();
-        project.sandbox.write(".gitignore", &format!("{rule}\n"));
+        project.sandbox.write(".gitignore", format!("{rule}\n"));
         project.sandbox.write("dir/new file.txt", "newer\n");
         let kept = project.snapshot().unwrap();
         assert_eq!(project.vault_git(&["show", &format!("{kept}:dir/new file.txt")]), "newer", "{rule}");

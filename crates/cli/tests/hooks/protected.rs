@@ -183,7 +183,7 @@ fn a_state_file_that_a_call_has_written_is_the_view_of_the_run_again() {
     let sandbox = project();
     let state = sandbox.read(".claude/.warp-drive-state.json").unwrap();
     before(&sandbox, "1");
-    sandbox.write(".claude/.warp-drive-state.json", &state.replace("coding", "committing"));
+    sandbox.write(".claude/.warp-drive-state.json", state.replace("coding", "committing"));
     after(&sandbox, "1");
     let now = sandbox.read(".claude/.warp-drive-state.json").unwrap();
     assert!(now.contains("\"phase\": \"coding\""), "{now}");

@@ -107,8 +107,7 @@ fn mark_file(dirs: &Dirs, root: &Path) -> PathBuf {
 /// Tells whether a repository has what it cannot do without, and the commit that it had.
 fn is_whole(root: &Path, head: &str) -> bool {
     let git_dir = root.join(".git");
-    let is_there = |name: &&str| git_dir.join(name).exists();
-    if !ESSENTIAL.iter().all(|name| is_there(&name)) {
+    if !ESSENTIAL.iter().all(|name| git_dir.join(name).exists()) {
         return false;
     }
     let location = git::Location { common_dir: git_dir.clone(), git_dir };
