@@ -23,7 +23,7 @@
 //! | `git config` and `-c` with a setting that is known to be harmless | allowed |
 //! | any other setting; `--exec-path`, `--config-env`, `GIT_CONFIG_*`, `GIT_SSH_COMMAND` and their like; `lfs install`, `husky`, `pre-commit install` | denied |
 //! | `--git-dir`, `--work-tree`, `GIT_DIR`, `GIT_INDEX_FILE` and their like, for anything but reading, unless plainly in another repository | denied |
-//! | any of these in another repository (outside the project, or made by the command): that is its own business | risky; a push only to a path of this machine |
+//! | any of these in another repository (outside the project, or made by the command): that is its own business | risky; a push only if the command has made both repositories |
 //! | `gh pr merge`, `pr review --approve`, `repo delete`, `release`, `alias set`; writing to refs, merges, contents by `gh api` or `curl` | denied |
 //! | `warp status`, `log`, `explain`, `config` and `doctor` that only show, `workflow`, `mcp`, `next`, `state status\|transition\|inject\|gate\|verify`, `--help` | allowed |
 //! | any other `warp` command, the event `abort`, stopping warp by `pkill` or `systemctl` | denied |
