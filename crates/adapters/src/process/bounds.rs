@@ -164,7 +164,7 @@ fn sweep(place: &Path) {
     for group in children(place) {
         let name =
             group.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
-        if name.is_some_and(marked::is_orphan) {
+        if name.is_some_and(marked::has_no_driver) {
             // One that something is still in stays.
             let _ = fs::remove_dir(group);
         }

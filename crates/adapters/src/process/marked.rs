@@ -65,6 +65,17 @@ pub(super) fn is_orphan(name: &str) -> bool {
     from == origin() && machine::owner(pid).start_ticks != Some(began)
 }
 
+/// Tells whether the driver in a child's name is no more, whatever home it worked for. Good enough to remove what is empty.
+pub(super) fn has_no_driver(name: &str) -> bool {
+    let mut parts = name.rsplit('.').nth(1).unwrap_or_default().rsplitn(3, '-');
+    let (Some(began), Some(pid), Some(from)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let (Ok(began), Ok(pid)) = (began.parse::<u64>(), pid.parse()) else { return false };
+    let is_here = from.split('-').next() == Some(machine::pid_namespace().to_string().as_str());
+    is_here && machine::owner(pid).start_ticks != Some(began)
+}
+
 /// Ends what an earlier driver of a run left behind, and returns how many processes that were.
 ///
 /// `mark` is what the jobs of that run were marked with. This process and those above it are never ended.
@@ -194,6 +205,9 @@ mod tests {
         let (origin, own) = (origin(), std::process::id());
         assert!(is_orphan(&format!("r-1.{origin}-{own}-1.x")));
         assert!(!is_orphan(&format!("r-1.0-0-0-{own}-1.x")), "another namespace counts anew");
+        let here = machine::pid_namespace();
+        assert!(has_no_driver(&format!("r-1.{here}-1-2-{own}-1.x")), "whatever its home");
+        assert!(!has_no_driver(&name("r-1", "x")) && !has_no_driver(&format!("r-1.0-0-0-{own}-1.x")));
         for other in ["", "r-1.keeper", "r-1.a-b-c.x", "r.1-2.x"] {
             assert!(!is_orphan(other), "{other}");
         }
