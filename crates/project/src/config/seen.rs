@@ -2,10 +2,19 @@
 //!
 //! The copy is a cache beside the journal. Without it, one change goes unmentioned.
 
-use std::fs;
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
 
-use super::{ConfigError, LARGEST, runs::Pinned, runs::compared};
-use crate::{Dirs, Place, atomic, spelled};
+use tempfile::NamedTempFile;
+
+use super::{
+    ConfigError, LARGEST,
+    runs::{Pinned, compared},
+};
+use crate::{Dirs, Place, spelled};
 
 /// The name of that copy.
 const SEEN: &str = "warp.toml.seen";
@@ -28,9 +37,18 @@ pub(crate) fn changed_since_last_run(
         return Ok(None);
     }
     let write = |source| ConfigError::Write { path: path.clone(), source };
-    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(write)?;
-    atomic::replace(&path, text).map_err(write)?;
+    keep(&path, text).map_err(write)?;
     let Some(before) = before else { return Ok(None) };
     let what = compared(text, &before, ("now", "before")).unwrap_or_else(|| Some("all of it".to_owned()));
     Ok(what.map(|what| format!("{name} has changed since the last run: {what}")))
+}
+
+/// Replaces the copy. Several runs may begin at once, so each has a temporary file of its own.
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(directory)?;
+    let mut draft = NamedTempFile::new_in(directory)?;
+    draft.write_all(text.as_bytes())?;
+    draft.persist(path)?;
+    Ok(())
 }
