@@ -25,7 +25,7 @@ pub(crate) use own::answered;
 pub use own::remember;
 pub(crate) use runs::pinned;
 pub use runs::{for_runs, of_runs};
-pub(crate) use seen::changed_since_last_run;
+pub(crate) use seen::{changed_since_last_run, remember_seen};
 
 use own::own_file;
 

@@ -171,6 +171,13 @@ impl Workspace {
             }
         }
         self.remember(&current);
+        if let Err(error) = config::remember_seen(&self.place, &self.dirs, &current.run.branches.merge_target)
+        {
+            advice.push(Advice(format!(
+                "a later change of warp.toml cannot be told: {}",
+                crate::spelled(&error)
+            )));
+        }
         advice.extend(step.advice);
         if let Err(error) = known.and_then(|()| rails::ensure_begun(&self.place)) {
             advice.push(Advice(format!("moves of branches cannot be told in this run: {error}")));
