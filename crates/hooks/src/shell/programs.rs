@@ -1,8 +1,8 @@
 //! Programs whose effects are known: they read, build or measure, and leave git and other files alone.
 
 use super::{
-    call::Call, filters::filtered, guard::readable, harmless, parse::UNKNOWN, removal::temporary, state::State,
-    walk::Walker, word::Field,
+    call::Call, filters::filtered, guard::readable, harmless, parse::UNKNOWN, removal::temporary,
+    state::State, walk::Walker, word::Field,
 };
 
 /// Whether `name` is one of the words of `list`.

@@ -180,7 +180,7 @@ fn a_hundred_and_fifty_that_hang_up_at_once_hold_the_cap_too() {
     // Every fifth answer is cut off, and is booked as if it were the longest.
     let model = Model::start(Script::function(move |_| {
         let turn = Turn::say("well").usage(0, EACH, 0, 0);
-        if count.fetch_add(1, Ordering::SeqCst) % 5 == 0 { turn.cut_after(1) } else { turn }
+        if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(5) { turn.cut_after(1) } else { turn }
     }));
     let caps = Caps { run: Cap { tokens: Some(CAP), micro_usd: None }, ..Caps::default() };
     let since = machine::now();
