@@ -16,7 +16,7 @@ const DOT_GLOBS: [&str; 4] = ["dotglob", "GLOBIGNORE", "globdots", "glob_dots"];
 const BY_NAME: &str =
     "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -samefile -inum";
 
-impl Walker {
+impl Walker<'_> {
     /// Refuses to remove a path recursively that may be the project's root or its repository.
     pub(super) fn removed_with_all(&mut self, path: &str, state: &State) {
         let git = format!("{}/.git", self.root);
