@@ -130,8 +130,9 @@ fn warp(path: &[String]) -> Command {
 /// Reads the names under `Commands:`.
 fn subcommands(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names =
-        lines.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
+    // Further lines of a text are indented deeper than names.
+    let rows = lines.take_while(|line| line.starts_with("  ")).filter(|line| !line.starts_with("   "));
+    let names = rows.filter_map(|line| line.split_whitespace().next());
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
