@@ -14,4 +14,5 @@ mod processes;
 mod project;
 mod resumed;
 mod same;
+mod servers;
 mod spend;

@@ -13,7 +13,9 @@ const tool = (name, input) => {
     case "edit": return ["Edit", { ...file, old_string: input.oldString, new_string: input.newString }];
     case "apply_patch": case "patch": return ["apply_patch", { ...input, command: input.patchText }];
     case "read": return ["Read", file];
-    default: return [name, input];
+    case "plan_enter": case "plan_exit": return [name, input];
+    // A tool of an MCP server: `server_tool`.
+    default: return [name.replace(/^([^_]+)_(.+)$/, "mcp__$1__$2"), input];
   }
 };
 
