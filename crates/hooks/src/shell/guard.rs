@@ -54,6 +54,13 @@ impl Walker<'_> {
             let relation = relation(target, path);
             relation.within || (access == Access::Remove && relation.above)
         };
+        let takes_repository = hits(&format!("{}/.git", self.root));
+        if takes_repository && !target.contains(UNKNOWN) {
+            return self.deny(format!(
+                "`{}` would take the repository with it: name a file or a directory inside, as in `rm -r build`",
+                readable(shown)
+            ));
+        }
         if let Some(guarded) = self.guarded.iter().find(|guarded| hits(&guarded.path)) {
             let reason = format!("`{}` is not an agent's to write: {}", readable(shown), guarded.instead);
             let inside = guarded.path.strip_prefix(&self.root).unwrap_or(&guarded.path);
@@ -64,9 +71,8 @@ impl Walker<'_> {
         if access != Access::Make && (target.contains(UNKNOWN) || relation(target, &self.root).within) {
             self.risky(format!("`{}` is written, and may hold work", readable(shown)));
         }
-        if hits(&format!("{}/.git", self.root)) {
-            let reason = format!("`{}` would take the repository with it: name the files", readable(shown));
-            self.decide(target, reason);
+        if takes_repository {
+            self.risky("it may take the repository with it");
         }
     }
 
