@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
 };
@@ -89,9 +89,14 @@ impl Tree {
             if self.entries.get(path) == Some(entry) {
                 continue;
             }
-            match entry {
-                Entry::Directory => fs::remove_dir(path).unwrap(),
-                Entry::File(..) | Entry::Link(_) | Entry::Odd => fs::remove_file(path).unwrap(),
+            let removed = match entry {
+                Entry::Directory => fs::remove_dir(path),
+                Entry::File(..) | Entry::Link(_) | Entry::Odd => fs::remove_file(path),
+            };
+            match removed {
+                // A command that is just ending takes its own temporary files away.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.unwrap(),
             }
         }
         for (path, entry) in &self.entries {
