@@ -19,7 +19,7 @@ mod view;
 
 pub(crate) use home::elsewhere;
 pub(crate) use logins::{clients, is_for_another};
-pub use tidy::tidy;
+pub use tidy::{tidy, unblock_git};
 pub use view::View;
 
 use std::{

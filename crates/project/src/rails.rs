@@ -24,7 +24,7 @@ use std::{
 use adapters::{
     git::{Location, salvage, slot::Kind, vault::Purpose},
     refs::GitError,
-    sandbox::{NoSandbox, Sandbox},
+    sandbox::{self, NoSandbox, Sandbox},
 };
 use engine::{Owner, Run};
 
@@ -47,6 +47,7 @@ pub struct SnapshotError(#[source] VaultError);
 ///
 /// Nothing if there is no repository, or nothing that is not kept already. Ignored files are not kept.
 pub fn snapshot(place: &Place, dirs: &Dirs, run: &str) -> Result<Option<String>, SnapshotError> {
+    unblock_git(place)?;
     match place.location() {
         Some(location) if place.git_dir().is_some() => {
             salvage::snapshot(&place.root, &location, run).map_err(|error| SnapshotError(error.into()))
@@ -62,10 +63,16 @@ pub fn snapshot_before_write(place: &Place, dirs: &Dirs, run: &str) -> Result<()
     if place.git_dir().is_some() {
         return Ok(());
     }
+    unblock_git(place)?;
     match vault::take(place, dirs, run, Purpose::History) {
         Ok(_) | Err(VaultError::Git(GitError::Partly { .. })) => Ok(()),
         Err(error) => Err(SnapshotError(error)),
     }
+}
+
+fn unblock_git(place: &Place) -> Result<(), SnapshotError> {
+    let failed = |source| SnapshotError(VaultError::Write { path: place.root.clone(), source });
+    sandbox::unblock_git(&place.root).map_err(failed)
 }
 
 /// Takes all refs of a workspace as they are: a run begins.

@@ -45,6 +45,29 @@ pub fn tidy(tree: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The files that git reads in every directory of a working tree.
+const READ_BY_GIT: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
+
+/// Removes named pipes that git would wait at for ever, while others may be at work in the tree. Links are not followed.
+pub fn unblock_git(tree: &Path) -> io::Result<()> {
+    let mut open = vec![tree.to_owned()];
+    while let Some(directory) = open.pop() {
+        // What is gone by now, or cannot be entered, git does not read either.
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for entry in entries {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            let name = entry.file_name();
+            if kind.is_dir() && name != ".git" {
+                open.push(entry.path());
+            } else if kind.is_fifo() && READ_BY_GIT.iter().any(|read| name == *read) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn permit(path: &Path, mode: u32, needed: u32) -> io::Result<()> {
     if mode & needed == needed {
         return Ok(());

@@ -87,7 +87,7 @@ fn a_run_does_not_begin_without_its_environment() {
     demo.issue(1, ["", ""]);
     let ended = demo.run(&["1"]);
     assert_eq!(ended.code, Some(1), "{}", ended.said);
-    assert!(ended.said.contains("ended with exit 9\nno such table"), "{}", ended.said);
+    assert!(ended.said.contains("ended with exit 9\n  no such table"), "{}", ended.said);
     demo.is_quiet();
     let bad = Demo::with(|dev| dev["server"]["port"] = json!("3000"));
     bad.issue(1, ["", ""]);
