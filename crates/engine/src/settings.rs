@@ -533,7 +533,7 @@ const TABLE: &[Setting] = &[
         "sandbox_logins",
         Kind::Text,
         "\"none\"",
-        "Clients (claude, codex, gemini, opencode) whose login every agent sees besides its own, separated by colons",
+        "Other clients whose login agents see too, such as `codex:gemini`",
     ),
     row(
         "sandbox_processes",
@@ -545,7 +545,7 @@ const TABLE: &[Setting] = &[
         "sandbox_memory_percent",
         Kind::Count,
         "80",
-        "Share of the machine's memory that one command in the sandbox may use, where control groups can be made; 0 is no bound",
+        "Percent of memory for one command in the sandbox (needs control groups); 0 is no bound",
     ),
     row(
         "sandbox_temporary_mb",
