@@ -8,7 +8,7 @@
 //! | ref | holds |
 //! |---|---|
 //! | `refs/warp/salvage/RUN/N` | uncommitted work, laid out as in [`salvage`] |
-//! | `refs/warp/repository/KEY` | one commit for every state of a working tree and its repository, see [`record`] |
+//! | `refs/warp/repository/KEY` | one commit for every state of a working tree and its repository, see `record` |
 //! | `refs/warp/seen/*`, `refs/warp/tips/*` | the history, so that it stays |
 
 mod rebuild;
