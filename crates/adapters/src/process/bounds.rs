@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    cgroup::{PREFIX, children, own_group},
+    cgroup::{PREFIX, below_mount, children, own_group},
     marked,
 };
 
@@ -185,11 +185,7 @@ fn first_version(mounts: &str, groups: &str, controller: &str) -> Option<PathBuf
         if !has(options) {
             return None;
         }
-        let mut fields = mount.split(' ').skip(3);
-        let (root, point) = (fields.next()?, fields.next()?);
-        let below = Path::new(path).strip_prefix(root).ok()?;
-        let is_plain = !path.contains("..") && !point.contains('\\');
-        is_plain.then(|| Path::new(point).join(below))
+        below_mount(mount, path)
     })
 }
 

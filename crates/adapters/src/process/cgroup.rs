@@ -145,13 +145,18 @@ pub(super) fn own_group(mounts: &str, groups: &str) -> Option<PathBuf> {
         if !kind.starts_with("cgroup2 ") {
             return None;
         }
-        let mut fields = mount.split(' ').skip(3);
-        let (root, point) = (fields.next()?, fields.next()?);
-        // Of a group that is not under this mount nothing can be seen here.
-        let below = Path::new(path).strip_prefix(root).ok()?;
-        let is_plain = !path.contains("..") && !point.contains('\\');
-        is_plain.then(|| Path::new(point).join(below))
+        below_mount(mount, path)
     })
+}
+
+/// Returns the directory of a group under a mount, of which the line up to its kind is given.
+pub(super) fn below_mount(mount: &str, path: &str) -> Option<PathBuf> {
+    let mut fields = mount.split(' ').skip(3);
+    let (root, point) = (fields.next()?, fields.next()?);
+    // Of a group that is not under this mount nothing can be seen here.
+    let below = Path::new(path).strip_prefix(root).ok()?;
+    let is_plain = !path.contains("..") && !point.contains('\\');
+    is_plain.then(|| Path::new(point).join(below))
 }
 
 /// Returns the path of a process's group of version 2.
