@@ -15,11 +15,13 @@ mod root;
 mod table;
 mod tidy;
 mod tools;
+mod user;
 mod view;
 
 pub(crate) use home::elsewhere;
 pub(crate) use logins::{clients, is_for_another};
 pub use tidy::{tidy, unblock_git};
+pub use user::is_ours;
 pub use view::View;
 
 use std::{
@@ -139,16 +141,21 @@ impl Sandbox {
         if let Some(found) = tried.as_ref().filter(|found| found.program == program) {
             return Ok(found.clone());
         }
+        let found = Self::best(&program, root::ranks())?;
+        *tried = Some(found.clone());
+        Ok(found)
+    }
+
+    /// Returns the first kind of sandbox that works.
+    fn best(program: &Path, ranks: &[Rank]) -> Result<Self, NoSandbox> {
         let mut outcome = Err(NoSandbox::Missing);
-        for rank in root::ranks() {
-            outcome = Self { program: program.clone(), rank: *rank }.tried();
+        for rank in ranks {
+            outcome = Self { program: program.to_owned(), rank: *rank }.tried();
             if outcome.is_ok() {
                 break;
             }
         }
-        let found = outcome?;
-        *tried = Some(found.clone());
-        Ok(found)
+        outcome
     }
 
     /// Starts a program in a sandbox of this kind, which looks whether the machine's settings can be written.
@@ -160,6 +167,8 @@ impl Sandbox {
         arguments.extend(root::mounts(self.rank));
         arguments.extend(mounts::NAMESPACES.map(OsString::from));
         arguments.extend(root::namespaces(self.rank).iter().map(OsString::from));
+        arguments.push("--".into());
+        arguments.extend(root::switch(self.rank));
         arguments.extend(["sh", "-c", root::TRIAL].map(OsString::from));
         match process::run(&self.program.to_string_lossy(), arguments, Path::new("/"), &[], LIMIT) {
             Ok(finished) if finished.is_success() => Ok(self),
@@ -169,7 +178,21 @@ impl Sandbox {
         }
     }
 
-    /// Returns walls around a tree, with nothing hidden but what the table names.
+    /// Tells whether what runs inside has root's user id.
+    pub fn is_root_inside(&self) -> bool {
+        matches!(self.rank, Rank::RootAlone | Rank::Root)
+    }
+
+    /// Returns the sandbox for a tree that is a person's own. Another user would have to be given its files, so programs
+    /// keep root's user id where warp has it.
+    pub fn for_person(&self) -> Result<Self, NoSandbox> {
+        match self.rank {
+            Rank::RootAsUser => Self::best(&self.program, &[Rank::RootAlone, Rank::Root]),
+            Rank::User | Rank::RootAlone | Rank::Root => Ok(self.clone()),
+        }
+    }
+
+    /// Returns walls around a tree of warp's own, with nothing hidden but what the table names.
     pub fn walls(&self, tree: &Path, home: &Path, kept: &Path) -> Walls {
         Walls {
             program: self.program.clone(),
@@ -280,6 +303,7 @@ impl Walls {
     ) -> Result<(OsString, Vec<OsString>), WallError> {
         let mut all = mounts::arguments(self, who)?;
         all.push("--".into());
+        all.extend(root::switch(self.rank));
         all.extend(limits::stage(self.bounds));
         all.push(program.to_owned());
         all.extend(arguments);

@@ -188,6 +188,11 @@ impl<'a> Driver<'a> {
         let crew = crew(&mut here, found.run.as_ref(), &options)?;
         let taken = take_up(&mut here, found, &options)?;
         let run = &taken.current.run;
+        let in_checkout = taken.workspace.place.kind().is_none();
+        let sandbox = match sandbox.as_ref().filter(|_| in_checkout) {
+            Some(sandbox) => Some(sandbox.for_person().map_err(StartError::NoSandbox)?),
+            None => sandbox,
+        };
         let mut walls =
             sandbox.map(|sandbox| walls_of(&sandbox, &taken.workspace.place, dirs, run)).transpose()?;
         if let Some(walls) = &mut walls {
@@ -515,7 +520,7 @@ fn driver(walled: Walled) -> &'static str {
     }
 }
 
-/// Builds walls around a workspace of a run's own.
+/// Builds a sandbox around a run's workspace.
 pub(crate) fn walls(
     sandbox: &Sandbox,
     place: &Place,

@@ -21,6 +21,7 @@ use super::{
         VIRTUAL_ENV,
     },
     tools,
+    user::Access,
 };
 use crate::secrets;
 
@@ -148,7 +149,9 @@ impl Home<'_> {
 
     /// Tells whether a path is below a directory of which only what is shown is there.
     fn is_emptied(&self, path: &Path) -> bool {
-        path.starts_with(&self.path) || EMPTY.iter().any(|empty| path.starts_with(empty))
+        path.starts_with(&self.path)
+            || EMPTY.iter().any(|empty| path.starts_with(empty))
+            || self.mounts.is_closed(path)
     }
 
     fn is_in_project(&self, path: &Path) -> bool {
@@ -216,7 +219,7 @@ impl Home<'_> {
             let place = if is_new { Some(place) } else { real(&place).filter(|real| real.is_dir()) };
             // Where there is no place to put it, nobody misses it.
             if let Some(place) = place {
-                self.mounts.add("--bind", [&own, &place]);
+                self.mounts.add_own(&own, &place)?;
             }
         }
         Ok(())
@@ -243,18 +246,18 @@ impl Home<'_> {
         if self.is_shown(&directory) && !directory.is_dir() {
             return Ok(());
         }
-        let parts = [(client.shown, "--ro-bind"), (client.written, "--bind")];
-        for (name, how) in
-            parts.into_iter().flat_map(|(names, how)| names.iter().map(move |name| (name, how)))
+        let parts = [(client.shown, Access::Read), (client.written, Access::Write)];
+        for (name, access) in
+            parts.into_iter().flat_map(|(names, access)| names.iter().map(move |name| (name, access)))
         {
             let path = directory.join(name);
             if let Some(real) = real(&path) {
-                self.mounts.add(how, [&real, &path]);
+                self.mounts.add_lent(&real, &path, access)?;
             }
         }
         for name in client.kept {
             let own = self.own(&[&flat(client.directory), name])?;
-            self.mounts.add("--bind", [&own, &directory.join(name)]);
+            self.mounts.add_own(&own, &directory.join(name))?;
         }
         Ok(())
     }
@@ -269,8 +272,7 @@ impl Home<'_> {
         let failed = |source| WallError::Path { path: path.clone(), source };
         let text = fs::read(&path).map_err(failed)?;
         let copy = write(&self.kept, &flat(COPIED), &text).map_err(failed)?;
-        self.mounts.add("--bind", [&copy, &path]);
-        Ok(())
+        self.mounts.add_given(&copy, &path)
     }
 }
 
@@ -294,7 +296,7 @@ pub(super) fn clean(mounts: &mut Mounts, kept: &Path, path: &Path, inside: &Path
     if let Cow::Owned(clean) = secrets::redact_settings(&text) {
         let own = make(&kept.join("cleaned"))?;
         let copy = write(&own, &flat(&path.to_string_lossy()), clean.as_bytes()).map_err(failed)?;
-        mounts.add("--ro-bind", [copy.as_path(), inside]);
+        mounts.add_lent(&copy, inside, Access::Read)?;
     } else if text.len() <= REMEMBERED {
         let mut known = known();
         known.truncate(MOST_REMEMBERED - 1);

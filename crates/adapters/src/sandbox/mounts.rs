@@ -3,12 +3,15 @@
 use std::{
     ffi::OsString,
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
 };
 
 use super::{
     WallError, Walls, Who, home, root,
+    root::Rank,
     table::{EMPTY, PUT_BACK},
+    user::{self, Access},
 };
 
 /// Processes, shared memory and the host's name are not those outside; no capability is left to a superuser, who
@@ -31,8 +34,8 @@ const GIT_FILE: &str = "gitfile";
 
 pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallError> {
     let tree = real(&walls.tree)?;
-    let mut mounts = Mounts { arguments: Vec::new(), temporary: walls.bounds.temporary };
-    mounts.add("--ro-bind", [Path::new("/"), Path::new("/")]);
+    let mut mounts = Mounts::new(walls);
+    mounts.push("--ro-bind", [Path::new("/"), Path::new("/")]);
     mounts.add("--dev", [Path::new("/dev")]);
     mounts.add("--proc", [Path::new("/proc")]);
     for path in EMPTY.iter().map(Path::new).filter(|path| path.is_dir() && !path.is_symlink()) {
@@ -44,13 +47,18 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
     }
     mounts.arguments.extend(root::mounts(walls.rank));
     home::add(&mut mounts, walls, who)?;
+    if mounts.has_user() {
+        let kept = make(&walls.kept)?;
+        user::add_account(&mut mounts, &kept, &walls.home)?;
+        user::add_git_settings(&mut mounts, &kept, &private().join("gitconfig"))?;
+    }
     for path in walls.hidden.iter().filter(|path| path.exists()) {
         mounts.hide(&real(path)?);
     }
     match &walls.project {
         Some(project) => mounts.add_project(walls, &tree, project)?,
         None => {
-            mounts.add("--bind", [&tree, &tree]);
+            mounts.add_given(&tree, &tree)?;
             let in_tree = Some(tree.join(".git")).filter(|path| path.exists());
             for path in in_tree.into_iter().chain(walls.git_dir.clone()) {
                 let path = real(&path)?;
@@ -60,19 +68,24 @@ pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallEr
     }
     for path in &walls.visible {
         let path = real(path)?;
-        mounts.add("--ro-bind", [&path, &walls.seen_at(&path)]);
+        mounts.add_lent(&path, &walls.seen_at(&path), Access::Read)?;
     }
     for path in &walls.writable {
         let path = real(path)?;
-        mounts.add("--bind", [&path, &path]);
+        mounts.add_given(&path, &path)?;
     }
     for (file, place) in &walls.instead {
-        mounts.add("--bind", [&real(file)?, place]);
+        mounts.add_given(&real(file)?, place)?;
     }
     mounts.add("--chdir", [walls.project.as_ref().unwrap_or(&tree)]);
     mounts.arguments.extend(NAMESPACES.map(OsString::from));
     mounts.arguments.extend(root::namespaces(walls.rank).iter().map(OsString::from));
     Ok(mounts.arguments)
+}
+
+/// Tells whether only its owner and group may enter a directory.
+fn is_closed(directory: &Path) -> bool {
+    directory.symlink_metadata().is_ok_and(|data| data.is_dir() && data.mode() & 0o001 == 0)
 }
 
 /// A directory of the sandbox's own, for what has no place of its own inside: it is in an empty one.
@@ -138,26 +151,137 @@ pub(super) struct Mounts {
     arguments: Vec<OsString>,
     /// How many bytes a temporary directory may hold; zero is no bound.
     temporary: u64,
+    rank: Rank,
+    /// What is mounted where, if another user has to find the way to it.
+    layers: Vec<(PathBuf, Layer)>,
+}
+
+/// What lies at a path inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layer {
+    /// The system, as it is outside.
+    System,
+    /// A temporary directory, or one that was made in it.
+    Temporary,
+    /// Something that is outside too, or a part of the kernel's.
+    Mounted,
 }
 
 impl Mounts {
+    fn new(walls: &Walls) -> Self {
+        Self {
+            arguments: Vec::new(),
+            temporary: walls.bounds.temporary,
+            rank: walls.rank,
+            layers: vec![("/".into(), Layer::System)],
+        }
+    }
+
+    /// Tells whether what runs inside has another user's id than warp.
+    pub(super) fn has_user(&self) -> bool {
+        self.rank == Rank::RootAsUser
+    }
+
+    /// Adds something of the second path's, or of the only one's.
     pub(super) fn add<const COUNT: usize>(&mut self, what: &str, paths: [impl AsRef<Path>; COUNT]) {
+        if let Some(place) = paths.last().filter(|_| self.has_user()) {
+            self.open_way(place.as_ref());
+            self.layers.push((place.as_ref().to_owned(), Layer::Mounted));
+        }
+        self.push(what, paths);
+    }
+
+    fn push<const COUNT: usize>(&mut self, what: &str, paths: [impl AsRef<Path>; COUNT]) {
         self.arguments.push(what.into());
         self.arguments.extend(paths.iter().map(|path| path.as_ref().as_os_str().to_owned()));
     }
 
     /// Adds a directory that is empty, private and gone afterwards.
     pub(super) fn add_temporary(&mut self, path: &Path) {
+        if self.has_user() {
+            self.open_way(path);
+            self.layers.push((path.to_owned(), Layer::Temporary));
+            self.arguments.extend(["--perms", "1777"].map(OsString::from));
+        }
         if self.temporary > 0 {
             self.arguments.extend(["--size".into(), self.temporary.to_string().into()]);
         }
-        self.add("--tmpfs", [path]);
+        self.push("--tmpfs", [path]);
+    }
+
+    /// Adds something that the user inside may write, and owns there.
+    pub(super) fn add_given(&mut self, path: &Path, place: &Path) -> Result<(), WallError> {
+        if self.has_user() {
+            user::give(path)?;
+        }
+        self.add("--bind", [path, place]);
+        Ok(())
+    }
+
+    /// Adds a directory of the sandbox's own, which warp itself never writes into.
+    pub(super) fn add_own(&mut self, path: &Path, place: &Path) -> Result<(), WallError> {
+        if self.has_user() {
+            user::give_once(path)?;
+        }
+        self.add("--bind", [path, place]);
+        Ok(())
+    }
+
+    /// Adds something that stays whose it is.
+    pub(super) fn add_lent(&mut self, path: &Path, place: &Path, access: Access) -> Result<(), WallError> {
+        if self.has_user() {
+            user::lend(path, access)?;
+        }
+        self.add(if access == Access::Read { "--ro-bind" } else { "--bind" }, [path, place]);
+        Ok(())
+    }
+
+    /// Sets a variable of the environment.
+    pub(super) fn set(&mut self, variable: &str, value: &str) {
+        self.arguments.extend(["--setenv", variable, value].map(OsString::from));
+    }
+
+    /// Unsets a variable of the environment.
+    pub(super) fn unset(&mut self, variable: &str) {
+        self.arguments.extend(["--unsetenv", variable].map(OsString::from));
+    }
+
+    /// Sees to it that another user can get to a place: directories on the way that are made inside are made so that
+    /// they can be written, as they could be by their owner, and those that are closed to others are covered.
+    fn open_way(&mut self, place: &Path) {
+        let above: Vec<&Path> = place.ancestors().skip(1).collect();
+        for directory in above.into_iter().rev() {
+            match self.layer(directory) {
+                (_, Layer::Mounted) => {}
+                (top, Layer::Temporary) if top == directory => {}
+                (_, Layer::Temporary) => {
+                    self.layers.push((directory.to_owned(), Layer::Temporary));
+                    self.arguments.extend(["--perms", "0777"].map(OsString::from));
+                    self.push("--dir", [directory]);
+                }
+                (_, Layer::System) if is_closed(directory) => self.add_temporary(directory),
+                (_, Layer::System) => {}
+            }
+        }
+    }
+
+    /// Tells whether a path of the system cannot be reached by the user inside.
+    pub(super) fn is_closed(&self, path: &Path) -> bool {
+        self.has_user() && path.ancestors().skip(1).any(is_closed)
+    }
+
+    /// Returns what lies at a path, and from where on.
+    fn layer(&self, path: &Path) -> (&Path, Layer) {
+        let found = self.layers.iter().filter(|(top, _)| path.starts_with(top));
+        // Of two at the same place, the later one lies on top.
+        let found = found.max_by_key(|(top, _)| top.components().count());
+        found.map_or((Path::new("/"), Layer::System), |(top, layer)| (top, *layer))
     }
 
     /// Mounts the tree over the project's own path, with its git directory where the tree's `.git` says.
     fn add_project(&mut self, walls: &Walls, tree: &Path, project: &Path) -> Result<(), WallError> {
         super::check_project(project, &[&walls.home, &walls.kept])?;
-        self.add("--bind", [tree, project]);
+        self.add_given(tree, project)?;
         let Some(git_dir) = &walls.git_dir else { return Ok(()) };
         let inside = git_inside();
         self.add_git(walls, tree, &real(git_dir)?, &inside)?;
@@ -167,6 +291,9 @@ impl Mounts {
         if !fs::read(&link).is_ok_and(|found| found == text.as_bytes()) {
             home::write(&kept, GIT_FILE, text.as_bytes())
                 .map_err(|source| WallError::Path { path: link.clone(), source })?;
+        }
+        if self.has_user() {
+            user::give(&link)?;
         }
         let in_tree = tree.join(".git");
         match in_tree.symlink_metadata() {

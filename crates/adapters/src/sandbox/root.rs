@@ -1,8 +1,9 @@
 //! What is done besides where warp runs as root.
 //!
 //! A superuser without capabilities still owns the kernel's files: whoever may write `/proc/sys/kernel/core_pattern` runs
-//! a program outside. So these are mounted read-only, and no user namespace can be made inside, in which they could be
-//! mounted anew. What only root may read is not there, as far as [`private`] finds it.
+//! a program outside. So these are mounted read-only, what only root may read is not there, as far as [`private`] finds it,
+//! and programs run as another user where that can be had. Where it cannot, no user namespace can be made inside, in which
+//! the kernel's files could be mounted anew.
 
 mod private;
 
@@ -13,11 +14,15 @@ use std::{
 
 use rustix::process::geteuid;
 
+use super::user;
+
 /// As whom the sandbox is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// An ordinary user, whom the kernel lets change nothing of the machine.
     User,
+    /// Root, whose programs inside run as [another user](super::user).
+    RootAsUser,
     /// Root, in a user namespace in which no other can be made.
     RootAlone,
     /// Root, where user namespaces are not to be had.
@@ -51,7 +56,11 @@ pub(super) const TRIAL: &str = "for file in /proc/sys/kernel/core_pattern /proc/
 
 /// Returns the kinds of sandbox that are to be tried, the best first.
 pub(super) fn ranks() -> &'static [Rank] {
-    if geteuid().is_root() { &[Rank::RootAlone, Rank::Root] } else { &[Rank::User] }
+    match geteuid().is_root() {
+        true if user::is_available() => &[Rank::RootAsUser, Rank::RootAlone, Rank::Root],
+        true => &[Rank::RootAlone, Rank::Root],
+        false => &[Rank::User],
+    }
 }
 
 /// Returns arguments for what is covered. They come after those for `/proc`.
@@ -74,10 +83,19 @@ pub(super) fn mounts(rank: Rank) -> Vec<OsString> {
     all
 }
 
-/// Returns arguments for namespaces besides those of every sandbox.
+/// Returns what stands before the first program inside.
+pub(super) fn switch(rank: Rank) -> Vec<OsString> {
+    if rank == Rank::RootAsUser { user::switch() } else { Vec::new() }
+}
+
+/// Returns arguments for namespaces and capabilities besides those of every sandbox.
 pub(super) fn namespaces(rank: Rank) -> &'static [&'static str] {
     match rank {
         Rank::RootAlone => &["--unshare-user", "--disable-userns"],
+        // What it takes to become another user; nothing of it is left to that one.
+        Rank::RootAsUser => {
+            &["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+        }
         Rank::Root | Rank::User => &[],
     }
 }

@@ -70,22 +70,28 @@ impl World {
             let _ = fs::write(Path::new(directory).join("secret-of-another"), SECRET);
         }
         if fs::metadata("/proc/self").unwrap().uid() == 0 {
-            for name in ["/srv/private-of-root", "/srv/open/private-of-root"] {
+            for name in
+                ["/srv/private-of-root", "/srv/open/private-of-root", "/srv/open/a/b/c/private-of-root"]
+            {
                 write(&Path::new(name).join("secret"), SECRET);
                 fs::set_permissions(name, fs::Permissions::from_mode(0o700)).unwrap();
             }
+            write(Path::new("/srv/open/file-of-root"), SECRET);
+            fs::set_permissions("/srv/open/file-of-root", fs::Permissions::from_mode(0o600)).unwrap();
         }
         write(&Path::new(OUT).join("marker"), "untouched");
         write(&Path::new(OUT).join(".visible"), "");
         fs::set_permissions(OUT, fs::Permissions::from_mode(0o777)).unwrap();
         let slot = home.join("state/projects/p/slots/1");
         write(&slot.join("tree/a.txt"), "one\n");
+        let sandbox = Sandbox::find().unwrap();
         // Instructions of an architecture mean something else on another.
         let is_meant = |line: &&str| cfg!(target_arch = "x86_64") || !line.contains("syscall(");
-        let attempts = ATTEMPTS.lines().filter(|line| line.contains('\t')).filter(is_meant);
+        // Root can read these wherever they are, and is not kept from it.
+        let is_held = |line: &&str| !sandbox.is_root_inside() || !line.starts_with("as-user-");
+        let attempts = ATTEMPTS.lines().filter(|line| line.contains('\t')).filter(is_meant).filter(is_held);
         write(&slot.join("tree/attempts"), &attempts.map(|line| format!("{line}\n")).collect::<String>());
         init(&slot);
-        let sandbox = Sandbox::find().unwrap();
         let mut walls = sandbox.walls(&slot.join("tree"), &home, &home.join("state/kept"));
         walls.git_dir = Some(slot.join("git"));
         walls.hidden = vec![home.join("state")];
@@ -93,6 +99,10 @@ impl World {
         walls.bounds = Bounds { processes: 400, memory: 0, temporary: 32 << 20, file: 64 << 20 };
         let servers = listen(&home);
         Self { base: directory, walls, _servers: servers }
+    }
+
+    pub(crate) fn is_root_inside(&self) -> bool {
+        Sandbox::find().unwrap().is_root_inside()
     }
 
     fn home(&self) -> PathBuf {

@@ -239,12 +239,17 @@ fn cgroups() -> Check {
 /// Tells which level of sandbox is in force for agents that work without a person.
 fn sandbox() -> Check {
     match Sandbox::find() {
+        Ok(sandbox) if sandbox.is_root_inside() => Check::ok(
+            "sandbox",
+            "bubblewrap works: agents run in a sandbox, but with root's user id, without capabilities: install \
+             `setpriv` (util-linux) and set `umask 022`, or run warp as an ordinary user",
+        ),
         Ok(_) if machine::user() == 0 => Check::ok(
             "sandbox",
-            "bubblewrap works: agents run behind walls, as root without capabilities; an ordinary user is safer",
+            "bubblewrap works: agents run in a sandbox, as a user of their own, not as root",
         ),
-        Ok(_) => Check::ok("sandbox", "bubblewrap works: agents run behind walls"),
-        Err(why) => Check::absent("sandbox", format!("{why}: agents run without walls"), why.mend()),
+        Ok(_) => Check::ok("sandbox", "bubblewrap works: agents run in a sandbox"),
+        Err(why) => Check::absent("sandbox", format!("{why}: agents run without a sandbox"), why.mend()),
     }
 }
 
@@ -252,7 +257,7 @@ fn sandbox() -> Check {
 fn bounds() -> Check {
     let (memory, processes) = process::bounds_in_force();
     // The kernel counts an ordinary user's processes; root's it does not.
-    let processes = processes || machine::user() != 0;
+    let processes = processes || Sandbox::find().is_ok_and(|sandbox| !sandbox.is_root_inside());
     let mut open = Vec::new();
     open.extend((!memory).then_some("memory"));
     open.extend((!processes).then_some("processes"));

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{machine, plain};
+use adapters::{plain, sandbox};
 
 /// The note in the directory of an attached run.
 const NOTE: &str = "left";
@@ -65,7 +65,7 @@ pub(crate) fn remove(attached: &Path) {
 fn is_ours(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|data| {
         let kind = data.file_type();
-        data.uid() == machine::user() && data.nlink() == 1 && (kind.is_file() || kind.is_socket())
+        sandbox::is_ours(&data) && data.nlink() == 1 && (kind.is_file() || kind.is_socket())
     })
 }
 

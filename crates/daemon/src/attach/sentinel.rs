@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{machine, plain, secrets, watch::Watch};
+use adapters::{plain, sandbox, secrets, watch::Watch};
 use engine::{EventName, Run, Workflow, workflow::Target};
 
 /// How a sentinel begins.
@@ -185,7 +185,7 @@ fn own(path: &Path) -> Option<fs::File> {
     // One that an earlier driver has left.
     let file = plain::open(path, fs::OpenOptions::new().write(true)).ok()?;
     let data = file.metadata().ok()?;
-    if data.uid() != machine::user() || data.nlink() != 1 {
+    if !sandbox::is_ours(&data) || data.nlink() != 1 {
         return None;
     }
     file.try_lock().ok()?;
