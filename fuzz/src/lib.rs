@@ -5,9 +5,9 @@ pub mod scene;
 use std::collections::BTreeMap;
 
 use engine::{
-    Actor, Advice, Ask, Beginning, Boxes, Branches, Change, Claim, ClaimSeen, CommandResult, CommitSeen,
-    Diff, Event, EventName, FileSeen, Fold, Observations, Owner, Probe, Record, Run, RunId, Seen, Settings,
-    Standing, Step, TestsSeen, TestsVerdict, Time, Usage, Workflow, begin, needs, step,
+    Actor, Advice, Ask, Beginning, Boxes, Branches, Breach, Change, Claim, ClaimSeen, CommandResult,
+    CommitSeen, Diff, Event, EventName, FileSeen, Fold, Observations, Owner, Probe, Record, Run, RunId, Seen,
+    Settings, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, Workflow, begin, needs, step,
     view::{self, Head, LogRow, Owned},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -271,7 +271,12 @@ pub fn event(name: &str, data: &Map<String, Value>, walk: &Walk) -> Event {
         "state_file_set_aside" => Event::StateFileSetAside { file: text("file"), kept_as: text("kept_as") },
         "owner_changed" => Event::OwnerChanged { owner: Owner::default() },
         "rail_broken" => {
-            Event::RailBroken { what: text("what"), kept: None, restored: data.contains_key("restored") }
+            let breach = match text("breach").as_str() {
+                "undone" => Breach::Undone,
+                "stands" => Breach::Stands,
+                _ => Breach::Doubtful,
+            };
+            Event::RailBroken { what: text("what"), kept: None, breach }
         }
         _ => Event::Named(EventName::new(name)),
     }

@@ -5,9 +5,10 @@
 //! as files and under a salvage ref.
 
 use adapters::agent::Ended;
+use engine::Breach;
 use hooks::watched;
 use project::{
-    rails::{self, After},
+    rails::{self, After, outside},
     spelled,
 };
 
@@ -23,6 +24,10 @@ impl Driver<'_> {
     /// Notes the protected files before a turn, and sees to whatever an earlier one has left.
     pub(crate) fn before_turn(&mut self) -> Result<(), DriveError> {
         self.compare_refs()?;
+        if self.confined.walls.is_none() {
+            let noted = outside::before_turn(&self.workspace, &self.run);
+            noted.map_err(|error| DriveError::World(spelled(&error)))?;
+        }
         let noted = watched::before(&self.workspace.place, &self.workspace.dirs, TURN);
         noted.map_err(|error| DriveError::World(spelled(&error)))
     }
@@ -50,7 +55,12 @@ impl Driver<'_> {
             self.took(&broken.answer);
             let kept = broken.kept.join(", ");
             let kept = if kept.is_empty() { kept } else { format!("; the work is kept as {kept}") };
-            self.show.show(Shown::Warned(&format!("{}: no permission, moved back{kept}", broken.what)));
+            let back = if broken.breach == Breach::Undone { ", moved back" } else { "" };
+            self.show.show(Shown::Warned(&format!("{}: no permission{back}{kept}", broken.what)));
+        }
+        let looked = outside::after_turn(&mut self.workspace, &self.run);
+        if let Some(answer) = looked.map_err(|error| DriveError::World(spelled(&error)))? {
+            self.took(&answer);
         }
         Ok(())
     }

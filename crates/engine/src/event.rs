@@ -119,10 +119,19 @@ pub enum Event {
         what: String,
         /// Where the commits concerned are kept.
         kept: Option<String>,
-        /// Whether everything is back where it was. If it is not, a person has to look: the run stops in a workspace
-        /// of its own, and asks whether it was them in theirs.
-        restored: bool,
+        breach: Breach,
     },
+}
+
+/// What has become of something that was moved or changed without permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// Everything is back where it was.
+    Undone,
+    /// It was the agent, and it could not be put back: the run stops.
+    Stands,
+    /// It may have been the person, so nothing was put back: they are asked.
+    Doubtful,
 }
 
 impl Event {

@@ -35,7 +35,7 @@ pub use baseline::{Baseline, BaselineState, Proof};
 pub use change::{Change, Fold, FoldError, Record};
 pub use digest::digest;
 pub use event::{
-    Actor, Ask, Boxes, Claim, ClaimSeen, CommandResult, CommitSeen, Diff, Event, FileSeen, Line,
+    Actor, Ask, Boxes, Breach, Claim, ClaimSeen, CommandResult, CommitSeen, Diff, Event, FileSeen, Line,
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
 };
 pub use gate::Verdict;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use adapters::git::Git;
-use engine::{Actor, Advice, Event, EventName, doom_loop, view::Head};
+use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, view::Head};
 use project::{
     Answer as Taken, AskError, Edits, Error, Place, Quick, Wanted, Workspace, count_edit, docs,
     rails::{self, After, Broken},
@@ -256,13 +256,13 @@ fn moved_on(event: &str, answer: &Taken) -> String {
 
 /// Tells an agent what it has moved without leave.
 fn told(broken: &Broken) -> String {
-    let Broken { what, kept, restored, .. } = broken;
+    let Broken { what, kept, breach, .. } = broken;
     let kept = if kept.is_empty() {
         String::new()
     } else {
         format!(" What was made is kept as {}.", kept.join(", "))
     };
-    if *restored {
+    if *breach == Breach::Undone {
         format!("{what}: nobody gave leave for that, so it was put back; the files are as they were.{kept}")
     } else {
         format!("{what}: nobody gave leave for that. The run waits until a person has looked at it.{kept}")

@@ -17,7 +17,7 @@ use adapters::{
     git::{settings, vault::key},
     machine,
 };
-use engine::Event;
+use engine::{Breach, Event};
 use project::{AskError, Dirs, Error, Place, Workspace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -143,7 +143,7 @@ pub fn after(place: &Place, dirs: &Dirs, call: &str) -> Result<Option<String>, W
     let what = format!("{} was changed by a tool call, which no agent may; it was put back", told.join(", "));
     let kept = kept.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
     let kept = (!kept.is_empty()).then_some(kept);
-    let event = Event::RailBroken { what: what.clone(), kept: kept.clone(), restored: true };
+    let event = Event::RailBroken { what: what.clone(), kept: kept.clone(), breach: Breach::Undone };
     match open()?.ask(event, Map::new()) {
         Ok(_) | Err(AskError::NoRun) => {}
         Err(error) => return Err(WatchError::Record(error)),

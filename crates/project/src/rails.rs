@@ -3,6 +3,7 @@
 //! - [`backstop`] installs warp's hooks in git beside the user's own;
 //! - [`guard`] answers them: an agent's git is held to the phase, a person's is never disturbed;
 //! - [`Known`] remembers where every ref was when it was in order;
+//! - [`outside`] looks at the person's repository while an agent works elsewhere without a sandbox;
 //! - [`after_tool`] compares, and in a workspace of the run's own puts back what was moved without leave;
 //! - [`snapshot`] keeps everything before something that may destroy it; in a person's checkout, outside of it ([`vault`]).
 //!
@@ -12,6 +13,7 @@ pub mod backstop;
 mod detector;
 pub mod guard;
 mod known;
+pub mod outside;
 pub mod rescue;
 mod script;
 pub mod vault;
@@ -160,7 +162,7 @@ pub fn remember(place: &Place) -> Result<(), KnownError> {
         moves = known.compare(&refs);
         known.refs = refs.clone();
     })?;
-    for own in workspaces(&location).into_iter().filter(|own| *own != place.own) {
+    for own in watched(&location).into_iter().filter(|own| *own != place.own) {
         known::change(&own, |known| {
             for moved in &moves {
                 if let Moved::Ref { name, to, .. } = moved {
@@ -176,10 +178,17 @@ pub fn remember(place: &Place) -> Result<(), KnownError> {
 /// Takes one ref as it is, after warp itself has moved it, in all workspaces of a repository.
 pub fn confirm(place: &Place, name: &str, to: &str) -> Result<(), KnownError> {
     let Some(location) = place.location() else { return Ok(()) };
-    for own in workspaces(&location) {
+    for own in watched(&location) {
         known::change(&own, |known| known.confirm(name, Some(to.to_owned())))?;
     }
     Ok(())
+}
+
+/// Returns every directory with known refs of a repository: those of its workspaces and of runs that work elsewhere.
+fn watched(location: &Location) -> Vec<PathBuf> {
+    let mut all = workspaces(location);
+    all.extend(outside::notes(&location.common_dir));
+    all
 }
 
 /// Returns the own directories of all workspaces of a repository, the given one's first.

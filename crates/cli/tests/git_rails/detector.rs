@@ -1,6 +1,6 @@
 use std::fs;
 
-use engine::Standing;
+use engine::{Breach, Standing};
 
 use crate::{Agent, Project, begin, open};
 
@@ -10,7 +10,7 @@ const PAST_HOOKS: &str = "git -c core.hooksPath=/dev/null";
 fn put_back(project: &Project, refs: &str, head: &str) -> (String, Vec<String>) {
     let after = project.after_tool();
     let broken = after.broken.unwrap_or_else(|| panic!("nothing was seen: {:?}", after.notes));
-    assert!(broken.restored, "{broken:?}");
+    assert_eq!(broken.breach, Breach::Undone, "{broken:?}");
     assert!(after.commits.is_empty(), "{:?}", after.commits);
     assert_eq!(listed(project), refs);
     assert_eq!(project.git(&["symbolic-ref", "HEAD"]), head);
@@ -102,7 +102,7 @@ fn every_other_way_past_the_hooks_is_put_back_in_an_owned_workspace() {
         project.passes(&line);
         let after = project.after_tool();
         let broken = after.broken.unwrap_or_else(|| panic!("{line}: nothing was seen: {:?}", after.notes));
-        assert!(broken.restored && broken.what.contains(words), "{line}: {broken:?}");
+        assert!(broken.breach == Breach::Undone && broken.what.contains(words), "{line}: {broken:?}");
         assert_eq!((listed(&project), head(&project)), (refs, at), "{line}");
         assert_eq!(project.sandbox.read("untracked.txt").unwrap(), line);
         assert_eq!(project.git(&["stash", "list"]).lines().count(), stashes, "{line}");
@@ -118,7 +118,7 @@ fn every_other_way_past_the_hooks_is_put_back_in_an_owned_workspace() {
         let before = project.git(&["stash", "list", "--format=%H"]);
         project.passes(line);
         let broken = project.after_tool().broken.unwrap();
-        assert!(broken.restored && broken.what.contains("was dropped"), "{line}: {broken:?}");
+        assert!(broken.breach == Breach::Undone && broken.what.contains("was dropped"), "{line}: {broken:?}");
         let mut now: Vec<String> =
             project.git(&["stash", "list", "--format=%H"]).lines().map(str::to_owned).collect();
         let mut before: Vec<String> = before.lines().map(str::to_owned).collect();
@@ -151,7 +151,7 @@ fn in_a_persons_checkout_nothing_is_moved_and_the_run_waits() {
     project.passes(&format!("{PAST_HOOKS} commit --quiet --all -m sneaky && {PAST_HOOKS} branch -D other"));
     let refs = listed(&project);
     let broken = project.after_tool().broken.unwrap();
-    assert!(!broken.restored, "{broken:?}");
+    assert_ne!(broken.breach, Breach::Undone, "{broken:?}");
     assert_eq!(listed(&project), refs, "nothing is moved");
     assert!(broken.kept.iter().any(|kept| project.git(&["rev-parse", kept]) == other), "{broken:?}");
     let Standing::Parked { decision } = project.standing() else { panic!("nobody is asked") };
@@ -208,7 +208,7 @@ fn a_list_of_refs_that_was_taken_away_stops_the_run() {
             Some(text) => fs::write(&path, text).unwrap(),
         }
         let broken = project.after_tool().broken.unwrap();
-        assert!(!broken.restored && broken.what.contains("taken away"), "{broken:?}");
+        assert!(broken.breach != Breach::Undone && broken.what.contains("taken away"), "{broken:?}");
         assert_eq!(project.standing(), Standing::Stopped);
         assert!(project.after_tool().broken.is_none());
         project.sandbox.warp_ok(&["state", "resume", "."]);
@@ -231,7 +231,7 @@ fn a_linked_working_tree_has_known_refs_of_its_own() {
     let before = project.git(&["rev-parse", "side"]);
     assert_eq!(agent.run(&format!("{PAST_HOOKS} commit --quiet --allow-empty -m x")).code, 0);
     let broken = project::rails::after_tool(&mut open(&project.sandbox, &side)).unwrap().broken.unwrap();
-    assert!(broken.restored, "{broken:?}");
+    assert_eq!(broken.breach, Breach::Undone, "{broken:?}");
     assert_eq!(project.git(&["rev-parse", "side"]), before);
     project.passes("git branch new-one");
     let after = project::rails::after_tool(&mut open(&project.sandbox, &side)).unwrap();
@@ -250,6 +250,6 @@ fn a_hook_called_by_hand_excuses_nothing() {
     project.passes(&format!("echo \"{line}\" | '{warp}' git-hook reference-transaction committed"));
     project.passes(&format!("'{warp}' git-hook post-checkout"));
     let broken = project.after_tool().broken.unwrap();
-    assert!(broken.restored, "{broken:?}");
+    assert_eq!(broken.breach, Breach::Undone, "{broken:?}");
     assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
 }

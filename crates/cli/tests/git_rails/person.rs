@@ -1,3 +1,5 @@
+use engine::Breach;
+
 use crate::Project;
 
 /// A person's git, while the run stands in `coding`: nothing is refused, and nothing looks like a violation.
@@ -196,7 +198,7 @@ fn a_persons_commit_without_hooks_is_asked_about_and_theirs_when_they_say_so() {
         // A second one while the first is asked about is asked about too.
         project.git(&commit);
         let broken = project.after_tool().broken.unwrap();
-        assert!(!broken.restored, "{broken:?}");
+        assert_eq!(broken.breach, Breach::Doubtful, "{broken:?}");
     }
     let commit = project.git(&["rev-parse", "HEAD"]);
     let engine::Standing::Parked { decision } = project.standing() else { panic!("nobody is asked") };

@@ -7,7 +7,8 @@ use super::{
     take_row, turns, waits,
 };
 use crate::{
-    Actor, Ask, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow, turn,
+    Actor, Ask, Breach, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
+    turn,
     workflow::{Budget, DeadlineOutcome, Question, Text, Tick},
 };
 
@@ -163,15 +164,15 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             draft.change(Change::OwnerSet { owner: owner.clone() });
             Ok(draft.finish())
         }
-        Event::RailBroken { what, kept, restored } => {
+        Event::RailBroken { what, kept, breach } => {
             let what: String = what.chars().take(LONGEST_WHAT).collect();
             ask.data.insert("what".to_owned(), json!(what));
             if let Some(kept) = kept {
                 let kept: String = kept.chars().take(LONGEST_WHAT).collect();
                 ask.data.insert("kept".to_owned(), json!(kept));
             }
-            ask.data.insert("restored".to_owned(), json!(restored));
-            Ok(rail_broken(workflow, run, &ask, &what, *restored))
+            ask.data.insert("restored".to_owned(), json!(*breach == Breach::Undone));
+            Ok(rail_broken(workflow, run, &ask, &what, *breach))
         }
     }
 }
@@ -221,16 +222,16 @@ fn stand(workflow: &Workflow, run: &Run, ask: &Ask, standing: Standing) -> Step 
 /// Notes that something moved without leave. Where it could not be put back, the run waits until a person has looked.
 ///
 /// In a person's checkout it may have been that person, by a git without hooks: so they are asked.
-fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, what: &str, restored: bool) -> Step {
+fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, what: &str, breach: Breach) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
     let can_be_asked = match &run.standing {
-        _ if restored => return draft.finish(),
-        Standing::Active | Standing::Suspended { .. } => !run.owns_workspace,
+        _ if breach == Breach::Undone => return draft.finish(),
+        Standing::Active | Standing::Suspended { .. } => true,
         // A run has one question at a time; the other one comes back by itself.
-        Standing::Parked { decision } => !run.owns_workspace && decision.reason == RAIL_BROKEN,
+        Standing::Parked { decision } => decision.reason == RAIL_BROKEN,
         Standing::Stopped | Standing::Ended { .. } => return draft.finish(),
     };
-    if can_be_asked {
+    if can_be_asked && breach == Breach::Doubtful {
         let what: String = what.chars().take(LONGEST_ASKED).collect();
         let question = format!("{what}, and nobody gave leave: was it you?");
         draft.park(RAIL_BROKEN, question, &[MINE, "stop"]);

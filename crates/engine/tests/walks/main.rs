@@ -13,8 +13,8 @@ mod support;
 use std::{cell::RefCell, collections::BTreeSet};
 
 use engine::{
-    Actor, Ask, Decision, Event, Fold, Outcome, Owner, Record, Refused, Run, Seen, Settings, Standing, Step,
-    Time, Workflow, begin, step,
+    Actor, Ask, Breach, Decision, Event, Fold, Outcome, Owner, Record, Refused, Run, Seen, Settings,
+    Standing, Step, Time, Workflow, begin, step,
 };
 use model::{Answer, Attempt, Happening, Limits, Model, Why};
 use oracle::Oracle;
@@ -310,7 +310,7 @@ impl Walk {
             Happening::RailBroken { restored } => Event::RailBroken {
                 what: "branch `main` was moved".to_owned(),
                 kept: Some("refs/warp/salvage/k3/1".to_owned()),
-                restored: *restored,
+                breach: if *restored { Breach::Undone } else { Breach::Doubtful },
             },
         };
         Ask::new(event, Time::from_millis(self.at))

@@ -9,7 +9,7 @@ use adapters::{
     git::{Location, mend, salvage},
     refs::{self, HeadAt, Refs, is_object},
 };
-use engine::{Event, Run, view::Permission};
+use engine::{Breach, Event, Run, view::Permission};
 use serde_json::Map;
 
 use super::{Known, KnownError, Moved, backstop, known::Hold};
@@ -32,8 +32,7 @@ pub struct Broken {
     pub what: String,
     /// The refs under which the commits concerned are kept.
     pub kept: Vec<String>,
-    /// Whether everything is back where it was.
-    pub restored: bool,
+    pub breach: Breach,
     /// The event as it was taken.
     pub answer: Answer,
 }
@@ -109,7 +108,8 @@ fn look(workspace: &mut Workspace, looker: Looker) -> Result<After, DetectError>
     let run = current.run.clone();
     let Some(mut known) = known else {
         let what = "the list of refs that is kept beside the run was taken away".to_owned();
-        let broken = record(workspace, what, Vec::new(), false)?;
+        let breach = if run.owns_workspace { Breach::Stands } else { Breach::Doubtful };
+        let broken = record(workspace, what, Vec::new(), breach)?;
         Known::now(&location, backstop::guard_in_force(&place))?.store(&place.own)?;
         return Ok(After { broken: Some(broken), ..After::default() });
     };
@@ -257,24 +257,33 @@ fn mend(
     if run.owns_workspace && problems.is_empty() {
         problems.extend(restore(&place, &workspace.dirs, location, known, wrong, id, &mut kept).err());
     }
-    let restored = run.owns_workspace && problems.is_empty();
-    let told: Vec<String> = wrong.iter().take(MOST_TOLD).map(ToString::to_string).chain(problems).collect();
-    let more = wrong.len().saturating_sub(MOST_TOLD);
+    let breach = match run.owns_workspace {
+        true if problems.is_empty() => Breach::Undone,
+        true => Breach::Stands,
+        false => Breach::Doubtful,
+    };
+    let what = [list(wrong)].into_iter().chain(problems).collect::<Vec<_>>().join("; ");
+    record(workspace, what, kept, breach)
+}
+
+/// Lists moves in one line.
+pub(super) fn list(moves: &[Moved]) -> String {
+    let told: Vec<String> = moves.iter().take(MOST_TOLD).map(ToString::to_string).collect();
+    let more = moves.len().saturating_sub(MOST_TOLD);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-    let what = format!("{}{more}", told.join("; "));
-    record(workspace, what, kept, restored)
+    format!("{}{more}", told.join("; "))
 }
 
 fn record(
     workspace: &mut Workspace,
     what: String,
     kept: Vec<String>,
-    restored: bool,
+    breach: Breach,
 ) -> Result<Broken, DetectError> {
     let shown = (!kept.is_empty()).then(|| kept.join(" "));
-    let event = Event::RailBroken { what: what.clone(), kept: shown, restored };
+    let event = Event::RailBroken { what: what.clone(), kept: shown, breach };
     let answer = workspace.ask(event, Map::new()).map_err(DetectError::Record)?;
-    Ok(Broken { what, kept, restored, answer })
+    Ok(Broken { what, kept, breach, answer })
 }
 
 /// Puts everything back; says what could not be.

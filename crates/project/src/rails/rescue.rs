@@ -13,7 +13,7 @@ use adapters::{
     git::{self, vault::key},
     refs,
 };
-use engine::Event;
+use engine::{Breach, Event};
 use serde_json::Map;
 
 use super::vault::{self, VaultError};
@@ -131,7 +131,7 @@ fn put_back(dirs: &Dirs, root: &Path) -> Result<String, RescueError> {
         rebuilt.refs, rebuilt.files
     );
     let mut workspace = Workspace::open(Place::at(root).map_err(Error::from)?, dirs.clone())?;
-    let event = Event::RailBroken { what: what.clone(), kept: None, restored: true };
+    let event = Event::RailBroken { what: what.clone(), kept: None, breach: Breach::Undone };
     match workspace.ask(event, Map::new()) {
         Ok(_) | Err(AskError::NoRun) => Ok(what),
         Err(error) => Err(RescueError::Record(error)),

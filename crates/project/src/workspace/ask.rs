@@ -311,9 +311,7 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
             Event::FindingReported { severity, file, line, text: redacted(text) }
         }
         Event::DevSeen { kind, text } => Event::DevSeen { kind, text: redacted(text) },
-        Event::RailBroken { what, kept, restored } => {
-            Event::RailBroken { what: redacted(what), kept, restored }
-        }
+        Event::RailBroken { what, kept, breach } => Event::RailBroken { what: redacted(what), kept, breach },
         // Names, numbers and paths; those of tests were cleaned when their report was read.
         event @ (Event::Named(_)
         | Event::BaselineTaken { .. }

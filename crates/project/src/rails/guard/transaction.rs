@@ -1,5 +1,7 @@
 //! `reference-transaction`: every move of a ref that git is about to make, or has made.
 
+use std::path::PathBuf;
+
 use adapters::{
     git::{Location, mend},
     refs::{self, HeadAt, ReadError, Refs, STASH, is_free, is_object},
@@ -7,7 +9,7 @@ use adapters::{
 
 use super::{Agent, Here, Verdict, refuse};
 use crate::{
-    rails::{Known, known, workspaces},
+    rails::{Known, known, outside, watched, workspaces},
     spelled,
 };
 
@@ -75,9 +77,9 @@ pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input
         return;
     }
     let Ok(values) = Values::of(&here.location, lines.len()) else { return };
-    for own in workspaces(&here.location) {
-        // A HEAD is one workspace's own.
-        let is_here = own == here.location.git_dir.join("warp");
+    let heads = here.heads();
+    for own in watched(&here.location) {
+        let is_here = heads.contains(&own);
         let is_its = agent.is_some_and(|agent| agent.own == own);
         let change = |known: &mut Known| {
             for line in lines.iter().filter(|line| is_here || line.name != "HEAD") {
@@ -94,6 +96,15 @@ pub(super) fn note(here: &Here, agent: Option<&Agent>, arguments: &[&str], input
     }
 }
 
+impl Here {
+    /// Returns the directories in which the HEAD of this working tree is known; a HEAD is one workspace's own.
+    fn heads(&self) -> Vec<PathBuf> {
+        let mut all = vec![self.location.git_dir.join("warp")];
+        all.extend(outside::notes(&self.location.git_dir));
+        all
+    }
+}
+
 /// Tells whether git only takes away the file of a ref that it has packed. To delete a ref, it locks the pack first.
 fn prunes(location: &Location, line: &Line, state: &str) -> bool {
     let is_locked = || location.common_dir.join("packed-refs.lock").exists();
@@ -105,7 +116,9 @@ fn prunes(location: &Location, line: &Line, state: &str) -> bool {
 pub(super) fn note_head(here: &Here) {
     if let Ok(head) = refs::head(&here.location) {
         // There is nobody to complain to.
-        let _ = known::change(&here.location.git_dir.join("warp"), |known| known.confirm_head(head));
+        for own in here.heads() {
+            let _ = known::change(&own, |known| known.confirm_head(head.clone()));
+        }
     }
 }
 
