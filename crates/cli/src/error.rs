@@ -1,5 +1,7 @@
 //! What went wrong, with an exit code and what to do next.
 
+use dev::DevError;
+use drift::DocsError;
 use std::{error::Error as StdError, fmt};
 
 use adapters::refs::GitError;
@@ -8,8 +10,6 @@ use journal::{OpenError, StoreError};
 use project::{
     AskError, BeginError, DecideError, Error, ForgeError, PlaceError,
     config::ConfigError,
-    dev::DevError,
-    docs::DocsError,
     rails::VaultError,
     setup::SetupError,
     slots::SlotError,

@@ -266,7 +266,7 @@ fn code(
         None => guide(workspace, run, built_in),
     };
     text.part("What to do", &guide);
-    let tests = project::test_command(&workspace.place.root, run);
+    let tests = suite::test_command(&workspace.place.root, run);
     let cycle = run.counter("coding_cycles");
     if let Some(failure) = history.failure().filter(|_| cycle > 0) {
         let most = run.settings.count("max_coding_cycles");

@@ -2,14 +2,11 @@
 //!
 //! What goes wrong here is only said: between chunks it is looked at again, and then a person decides.
 
+use dev::URL;
 use std::sync::Arc;
 
 use engine::{Record, workflow::Job};
-use project::{
-    Current, Dirs, NextError, Place, Workspace,
-    dev::{self, URL},
-    slots::Pool,
-};
+use project::{Current, Dirs, NextError, Place, Workspace, slots::Pool};
 use serde_json::Value;
 
 use crate::{

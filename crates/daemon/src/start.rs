@@ -1,5 +1,6 @@
 //! Finding or beginning a run, and making ready what it needs.
 
+use dev::DevError;
 use std::{
     env,
     path::{Path, PathBuf},
@@ -21,10 +22,8 @@ use project::{
     AskError, BeginError, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, ForgeError, NextError,
     Place, Request, Shell, Workspace,
     config::{Config, Origin},
-    dev::DevError,
     find_workflow, issue_number,
     slots::{Kind, Pool, SlotError},
-    test_command,
 };
 use serde_json::Map;
 
@@ -242,7 +241,7 @@ impl<'a> Driver<'a> {
         let is_tested = current.run.settings.is_on("test_before_commit");
         if feature::is_loop(&current)
             && is_tested
-            && test_command(&workspace.place.root, &current.run).is_none()
+            && suite::test_command(&workspace.place.root, &current.run).is_none()
         {
             show.show(Shown::Warned(NO_TESTS));
         }
@@ -564,7 +563,7 @@ fn bounds(settings: &Settings) -> Bounds {
 
 /// Builds the sandbox of a run.
 fn walls_of(sandbox: &Sandbox, place: &Place, dirs: &Dirs, run: &Run) -> Result<Walls, Error> {
-    walls(sandbox, place, dirs, &run.settings, test_command(&place.root, run).as_deref())
+    walls(sandbox, place, dirs, &run.settings, suite::test_command(&place.root, run).as_deref())
 }
 
 fn home() -> PathBuf {
@@ -626,7 +625,7 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     let mcp = Some(work::tools(&hooks));
     let (hooks, server) = (Some(hooks), Some(Arc::new(server)));
     // What holds it without walls is a list of what it may do: edit, and run the project's tests.
-    let allowed = if walls.is_some() { None } else { test_command(&tree, &taken.current.run) };
+    let allowed = if walls.is_some() { None } else { suite::test_command(&tree, &taken.current.run) };
     let allowed = allowed.into_iter().collect();
     Ok(Confined { tree, walls, shell, hooks, mcp, allowed, server })
 }

@@ -4,10 +4,10 @@
 use adapters::process::Go;
 use engine::Actor;
 use project::{
-    AskError, BeginError, Current, Dirs, NextError, Shell, Workspace,
+    AskError, BeginError, Current, Dirs, NextError, Ready, Shell, Workspace,
     slots::{Kind, Pool},
-    suite::{self, Checked, Plan, Ready},
 };
+use suite::{Asked, Checked, Plan};
 
 use crate::{
     driver::{DriveError, Driver, Finish, Flow},
@@ -66,7 +66,7 @@ impl Driver<'_> {
             Err(NextError::World(_)) if self.interrupts.is_asked() => {
                 return Ok(Some(Flow::End(Finish::Interrupted)));
             }
-            Err(NextError::World(problem)) => suite::environment_question(problem),
+            Err(NextError::World(problem)) => Ready::Ask(suite::environment_question(problem)),
             // Somebody ended the run meanwhile; the loop looks again.
             Err(NextError::Ask(AskError::NoRun)) => return Ok(Some(Flow::On)),
             Err(error) => return Err(error.into()),
@@ -81,7 +81,7 @@ impl Driver<'_> {
                 }
                 Ok(None)
             }
-            Ready::Ask { said, question, data } => {
+            Ready::Ask(Asked { said, question, data }) => {
                 said.iter().for_each(|said| self.show.show(Shown::Did(said)));
                 if self.stands(current)? {
                     self.offer(Actor::Engine, question, data)?;

@@ -8,7 +8,7 @@ use std::{
 use adapters::git::Git;
 use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, view::Head};
 use project::{
-    Answer as Taken, AskError, Edits, Error, Place, Quick, Wanted, Workspace, count_edit, docs,
+    Answer as Taken, AskError, Edits, Error, Place, Quick, Wanted, Workspace, count_edit,
     rails::{self, After, Broken},
     spelled,
 };
@@ -50,7 +50,7 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     for file in &edited {
         watch.edited(file)?;
     }
-    if edited.iter().any(|file| docs::is_document(&file.to_string_lossy())) {
+    if edited.iter().any(|file| drift::is_document(&file.to_string_lossy())) {
         watch.document_edited()?;
     }
     let ticks = command.as_deref().is_some_and(|command| command.contains(EDITS_ISSUE));
@@ -68,7 +68,7 @@ fn outside_a_run(here: &Here, input: Input) -> Result<Answer, Failure> {
     }
     let git = Git::new(&here.root);
     let Some(commit) = git.newest_commit_made() else { return Ok(Answer::silent()) };
-    let Some(advice) = git.changed_in(&commit).ok().and_then(|files| docs::advice_on_commit(&files)) else {
+    let Some(advice) = git.changed_in(&commit).ok().and_then(|files| drift::advice_on_commit(&files)) else {
         return Ok(Answer::silent());
     };
     let file = here.own.join(ADVISED);
@@ -228,7 +228,7 @@ impl<'a> Watch<'a> {
             self.moved(Actor::Engine, Event::Named(EventName::new(wanted)))?;
         }
         match Git::new(&self.here.root).changed_in(hash) {
-            Ok(files) => self.words.extend(docs::advice_on_commit(&files)),
+            Ok(files) => self.words.extend(drift::advice_on_commit(&files)),
             Err(problem) => self.words.push(problem),
         }
         Ok(())

@@ -13,42 +13,38 @@
 mod account;
 mod actor;
 pub mod admission;
-mod atomic;
 pub mod base;
+mod baseline;
 mod claim;
-mod commit_guard;
 pub mod config;
 pub mod criteria;
 mod decide;
-pub mod dev;
-pub mod docs;
 mod forge;
 mod leftover;
 mod named;
 mod next;
 pub mod outlook;
-mod place;
 mod probe;
 pub mod prompts;
 mod pulls;
 pub mod pushing;
 mod queue;
-mod quick;
 pub mod rails;
 pub mod setup;
-mod shell;
 pub mod slots;
-mod spell;
 pub mod spend;
-pub mod suite;
-mod text;
 pub mod tools;
 mod workspace;
 
+pub use ::workspace::{
+    Dirs, Place, PlaceError, Quick, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
+};
+use ::workspace::{atomic, text};
 use adapters::hold;
 
 pub use account::{Account, Stint, StintOutcome};
 pub use actor::{actor, is_forged, looks_like_an_agent};
+pub use baseline::Ready;
 pub use claim::{Claim, ClaimError};
 pub use decide::{DecideError, Decided, Given, Overdue};
 pub use forge::{
@@ -60,13 +56,8 @@ pub use next::{
     ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, SEED_CHECK, Wanted,
     escalation, ships,
 };
-pub use place::{Dirs, Place, PlaceError};
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
-pub use quick::{Quick, quick_gate, quick_head, quick_roots};
-pub use shell::Shell;
-pub use spell::{counted, spelled};
-pub use suite::{test_command, test_project};
 pub use workspace::{
     Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
     Reset, Workspace, count_edit, find_workflow, workflow_files,

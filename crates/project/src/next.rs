@@ -27,8 +27,6 @@ mod ship;
 mod verdict;
 mod verify;
 
-use std::time::Duration;
-
 use adapters::{
     git::{Git, integrate::Between},
     machine,
@@ -40,6 +38,7 @@ use engine::{
     workflow::{Activity, Job},
 };
 use serde_json::{Map, Value};
+use suite::SuiteError;
 
 pub use dev::{ABOUT_DEV, SEED_CHECK};
 pub use hand_in::HandedIn;
@@ -122,6 +121,12 @@ pub enum NextError {
     /// A person has to choose before anything leaves the machine.
     #[error("{question} ({})", options.join(", "))]
     Undecided { question: String, options: Vec<String> },
+}
+
+impl From<SuiteError> for NextError {
+    fn from(error: SuiteError) -> Self {
+        Self::World(error.0)
+    }
 }
 
 /// What a phase's work came to: the event to report, and what comes with it.
@@ -404,9 +409,4 @@ fn take_chunk(run: &Run) -> Report {
     } else {
         Report::new("requirement_done").say("every chunk is done")
     }
-}
-
-/// How long the project's tests may take: as long as the phase, and at least a minute.
-pub(crate) fn patience(run: &Run) -> Duration {
-    Duration::from_secs(60 * run.settings.count("max_phase_minutes").max(1))
 }

@@ -17,7 +17,7 @@ use crate::{
     Workspace, issue_number,
     pushing::{Goal, Outlet, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
-    spelled, suite, test_command, test_project,
+    spelled,
 };
 
 /// How many commits of a pull request are named.
@@ -325,7 +325,7 @@ impl Workspace {
             suite::found(&self.place.root, &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
         let run = &Run { found_test_command: found.test, found_setup_command: found.setup, ..run.clone() };
         // What a loop offers is whatever its agent had committed by then, after the tests too: nobody has tested just that.
-        let is_tested = pull.issue.is_some() || test_command(&self.place.root, run).is_none();
+        let is_tested = pull.issue.is_some() || suite::test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
         let outlet = Outlet::of(&run.settings, Goal::Merge, self.remote());
         match self.land(run, &branch, tested, &outlet)? {
@@ -375,7 +375,7 @@ fn update_in(
     let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
     let found = suite::found(slot.root(), &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
     (run.found_test_command, run.found_setup_command) = (found.test, found.setup);
-    let tests = test_project(shell, &slot.place, run).map_err(|words| {
+    let tests = suite::test_project(shell, &slot.place, run).map_err(|words| {
         stuck(format!("on top of the newest `{}` the tests fail: {words}", pull.target), Mend::Branch)
     })?;
     slot.keep_outside(&commit, run.id.as_str()).map_err(SlotError::from)?;

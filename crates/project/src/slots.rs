@@ -42,7 +42,7 @@ pub use leaving::Left;
 pub use recovery::Recovered;
 pub use undoing::{RevertError, Reverted, ToUndo};
 
-use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spell::spelled, suite};
+use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spelled};
 
 /// The file that whoever works in a slot holds.
 const LOCK: &str = "lock";

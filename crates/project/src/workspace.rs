@@ -25,8 +25,7 @@ pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 use lock::Lock;
 
 use crate::{
-    Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, dev, forge, pushing::Decides,
-    slots::Slot,
+    Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, forge, pushing::Decides, slots::Slot,
 };
 
 /// How many events are read at a time.

@@ -1,9 +1,9 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use daemon::Interrupts;
+use dev::{Dev, DevError, Fill, Health, Manifest, Up};
 use project::{
     Dirs, Place, Shell,
-    dev::{self, Dev, DevError, Fill, Health, Manifest, Up},
     slots::{Pool, SlotError},
 };
 use serde::Serialize;

@@ -1,9 +1,7 @@
 use std::path::PathBuf;
 
-use project::{
-    Dirs, Place, Shell, config, counted,
-    docs::{Docs, Finding, FixKind},
-};
+use drift::{Docs, Finding, FixKind};
+use project::{Dirs, Place, Shell, config, counted};
 use serde::Serialize;
 
 use super::place;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use project::{Place, Shell, docs::Docs};
+use drift::Docs;
+use project::{Place, Shell};
 use testkit::agents::skip;
 
 use crate::support::{WARP, findings, project};

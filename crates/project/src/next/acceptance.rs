@@ -5,11 +5,8 @@ use std::{fs, path::Path};
 use adapters::{boundary, git::Git, process::End};
 use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict};
 
-use super::{
-    patience,
-    verdict::{self, Judged, Whose},
-};
-use crate::{Shell, suite};
+use super::verdict::{self, Judged, Whose};
+use crate::Shell;
 
 /// How much of what the tests print is kept: it goes into an agent's prompt.
 const OUTPUT_KEPT: usize = 1200;
@@ -77,7 +74,8 @@ pub(crate) fn leaving_nothing(
 }
 
 fn one(shell: &Shell, root: &Path, run: &Run, command: &str, whose: Whose) -> Result<TestsSeen, String> {
-    let finished = boundary::around("tests", || shell.line(root, command, &[("CI", "true")], patience(run)));
+    let finished =
+        boundary::around("tests", || shell.line(root, command, &[("CI", "true")], suite::patience(run)));
     let finished = finished.map_err(|error| format!("`{command}`: {error}"))?;
     if finished.end == End::Stopped {
         return Err(format!("`{command}` was stopped before it could say anything"));

@@ -8,10 +8,9 @@ use super::{
     CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short,
 };
 use crate::{
-    Current, Error, Workspace, counted, docs,
+    Current, Error, Workspace, counted,
     rails::{self, guard},
     slots::SlotError,
-    suite,
 };
 
 impl Workspace {
@@ -80,7 +79,7 @@ impl Workspace {
         let subject = message.lines().next().unwrap_or_default();
         let size = self.size_of(&hash);
         let mut report = Report::new(event).say(format!("{} {subject}{size}", short(&hash)));
-        report.said.extend(docs::advice_on_commit(&self.git().changed_in(&hash).map_err(NextError::World)?));
+        report.said.extend(drift::advice_on_commit(&self.git().changed_in(&hash).map_err(NextError::World)?));
         Ok(if left_out.is_empty() {
             report
         } else {

@@ -2,6 +2,7 @@
 //!
 //! A project without `dev.json` has none of it, and `dev_health_check = false` leaves the server alone.
 
+use dev::{Dev, DevError, Health, Keeper, Up};
 use std::mem;
 
 use adapters::secrets::redacted;
@@ -9,11 +10,7 @@ use engine::{Actor, DevKind, Event, Observations, Run, Seen};
 use serde_json::{Map, Value};
 
 use super::{CHUNK_BEGINS, LOOKED_THROUGH, NextError, Report, escalation};
-use crate::{
-    Answer, AskError, Current, Error, Workspace,
-    dev::{self, Dev, DevError, Health, Keeper, Up},
-    spelled,
-};
+use crate::{Answer, AskError, Current, Error, Workspace, spelled};
 
 /// How often the environment is brought up again before a person is asked.
 const RECOVERIES: usize = 2;

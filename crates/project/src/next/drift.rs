@@ -1,15 +1,12 @@
 //! The docs after a commit: what can be mended is mended, and drift that matters sends the run back to coding.
 
 use adapters::{git::Prepared, history};
+use drift::{Docs, DocsError, Finding, Severity};
 use engine::{EventName, Refused, Run};
 use serde_json::json;
 
 use super::{CHUNK_BEGINS, NextError, Report, hooks, short};
-use crate::{
-    AskError, Current, Workspace, counted,
-    docs::{Docs, DocsError, Finding, Severity},
-    rails, spelled, suite,
-};
+use crate::{AskError, Current, Workspace, counted, rails, spelled};
 
 /// How many findings an agent is told of at once.
 const FINDINGS_TOLD: usize = 40;

@@ -4,15 +4,12 @@
 //! in this run. Criteria are not ticked while it is open, because the chunk may be skipped.
 
 use adapters::{git::Prepared, secrets::Secrets};
+use commit_guard::Limits;
 use engine::{Actor, COMMIT_GUARD, Event, Held, Run};
 use serde_json::{Map, Value, json};
 
 use super::{CHUNK_BEGINS, NextError, Report};
-use crate::{
-    Answer, Current, Workspace,
-    commit_guard::{self, Limits},
-    counted,
-};
+use crate::{Answer, Current, Workspace, counted};
 
 /// The answer by which a person takes what is held.
 const ACCEPT: &str = "accept";

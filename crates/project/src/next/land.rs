@@ -23,7 +23,7 @@ use crate::{
     pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY, undecided},
     rails,
     slots::SlotError,
-    spelled, suite,
+    spelled,
 };
 
 /// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.

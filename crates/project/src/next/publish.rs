@@ -10,7 +10,7 @@ use engine::{Actor, Event, EventName, Run};
 use serde_json::{Map, json};
 
 use super::{NextError, hooks, issue, report, review, short};
-use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, pushing::Goal, rails, suite};
+use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, pushing::Goal, rails};
 
 /// Work that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::{
     Current, NewItem, Workspace, counted,
     leftover::unfinished_subject,
     rails::{self, guard},
-    spell::spelled,
+    spelled,
 };
 
 /// The longest subject of a commit, in characters.

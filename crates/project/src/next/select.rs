@@ -5,7 +5,7 @@ use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
 use super::{ISSUE_BEGINS, NextError, Report, issue};
-use crate::{Current, Item, Workspace, counted, issue_number, rails, suite, why_nothing};
+use crate::{Current, Item, Workspace, counted, issue_number, rails, why_nothing};
 
 impl Workspace {
     pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
@@ -24,7 +24,7 @@ impl Workspace {
         }
         // With an environment of the slot's own that is looked at once it is there.
         if run.settings.is_on("test_before_commit") && (self.slot.is_none() || !suite::prepares(run)) {
-            self.refuse_what_leads_back(&command)?;
+            suite::refuse_what_leads_back(&self.shell, &self.place, &command)?;
         }
         if self.slot.is_some() {
             let place = if run.settings.text("workspace") == "worktree" { "a worktree" } else { "a clone" };

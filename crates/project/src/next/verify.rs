@@ -4,7 +4,7 @@ use engine::{NamedTest, Run, names_test};
 use serde_json::json;
 
 use super::{NextError, Report, are, issue, rework, short};
-use crate::{Current, Workspace, counted, suite};
+use crate::{Current, Workspace, counted};
 
 /// How many names of tests are recorded.
 const NAMES_KEPT: usize = 500;

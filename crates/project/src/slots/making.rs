@@ -19,7 +19,7 @@ use adapters::{
 };
 
 use super::{MAKING, MOST, Pool, RUN, SET_ASIDE, Slot, SlotError, hold};
-use crate::{atomic, hold::Held, suite};
+use crate::{atomic, hold::Held};
 
 /// How long to wait for another process that begins a slot.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -18,7 +18,6 @@ use crate::{
     Account, Dirs, ForgeError, NextError, Place, Shell, Stint, StintOutcome, Workspace, issue_number,
     next::behind,
     pushing::{Goal, Outlet},
-    test_project,
 };
 
 /// How often it is tried because the target moves on meanwhile.
@@ -226,7 +225,7 @@ fn revert_in(
     let branch = slot.begin_branch(&format!("revert/{}", run.id), &commit)?;
     let mut tries = 1;
     loop {
-        let tests = test_project(shell, &slot.place, run)
+        let tests = suite::test_project(shell, &slot.place, run)
             .map_err(|words| RevertError::TestsFail { about: about(), words })?;
         slot.between.bring(&[&commit]).map_err(SlotError::from)?;
         let (mut remote, mut said) = (outlet.target_remote(), None);

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::{self, Config, ConfigError},
     pushing::Goal,
-    rails, suite, text,
+    rails, text,
 };
 
 /// The largest file that a run is begun from, in bytes.
