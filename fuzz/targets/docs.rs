@@ -4,7 +4,7 @@
 
 use fuzz::soon;
 use libfuzzer_sys::fuzz_target;
-use project::docs::{page::Page, usage::Help};
+use drift::{page::Page, usage::Help};
 
 fuzz_target!(|text: &str| {
     let page = soon(|| Page::read(text));
