@@ -6,7 +6,6 @@
 
 mod count;
 mod drive;
-mod layout;
 mod measure;
 mod original;
 mod program;
@@ -30,21 +29,20 @@ const SHORT: u64 = 10;
 const LONG: u64 = 100_000;
 
 /// Runs the benchmark: `cargo xtask bench [ROUNDS]`, or only a part: `cargo xtask bench run [ISSUES]`, `cargo xtask bench
-/// proxy [REQUESTS]`. `cargo xtask bench layout` measures nothing: it finds out which functions the hot paths run.
+/// proxy [REQUESTS]`.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number"));
     match arguments {
         [] => all(ROUNDS),
         ["run"] => whole_runs(drive::ISSUES),
         ["run", issues] => whole_runs(number(issues)?),
-        ["layout"] => lay_out(),
         ["proxy"] => proxy::run(&[]),
         ["proxy", requests] => number(requests).and_then(|_| proxy::run(&[requests])),
         [rounds] => all(number(rounds)?),
-        _ => Err(
-            "usage: cargo xtask bench [ROUNDS], or: bench run [ISSUES], bench proxy [REQUESTS], bench layout"
-                .to_owned(),
-        ),
+        _ => {
+            Err("usage: cargo xtask bench [ROUNDS], or: bench run [ISSUES], bench proxy [REQUESTS]"
+                .to_owned())
+        }
     }
 }
 
@@ -52,13 +50,6 @@ fn whole_runs(issues: usize) -> Result {
     let sandbox = Sandbox::new()?;
     let programs = program::build(&sandbox)?;
     drive::run(&sandbox, &programs.warp, issues)?;
-    sandbox.remove()
-}
-
-fn lay_out() -> Result {
-    let sandbox = Sandbox::new()?;
-    let programs = program::build(&sandbox)?;
-    layout::write(&sandbox, &programs.warp)?;
     sandbox.remove()
 }
 

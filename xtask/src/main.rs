@@ -25,7 +25,6 @@ usage: cargo xtask COMMAND
   bench [ROUNDS]  measure the hot paths against a bare process and the original scripts, whole runs and the proxy
   bench run [N]   measure whole runs of N issues against git alone (default: 200)
   bench proxy [N] measure the metering proxy against no proxy, N requests each way (default: 500)
-  bench layout    write down which functions the hot paths run, for the linker to put side by side
 ";
 
 fn main() -> ExitCode {

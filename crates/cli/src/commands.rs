@@ -42,8 +42,6 @@ use clap::{Parser, Subcommand};
 use engine::{Actor, Advice, Outcome};
 use project::{Answer, Current, Dirs, Place, Workspace, actor, quick_roots, slots::Pool};
 
-pub(crate) use hook::answer as answer_hook;
-
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive coding agents through phases that they cannot step out of
@@ -92,20 +90,6 @@ enum Command {
 }
 
 impl Arguments {
-    pub(crate) fn transition(root: PathBuf, event: String) -> Self {
-        Self { project: None, command: Command::State(state::Arguments::transition(root, event)) }
-    }
-
-    pub(crate) fn gate(root: PathBuf, operation: String) -> Self {
-        Self { project: None, command: Command::State(state::Arguments::gate(root, operation)) }
-    }
-
-    /// Reads the bare arguments of one of git's hooks, which a commit runs several of.
-    pub(crate) fn git_hook(arguments: &[std::ffi::OsString]) -> Option<Self> {
-        let arguments = git_hook::Arguments::bare(arguments)?;
-        Some(Self { project: None, command: Command::GitHook(arguments) })
-    }
-
     pub(crate) fn run(self) -> Exit {
         let project = self.project;
         if let Err(error) = self.command.check_actor(project.as_deref()) {

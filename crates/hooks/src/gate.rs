@@ -157,13 +157,6 @@ fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure>
     if here.head == Quick::NoRun {
         return Ok(None);
     }
-    if let (Quick::Known(head), Some(crate::input::Text::Whole(command))) =
-        (&here.head, &input.tool_input.command)
-        && is_bare_commit(command)
-        && let Permission::Denied(reason) = head.permission("git_commit")
-    {
-        return Ok(Some(format!("{reason}. {}", way_on(head))));
-    }
     let call = changes::may_change(&input).then(|| changes::call(&input));
     let finding = look(here, input)?;
     if matches!(finding, Finding::Free) && call.is_none() {
@@ -330,28 +323,6 @@ fn read(here: &Here, cwd: &Path, command: String) -> Finding {
     }
 }
 
-/// Tells whether a command is `git commit` with plain words and nothing else, for which no parser is needed.
-///
-/// Only a refusal may be built on it. What asks for help or only tries is left to the judge.
-fn is_bare_commit(command: &str) -> bool {
-    const SPECIAL: &[char] = &[
-        ';', '&', '|', '<', '>', '(', ')', '{', '}', '[', ']', '$', '`', '\\', '"', '*', '?', '#', '!', '~',
-        '\n',
-    ];
-    let Some(rest) =
-        command.strip_prefix("git commit").filter(|rest| rest.is_empty() || rest.starts_with(' '))
-    else {
-        return false;
-    };
-    // Every second part is in single quotes, where nothing is special.
-    let parts: Vec<&str> = rest.split('\'').collect();
-    let is_harmless = |word: &str| ["-h", "--h", "--dr"].iter().any(|start| word.starts_with(start));
-    let mut outside = parts.iter().step_by(2);
-    parts.len() % 2 == 1
-        && outside.all(|part| !part.contains(SPECIAL) && !part.split(' ').any(is_harmless))
-        && !command.contains('\n')
-}
-
 /// Tells whether reading a command can take neither long nor deep.
 fn is_plain(command: &str) -> bool {
     let opens = |letter: &char| matches!(letter, '(' | '{' | '[' | '`' | '<');
@@ -418,29 +389,6 @@ fn judge_apart(here: &Here, cwd: &Path, command: String) -> Result<Judgement, St
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_plain_commit_is_refused_without_being_read() {
-        for command in
-            ["git commit", "git commit -am 'feat(x): a; b'", "git commit --amend", "git commit -m x -m 'y z'"]
-        {
-            assert!(is_bare_commit(command), "{command}");
-        }
-        for command in [
-            "git commit-tree x",
-            "git commit --help",
-            "git commit -h",
-            "git commit --dry-run",
-            "git commit -m 'open",
-            "git commit -m \"$(x)\"",
-            "git commit; ls",
-            "echo git commit",
-            "git commit -m x\nls",
-            "git -C . commit",
-        ] {
-            assert!(!is_bare_commit(command), "{command}");
-        }
-    }
 
     #[test]
     fn a_patch_names_the_files_that_it_writes() {

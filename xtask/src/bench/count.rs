@@ -34,33 +34,27 @@ pub(super) fn all(rows: &mut [Row<'_>], sandbox: &Sandbox) -> Result {
 
 /// Counts the instructions of a row's processes in user space.
 fn instructions(row: &mut Row<'_>, valgrind: &Path, sandbox: &Sandbox) -> Result<Option<u64>> {
-    let total = |text: &String| {
+    let total = |text: &str| {
         text.lines().find_map(|line| line.strip_prefix("totals: ")?.parse::<u64>().ok()).unwrap_or(0)
     };
-    let sum = callgrind(row, valgrind, sandbox)?.iter().map(total).sum();
-    Ok(Some(sum).filter(|sum| *sum > 0))
-}
-
-/// Returns what callgrind writes about each of a row's processes; nothing if it cannot be started.
-pub(super) fn callgrind(row: &mut Row<'_>, valgrind: &Path, sandbox: &Sandbox) -> Result<Vec<String>> {
     row.prepare()?;
     let directory = sandbox.path("callgrind");
     let failed = |error| format!("{}: {error}", directory.display());
     fs::create_dir_all(&directory).map_err(failed)?;
     let mut output = OsString::from("--callgrind-out-file=");
     output.push(directory.join("%p"));
-    let arguments =
-        ["--tool=callgrind", "--trace-children=yes", "--demangle=no", "--quiet"].map(OsString::from);
+    let arguments = ["--tool=callgrind", "--trace-children=yes", "--quiet"].map(OsString::from);
     let mut command = row.call.under(valgrind, &[arguments.as_slice(), &[output]].concat())?;
     if command.status().is_err() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let entries = fs::read_dir(&directory).map_err(failed)?;
-    let texts = entries
-        .map(|entry| Ok(fs::read_to_string(entry.map_err(failed)?.path()).unwrap_or_default()))
-        .collect();
+    let mut sum = 0;
+    for entry in entries {
+        sum += total(&fs::read_to_string(entry.map_err(failed)?.path()).unwrap_or_default());
+    }
     fs::remove_dir_all(&directory).map_err(failed)?;
-    texts
+    Ok(Some(sum).filter(|sum| *sum > 0))
 }
 
 /// Counts the system calls of a row's processes.

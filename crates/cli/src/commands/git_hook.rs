@@ -28,17 +28,6 @@ pub(crate) struct Arguments {
     arguments: Vec<OsString>,
 }
 
-impl Arguments {
-    /// Reads the bare arguments of a hook, as the scripts write them.
-    pub(crate) fn bare(arguments: &[OsString]) -> Option<Self> {
-        let [_, command, name, arguments @ ..] = arguments else { return None };
-        if command != "git-hook" || name.as_encoded_bytes().starts_with(b"-") {
-            return None;
-        }
-        Some(Self { name: name.to_str()?.to_owned(), arguments: arguments.to_vec() })
-    }
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let reads = arguments.name == "reference-transaction";
     let mut input = Vec::new();

@@ -7,7 +7,7 @@ use engine::{
     Actor, Event, EventName, Outcome, Record, Verdict,
     view::{self, OPERATIONS, Permission},
 };
-use project::{Answer, Dirs, Place, Request, Workspace};
+use project::{Answer, Dirs, Place, Quick, Request, Workspace, quick_gate};
 use serde_json::{Map, Value, json};
 
 use super::{config::key_value, deny, exit_of, say, stop, summary, tell_away};
@@ -32,14 +32,6 @@ impl Arguments {
             | Action::Gate { .. }
             | Action::Verify { .. } => None,
         }
-    }
-
-    pub(super) fn transition(root: PathBuf, event: String) -> Self {
-        Self { action: Action::Transition { root, event, data: None, json: false } }
-    }
-
-    pub(super) fn gate(root: PathBuf, operation: String) -> Self {
-        Self { action: Action::Gate { root, operation } }
     }
 }
 
@@ -121,7 +113,14 @@ pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit
             transition(open_briefly(root)?, &event, data.as_deref(), json)
         }
         Action::Inject { root } => inject(open(root)?),
-        Action::Gate { root, operation } => gate(open_briefly(root)?, &operation),
+        Action::Gate { root, operation } => {
+            check_operation(&operation)?;
+            match quick_gate(&project.join(&root), &operation) {
+                Quick::Known(reason) => Ok(deny(&reason)),
+                Quick::NoRun => Ok(Exit::Done),
+                Quick::Unsure => gate(open_briefly(root)?, &operation),
+            }
+        }
         Action::Verify { root, event } => verify(open(root)?, &event),
         Action::Abort { root } => stop::stop(&mut open(root)?),
         Action::Resume { root } => ask(&mut open(root)?, Event::Resumed, Map::new(), false),
@@ -258,15 +257,16 @@ fn inject(mut workspace: Workspace) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-/// The gate's long way: leave is read from the store.
-fn gate(mut workspace: Workspace, operation: &str) -> Result<Exit, CommandError> {
-    if !OPERATIONS.contains(&operation) {
-        let known = OPERATIONS.join(", ");
-        return Err(CommandError::new(
-            Exit::Usage,
-            format!("`{operation}` is not an operation; there are {known}"),
-        ));
+fn check_operation(operation: &str) -> Result<(), CommandError> {
+    if OPERATIONS.contains(&operation) {
+        return Ok(());
     }
+    let known = OPERATIONS.join(", ");
+    Err(CommandError::new(Exit::Usage, format!("`{operation}` is not an operation; there are {known}")))
+}
+
+/// Asks the store for leave, which the head cannot give.
+fn gate(mut workspace: Workspace, operation: &str) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
     let exit = match workspace.current()? {
         None => Exit::Done,
