@@ -100,7 +100,7 @@ pub static REFUSED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         "gh pr merge 1",
         "ln -sf /dev/null .claude/settings.json",
     ];
-    let corpus = include_str!("../../crates/hooks/tests/corpus/primitives.txt");
+    let corpus = include_str!("../../crates/shell/tests/corpus/primitives.txt");
     let lines = corpus.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once('\t')).map(|(_, command)| command).chain(OTHERS).collect()
 });

@@ -12,9 +12,9 @@ use fuzz::{
     scene::{REFUSED, Scene},
     soon,
 };
-use hooks::shell::{self, Judgement, Protected};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
+use shell::{Judgement, Protected};
 
 static BUSY: LazyLock<Scene> = LazyLock::new(Scene::busy);
 static PROTECTED: LazyLock<Vec<Protected>> = LazyLock::new(|| {

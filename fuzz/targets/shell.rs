@@ -4,8 +4,8 @@
 use std::{path::Path, sync::LazyLock};
 
 use fuzz::soon;
-use hooks::shell::{self, Judgement, Protected, Scene};
 use libfuzzer_sys::fuzz_target;
+use shell::{Judgement, Protected, Scene};
 
 /// The longest command that is read, in bytes.
 const LONGEST: usize = 32 * 1024;

@@ -37,7 +37,7 @@ pub(crate) fn may_change(input: &Input) -> bool {
         return false;
     }
     match &input.tool_input.command {
-        Some(Text::Whole(command)) if name != gate::PATCHES => !only_reads(command),
+        Some(Text::Whole(command)) if name != shell::PATCHES => !only_reads(command),
         Some(_) | None => true,
     }
 }

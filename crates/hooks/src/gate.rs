@@ -19,13 +19,9 @@ use engine::{
     workflow::Activity,
 };
 use project::{Quick, rails};
+use shell::{Judgement, PATCHES, Scene, perhaps_patched};
 
-use crate::{
-    Answer, Failure, Here, Input, changes, mcp, protected, question,
-    session::is_owner,
-    shell::{self, Judgement, Scene},
-    watched,
-};
+use crate::{Answer, Failure, Here, Input, changes, mcp, protected, question, session::is_owner, watched};
 
 /// How long reading a command may take. A debug build is many times as slow.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
@@ -67,9 +63,6 @@ const KNOWN: &[&str] = &[
     "ExitPlanMode",
     PATCHES,
 ];
-/// The tool whose command is a patch and not for a shell.
-pub(crate) const PATCHES: &str = "apply_patch";
-
 /// How the name of the tool ends by which an agent says that a phase's work is done.
 const DONE: &str = "__done";
 
@@ -293,19 +286,6 @@ pub(crate) fn is_reader(name: &str) -> bool {
     READERS.contains(&name)
 }
 
-/// Returns the files that a patch writes. Codex takes a head with white space before it as well, and all that follows a
-/// head for the name.
-pub(crate) fn patched(patch: &str) -> impl Iterator<Item = &str> {
-    const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let lines = patch.lines().map(str::trim);
-    lines.filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
-}
-
-/// Returns the files that a patch may be meant to write: also those with white space before their name.
-pub(crate) fn perhaps_patched(patch: &str) -> impl Iterator<Item = &str> {
-    patched(patch).flat_map(|path| [path, path.trim()])
-}
-
 fn read(here: &Here, cwd: &Path, command: String) -> Finding {
     let judged = if is_plain(&command) {
         judge_command(&here.root, cwd, &here.view, &command)
@@ -384,17 +364,4 @@ fn judge_apart(here: &Here, cwd: &Path, command: String) -> Result<Judgement, St
     thread.map_err(|error| format!("the command cannot be read: {error}"))?;
     let late = |_| "reading the command took more than a second: split it up".to_owned();
     told.recv_timeout(PATIENCE).map_err(late)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_patch_names_the_files_that_it_writes() {
-        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Add File: no\n*** Move to: b.rs\n*** End Patch";
-        assert_eq!(patched(patch).collect::<Vec<_>>(), ["src/a.rs", "b.rs"]);
-        let odd = "*** Begin Patch\n \t*** Delete File:  /../.git/config \r\n*** End Patch";
-        assert_eq!(perhaps_patched(odd).collect::<Vec<_>>(), [" /../.git/config", "/../.git/config"]);
-    }
 }

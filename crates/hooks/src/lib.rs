@@ -24,7 +24,6 @@ mod protected;
 mod question;
 mod rescue;
 mod session;
-pub mod shell;
 mod socket;
 mod stop;
 mod tool;

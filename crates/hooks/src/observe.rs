@@ -36,8 +36,8 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
     if WRITERS.contains(&name.as_str()) {
         edited.extend([tool.file_path, tool.notebook_path].into_iter().flatten());
     }
-    if let Some(patch) = command.as_ref().filter(|_| name == gate::PATCHES) {
-        edited.extend(gate::patched(patch).map(PathBuf::from));
+    if let Some(patch) = command.as_ref().filter(|_| name == shell::PATCHES) {
+        edited.extend(shell::patched(patch).map(PathBuf::from));
     }
     // What only looks, or only writes the files that it names, moves no ref.
     let may_move = edited.is_empty() && !gate::is_reader(&name);

@@ -8,7 +8,9 @@ use std::{
 use adapters::{git, sandbox::View};
 use project::Dirs;
 
-use crate::{Here, shell::Protected};
+use shell::Protected;
+
+use crate::Here;
 
 /// Files and directories of a workspace, relative to its root, and what to do instead of writing them.
 const IN_WORKSPACE: &[(&str, &str)] = &[

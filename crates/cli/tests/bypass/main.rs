@@ -10,7 +10,7 @@
 
 mod agent;
 mod carriers;
-#[path = "../../../hooks/tests/corpus/mod.rs"]
+#[path = "../../../shell/tests/corpus/mod.rs"]
 mod corpus;
 mod destroy;
 mod harmless;

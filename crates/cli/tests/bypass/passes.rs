@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use hooks::shell::Judgement;
+use shell::Judgement;
 
 use crate::{
     TURN, WORKERS,

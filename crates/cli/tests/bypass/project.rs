@@ -10,9 +10,9 @@ use std::{
 
 use adapters::machine;
 use engine::{Event, Owner, Standing};
-use hooks::shell::{Judgement, Protected, Scene, judge};
 use project::{Dirs, Place, Workspace};
 use serde_json::{Map, json};
+use shell::{Judgement, Protected, Scene, judge};
 use tempfile::TempDir;
 use testkit::Sandbox;
 

@@ -1,6 +1,6 @@
 //! Every primitive in every wrapper: none may pass as if it were harmless.
 
-use hooks::shell::Judgement;
+use shell::Judgement;
 
 use super::{
     corpus::{PRIMITIVES, WRAPPERS, named, wrapped},

@@ -122,7 +122,7 @@ impl Walker<'_> {
             self.found(super::warp::judge(arguments));
             return UNKNOWN.to_string();
         }
-        if base == crate::gate::PATCHES || base == "applypatch" {
+        if base == crate::PATCHES || base == "applypatch" {
             self.own_patch(arguments, stdin, state);
             return UNKNOWN.to_string();
         }

@@ -1,7 +1,7 @@
 //! Whatever the text, the judge answers.
 
-use hooks::shell::Judgement;
 use proptest::prelude::*;
+use shell::Judgement;
 
 use super::{
     corpus::{HARMLESS, PRIMITIVES, WRAPPERS, named, unescaped},

@@ -397,7 +397,7 @@ impl Walker<'_> {
     pub(super) fn own_patch(&mut self, arguments: &[Field], stdin: &str, state: &State) {
         self.risky("`apply_patch` changes the files that its patch names");
         for text in arguments.iter().map(|field| field.text.as_str()).chain([stdin]) {
-            for path in crate::gate::perhaps_patched(text) {
+            for path in crate::perhaps_patched(text) {
                 self.touch(path, Access::Remove, state);
             }
         }

@@ -1,6 +1,6 @@
 //! Programs that look harmless and run another, or write: none passes without a look.
 
-use hooks::shell::Judgement;
+use shell::Judgement;
 
 use super::{
     all,

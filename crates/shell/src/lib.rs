@@ -34,7 +34,8 @@
 //! | programs that are known to read, without an option that runs or writes something: `ls`, `grep`, `sort`, … | allowed |
 //! | over 32 KiB (without here-documents), nested more than twelve deep, not to be parsed, to be read in two ways, too much to be followed | denied |
 //!
-//! Paths are compared by their text: the caller resolves links.
+//! Paths are compared by their text: the caller resolves links. Nothing here opens a file, starts a process or reads the
+//! environment; what the judge needs to know of the machine is in the [`Scene`].
 
 mod archives;
 mod braces;
@@ -53,6 +54,7 @@ mod lexer;
 mod options;
 mod parameter;
 mod parse;
+mod patch;
 mod paths;
 mod programs;
 mod recipes;
@@ -72,6 +74,8 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
 };
+
+pub use patch::{PATCHES, patched, perhaps_patched};
 
 /// Where a command is run, and what it must not write.
 #[derive(Clone, Copy)]

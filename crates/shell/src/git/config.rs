@@ -12,7 +12,7 @@ use super::super::{
 use super::denied;
 
 /// Whether a program that git runs to show or edit text is one that does nothing else.
-pub(in crate::shell) fn is_harmless_program(value: &str) -> bool {
+pub(crate) fn is_harmless_program(value: &str) -> bool {
     let mut words = value.split_whitespace();
     let program = words.next().unwrap_or_default();
     let plain = |word: &str| word.starts_with('-') || word.is_empty();

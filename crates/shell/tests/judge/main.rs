@@ -15,7 +15,7 @@ mod reading;
 
 use std::path::{Path, PathBuf};
 
-use hooks::shell::{Judgement, Protected, Scene, judge};
+use shell::{Judgement, Protected, Scene, judge};
 
 /// Judges a command in a project at `/srv/project`, which an agent of `/home/dev` works on.
 pub(crate) fn judged(command: &str) -> Judgement {
