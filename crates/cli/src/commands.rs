@@ -42,6 +42,8 @@ use clap::{Parser, Subcommand};
 use engine::{Actor, Advice, Outcome};
 use project::{Answer, Current, Dirs, Place, Workspace, actor, quick_roots, slots::Pool};
 
+pub(crate) use hook::answer as answer_hook;
+
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive coding agents through phases that they cannot step out of

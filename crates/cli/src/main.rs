@@ -16,6 +16,9 @@ fn main() -> ExitCode {
     #[cfg(debug_assertions)]
     die_in_time();
     let arguments: Vec<OsString> = env::args_os().collect();
+    if let Some(event) = hook(&arguments) {
+        return commands::answer_hook(event).into();
+    }
     let code = match commands::Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments.run(),
         // A gate that is called in a wrong way is still a gate: any other answer would let the agent through.
@@ -26,6 +29,13 @@ fn main() -> ExitCode {
         Err(error) => output::usage(&error),
     };
     code.into()
+}
+
+/// Returns the event of `warp hook EVENT`. An agent waits for every one of its hooks, and to set up the parser of all
+/// commands takes longer than most answers; nothing else is read by hand.
+fn hook(arguments: &[OsString]) -> Option<&str> {
+    let [_, command, event] = arguments else { return None };
+    event.to_str().filter(|event| command == "hook" && !event.starts_with('-'))
 }
 
 /// With `WARP_CRASH_AT=N` the process dies at the N-th point between its acts, as if it were killed. For tests.

@@ -13,7 +13,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Exit {
-    let event = &arguments.event;
+    answer(&arguments.event)
+}
+
+/// Answers the hook `event`.
+pub(crate) fn answer(event: &str) -> Exit {
     let mut input = Vec::new();
     let answer = match std::io::stdin().lock().take(LARGEST as u64 + 1).read_to_end(&mut input) {
         Ok(_) => hooks::answer(event, &input),
