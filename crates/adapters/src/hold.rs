@@ -1,14 +1,9 @@
 //! Waiting for a file that one process at a time may hold.
 
 use std::{
-    fs::File,
+    fs::{File, TryLockError},
     io, thread,
     time::{Duration, Instant},
-};
-
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
 };
 
 /// Locks a file; tells whether that was possible within `patience`. The kernel gives the lock back when the file is
@@ -17,10 +12,11 @@ pub fn wait(file: &File, patience: Duration) -> io::Result<bool> {
     let started = Instant::now();
     let mut pause = Duration::from_micros(200);
     loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(error)) => return Err(error),
         }
         if started.elapsed() > patience {
             return Ok(false);
@@ -46,6 +42,6 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // The kernel gives it back anyway, once nobody has it open.
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        let _ = self.0.unlock();
     }
 }

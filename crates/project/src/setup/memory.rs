@@ -12,7 +12,6 @@ use std::{
 };
 
 use engine::digest;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::{SetupError, edits::Done};
@@ -188,7 +187,7 @@ impl Lock {
         fs::create_dir_all(&directory).map_err(failed)?;
         let file = File::open(&directory).map_err(failed)?;
         let busy = || SetupError::Busy;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
+        file.try_lock().map_err(|_| busy())?;
         // Whoever held it before may have removed the directory.
         let here = fs::metadata(&directory).map_err(|_| busy())?.ino();
         let locked = file.metadata().map_err(failed)?.ino();
