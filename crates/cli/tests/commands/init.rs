@@ -82,6 +82,7 @@ fn odd_files_of_others_keep_every_byte() {
         "{\"a\":1}",
         "{\n\t\"permissions\": {\n\t\t\"allow\": []\n\t}\n}",
         "{\n \"hooks\":{}}\n\n",
+        "// mine\n{\n  \"a\": 1 // one\n}\n",
     ] {
         let sandbox = sandbox();
         sandbox.write(SETTINGS, text);
@@ -100,7 +101,7 @@ fn what_was_there_stays_in_its_place_and_layout() {
     let text = sandbox.read(SETTINGS).unwrap();
     let keys: Vec<String> = settings(&sandbox, SETTINGS).as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys, ["zeta", "hooks", "permissions", "alpha"]);
-    assert!(text.starts_with("{\r\n      \"zeta\" : 1,\r\n      \"hooks\": {\r\n            \"Stop\": [ { \"hooks\": [ {\"type\":\"command\",\"command\":\"./mine.sh\"} ] }, {"), "{text}");
+    assert!(text.starts_with("{\r\n      \"zeta\" : 1,\r\n      \"hooks\": {\r\n            \"Stop\": [ { \"hooks\": [ {\"type\":\"command\",\"command\":\"./mine.sh\"} ] },"), "{text}");
     assert!(text.ends_with("\"alpha\": [ ]\r\n}") && !text.replace("\r\n", "").contains('\n'));
     let deny = settings(&sandbox, SETTINGS)["permissions"]["deny"].clone();
     assert_eq!(deny[1], "Read(.env)");
@@ -194,7 +195,7 @@ fn a_file_with_a_syntax_error_is_left_alone_and_so_is_everything_else() {
     assert_eq!(said.code, Some(65));
     assert_eq!(
         said.err,
-        "error: `.claude/settings.json` cannot be edited: line 3, column 1: trailing comma\n\
+        "error: `.claude/settings.json` cannot be edited: line 2, column 9: trailing commas are not allowed\n\
          hint: nothing was changed; mend `.claude/settings.json` there, then run the same again\n"
     );
     assert_eq!(tree(sandbox.home()), before);

@@ -105,7 +105,7 @@ pub(super) fn apply(text: &str, wants: &[Want]) -> Result<(String, Vec<Done>), J
         }
     }
     // An untouched text is handed back as it came, even one without anything in it.
-    let text = if done.is_empty() { text.to_owned() } else { document.text().to_owned() };
+    let text = if done.is_empty() { text.to_owned() } else { document.text() };
     Ok((text, done))
 }
 
@@ -152,7 +152,7 @@ pub(super) fn strip(text: &str, done: &[Done]) -> Result<String, JsonError> {
             }
         }
     }
-    Ok(document.text().to_owned())
+    Ok(document.text())
 }
 
 /// Tells whether a text is a JSON object without anything in it.
@@ -327,7 +327,7 @@ mod tests {
         let (after, done) = apply("{}", &wants("/opt/warp")).unwrap();
         let mut document = Document::parse(&after).unwrap();
         document.push(&["hooks", "Stop", "0", "hooks"], &json!({"command": "theirs"}));
-        let stripped: Value = serde_json::from_str(&strip(document.text(), &done).unwrap()).unwrap();
+        let stripped: Value = serde_json::from_str(&strip(&document.text(), &done).unwrap()).unwrap();
         assert_eq!(stripped, json!({"hooks": {"Stop": [{"hooks": [{"command": "theirs"}]}]}}));
     }
 
