@@ -6,7 +6,7 @@
 use std::{fs, path::Path, sync::LazyLock};
 
 use journal::{
-    NewEvent, SqliteStore, Store, StoredEvent, StreamId, Version, View,
+    NewEvent, Query, Scope, SqliteStore, Store, StoredEvent, StreamId, Version, View,
     sqlite::{self, Outcome},
 };
 use libfuzzer_sys::fuzz_target;
@@ -32,11 +32,11 @@ static SOUND: LazyLock<Sound> = LazyLock::new(|| {
     let mut events = Vec::new();
     // Closing folds a long log into the database; the last events stay in a short one.
     for (from, to) in [(0, 24), (24, 27)] {
-        let mut store = SqliteStore::open(&path).expect("a store can be made");
+        let store = SqliteStore::open(&path).expect("a store can be made");
         for number in from..to {
-            append(&mut store, ["run:a", "run:b"][number % 2], number);
+            append(&store, ["run:a", "run:b"][number % 2], number);
         }
-        events = store.read_all(0, 1000).expect("a sound store can be read");
+        events = store.read(Scope::Store, 0, 1000).expect("a sound store can be read");
     }
     let read = |suffix: &str| {
         fs::read(directory.path().join(format!("journal.db{suffix}"))).expect("the store's files are there")
@@ -48,9 +48,9 @@ static SOUND: LazyLock<Sound> = LazyLock::new(|| {
 
 static PLACE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary directory"));
 
-fn append(store: &mut SqliteStore, name: &str, number: usize) {
+fn append(store: &SqliteStore, name: &str, number: usize) {
     let stream = StreamId::parse(name).expect("a name");
-    let version = store.view(&stream).map(|view| view.map_or(Version::NONE, |view| view.version));
+    let version = store.load(&stream).map(|view| view.map_or(Version::NONE, |view| view.version));
     let event = |part: usize| NewEvent {
         at: 1_778_255_819_401 + part as i64,
         kind: "coded".to_owned(),
@@ -77,15 +77,20 @@ fn check_history(events: &[StoredEvent]) -> usize {
 }
 
 fn look(path: &Path, options: u8) {
-    let Ok(Some(mut store)) = SqliteStore::open_existing(path) else { return };
-    let _ = (store.views(), store.find("run:a"), store.views_about("issue:42"), store.last_position());
-    let events = store.read_all(0, 1000);
+    let Ok(Some(store)) = SqliteStore::open_existing(path) else { return };
+    let _ = (
+        store.views(Query::Names("")),
+        store.views(Query::Mark("run:a")),
+        store.views(Query::Topic("issue:42")),
+        store.last_position(),
+    );
+    let events = store.read(Scope::Store, 0, 1000);
     if store.verify().is_ok_and(|verification| verification.is_sound()) {
         let found = check_history(&events.expect("a sound store can be read"));
         assert!(options & WITHOUT_GUARD != 0 || found == SOUND.events.len(), "events are missing unseen");
     }
     if options & APPEND != 0 {
-        append(&mut store, "run:a", 99);
+        append(&store, "run:a", 99);
         let _ = store.verify();
     }
 }
@@ -127,6 +132,6 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(fs::read(aside.join("journal.db")).expect("the damaged file"), database);
     }
     assert!(sqlite::verify(&path).expect("a repaired store").is_sound());
-    let mut store = SqliteStore::open(&path).expect("a repaired store");
-    check_history(&store.read_all(0, 1000).expect("a repaired store can be read"));
+    let store = SqliteStore::open(&path).expect("a repaired store");
+    check_history(&store.read(Scope::Store, 0, 1000).expect("a repaired store can be read"));
 });

@@ -25,7 +25,7 @@ fuzz_target!(|text: &str| {
     let flags: Vec<(String, String)> = flags.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     fs::write(root.join("warp.toml"), toml).expect("a file can be written");
     fs::write(root.join(".claude/settings.local.json"), json).expect("a file can be written");
-    let dirs = Dirs { state: root.join("state"), config: root.join("config") };
+    let dirs = Dirs::new(root.join("state"), root.join("config"));
     let place = Place::at(root).expect("the directory is there");
     let config = match config::load(&place, &dirs, None, &flags) {
         Ok(config) => config,

@@ -27,7 +27,7 @@ fuzz_target!(|text: &str| {
     scene.write(name, text);
     let read = || fs::read_to_string(scene.root().join(name)).expect("the settings are there");
     let place = Place::at(scene.root()).expect("a directory is a place");
-    let dirs = Dirs { state: DIRS.root().join("state"), config: DIRS.root().join("config") };
+    let dirs = Dirs::new(DIRS.root().join("state"), DIRS.root().join("config"));
     let program = "/opt/warp/bin/warp".into();
     let options = Options { agent, level: None, skills: Skills::Elsewhere, program };
     let plan = match setup::plan(&place, &dirs, &options) {

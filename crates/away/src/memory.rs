@@ -3,12 +3,12 @@
 //! There is a stream for what was heard, and one for each run that is told about. Every event holds the whole of what is
 //! known then, so the newest is enough.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use adapters::{boundary, machine};
 use engine::{Owner, Time};
 use journal::{
-    AppendError, LeaseError, NewEvent, OpenError, SqliteStore, Store, StoreError, StreamId, Version, View,
+    AppendError, LeaseError, NewEvent, OpenError, Query, Scope, Store, StoreError, StreamId, Version, View,
 };
 use project::{Dirs, Error};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -180,7 +180,7 @@ impl Followed {
 /// The memory of one channel.
 #[derive(Debug)]
 pub struct Memory {
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     key: String,
     /// Who has its rights: this process, and this memory of it.
     owner: Owner,
@@ -216,7 +216,7 @@ impl Memory {
     pub fn open(dirs: &Dirs, key: String) -> Result<Self, AwayError> {
         let name = machine::random_text(10).map_err(AwayError::Random)?;
         let owner = Owner { session: Some(name), ..machine::owner(std::process::id()) };
-        Ok(Self { store: SqliteStore::open(dirs.user_store())?, key, owner, held: Vec::new() })
+        Ok(Self { store: dirs.stores.open(dirs.user_store())?, key, owner, held: Vec::new() })
     }
 
     /// Returns what is known of the channel's messages.
@@ -286,17 +286,16 @@ impl Memory {
     /// Keeps what is known of a run. Only who has the right to send does so.
     pub(crate) fn keep(&mut self, name: &str, followed: &Followed) -> Result<(), AwayError> {
         let stream = self.stream(&followed.run)?;
-        let version = self.store.view(&stream)?.map_or(Version::NONE, |view| view.version);
+        let version = self.store.load(&stream)?.map_or(Version::NONE, |view| view.version);
         if self.append(name, &stream, &version, followed)? { Ok(()) } else { Err(AwayError::Contended) }
     }
 
     /// Returns the runs that were told about last, the newest first.
     pub fn runs(&mut self) -> Result<Vec<Followed>, AwayError> {
         let prefix = format!("{}:", self.stream("")?);
-        let names: Vec<StreamId> = self.store.names(&prefix)?.into_iter().take(MOST_RUNS).collect();
         let mut runs = Vec::new();
-        for name in names {
-            runs.extend(self.read(&name)?.map(|(known, _)| known));
+        for head in self.store.find(Query::Names(&prefix))?.into_iter().take(MOST_RUNS) {
+            runs.extend(self.read(&head.stream)?.map(|(known, _)| known));
         }
         Ok(runs)
     }
@@ -365,12 +364,17 @@ impl Memory {
     }
 
     fn read<T: DeserializeOwned>(&mut self, stream: &StreamId) -> Result<Option<(T, Version)>, AwayError> {
-        let Some(view) = self.store.view(stream)? else { return Ok(None) };
+        let Some(view) = self.store.load(stream)? else { return Ok(None) };
         let mut bytes = view.snapshot;
         if bytes.is_empty() {
             // A repair keeps no snapshots; the newest event holds the same.
             let last = view.version.events().saturating_sub(1);
-            bytes = self.store.read(stream, last, 1)?.pop().map(|event| event.body).unwrap_or_default();
+            bytes = self
+                .store
+                .read(Scope::Stream(stream), last, 1)?
+                .pop()
+                .map(|event| event.body)
+                .unwrap_or_default();
         }
         let bad = |problem: String| AwayError::Kept { stream: stream.to_string(), problem };
         let kept: Kept<serde_json::Value> =
@@ -396,9 +400,12 @@ impl Memory {
         let body = serde_json::to_vec(&Kept { format: FORMAT, known }).expect("it can be written as JSON");
         let event = NewEvent { at: machine::now().millis(), kind: name.to_owned(), body: body.clone() };
         let view = View { snapshot: &body, ..View::default() };
-        let store = &mut self.store;
+        let store = &self.store;
         match boundary::around(name, || store.append(stream, version, &[event], view)) {
-            Ok(_) => Ok(true),
+            Ok(_) => {
+                store.flush()?;
+                Ok(true)
+            }
             Err(AppendError::Conflict { .. }) => Ok(false),
             Err(AppendError::Store(error)) => Err(error.into()),
             Err(AppendError::MarkTaken { .. }) => unreachable!("there is no mark"),

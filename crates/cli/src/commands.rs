@@ -296,10 +296,6 @@ fn tell_away(workspace: &mut Workspace, answer: &Answer) {
     if !away::is_set_up(&workspace.dirs) {
         return;
     }
-    // Whoever tells it reads the store too.
-    if let Err(error) = workspace.share() {
-        return output::note(&CommandError::from(error).to_string());
-    }
     for note in away::tell(&workspace.place, &workspace.dirs, answer.current.run.id.as_str()) {
         output::note(&note);
     }

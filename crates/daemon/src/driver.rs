@@ -406,14 +406,14 @@ impl Driver<'_> {
 
     /// Gives back what was taken for the run, as far as it is over.
     pub fn finish(mut self) -> Result<(), DriveError> {
-        self.workspace.begin_sync()?;
         self.end_away();
         let Self { mut workspace, claim, confined, .. } = self;
         drop(confined);
         if let Some(claim) = claim {
             workspace.release(&claim)?;
         }
-        Ok(workspace.sync()?)
+        workspace.sync()?;
+        Ok(())
     }
 }
 

@@ -8,7 +8,6 @@ mod summary;
 use std::{collections::BTreeSet, fmt, time::Instant};
 
 use engine::Usage;
-use journal::sqlite::Keeping;
 use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, issue_number, slots::SlotError};
 
 use crate::{
@@ -58,8 +57,8 @@ pub fn drive(
     interrupts: &Interrupts,
     show: &mut dyn Show,
 ) -> Result<Finish, SessionError> {
-    // Every run opens the project's journal, and the user's.
-    let _keeping = Keeping::begin();
+    // Every run uses the project's journal and the user's, which stay open between two runs.
+    let _stores = dirs.open_stores(place);
     ask_push(place, dirs, options, interrupts, show)?;
     if interrupts.is_asked() {
         return Ok(Finish::Interrupted);

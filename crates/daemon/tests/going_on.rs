@@ -117,7 +117,7 @@ fn two_issues_of_one_run_are_merged_each_by_itself() {
 fn file_issues(sandbox: &Sandbox) {
     let place = Place::at(&sandbox.root()).unwrap();
     let home = sandbox.home().canonicalize().unwrap();
-    let dirs = Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
     let mut workspace = Workspace::open(place, dirs).unwrap();
     let mut forge = workspace.forge().by(By::person("Ann"));
     for issue in ISSUES {

@@ -157,7 +157,7 @@ fn every_run_of_a_pool_waits_for_the_reset_and_no_retry_is_charged() {
 fn file_issues(sandbox: &Sandbox) {
     let place = Place::at(&sandbox.root()).unwrap();
     let home = sandbox.home().canonicalize().unwrap();
-    let dirs = Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
     let mut workspace = Workspace::open(place, dirs).unwrap();
     let mut forge = workspace.forge().by(By::person("Ann"));
     for issue in ISSUES {

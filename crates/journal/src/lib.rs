@@ -1,11 +1,11 @@
 //! The append-only record of events, behind a small port.
 //!
 //! Everything Warp Drive knows about a run is a stream of events, and this crate keeps the streams. The port is
-//! [`Store`]: append to a stream if nobody else did since it was read, read it back, and take out leases. Two
-//! stores meet it: [`SqliteStore`], a file on one machine, and [`MemoryStore`], for simulation.
+//! [`Store`]: append to a stream if nobody else did since it was read, read it back, watch it, and take out leases. Two
+//! stores meet it: [`SqliteStore`], a file on one machine, which [`Stores`] opens, and [`MemoryStore`], for simulation.
 //!
 //! Invariants:
-//! - An append is all or nothing, and once acknowledged it survives a kill at any moment.
+//! - An append is all or nothing, and once acknowledged it survives a kill at any moment; once flushed, a power cut.
 //! - Of two writers who saw the same [`Version`], one wins and the other is told [`AppendError::Conflict`].
 //! - No operation costs more because a stream is long: appends touch its tail, and what a reader needs is kept
 //!   beside the stream as a [`View`].
@@ -21,9 +21,14 @@ mod integrity;
 mod memory;
 pub mod sqlite;
 mod store;
+mod stores;
 
 pub use error::{AppendError, Corruption, LeaseError, OpenError, StoreError};
 pub use integrity::{Fault, Mismatch, StreamFault, Verification};
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
-pub use store::{Lease, NewEvent, Store, StoredEvent, StreamId, StreamIdError, StreamView, Version, View};
+pub use store::{
+    Durable, Lease, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId, StreamIdError,
+    StreamView, Version, View, Watch,
+};
+pub use stores::Stores;

@@ -1,17 +1,33 @@
 //! A store that lives in memory, for simulation.
 //!
-//! It keeps the same promises as the file, the hash chain included, and never fails. A clone is a copy of its own:
-//! a simulation takes one to go back to.
+//! It keeps the same promises as the file, the hash chain included, and never fails.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::chain;
 use crate::error::{AppendError, LeaseError, StoreError};
-use crate::store::{Lease, NewEvent, Store, StoredEvent, StreamId, StreamView, Version, View};
+use crate::store::{
+    Durable, Lease, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId, StreamView, Version,
+    View, Watch, Watched,
+};
 
 /// A [`Store`] in memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    contents: Mutex<Contents>,
+    /// Told with every append.
+    news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
     /// Every event, in the order of appending. The position of the first is 1.
     log: Vec<StoredEvent>,
     streams: BTreeMap<StreamId, Stream>,
@@ -19,7 +35,7 @@ pub struct MemoryStore {
     last_generation: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Stream {
     view: StreamView,
     /// Where in the log its events are.
@@ -32,26 +48,18 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn version(&self, stream: &StreamId) -> Version {
-        self.streams.get(stream).map_or(Version::NONE, |stream| stream.view.version.clone())
-    }
-
-    fn sorted_views(&self, keep: impl Fn(&StreamView) -> bool) -> Vec<StreamView> {
-        let mut views: Vec<StreamView> =
-            self.streams.values().map(|stream| &stream.view).filter(|view| keep(view)).cloned().collect();
-        views.sort_by_key(|view| std::cmp::Reverse(view.position));
-        views
-    }
-
-    fn current(&mut self, name: &str, generation: u64) -> Result<&mut Lease, LeaseError> {
-        self.leases
-            .get_mut(name)
-            .filter(|lease| lease.generation == generation)
-            .ok_or_else(|| LeaseError::Stale { name: name.into(), generation })
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.shared.contents()
     }
 }
 
-impl Store for MemoryStore {
+impl Shared {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Contents {
     fn append(
         &mut self,
         stream: &StreamId,
@@ -60,12 +68,12 @@ impl Store for MemoryStore {
         view: View<'_>,
     ) -> Result<Version, AppendError> {
         let Some(last) = events.last() else { return Err(AppendError::NoEvents) };
-        let actual = self.version(stream);
+        let actual = self.streams.get(stream).map_or(Version::NONE, |stream| stream.view.version.clone());
         if actual != *expected {
             return Err(AppendError::Conflict { actual });
         }
         if let Some(mark) = view.mark
-            && let Some(holder) = self.find(mark)?.filter(|holder| holder.stream != *stream)
+            && let Some(holder) = self.find(Query::Mark(mark)).pop().filter(|holder| holder.stream != *stream)
         {
             return Err(AppendError::MarkTaken { mark: mark.into(), holder: holder.stream });
         }
@@ -96,65 +104,79 @@ impl Store for MemoryStore {
         Ok(extension.version)
     }
 
-    fn view(&mut self, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
-        Ok(self.streams.get(stream).map(|stream| stream.view.clone()))
+    fn find(&self, query: Query<'_>) -> Vec<StreamHead> {
+        let mut views: Vec<&StreamView> =
+            self.streams.values().map(|stream| &stream.view).filter(|view| query.is_met_by(view)).collect();
+        match query {
+            // They are in the order of their names.
+            Query::LastName(_) => drop(views.drain(..views.len().saturating_sub(1))),
+            _ => views.sort_by_key(|view| std::cmp::Reverse(view.position)),
+        }
+        let head = |view: &StreamView| StreamHead {
+            stream: view.stream.clone(),
+            version: view.version.clone(),
+            mark: view.mark.clone(),
+        };
+        views.into_iter().map(head).collect()
     }
 
-    fn find(&mut self, mark: &str) -> Result<Option<StreamView>, StoreError> {
-        let mut views = self.streams.values().map(|stream| &stream.view);
-        Ok(views.find(|view| view.mark.as_deref() == Some(mark)).cloned())
+    fn read(&self, scope: Scope<'_>, after: u64, limit: usize) -> Vec<StoredEvent> {
+        let after = usize::try_from(after).unwrap_or(usize::MAX);
+        match scope {
+            Scope::Store => self.log.iter().skip(after).take(limit).cloned().collect(),
+            Scope::Stream(stream) => {
+                let places = self.streams.get(stream).map(|stream| stream.places.as_slice());
+                let places = places.unwrap_or_default().iter().skip(after).take(limit);
+                places.map(|place| self.log[*place].clone()).collect()
+            }
+        }
     }
 
-    fn views(&mut self) -> Result<Vec<StreamView>, StoreError> {
-        Ok(self.sorted_views(|_| true))
+    fn current(&mut self, name: &str, generation: u64) -> Result<&mut Lease, LeaseError> {
+        self.leases
+            .get_mut(name)
+            .filter(|lease| lease.generation == generation)
+            .ok_or_else(|| LeaseError::Stale { name: name.into(), generation })
     }
+}
 
-    fn views_about(&mut self, topic: &str) -> Result<Vec<StreamView>, StoreError> {
-        Ok(self.sorted_views(|view| view.topic.as_deref() == Some(topic)))
-    }
-
-    fn views_marked(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
-        Ok(self.sorted_views(|view| view.mark.as_ref().is_some_and(|mark| mark.starts_with(prefix))))
-    }
-
-    fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
-        Ok(self.sorted_views(|view| view.stream.as_str().starts_with(prefix)))
-    }
-
-    fn names(&mut self, prefix: &str) -> Result<Vec<StreamId>, StoreError> {
-        Ok(self.views_named(prefix)?.into_iter().map(|view| view.stream).collect())
-    }
-
-    fn count_about(&mut self, topic: &str) -> Result<u64, StoreError> {
-        Ok(self.views_about(topic)?.len() as u64)
-    }
-
-    fn last_named(&mut self, prefix: &str) -> Result<Option<StreamId>, StoreError> {
-        Ok(self.streams.keys().rfind(|stream| stream.as_str().starts_with(prefix)).cloned())
-    }
-
-    fn read(
-        &mut self,
+impl Store for MemoryStore {
+    fn append(
+        &self,
         stream: &StreamId,
-        from_seq: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, StoreError> {
-        let from = usize::try_from(from_seq).unwrap_or(usize::MAX);
-        let places = self.streams.get(stream).map(|stream| stream.places.as_slice()).unwrap_or_default();
-        Ok(places.iter().skip(from).take(limit).map(|place| self.log[*place].clone()).collect())
+        expected: &Version,
+        events: &[NewEvent],
+        view: View<'_>,
+    ) -> Result<Version, AppendError> {
+        let version = self.contents().append(stream, expected, events, view)?;
+        self.shared.news.notify_all();
+        Ok(version)
     }
 
-    fn read_all(&mut self, after_position: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
-        let after = usize::try_from(after_position).unwrap_or(usize::MAX);
-        Ok(self.log.iter().skip(after).take(limit).cloned().collect())
+    fn load(&self, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
+        Ok(self.contents().streams.get(stream).map(|stream| stream.view.clone()))
     }
 
-    fn last_position(&mut self) -> Result<u64, StoreError> {
-        Ok(self.log.len() as u64)
+    fn find(&self, query: Query<'_>) -> Result<Vec<StreamHead>, StoreError> {
+        Ok(self.contents().find(query))
     }
 
-    fn acquire(&mut self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError> {
-        if let Some(held) = self.leases.get_mut(name).filter(|held| now < held.expires_at) {
+    fn read(&self, scope: Scope<'_>, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
+        Ok(self.contents().read(scope, after, limit))
+    }
+
+    fn last_position(&self) -> Result<u64, StoreError> {
+        Ok(self.contents().log.len() as u64)
+    }
+
+    fn watch(&self, scope: Scope<'_>, after: u64) -> Result<Box<dyn Watch>, StoreError> {
+        let watched = Watched::new(scope, after);
+        Ok(Box::new(MemoryWatch { shared: Arc::clone(&self.shared), watched }))
+    }
+
+    fn acquire(&self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError> {
+        let mut contents = self.contents();
+        if let Some(held) = contents.leases.get_mut(name).filter(|held| now < held.expires_at) {
             if held.owner != owner {
                 let (owner, until) = (held.owner.clone(), held.expires_at);
                 return Err(LeaseError::Held { name: name.into(), owner, until });
@@ -162,26 +184,55 @@ impl Store for MemoryStore {
             held.expires_at = expires_at;
             return Ok(held.clone());
         }
-        self.last_generation += 1;
-        let generation = self.last_generation;
+        contents.last_generation += 1;
+        let generation = contents.last_generation;
         let lease = Lease { name: name.into(), owner: owner.into(), generation, expires_at };
-        self.leases.insert(name.into(), lease.clone());
+        contents.leases.insert(name.into(), lease.clone());
         Ok(lease)
     }
 
-    fn renew(&mut self, name: &str, generation: u64, expires_at: i64) -> Result<Lease, LeaseError> {
-        let lease = self.current(name, generation)?;
+    fn renew(&self, name: &str, generation: u64, expires_at: i64) -> Result<Lease, LeaseError> {
+        let mut contents = self.contents();
+        let lease = contents.current(name, generation)?;
         lease.expires_at = expires_at;
         Ok(lease.clone())
     }
 
-    fn release(&mut self, name: &str, generation: u64) -> Result<(), LeaseError> {
-        self.current(name, generation)?;
-        self.leases.remove(name);
+    fn release(&self, name: &str, generation: u64) -> Result<(), LeaseError> {
+        let mut contents = self.contents();
+        contents.current(name, generation)?;
+        contents.leases.remove(name);
         Ok(())
     }
 
-    fn lease(&mut self, name: &str) -> Result<Option<Lease>, StoreError> {
-        Ok(self.leases.get(name).cloned())
+    fn lease(&self, name: &str) -> Result<Option<Lease>, StoreError> {
+        Ok(self.contents().leases.get(name).cloned())
+    }
+
+    /// Nothing of it outlasts the process, so there is nothing to wait for.
+    fn flush(&self) -> Result<Durable, StoreError> {
+        Ok(Durable::new())
+    }
+}
+
+#[derive(Debug)]
+struct MemoryWatch {
+    shared: Arc<Shared>,
+    watched: Watched,
+}
+
+impl Watch for MemoryWatch {
+    fn wait(&mut self, timeout: Duration) -> Result<Vec<StoredEvent>, StoreError> {
+        let started = Instant::now();
+        let mut contents = self.shared.contents();
+        loop {
+            let events = self.watched.read(|scope, after, limit| Ok(contents.read(scope, after, limit)))?;
+            let left = timeout.saturating_sub(started.elapsed());
+            if !events.is_empty() || left.is_zero() {
+                return Ok(events);
+            }
+            let woken = self.shared.news.wait_timeout(contents, left);
+            contents = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -13,14 +14,15 @@ use crate::error::{AppendError, LeaseError, StoreError};
 
 /// An append-only store of streams of events.
 ///
-/// Methods take `&mut self`: one holder, one connection. Any number of stores may be open on the same file, in
-/// any number of processes.
-pub trait Store {
+/// Any number of threads may use one, and any number of processes the same file.
+pub trait Store: fmt::Debug + Send + Sync {
     /// Appends `events` to `stream` and replaces what is kept beside it, if the stream is still at `expected`.
     ///
-    /// All of it happens or none of it. The events of one call form a record: repair never keeps a part of one.
+    /// All of it happens or none of it, and once it returns it survives the death of the process. A power cut may take it
+    /// until [`Store::flush`] has returned, but nothing before it without it. The events of one call form a record: repair
+    /// never keeps a part of one.
     fn append(
-        &mut self,
+        &self,
         stream: &StreamId,
         expected: &Version,
         events: &[NewEvent],
@@ -28,64 +30,144 @@ pub trait Store {
     ) -> Result<Version, AppendError>;
 
     /// Returns what is kept beside `stream`, or `None` if the stream does not exist.
-    fn view(&mut self, stream: &StreamId) -> Result<Option<StreamView>, StoreError>;
+    fn load(&self, stream: &StreamId) -> Result<Option<StreamView>, StoreError>;
 
-    /// Returns the stream that holds `mark`.
-    fn find(&mut self, mark: &str) -> Result<Option<StreamView>, StoreError>;
+    /// Returns the streams that are asked for, without what is kept beside them.
+    fn find(&self, query: Query<'_>) -> Result<Vec<StreamHead>, StoreError>;
 
-    /// Returns every stream, the most recently appended to first.
-    fn views(&mut self) -> Result<Vec<StreamView>, StoreError>;
-
-    /// Returns the streams with this topic, the most recently appended to first.
-    fn views_about(&mut self, topic: &str) -> Result<Vec<StreamView>, StoreError>;
-
-    /// Returns the streams that hold a mark which begins with `prefix`, the most recently appended to first.
-    fn views_marked(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError>;
-
-    /// Returns the streams whose names begin with `prefix`, the most recently appended to first.
-    fn views_named(&mut self, prefix: &str) -> Result<Vec<StreamView>, StoreError>;
-
-    /// Returns the names that begin with `prefix`, that of the most recently appended to first, without reading the streams.
-    fn names(&mut self, prefix: &str) -> Result<Vec<StreamId>, StoreError>;
-
-    /// Returns how many streams have this topic, without reading them.
-    fn count_about(&mut self, topic: &str) -> Result<u64, StoreError>;
-
-    /// Returns the last in alphabetical order of the streams whose names begin with `prefix`.
-    fn last_named(&mut self, prefix: &str) -> Result<Option<StreamId>, StoreError>;
-
-    /// Reads up to `limit` events of `stream` in order, beginning with number `from_seq`.
-    fn read(
-        &mut self,
-        stream: &StreamId,
-        from_seq: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, StoreError>;
-
-    /// Reads up to `limit` events of all streams in the order they were appended, after `after_position`.
-    ///
-    /// Positions grow but may skip numbers; `0` comes before every event.
-    fn read_all(&mut self, after_position: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
+    /// Reads up to `limit` events of `scope` in order, after `after` as that scope counts.
+    fn read(&self, scope: Scope<'_>, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
 
     /// Returns the highest position given out so far: where a reader who wants only what comes next begins.
-    fn last_position(&mut self) -> Result<u64, StoreError>;
+    fn last_position(&self) -> Result<u64, StoreError>;
+
+    /// Watches for events of `scope` after `after`, as that scope counts, appended by whatever process.
+    fn watch(&self, scope: Scope<'_>, after: u64) -> Result<Box<dyn Watch>, StoreError>;
 
     /// Takes the lease `name` for `owner` until `expires_at`, if at `now` nobody else holds it.
     ///
     /// An owner who still holds it keeps the generation and gets the new expiry; after expiry or release the
     /// generation is a higher one, whoever takes it. Times are milliseconds since the epoch.
-    fn acquire(&mut self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError>;
+    fn acquire(&self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError>;
 
     /// Moves the expiry of the lease `name`, if `generation` is still the current one.
     ///
     /// A lease that ran out but was taken by nobody can be renewed: no other holder can have acted meanwhile.
-    fn renew(&mut self, name: &str, generation: u64, expires_at: i64) -> Result<Lease, LeaseError>;
+    fn renew(&self, name: &str, generation: u64, expires_at: i64) -> Result<Lease, LeaseError>;
 
     /// Gives the lease `name` back, if `generation` is still the current one.
-    fn release(&mut self, name: &str, generation: u64) -> Result<(), LeaseError>;
+    fn release(&self, name: &str, generation: u64) -> Result<(), LeaseError>;
 
     /// Returns the lease `name` as last taken, run out or not; `None` once it has been released.
-    fn lease(&mut self, name: &str) -> Result<Option<Lease>, StoreError>;
+    fn lease(&self, name: &str) -> Result<Option<Lease>, StoreError>;
+
+    /// Waits until everything that was appended so far, by whatever process, outlasts a power cut.
+    fn flush(&self) -> Result<Durable, StoreError>;
+
+    /// Returns what is kept beside the streams that are asked for.
+    fn views(&self, query: Query<'_>) -> Result<Vec<StreamView>, StoreError> {
+        loop {
+            let heads = self.find(query)?;
+            let views = heads.iter().filter_map(|head| self.load(&head.stream).transpose());
+            let views: Vec<StreamView> = views.collect::<Result<_, _>>()?;
+            // A mark or a topic may have gone to another stream in between.
+            if views.iter().all(|view| query.is_met_by(view)) {
+                return Ok(views);
+            }
+        }
+    }
+}
+
+/// Proof that what was recorded is on disk: whoever acts on the world outside of the store takes one.
+///
+/// Only [`Store::flush`] gives one out. It says nothing about what is recorded after it.
+#[derive(Debug)]
+pub struct Durable(());
+
+impl Durable {
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+}
+
+/// A wait for events. Each event is returned once.
+pub trait Watch: fmt::Debug + Send {
+    /// Waits until there are further events and returns them in order, a batch at most.
+    ///
+    /// Returns none if `timeout` passes first; with a timeout of zero it does not wait.
+    fn wait(&mut self, timeout: Duration) -> Result<Vec<StoredEvent>, StoreError>;
+}
+
+/// Which streams are asked for. All but the last come with the most recently appended to first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Query<'a> {
+    /// This stream: for whoever only wants to know its version.
+    Stream(&'a StreamId),
+    /// The stream that holds this mark.
+    Mark(&'a str),
+    /// The streams that hold a mark which begins like this.
+    Marks(&'a str),
+    /// The streams with this topic.
+    Topic(&'a str),
+    /// The streams whose names begin like this.
+    Names(&'a str),
+    /// Of those, the last in alphabetical order, in a time that does not grow with their number: the numbers of issues
+    /// are given out by it. A store without an ordered index has to keep that name.
+    LastName(&'a str),
+}
+
+impl Query<'_> {
+    pub(crate) fn is_met_by(&self, view: &StreamView) -> bool {
+        match self {
+            Self::Stream(stream) => view.stream == **stream,
+            Self::Mark(mark) => view.mark.as_deref() == Some(mark),
+            Self::Marks(prefix) => view.mark.as_ref().is_some_and(|mark| mark.starts_with(prefix)),
+            Self::Topic(topic) => view.topic.as_deref() == Some(topic),
+            Self::Names(prefix) | Self::LastName(prefix) => view.stream.as_str().starts_with(prefix),
+        }
+    }
+}
+
+/// Which events are read or watched, and how they are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// Every stream of the store, counted by positions. They grow but may skip numbers; `0` comes before every event.
+    Store,
+    /// One stream, which need not exist yet, counted by its events: after 3 of them comes the one with number 3.
+    Stream(&'a StreamId),
+}
+
+/// What a watch follows, and how far it has come.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    stream: Option<StreamId>,
+    after: u64,
+}
+
+impl Watched {
+    /// The most events that one wait returns; the next one returns the rest.
+    const BATCH: usize = 1000;
+
+    pub(crate) fn new(scope: Scope<'_>, after: u64) -> Self {
+        let stream = match scope {
+            Scope::Store => None,
+            Scope::Stream(stream) => Some(stream.clone()),
+        };
+        Self { stream, after }
+    }
+
+    /// Reads the next batch.
+    pub(crate) fn read(
+        &mut self,
+        read: impl FnOnce(Scope<'_>, u64, usize) -> Result<Vec<StoredEvent>, StoreError>,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let scope = self.stream.as_ref().map_or(Scope::Store, Scope::Stream);
+        let events = read(scope, self.after, Self::BATCH)?;
+        if let Some(last) = events.last() {
+            self.after = if self.stream.is_some() { last.seq + 1 } else { last.position };
+        }
+        Ok(events)
+    }
 }
 
 /// The name of a stream: 1 to 200 characters of `A-Z a-z 0-9 . _ : -`.
@@ -226,10 +308,21 @@ pub struct StoredEvent {
 pub struct View<'a> {
     /// The stream folded up to and including this append, in the caller's own format.
     pub snapshot: &'a [u8],
-    /// A name by which [`Store::find`] gets at the stream. One stream has it at a time; `None` gives it up.
+    /// A name by which [`Query::Mark`] gets at the stream. One stream has it at a time; `None` gives it up.
     pub mark: Option<&'a str>,
-    /// What the stream is about, for [`Store::views_about`]. Any number of streams may share it.
+    /// What the stream is about, for [`Query::Topic`]. Any number of streams may share it.
     pub topic: Option<&'a str>,
+}
+
+/// A stream as it is found: enough to tell whether it has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamHead {
+    /// The stream.
+    pub stream: StreamId,
+    /// The token for the next append.
+    pub version: Version,
+    /// The mark it holds.
+    pub mark: Option<String>,
 }
 
 /// A stream as its last append left it, without its events.

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use journal::{
-    AppendError, Lease, LeaseError, MemoryStore, NewEvent, SqliteStore, Store, StreamId, Version, View,
+    AppendError, Lease, LeaseError, MemoryStore, NewEvent, Query, Scope, SqliteStore, Store, StreamId,
+    Version, View,
 };
 use proptest::prelude::*;
 
@@ -88,7 +89,7 @@ struct ModelStream {
 }
 
 impl Model {
-    fn step(&mut self, store: &mut dyn Store, op: &Op) {
+    fn step(&mut self, store: &dyn Store, op: &Op) {
         match *op {
             Op::Append { stream, behind, events, mark, topic } => {
                 self.append(store, stream, behind, events, mark, topic);
@@ -121,7 +122,7 @@ impl Model {
 
     fn append(
         &mut self,
-        store: &mut dyn Store,
+        store: &dyn Store,
         stream: usize,
         behind: usize,
         events: usize,
@@ -172,7 +173,7 @@ impl Model {
         }
     }
 
-    fn acquire(&mut self, store: &mut dyn Store, lease: usize, owner: usize, wait: i64, keep: i64) {
+    fn acquire(&mut self, store: &dyn Store, lease: usize, owner: usize, wait: i64, keep: i64) {
         self.now += wait;
         let expires_at = self.now + keep;
         let outcome = store.acquire(LEASES[lease], OWNERS[owner], self.now, expires_at);
@@ -202,8 +203,8 @@ impl Model {
     }
 
     /// Compares everything that can be read.
-    fn check(&self, store: &mut dyn Store) {
-        let all = store.read_all(0, 10_000).unwrap();
+    fn check(&self, store: &dyn Store) {
+        let all = store.read(Scope::Store, 0, 10_000).unwrap();
         let log: Vec<(String, String)> =
             all.iter().map(|event| (event.stream.to_string(), event.kind.clone())).collect();
         let expected: Vec<(String, String)> =
@@ -212,12 +213,12 @@ impl Model {
         assert!(all.is_sorted_by(|a, b| a.position < b.position));
         for stream in 0..STREAMS.len() {
             let own: Vec<_> = all.iter().filter(|event| event.stream == id(stream)).cloned().collect();
-            assert_eq!(store.read(&id(stream), 0, 10_000).unwrap(), own);
-            assert_eq!(store.view(&id(stream)).unwrap().is_some(), self.streams.contains_key(&stream));
+            assert_eq!(store.read(Scope::Stream(&id(stream)), 0, 10_000).unwrap(), own);
+            assert_eq!(store.load(&id(stream)).unwrap().is_some(), self.streams.contains_key(&stream));
         }
         let mut newest: Vec<(&usize, &ModelStream)> = self.streams.iter().collect();
         newest.sort_by_key(|(_, stream)| std::cmp::Reverse(stream.updated));
-        let views = store.views().unwrap();
+        let views = store.views(Query::Names("")).unwrap();
         assert_eq!(views.len(), newest.len());
         for (view, (stream, expected)) in views.iter().zip(&newest) {
             assert_eq!(view.stream, id(**stream));
@@ -228,7 +229,7 @@ impl Model {
         }
         for (topic, name) in TOPICS.iter().enumerate() {
             let about: Vec<StreamId> =
-                store.views_about(name).unwrap().into_iter().map(|view| view.stream).collect();
+                store.views(Query::Topic(name)).unwrap().into_iter().map(|view| view.stream).collect();
             let expected: Vec<StreamId> = newest
                 .iter()
                 .filter(|(_, stream)| stream.topic == Some(topic))
@@ -237,7 +238,7 @@ impl Model {
             assert_eq!(about, expected);
         }
         for (mark, name) in MARKS.iter().enumerate() {
-            let holder = store.find(name).unwrap().map(|view| view.stream);
+            let holder = store.find(Query::Mark(name)).unwrap().pop().map(|head| head.stream);
             let expected = self.streams.iter().find(|(_, stream)| stream.mark == Some(mark));
             assert_eq!(holder, expected.map(|(stream, _)| id(*stream)));
         }
@@ -262,11 +263,11 @@ proptest! {
 
     #[test]
     fn a_memory_store_behaves_as_the_model(ops in proptest::collection::vec(op(), 1..60)) {
-        let mut store = MemoryStore::new();
+        let store = MemoryStore::new();
         let mut model = Model::default();
         for op in &ops {
-            model.step(&mut store, op);
-            model.check(&mut store);
+            model.step(&store, op);
+            model.check(&store);
         }
     }
 
@@ -281,8 +282,8 @@ proptest! {
                 drop(store);
                 store = SqliteStore::open(&path).unwrap();
             }
-            model.step(&mut store, op);
-            model.check(&mut store);
+            model.step(&store, op);
+            model.check(&store);
         }
         prop_assert!(store.verify().unwrap().is_sound());
     }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn dirs(root: &Path) -> Dirs {
-        Dirs { state: root.join("state"), config: root.join("config") }
+        Dirs::new(root.join("state"), root.join("config"))
     }
 
     #[test]

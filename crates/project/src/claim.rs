@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use adapters::{boundary, machine, secrets::redacted};
 use engine::{Owner, digest};
-use journal::{LeaseError, Store};
+use journal::LeaseError;
 
 use crate::{Error, Workspace};
 
@@ -85,7 +85,7 @@ impl Workspace {
 
     /// Returns the other process that has claimed an issue, if it is still there.
     pub(crate) fn claimant(&mut self, issue: &str) -> Result<Option<Owner>, Error> {
-        let Some(store) = &mut self.store else { return Ok(None) };
+        let Some(store) = &self.store else { return Ok(None) };
         let now = machine::now().millis();
         let lease = store.lease(&lease(issue))?.filter(|lease| now < lease.expires_at);
         let owner: Option<Owner> = lease.and_then(|lease| serde_json::from_str(&lease.owner).ok());

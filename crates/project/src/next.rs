@@ -242,13 +242,11 @@ impl Workspace {
         let Some(phase) = current.workflow.phase(&run.phase) else { return Ok(None) };
         let Some(job) = phase.job else { return Ok(None) };
         match reach(job) {
-            Reach::Journal => {}
-            Reach::Again | Reach::LastStep => self.begin_sync()?,
-            Reach::Content => {
-                self.begin_sync()?;
-                self.show_now()?;
+            Reach::Journal | Reach::LastStep => {}
+            Reach::Content => self.show_now()?,
+            Reach::World => {
+                self.sync_journal()?;
             }
-            Reach::World => self.sync_journal()?,
         }
         Ok(Some(match job {
             Job::CheckPrerequisites => {
@@ -347,10 +345,9 @@ pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
 
 /// How far a job reaches.
 enum Reach {
-    /// It stays within the journal.
+    /// It stays within the journal, or changes nothing but a workspace of the run's own, and looks for what it has done there
+    /// before it does it again.
     Journal,
-    /// It changes nothing but a workspace of the run's own, and looks for what it has done there before it does it again.
-    Again,
     /// It runs what the repository holds, which may look at views, and can be run again.
     Content,
     /// It changes what is outside at last, and waits itself until all that led to it is on disk before it does.
@@ -366,8 +363,8 @@ fn reach(job: Job) -> Reach {
         | Job::TickCriteria
         | Job::FileReport
         | Job::TakeChunk
-        | Job::Summarise => Reach::Journal,
-        Job::SelectWork => Reach::Again,
+        | Job::Summarise
+        | Job::SelectWork => Reach::Journal,
         Job::RunTests | Job::RunFinalTests => Reach::Content,
         Job::Commit | Job::Merge | Job::CommitAndMerge => Reach::LastStep,
         Job::CheckDocs | Job::CleanUp => Reach::World,

@@ -578,7 +578,7 @@ mod tests {
     fn in_a_project_that_was_set_up_a_level_brings_its_rules() {
         let root = tempfile::tempdir().unwrap();
         let place = Place::at(root.path()).unwrap();
-        let dirs = Dirs { state: root.path().join("state"), config: root.path().join("config") };
+        let dirs = Dirs::new(root.path().join("state"), root.path().join("config"));
         let program = PathBuf::from("/opt/warp");
         let options = Options { agent: Agent::Claude, level: None, skills: Skills::Elsewhere, program };
         carry_out(&place, &plan(&place, &dirs, &options).unwrap()).unwrap();

@@ -35,7 +35,7 @@ use adapters::git::{
 };
 use adapters::refs::GitError;
 use adapters::{boundary, machine, sandbox};
-use journal::{OpenError, SqliteStore, Store as _, StoreError};
+use journal::{OpenError, Query, StoreError};
 
 pub use keeping::{Kept, KeptIn};
 pub use leaving::Left;
@@ -229,8 +229,8 @@ impl Pool {
 
     fn has_open_run(&self, tree: &Path) -> Result<bool, SlotError> {
         let mark = tree.to_str().ok_or_else(|| PlaceError::NotText { path: tree.to_owned() })?;
-        match SqliteStore::open_existing(self.dirs.journal(&self.id))? {
-            Some(mut store) => Ok(store.find(mark)?.is_some()),
+        match self.dirs.stores.open_existing(self.dirs.journal(&self.id))? {
+            Some(store) => Ok(!store.find(Query::Mark(mark))?.is_empty()),
             None => Ok(false),
         }
     }

@@ -21,6 +21,7 @@ use std::{
     collections::BTreeMap,
     io,
     path::PathBuf,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -30,7 +31,9 @@ use engine::{
     Settings, Time, Usage,
     ledger::{BadPrices, Books, CapReached, Entry},
 };
-use journal::{AppendError, NewEvent, OpenError, SqliteStore, Store, StoreError, StreamId, Version, View};
+use journal::{
+    AppendError, NewEvent, OpenError, Query, Scope as Events, Store, StoreError, StreamId, Version, View,
+};
 use serde::{Deserialize, Serialize};
 
 pub use engine::ledger::{Cap, Caps, Pause, Prices, Scope, Tags};
@@ -58,7 +61,7 @@ const FORMAT: u32 = 1;
 /// The ledger, open.
 #[derive(Debug)]
 pub struct Ledger {
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     prices: Prices,
     books: Books,
     /// The name under which requests that are sent from here hold what they are expected to use.
@@ -134,16 +137,16 @@ pub fn caps(settings: &Settings) -> Caps {
 impl Ledger {
     /// Opens the user's ledger, and makes it if there is none.
     pub fn open(dirs: &Dirs) -> Result<Self, LedgerError> {
-        Ok(Self::of(SqliteStore::open(dirs.user_store())?, prices(dirs)?))
+        Ok(Self::of(dirs.stores.open(dirs.user_store())?, prices(dirs)?))
     }
 
     /// Opens the user's ledger; none if nothing was ever spent.
     pub fn open_existing(dirs: &Dirs) -> Result<Option<Self>, LedgerError> {
         let prices = prices(dirs)?;
-        Ok(SqliteStore::open_existing(dirs.user_store())?.map(|store| Self::of(store, prices)))
+        Ok(dirs.stores.open_existing(dirs.user_store())?.map(|store| Self::of(store, prices)))
     }
 
-    fn of(store: SqliteStore, prices: Prices) -> Self {
+    fn of(store: Arc<dyn Store>, prices: Prices) -> Self {
         Self {
             store,
             prices,
@@ -165,8 +168,8 @@ impl Ledger {
 
     /// Follows what days there are from `since` on.
     fn find_days(&mut self, since: String) -> Result<(), LedgerError> {
-        for view in self.store.views_named(DAYS)? {
-            if let Some(day) = view.stream.as_str().strip_prefix(DAYS)
+        for head in self.store.find(Query::Names(DAYS))? {
+            if let Some(day) = head.stream.as_str().strip_prefix(DAYS)
                 && day >= since.as_str()
             {
                 self.read.entry(day.to_owned()).or_insert(Version::NONE);
@@ -385,7 +388,7 @@ impl Ledger {
     /// Reads a day as far as it goes.
     fn catch_up(&mut self, day: &str) -> Result<(), LedgerError> {
         let stream = stream(day);
-        let version = self.store.view(&stream)?.map_or(Version::NONE, |view| view.version);
+        let version = self.store.load(&stream)?.map_or(Version::NONE, |view| view.version);
         let known = self.read.get(day).cloned().unwrap_or(Version::NONE);
         if version == known && self.read.contains_key(day) {
             return Ok(());
@@ -393,7 +396,7 @@ impl Ledger {
         let mut next = known.events();
         while next < version.events() {
             let left = usize::try_from(version.events() - next).unwrap_or(PAGE);
-            for event in self.store.read(&stream, next, left.min(PAGE))? {
+            for event in self.store.read(Events::Stream(&stream), next, left.min(PAGE))? {
                 self.books.apply(day, parse(day, event.seq, &event.body)?);
                 next = event.seq + 1;
             }
@@ -428,11 +431,12 @@ impl Ledger {
         let version = self.read.get(day).cloned().unwrap_or(Version::NONE);
         let events: Vec<NewEvent> = entries.iter().map(|entry| event(now, entry)).collect();
         let kind = entries.first().map_or("", Entry::kind);
-        let store = &mut self.store;
+        let store = &self.store;
         let appended =
             boundary::around(kind, || store.append(&stream(day), &version, &events, View::default()));
         match appended {
             Ok(version) => {
+                self.store.flush()?;
                 entries.into_iter().for_each(|entry| self.books.apply(day, entry));
                 self.read.insert(day.to_owned(), version);
                 Ok(true)

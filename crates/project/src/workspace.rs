@@ -9,11 +9,14 @@ mod show;
 mod tally;
 mod workflows;
 
-use std::{collections::BTreeMap, io, mem, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
-use journal::{AppendError, OpenError, SqliteStore, Store, StoreError, StreamId, StreamView, Version};
+use journal::{
+    AppendError, Durable, OpenError, Query, Scope, Store, StoreError, StreamHead, StreamId, StreamView,
+    Version,
+};
 use serde::{Deserialize, Serialize};
 
 pub use ask::Answer;
@@ -21,8 +24,6 @@ pub use begin::{Request, Reset};
 pub use follow::{Followed, Follower};
 pub use tally::{Edits, count_edit};
 pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
-
-use lock::Lock;
 
 use crate::{
     Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, forge, pushing::Decides, slots::Slot,
@@ -41,7 +42,7 @@ pub struct Workspace {
     pub place: Place,
     pub dirs: Dirs,
     /// None while the project never had a run.
-    pub(crate) store: Option<SqliteStore>,
+    pub(crate) store: Option<Arc<dyn Store>>,
     /// How what the repository holds is run.
     pub shell: Shell,
     /// Set in a workspace of the run's own: what connects it with the person's repository.
@@ -204,23 +205,10 @@ pub enum BeginError {
 impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
-        Self::open_by(place, dirs, SqliteStore::open_existing)
-    }
-
-    /// Opens the workspace at `place` for a process that asks once and ends. Until then it may be alone with the store.
-    pub fn open_briefly(place: Place, dirs: Dirs) -> Result<Self, Error> {
-        Self::open_by(place, dirs, SqliteStore::open_briefly)
-    }
-
-    fn open_by(
-        place: Place,
-        dirs: Dirs,
-        open: impl FnOnce(PathBuf) -> Result<Option<SqliteStore>, OpenError>,
-    ) -> Result<Self, Error> {
         let store = match place.project_id()? {
             Some(id) => {
                 let path = dirs.journal(&id);
-                let store = open(path.clone())?;
+                let store = dirs.stores.open_existing(&path)?;
                 match &store {
                     Some(_) => place.note_journal(&path),
                     None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
@@ -263,39 +251,10 @@ impl Workspace {
         self.unsaid.extend(advice);
     }
 
-    /// Ends the use of the workspace by a process that ends next.
-    ///
-    /// Its memory goes with the process, which is cheaper than giving it back piece by piece.
-    pub fn leave(mut self) {
-        if let Some(store) = self.store.take() {
-            store.leave();
-        }
-        mem::forget(self);
-    }
-
     /// Returns where the store is; none while the project never had a run.
     pub fn store_path(&self) -> Result<Option<PathBuf>, Error> {
         let id = self.place.project_id()?;
         Ok(id.map(|id| self.dirs.journal(&id)))
-    }
-
-    /// Lets others use the store too, before anything is waited for.
-    pub fn share(&mut self) -> Result<(), Error> {
-        if let Some(store) = self.store.take() {
-            self.store = Some(store.share()?);
-        }
-        Ok(())
-    }
-
-    /// Takes the workspace's lock. Nobody is kept from the store while another process has it.
-    fn lock(&mut self) -> Result<Lock, Error> {
-        match Lock::take_at_once(&self.place.own)? {
-            Some(lock) => Ok(lock),
-            None => {
-                self.share()?;
-                Lock::take(&self.place.own)
-            }
-        }
     }
 
     /// Tells whether there is a journal.
@@ -308,62 +267,71 @@ impl Workspace {
         self.store().map(drop)
     }
 
-    pub(crate) fn store(&mut self) -> Result<&mut SqliteStore, Error> {
-        if self.store.is_none() {
-            let id = self.place.ensure_project_id()?;
-            let path = self.dirs.journal(&id);
-            self.store = Some(SqliteStore::open(&path)?);
-            self.place.note_journal(&path);
+    pub(crate) fn store(&mut self) -> Result<Arc<dyn Store>, Error> {
+        if let Some(store) = &self.store {
+            return Ok(Arc::clone(store));
         }
-        Ok(self.store.as_mut().expect("it was opened just now"))
+        let id = self.place.ensure_project_id()?;
+        let path = self.dirs.journal(&id);
+        let store = self.dirs.stores.open(&path)?;
+        self.place.note_journal(&path);
+        self.store = Some(Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// Returns the streams that are asked for; none while there is no journal.
+    pub(crate) fn find(&self, query: Query<'_>) -> Result<Vec<StreamHead>, Error> {
+        self.store.as_ref().map_or(Ok(Vec::new()), |store| Ok(store.find(query)?))
+    }
+
+    /// Returns what is kept beside the streams that are asked for; none while there is no journal.
+    pub(crate) fn views(&self, query: Query<'_>) -> Result<Vec<StreamView>, Error> {
+        self.store.as_ref().map_or(Ok(Vec::new()), |store| Ok(store.views(query)?))
     }
 
     /// Lets events wait for the disk, and views for whoever may look at them, until something is done about those events.
     ///
     /// For whoever drives a run, and calls [`Workspace::sync`] before anything outside of the journal is done.
     pub fn sync_later(&mut self) -> Result<(), Error> {
-        self.store()?.sync_later()?;
+        self.store()?;
         self.views = Views::Later { unshown: None };
         Ok(())
     }
 
     /// Sees to it that everything that was recorded is on disk and is shown.
-    pub fn sync(&mut self) -> Result<(), Error> {
-        self.sync_journal()?;
-        self.show_now()
+    pub fn sync(&mut self) -> Result<Durable, Error> {
+        let durable = self.sync_journal()?;
+        self.show_now()?;
+        Ok(durable)
     }
 
     /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
-    pub(crate) fn sync_journal(&mut self) -> Result<(), Error> {
-        match &mut self.store {
-            Some(store) => Ok(store.sync()?),
-            None => Ok(()),
+    pub(crate) fn sync_journal(&self) -> Result<Durable, Error> {
+        match &self.store {
+            Some(store) => Ok(store.flush()?),
+            // Acts follow from what was recorded: without a journal there is nothing to act on.
+            None => Err(Error::JournalGone { path: self.place.own.clone() }),
         }
     }
 
-    /// Begins to put on disk what was recorded, while something is done that can be done again.
-    pub fn begin_sync(&mut self) -> Result<(), Error> {
-        match &mut self.store {
-            Some(store) => Ok(store.begin_sync()?),
-            None => Ok(()),
+    /// Waits until what was just recorded is on disk, unless whoever drives the run does so later.
+    pub(crate) fn has_recorded(&self) -> Result<(), Error> {
+        if self.views == Views::AtOnce {
+            self.sync_journal()?;
         }
+        Ok(())
     }
 
     /// Returns the run that is open in this workspace.
     pub fn current(&mut self) -> Result<Option<Current>, Error> {
         let mark = self.place.mark().to_owned();
-        let Some(store) = &mut self.store else { return Ok(None) };
-        if let Some(last) = &self.last
-            && store
-                .holder(&mark)?
-                .is_some_and(|holder| holder == (last.stream.clone(), last.version.clone()))
-        {
-            return Ok(Some(last.clone()));
+        if let Some(last) = &self.last {
+            let holder = self.find(Query::Mark(&mark))?.pop();
+            if holder.is_some_and(|holder| holder.stream == last.stream && holder.version == last.version) {
+                return Ok(Some(last.clone()));
+            }
         }
-        match store.find(&mark)? {
-            Some(view) => self.load(view).map(Some),
-            None => Ok(None),
-        }
+        self.views(Query::Mark(&mark))?.pop().map(|view| self.load(view)).transpose()
     }
 
     /// Returns the run that a person means: by its id, by its issue, or this workspace's.
@@ -382,11 +350,10 @@ impl Workspace {
 
     /// Returns the open runs that warp drives, each in a workspace of its own, the most recent first.
     pub fn driven(&mut self) -> Result<Vec<Current>, Error> {
-        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
         let mut driven = Vec::new();
         // An open run holds its workspace, whose path is its mark; the others need not be read.
-        for view in store.views_marked("/")?.into_iter().filter(|view| view.stream.as_str().starts_with(RUNS))
-        {
+        let views = self.views(Query::Marks("/"))?;
+        for view in views.into_iter().filter(|view| view.stream.as_str().starts_with(RUNS)) {
             let current = self.load(view)?;
             if current.run.owns_workspace {
                 driven.push(current);
@@ -417,9 +384,8 @@ impl Workspace {
     }
 
     fn newest(&mut self, is_meant: impl Fn(&Run) -> bool) -> Result<Option<Current>, Error> {
-        let Some(store) = &mut self.store else { return Ok(None) };
-        for name in store.names(RUNS)? {
-            let Some(view) = self.store()?.view(&name)? else { continue };
+        for head in self.find(Query::Names(RUNS))? {
+            let Some(view) = self.store()?.load(&head.stream)? else { continue };
             let current = self.load(view)?;
             if is_meant(&current.run) {
                 return Ok(Some(current));
@@ -429,14 +395,13 @@ impl Workspace {
     }
 
     fn named(&mut self, selector: &str) -> Result<Option<Current>, Error> {
-        let Some(store) = &mut self.store else { return Ok(None) };
         if let Ok(stream) = StreamId::parse(format!("run:{selector}"))
-            && let Some(view) = store.view(&stream)?
+            && let Some(view) = self.views(Query::Stream(&stream))?.pop()
         {
             return self.load(view).map(Some);
         }
         let issue = selector.trim_start_matches('#');
-        let views = store.views_about(&topic(issue))?;
+        let views = self.views(Query::Topic(&topic(issue)))?;
         let open = views.iter().position(|view| view.mark.is_some()).unwrap_or(0);
         match views.into_iter().nth(open) {
             Some(view) => self.load(view).map(Some),
@@ -446,15 +411,13 @@ impl Workspace {
 
     /// Returns the runs whose newest issue this is, the most recent first.
     pub(crate) fn about_issue(&mut self, issue: &str) -> Result<Vec<Current>, Error> {
-        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
-        let views = store.views_about(&topic(issue))?;
+        let views = self.views(Query::Topic(&topic(issue)))?;
         views.into_iter().map(|view| self.load(view)).collect()
     }
 
     /// Returns every run of the project, the most recent first.
     pub fn runs(&mut self) -> Result<Vec<Current>, Error> {
-        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
-        let views = store.views_named(RUNS)?;
+        let views = self.views(Query::Names(RUNS))?;
         views.into_iter().map(|view| self.load(view)).collect()
     }
 
@@ -464,7 +427,7 @@ impl Workspace {
         let mut records = Vec::new();
         loop {
             let store = self.store()?;
-            let page = store.read(&stream, records.len() as u64, PAGE)?;
+            let page = store.read(Scope::Stream(&stream), records.len() as u64, PAGE)?;
             let is_last = page.len() < PAGE;
             for event in page {
                 records.push(parse_record(&stream, event.seq, &event.body)?);
@@ -487,7 +450,7 @@ impl Workspace {
         let next = newest.from + newest.records.len() as u64;
         let missing = usize::try_from(current.version.events().saturating_sub(next)).unwrap_or(usize::MAX);
         if missing > 0 {
-            for event in self.store()?.read(&current.stream, next, missing)? {
+            for event in self.store()?.read(Scope::Stream(&current.stream), next, missing)? {
                 newest.records.push(Arc::new(parse_record(&current.stream, event.seq, &event.body)?));
             }
         }
@@ -536,7 +499,7 @@ impl Workspace {
         let mut fold = Fold::default();
         let mut next = 0;
         loop {
-            let page = self.store()?.read(stream, next, PAGE)?;
+            let page = self.store()?.read(Scope::Stream(stream), next, PAGE)?;
             for event in &page {
                 let record = parse_record(stream, event.seq, &event.body)?;
                 fold.add(&record).map_err(|source| Error::Fold { run: id.to_owned(), source })?;
@@ -566,7 +529,7 @@ impl Workspace {
 
     /// Reads the workflow that a run began with from its first event.
     fn pinned_workflow(&mut self, stream: &StreamId, id: &str) -> Result<Workflow, Error> {
-        let first = self.store()?.read(stream, 0, 1)?;
+        let first = self.store()?.read(Scope::Stream(stream), 0, 1)?;
         let mut fold = Fold::default();
         for event in &first {
             let record = parse_record(stream, event.seq, &event.body)?;

@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use testkit::Sandbox;
 
 fn open(sandbox: &Sandbox) -> Workspace {
-    let dirs = Dirs { state: sandbox.home().join("state"), config: sandbox.home().join("config") };
+    let dirs = Dirs::new(sandbox.home().join("state"), sandbox.home().join("config"));
     Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap()
 }
 

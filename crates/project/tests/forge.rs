@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use journal::{NewEvent, SqliteStore, Store, View};
+use journal::{NewEvent, Query, Scope, Store, View};
 use project::{
     By, Dirs, Edit, Filed, Forge, ForgeError, Item, ItemState, NewItem, NewPull, Place, Priority, Readiness,
     Review, Workspace,
@@ -15,7 +15,7 @@ use project::{
 use testkit::Sandbox;
 
 fn open(sandbox: &Sandbox) -> Workspace {
-    let dirs = Dirs { state: sandbox.home().join("state"), config: sandbox.home().join("config") };
+    let dirs = Dirs::new(sandbox.home().join("state"), sandbox.home().join("config"));
     Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap()
 }
 
@@ -53,8 +53,8 @@ fn titles(forge: &mut Forge<'_>) -> Vec<String> {
     forge.open_items().unwrap().iter().map(|item| item.title.clone()).collect()
 }
 
-fn journal(workspace: &Workspace) -> SqliteStore {
-    SqliteStore::open(workspace.store_path().unwrap().unwrap()).unwrap()
+fn journal(workspace: &Workspace) -> Arc<dyn Store> {
+    workspace.dirs.stores.open(workspace.store_path().unwrap().unwrap()).unwrap()
 }
 
 /// Takes the snapshots away, as a repair may have to.
@@ -62,8 +62,8 @@ fn forget_snapshots(workspace: &Workspace) {
     // Only an append replaces a snapshot, so something is appended that changes nothing.
     let nothing =
         r#"{"format":1,"by":{"actor":"engine","name":"warp"},"event":"labelled","added":[],"removed":[]}"#;
-    let mut store = journal(workspace);
-    for view in store.views_named("item:").unwrap() {
+    let store = journal(workspace);
+    for view in store.views(Query::Names("item:")).unwrap() {
         let event = NewEvent { at: view.updated_at, kind: "labelled".to_owned(), body: nothing.into() };
         let (mark, topic) = (view.mark.as_deref(), view.topic.as_deref());
         store.append(&view.stream, &view.version, &[event], View { snapshot: b"", mark, topic }).unwrap();
@@ -170,7 +170,7 @@ fn a_crash_before_or_after_an_act_repeats_nothing() {
     for item in items {
         assert_eq!((item.comments.len(), item.boxes().checked()), (1, 1), "{}", item.title);
     }
-    let events = journal(&open(&sandbox)).read_all(0, 100).unwrap();
+    let events = journal(&open(&sandbox)).read(Scope::Store, 0, 100).unwrap();
     assert_eq!(events.len(), 8 * 4, "nothing was recorded twice");
 }
 
@@ -203,7 +203,7 @@ fn ticking_again_changes_nothing() {
     assert_eq!(ticked.body, body.replace("- [ ] two", "- [x] two"));
     assert_eq!(workspace.forge().tick(1, &criteria).unwrap(), 2);
     assert_eq!(workspace.forge().item(1).unwrap().unwrap(), ticked);
-    let events = journal(&workspace).read_all(0, 100).unwrap();
+    let events = journal(&workspace).read(Scope::Store, 0, 100).unwrap();
     assert_eq!(events.iter().filter(|event| event.kind == "ticked").count(), 1);
     assert!(matches!(workspace.forge().tick(9, &criteria), Err(ForgeError::Missing { number: 9 })));
 }
@@ -263,8 +263,8 @@ fn open_ones_are_listed_without_reading_closed_ones() {
     }
     forge.file(issue("Open", "", &["req"]), None).unwrap();
     // A closed one that cannot be read at all is nobody's business.
-    let mut store = journal(&workspace);
-    let view = store.views_about("issues:closed").unwrap().remove(0);
+    let store = journal(&workspace);
+    let view = store.views(Query::Topic("issues:closed")).unwrap().remove(0);
     let event = NewEvent { at: 1, kind: "x".to_owned(), body: b"no JSON".to_vec() };
     let beside = View { snapshot: b"", mark: None, topic: view.topic.as_deref() };
     store.append(&view.stream, &view.version, &[event], beside).unwrap();

@@ -17,7 +17,7 @@ struct Driven {
 impl Driven {
     fn begin(request: Request) -> Self {
         let sandbox = Sandbox::new("warp");
-        let dirs = Dirs { state: sandbox.home().join("state"), config: sandbox.home().join("config") };
+        let dirs = Dirs::new(sandbox.home().join("state"), sandbox.home().join("config"));
         let mut workspace = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap();
         workspace.begin(request).unwrap();
         Self { sandbox, workspace }

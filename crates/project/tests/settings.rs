@@ -143,7 +143,7 @@ fn place(root: &Path) -> (Place, Dirs) {
     let project = root.join("project");
     fs::create_dir_all(&project).unwrap();
     fs::create_dir_all(root.join("config")).unwrap();
-    (Place::at(&project).unwrap(), Dirs { state: root.join("state"), config: root.join("config") })
+    (Place::at(&project).unwrap(), Dirs::new(root.join("state"), root.join("config")))
 }
 
 proptest! {

@@ -15,7 +15,7 @@ struct Driven {
 }
 
 fn open(sandbox: &Sandbox) -> Workspace {
-    let dirs = Dirs { state: sandbox.home().join("state"), config: sandbox.home().join("config") };
+    let dirs = Dirs::new(sandbox.home().join("state"), sandbox.home().join("config"));
     Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap()
 }
 

@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use adapters::{
@@ -14,6 +15,8 @@ use adapters::{
     },
     machine,
 };
+
+use journal::{Store, Stores};
 
 use crate::{head::is_root, text};
 
@@ -38,6 +41,8 @@ pub struct Dirs {
     pub state: PathBuf,
     /// Where the user's own configuration is.
     pub config: PathBuf,
+    /// What opens the stores in them. Clones share what is open.
+    pub stores: Stores,
 }
 
 /// A workspace: a directory that one run at a time works in.
@@ -94,7 +99,12 @@ impl Dirs {
         let state = machine::state_directory().ok_or(PlaceError::NoHome)?;
         let in_home = || machine::absolute("HOME").map(|home| home.join(".config"));
         let config = machine::absolute("XDG_CONFIG_HOME").or_else(in_home).ok_or(PlaceError::NoHome)?;
-        Ok(Self { state, config: config.join("warp") })
+        Ok(Self::new(state, config.join("warp")))
+    }
+
+    /// Returns a user's directories with these places.
+    pub fn new(state: PathBuf, config: PathBuf) -> Self {
+        Self { state, config, stores: Stores::default() }
     }
 
     /// Returns the directory of a project's store.
@@ -110,6 +120,14 @@ impl Dirs {
     /// Returns the user's own store: what was spent in all projects.
     pub fn user_store(&self) -> PathBuf {
         self.state.join("user.db")
+    }
+
+    /// Opens the stores that runs of a project use, as far as there are any, so that they stay open until this is dropped.
+    pub fn open_stores(&self, place: &Place) -> Vec<Arc<dyn Store>> {
+        let project = place.project_id().ok().flatten().map(|id| self.journal(&id));
+        // Whoever uses one that cannot be opened says so.
+        let open = |path| self.stores.open_existing(path).ok().flatten();
+        project.into_iter().chain([self.user_store()]).filter_map(open).collect()
     }
 
     /// Returns the user's own price list.

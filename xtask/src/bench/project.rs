@@ -12,7 +12,7 @@ use std::{
 };
 
 use engine::{Ask, Event, EventName, Record, Run, Time, step};
-use journal::{NewEvent, SqliteStore, Store as _, View};
+use journal::{NewEvent, Query, View};
 use project::{Dirs, Place, Workspace};
 use serde_json::json;
 
@@ -201,10 +201,8 @@ impl<'a> Warp<'a> {
     }
 
     fn open(&self, root: &Path) -> Result<Workspace> {
-        let dirs = Dirs {
-            state: self.sandbox.path("state").join("warp"),
-            config: self.sandbox.path("config").join("warp"),
-        };
+        let dirs =
+            Dirs::new(self.sandbox.path("state").join("warp"), self.sandbox.path("config").join("warp"));
         let place = Place::at(root).map_err(said)?;
         Workspace::open(place, dirs).map_err(said)
     }
@@ -219,14 +217,15 @@ impl<'a> Warp<'a> {
         let mut workspace = self.open(root)?;
         let current = workspace.current().map_err(said)?.ok_or("there is no run")?;
         let path = workspace.store_path().map_err(said)?.ok_or("there is no store")?;
+        let store = workspace.dirs.stores.open(path).map_err(said)?;
         // Views that are not there are made again from the stream; old ones would be taken for somebody else's.
         for view in [root.join(".claude/.warp-drive-state.json"), workspace.place.head_file()] {
             fs::remove_file(&view).map_err(|error| format!("{}: {error}", view.display()))?;
         }
         drop(workspace);
 
-        let mut store = SqliteStore::open_existing(path).map_err(said)?.ok_or("there is no store")?;
-        let stream = store.find(&current.run.root).map_err(said)?.ok_or("there is no stream")?;
+        let stream = store.views(Query::Mark(&current.run.root)).map_err(said)?.pop();
+        let stream = stream.ok_or("there is no stream")?;
         let (mut run, mut version) = (Run::clone(&current.run), stream.version);
         let view = View { snapshot: &[], mark: stream.mark.as_deref(), topic: stream.topic.as_deref() };
         let event = match stand.data {

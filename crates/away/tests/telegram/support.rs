@@ -29,7 +29,7 @@ impl Scene {
         let directory = TempDir::with_prefix("warp-away-").unwrap();
         let root = directory.path().join("demo");
         fs::create_dir_all(&root).unwrap();
-        let dirs = Dirs { state: directory.path().join("state"), config: directory.path().join("config") };
+        let dirs = Dirs::new(directory.path().join("state"), directory.path().join("config"));
         fs::create_dir_all(&dirs.config).unwrap();
         let config =
             format!("[rdb]\nenabled = true\nchats = \"{chats}\"\napi = \"{}\"\n", telegram.address());

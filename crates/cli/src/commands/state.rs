@@ -1,7 +1,4 @@
-use std::{
-    mem,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use engine::{
     Actor, Event, EventName, Outcome, Record, Verdict,
@@ -103,14 +100,11 @@ struct Init {
 pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let project = project.unwrap_or_default();
     let open = |root: PathBuf| open(&project.join(root));
-    let open_briefly = |root: PathBuf| -> Result<Workspace, CommandError> {
-        Ok(Workspace::open_briefly(Place::at(&project.join(root))?, Dirs::from_environment()?)?)
-    };
     match arguments.action {
         Action::Init(init) => begin(open(init.root.clone())?, init),
         Action::Status { root, json: _ } => status(open(root)?),
         Action::Transition { root, event, data, json } => {
-            transition(open_briefly(root)?, &event, data.as_deref(), json)
+            transition(&mut open(root)?, &event, data.as_deref(), json)
         }
         Action::Inject { root } => inject(open(root)?),
         Action::Gate { root, operation } => {
@@ -118,7 +112,7 @@ pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit
             match quick_gate(&project.join(&root), &operation) {
                 Quick::Known(reason) => Ok(deny(&reason)),
                 Quick::NoRun => Ok(Exit::Done),
-                Quick::Unsure => gate(open_briefly(root)?, &operation),
+                Quick::Unsure => gate(open(root)?, &operation),
             }
         }
         Action::Verify { root, event } => verify(open(root)?, &event),
@@ -167,7 +161,7 @@ fn status(mut workspace: Workspace) -> Result<Exit, CommandError> {
 }
 
 fn transition(
-    mut workspace: Workspace,
+    workspace: &mut Workspace,
     event: &str,
     data: Option<&str>,
     json: bool,
@@ -177,9 +171,7 @@ fn transition(
         Some(text) => parse_data(text)?,
     };
     let event = parse_event(event, &data)?;
-    let exit = ask(&mut workspace, event, data, json)?;
-    workspace.leave();
-    Ok(exit)
+    ask(workspace, event, data, json)
 }
 
 fn ask(
@@ -202,8 +194,6 @@ fn ask(
     }
     let exit = exit_of(&answer.outcome);
     tell_away(workspace, &answer);
-    // The process ends next, and its memory with it.
-    mem::forget(answer);
     Ok(exit)
 }
 
@@ -268,15 +258,13 @@ fn check_operation(operation: &str) -> Result<(), CommandError> {
 /// Asks the store for leave, which the head cannot give.
 fn gate(mut workspace: Workspace, operation: &str) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
-    let exit = match workspace.current()? {
+    Ok(match workspace.current()? {
         None => Exit::Done,
         Some(current) => match current.run.permission(&current.workflow, operation) {
             Permission::Allowed => Exit::Done,
             Permission::Denied(reason) => deny(&reason),
         },
-    };
-    workspace.leave();
-    Ok(exit)
+    })
 }
 
 fn verify(mut workspace: Workspace, event: &str) -> Result<Exit, CommandError> {

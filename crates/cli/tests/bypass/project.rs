@@ -503,6 +503,6 @@ fn begin(sandbox: &Sandbox, agent: &Agent, workplace: Workplace) {
 }
 
 fn open(sandbox: &Sandbox) -> Workspace {
-    let dirs = Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") };
+    let dirs = Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"));
     Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap()
 }

@@ -23,8 +23,7 @@ impl Spent {
     /// A project with a run, and a ledger in which nothing is.
     fn new() -> Self {
         let sandbox = coding();
-        let dirs =
-            Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") };
+        let dirs = Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"));
         let project = sandbox.read(".git/warp/project-id").unwrap().trim().to_owned();
         let run = json(&sandbox.warp_ok(&["status", "--json"]))["run"].as_str().unwrap().to_owned();
         let text = str::to_owned;

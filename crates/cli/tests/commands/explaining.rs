@@ -11,7 +11,7 @@ const WARP: &str = env!("CARGO_BIN_EXE_warp");
 
 pub(crate) fn workspace(driven: &Driven) -> Workspace {
     let home = driven.sandbox.home();
-    let dirs = Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
     Workspace::open(Place::at(&driven.sandbox.root()).unwrap(), dirs).unwrap()
 }
 

@@ -297,7 +297,7 @@ fn an_agent_may_look_and_changes_nothing_that_is_there() {
 }
 
 fn dirs(sandbox: &Sandbox) -> Dirs {
-    Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") }
+    Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"))
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn work_that_is_left_by_force_is_kept_on_the_branch() {
 fn a_feature_is_built_by_one_process() {
     let project = Project::new();
     let home = project.sandbox.home();
-    let dirs = Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
     let mut other = Workspace::open(Place::at(&project.sandbox.root()).unwrap(), dirs).unwrap();
     let claim = other.claim_feature(&format!(" {FEATURE} ")).unwrap();
     let said = project.run(&[]);

@@ -209,7 +209,7 @@ fn begin(sandbox: &Sandbox, root: &Path, agent: &Agent, flags: &[&str]) {
 }
 
 fn dirs(sandbox: &Sandbox) -> Dirs {
-    Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") }
+    Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"))
 }
 
 fn open(sandbox: &Sandbox, root: &Path) -> Workspace {

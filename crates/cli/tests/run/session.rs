@@ -9,7 +9,7 @@ use std::{
 };
 
 use adapters::machine;
-use journal::{SqliteStore, Store as _};
+use journal::Stores;
 use serde_json::Value;
 use testkit::driven::Driven;
 
@@ -130,7 +130,7 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
     }
     driven.script(&apart(&[1, 2, 3]));
     // Whoever it is, it is somebody else: only who wants to claim it finds that out.
-    let mut store = SqliteStore::open(driven.sandbox.journal()).unwrap();
+    let store = Stores::default().open(driven.sandbox.journal()).unwrap();
     let now = machine::now().millis();
     store.acquire("issue:2", "somebody", now, now + 3_600_000).unwrap();
     let said = driven.run(&["--until-empty", "--level", "3"]);
@@ -220,7 +220,7 @@ fn a_workspace_that_was_lost_and_made_again_commits_nothing_of_warps_own() {
 fn open_runs(driven: &Driven) -> Vec<(String, Option<String>, bool)> {
     let place = project::Place::at(&driven.sandbox.root()).unwrap();
     let home = driven.sandbox.home();
-    let dirs = project::Dirs { state: home.join("state/warp"), config: home.join("config/warp") };
+    let dirs = project::Dirs::new(home.join("state/warp"), home.join("config/warp"));
     let runs = project::Workspace::open(place, dirs).unwrap().runs().unwrap();
     let open = runs.into_iter().map(|current| current.run).filter(|run| run.is_open());
     open.map(|run| (run.phase.to_string(), run.issue.clone(), run.standing == engine::Standing::Active))

@@ -83,7 +83,7 @@ impl World {
     }
 
     pub(crate) fn dirs(&self) -> Dirs {
-        Dirs { state: self.home.join("state/warp"), config: self.home.join("config/warp") }
+        Dirs::new(self.home.join("state/warp"), self.home.join("config/warp"))
     }
 
     /// Returns a number that another state of the disk does not have.

@@ -1,4 +1,4 @@
-//! Appending: one transaction, and one sync of the log.
+//! Appending: one transaction, which does not wait for the disk.
 //!
 //! The usual append is four statements. It does not read before it writes: the hashes follow from the version the
 //! caller presents, and the update of the stream's row finds nothing to update if that version is not the current
@@ -12,10 +12,10 @@ use crate::integrity::Mismatch;
 use crate::store::{NewEvent, StreamId, Version, View};
 
 use super::read::{self, clamp};
-use super::{Durable, SqliteStore, Statements, Writing, fault};
+use super::{Open, Shared, Writing, fault, with};
 
 pub(super) fn append(
-    store: &mut SqliteStore,
+    shared: &Shared,
     stream: &StreamId,
     expected: &Version,
     events: &[NewEvent],
@@ -25,30 +25,20 @@ pub(super) fn append(
     // Hashed before the lock is taken, so that nobody waits for it.
     let extension = chain::extend(stream, expected, events);
     let seal = chain::seal(stream, &extension.version, last.at, view);
-    let row = Row {
-        stream,
-        expected,
-        extension: &extension,
-        updated_at: last.at,
-        seal,
-        view,
-        statements: store.statements,
-    };
-    store.name_log()?;
-    let position = row.write(store, events).map_err(|refusal| match refusal {
+    let row = Row { stream, expected, extension: &extension, updated_at: last.at, seal, view };
+    let mut open = shared.open();
+    let position = row.write(&open, events).map_err(|refusal| match refusal {
         Refusal::Conflict(actual) => AppendError::Conflict { actual },
         Refusal::MarkTaken(mark, holder) => AppendError::MarkTaken { mark, holder },
         Refusal::BeyondTail(seq) => {
             let mismatch = Mismatch::BeyondTail { expected: expected.events() };
-            fault::in_stream(&store.path, stream, seq, mismatch).into()
+            fault::in_stream(&open.path, stream, seq, mismatch).into()
         }
-        Refusal::Sqlite(error) => AppendError::Store(fault::classify(&store.path, error)),
+        Refusal::Sqlite(error) => AppendError::Store(fault::classify(&open.path, error)),
     })?;
-    match store.durable {
-        Durable::AtOnce => store.guard.acknowledge(position),
-        Durable::Later => store.unsynced = Some(position),
-    }
-    store.has_committed();
+    open.has_committed();
+    drop(open);
+    shared.syncer.note(position);
     Ok(extension.version)
 }
 
@@ -73,15 +63,14 @@ struct Row<'a> {
     updated_at: i64,
     seal: Digest,
     view: View<'a>,
-    statements: Statements,
 }
 
 impl Row<'_> {
     /// Writes events and row in one transaction, and returns the position of the last event.
-    fn write(&self, store: &SqliteStore, events: &[NewEvent]) -> Result<u64, Refusal> {
-        let transaction = Writing::begin(&store.connection, self.statements)?;
+    fn write(&self, open: &Open, events: &[NewEvent]) -> Result<u64, Refusal> {
+        let transaction = Writing::begin(&open.connection)?;
         // If that fails, so may the append, and says it better.
-        let _ = store.lengthen_log();
+        let _ = open.lengthen_log();
         let position = match self.insert_events(&transaction, events) {
             Err(error) if fault::is_duplicate(&error) => {
                 let actual = self.actual(&transaction)?;
@@ -110,7 +99,7 @@ impl Row<'_> {
     fn insert_events(&self, transaction: &Connection, events: &[NewEvent]) -> rusqlite::Result<i64> {
         let sql = "INSERT INTO event (stream, seq, record, at, kind, hash, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let record = clamp(self.extension.record);
-        self.statements.with(transaction, sql, |statement| {
+        with(transaction, sql, |statement| {
             for ((seq, event), hash) in (self.extension.first_seq..).zip(events).zip(&self.extension.hashes) {
                 statement.execute(params![
                     self.stream.as_str(),
@@ -141,7 +130,7 @@ impl Row<'_> {
             self.view.mark,
             self.view.topic,
         ];
-        self.statements.with(transaction, sql, |statement| statement.execute(row))
+        with(transaction, sql, |statement| statement.execute(row))
     }
 
     fn update(&self, transaction: &Connection, position: i64) -> rusqlite::Result<usize> {
@@ -164,7 +153,7 @@ impl Row<'_> {
                 clamp(self.expected.events()),
                 self.expected.head().as_bytes(),
             ];
-            self.statements.with(transaction, sql, |statement| statement.execute(row))
+            with(transaction, sql, |statement| statement.execute(row))
         };
         match update(unchanged)? {
             0 => update(changed),
@@ -185,7 +174,7 @@ impl Row<'_> {
     }
 
     fn actual(&self, transaction: &Connection) -> rusqlite::Result<Version> {
-        Ok(read::version(self.statements, transaction, self.stream)?.unwrap_or(Version::NONE))
+        Ok(read::version(transaction, self.stream)?.unwrap_or(Version::NONE))
     }
 }
 
@@ -195,19 +184,23 @@ mod tests {
 
     use super::*;
     use crate::error::StoreError;
+    use crate::sqlite::SqliteStore;
     use crate::store::Store as _;
 
     #[test]
     fn a_full_disk_is_told_as_such_and_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let mut store = SqliteStore::open(directory.path().join("journal.db")).unwrap();
-        let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
-        store.connection.pragma_update(None, "max_page_count", pages + 4).unwrap();
+        let store = SqliteStore::open(directory.path().join("journal.db")).unwrap();
+        {
+            let connection = &store.shared.open().connection;
+            let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+            connection.pragma_update(None, "max_page_count", pages + 4).unwrap();
+        }
         let stream = StreamId::parse("run:a").unwrap();
         let huge = NewEvent { at: 0, kind: "huge".into(), body: vec![b'x'; 100_000] };
         let outcome = store.append(&stream, &Version::NONE, &[huge], View::default());
         assert!(matches!(outcome, Err(AppendError::Store(StoreError::Full { .. }))), "{outcome:?}");
-        assert_eq!(store.view(&stream).unwrap(), None);
+        assert_eq!(store.load(&stream).unwrap(), None);
         let small = NewEvent { at: 0, kind: "small".into(), body: Vec::new() };
         store.append(&stream, &Version::NONE, &[small], View::default()).unwrap();
     }
@@ -216,9 +209,10 @@ mod tests {
     fn a_store_that_stays_locked_is_told_as_such() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
-        let (other, mut store) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
-        let _writing = Writing::begin(&other.connection, other.statements).unwrap();
-        store.connection.busy_timeout(Duration::ZERO).unwrap();
+        let (other, store) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+        let others = other.shared.open();
+        let _writing = Writing::begin(&others.connection).unwrap();
+        store.shared.open().connection.busy_timeout(Duration::ZERO).unwrap();
         let event = NewEvent { at: 0, kind: "late".into(), body: Vec::new() };
         let stream = StreamId::parse("run:a").unwrap();
         let outcome = store.append(&stream, &Version::NONE, &[event], View::default());

@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,67 +20,41 @@ use rustix::io::Errno;
 use crate::error::{Corruption, OpenError, StoreError};
 
 use super::guard::{self, Guard, PATIENCE};
-use super::kept::{self, Part};
 use super::place::{self, Found};
-use super::{Company, Durable, SqliteStore, Statements, fault, read, schema};
+use super::syncer::Syncer;
+use super::{Open, STATEMENTS, Shared, SqliteStore, fault, read, schema};
 
 /// How often something that another process is just doing is looked at again.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// What is asked of every connection, in words that already look at the file.
-const SAFE: &str = "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON";
+///
+/// A commit does not sync the log, which [`Syncer`] does. SQLite syncs the header of a new log, with its directory, and
+/// the log before it folds it.
+const SAFE: &str = "PRAGMA synchronous = NORMAL; PRAGMA cell_size_check = ON";
 
 impl SqliteStore {
     /// Opens the store at `path`, and makes it and its directory if there is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        if let Some(kept) = kept::take(path) {
-            return Ok(kept);
-        }
         if look(path)? == Found::Nothing {
             prepare_directory(place::directory(path))?;
         }
-        open(path, Company::Any)
+        open(path)
     }
 
     /// Opens the store at `path`, or returns `None` if there is none.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Option<Self>, OpenError> {
-        open_existing(path.as_ref(), Company::Any)
-    }
-
-    /// Opens the store at `path` as [`SqliteStore::open_existing`] does, for a process that ends at once: if nobody else
-    /// has it open, nobody else gets in until it is closed or [shared](SqliteStore::share).
-    ///
-    /// Whoever is alone needs no memory that is shared with others, which takes longer to make than most appends.
-    pub fn open_briefly(path: impl AsRef<Path>) -> Result<Option<Self>, OpenError> {
-        open_existing(path.as_ref(), Company::None)
-    }
-
-    /// Lets others in, if this process is alone with the store. To be called before anything is waited for.
-    pub fn share(self) -> Result<Self, OpenError> {
-        match self.company {
-            Company::Any => Ok(self),
-            Company::None => {
-                let path = self.path.clone();
-                drop(self);
-                open(&path, Company::Any)
-            }
+        let path = path.as_ref();
+        if look(path)? == Found::Nothing {
+            refuse_if_behind(path, guard::acknowledged_at(path), 0)?;
+            return Ok(None);
         }
+        open(path).map(Some)
     }
 }
 
-fn open_existing(path: &Path, company: Company) -> Result<Option<SqliteStore>, OpenError> {
-    if let Some(kept) = kept::take(path) {
-        return Ok(Some(kept));
-    }
-    if look(path)? == Found::Nothing {
-        refuse_if_behind(path, guard::acknowledged_at(path), 0)?;
-        return Ok(None);
-    }
-    open(path, company).map(Some)
-}
-
-fn open(path: &Path, company: Company) -> Result<SqliteStore, OpenError> {
+fn open(path: &Path) -> Result<SqliteStore, OpenError> {
     let mut guard = share(path)?;
     // A repair may have been waited for, so what is there is looked at again.
     match look(path)? {
@@ -98,8 +73,7 @@ fn open(path: &Path, company: Company) -> Result<SqliteStore, OpenError> {
     let log_length = place::log_length(path).map_err(|error| from_io(path, error))?;
     // Taken before the database is read: whatever is noted by then can be seen.
     let acknowledged = guard.acknowledged();
-    let (opened, company) = open_for(path, company, acknowledged);
-    let connection = match opened {
+    let connection = match connect(path).and_then(|connection| ready(connection, acknowledged)) {
         Ok(Ready::Open(connection)) => connection,
         Ok(Ready::Foreign { application_id }) => {
             return Err(OpenError::Foreign { path: path.to_path_buf(), application_id });
@@ -113,62 +87,13 @@ fn open(path: &Path, company: Company) -> Result<SqliteStore, OpenError> {
         }
         Err(error) => return Err(diagnose(path, fault::classify(path, error)).into()),
     };
-    let mut store = SqliteStore {
-        path: path.to_path_buf(),
-        file: kept::file_id(path),
-        has_written: false,
-        company,
-        log_length,
-        is_log_new: log_length == 0,
-        durable: Durable::AtOnce,
-        statements: Statements::UsedOnce,
-        unsynced: None,
-        syncing: None,
-        syncer: None,
-        connection: Part::new(connection),
-        guard: Part::new(guard),
-    };
-    if store.file.is_some() {
-        store.keep_statements();
-    }
-    // Whoever finds a log with something in it takes its name for durable.
-    if log_length == 0 && place::log_length(path).map_err(|error| from_io(path, error))? > 0 {
-        store.name_log()?;
-    }
-    Ok(store)
-}
-
-/// Connects and looks what the file is; alone if that is wanted and nobody else is there.
-fn open_for(path: &Path, company: Company, acknowledged: u64) -> (rusqlite::Result<Ready>, Company) {
-    if company == Company::None {
-        match connect_alone(path).and_then(|connection| ready(connection, acknowledged)) {
-            Err(error) if fault::is_busy(&error) => {}
-            opened => return (opened, Company::None),
-        }
-    }
-    (connect(path).and_then(|connection| ready(connection, acknowledged)), Company::Any)
+    let open = Open { path: path.to_path_buf(), connection, has_written: false, log_length };
+    let syncer = Syncer::new(path.to_path_buf(), guard);
+    Ok(SqliteStore { shared: Arc::new(Shared { open: Mutex::new(open), syncer }) })
 }
 
 /// Connects to the file at `path`, which exists, with every setting that keeps it safe.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = prepare(path)?;
-    connection.busy_timeout(PATIENCE)?;
-    connection.execute_batch(SAFE)?;
-    Ok(connection)
-}
-
-/// Connects as [`connect`] does, alone; the file is busy if anybody else has it open.
-fn connect_alone(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = prepare(path)?;
-    connection.busy_timeout(Duration::ZERO)?;
-    // Before anything that looks at the file, or memory would be shared already.
-    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
-    connection.execute_batch(SAFE)?;
-    connection.busy_timeout(PATIENCE)?;
-    Ok(connection)
-}
-
-fn prepare(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -176,6 +101,9 @@ fn prepare(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // What is asked never depends on what is bound, so nothing is compiled a second time for it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.busy_timeout(PATIENCE)?;
+    connection.execute_batch(SAFE)?;
     Ok(connection)
 }
 
@@ -219,7 +147,7 @@ fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
             schema::migrate(&connection, &schema::STEPS)?;
         }
     }
-    let found = read::last_position(Statements::UsedOnce, &connection)?;
+    let found = read::last_position(&connection)?;
     if found < acknowledged {
         return Ok(Ready::Behind { found });
     }
@@ -391,67 +319,5 @@ pub(super) fn from_io(path: &Path, error: io::Error) -> StoreError {
         StoreError::Busy { path }
     } else {
         StoreError::Failed { path, source: Box::new(error) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sqlite::tests::append;
-    use crate::store::Store as _;
-
-    #[test]
-    fn whoever_is_alone_keeps_the_store_until_it_is_shared_or_closed() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("journal.db");
-        append(&mut SqliteStore::open(&path).unwrap(), "run:a");
-        let mut alone = SqliteStore::open_briefly(&path).unwrap().unwrap();
-        assert_eq!(alone.company, Company::None);
-        append(&mut alone, "run:b");
-        let is_kept_out = connect_alone(&path).and_then(|connection| schema::version(&connection));
-        assert!(is_kept_out.is_err_and(|error| fault::is_busy(&error)));
-        let mut shared = alone.share().unwrap();
-        assert_eq!(shared.company, Company::Any);
-        append(&mut shared, "run:c");
-        let mut other = SqliteStore::open(&path).unwrap();
-        append(&mut other, "run:d");
-        assert_eq!(shared.names("run:").unwrap().len(), 4);
-        drop((shared, other));
-        assert_eq!(SqliteStore::open_briefly(&path).unwrap().unwrap().company, Company::None);
-    }
-
-    #[test]
-    fn whoever_finds_company_shares() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("journal.db");
-        let mut first = SqliteStore::open(&path).unwrap();
-        append(&mut first, "run:a");
-        let mut second = SqliteStore::open_briefly(&path).unwrap().unwrap();
-        assert_eq!(second.company, Company::Any);
-        append(&mut second, "run:b");
-        append(&mut first, "run:c");
-        assert_eq!(second.names("run:").unwrap().len(), 3);
-    }
-
-    #[test]
-    fn somebody_else_waits_until_whoever_is_alone_has_gone() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("journal.db");
-        append(&mut SqliteStore::open(&path).unwrap(), "run:a");
-        let mut alone = SqliteStore::open_briefly(&path).unwrap().unwrap();
-        let waits = thread::spawn({
-            let path = path.clone();
-            move || append(&mut SqliteStore::open(&path).unwrap(), "run:b")
-        });
-        append(&mut alone, "run:c");
-        drop(alone);
-        waits.join().unwrap();
-        assert_eq!(SqliteStore::open(&path).unwrap().names("run:").unwrap().len(), 3);
-    }
-
-    #[test]
-    fn a_project_without_a_store_has_none_briefly_either() {
-        let directory = tempfile::tempdir().unwrap();
-        assert!(SqliteStore::open_briefly(directory.path().join("journal.db")).unwrap().is_none());
     }
 }

@@ -5,9 +5,9 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use crate::chain::{self, Digest};
 use crate::error::StoreError;
 use crate::integrity::Mismatch;
-use crate::store::{StoredEvent, StreamId, StreamView, Version, View};
+use crate::store::{Query, Scope, StoredEvent, StreamHead, StreamId, StreamView, Version, View};
 
-use super::{SqliteStore, Statements, fault};
+use super::{Open, fault, with};
 
 /// The columns that [`Sealed::from_row`] takes.
 macro_rules! view_columns {
@@ -24,40 +24,53 @@ macro_rules! event_columns {
     };
 }
 
-pub(super) fn view(store: &SqliteStore, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
+pub(super) fn load(open: &Open, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
     let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE name = ?1");
-    let found = select_views(store, sql, [stream.as_str()])?.pop();
-    if found.is_none() {
-        refuse_orphans(store, stream)?;
+    match open.classified(one(&open.connection, sql, [stream.as_str()], Sealed::from_row).optional())? {
+        Some(row) if row.is_intact() => Ok(Some(row.view)),
+        Some(row) => {
+            let last = row.view.version.events().saturating_sub(1);
+            Err(fault::in_stream(&open.path, stream, last, Mismatch::ViewDiffers))
+        }
+        None => refuse_orphans(open, stream).map(|()| None),
     }
-    Ok(found)
 }
 
 /// Tells a stream that does not exist from one that lost its row.
-fn refuse_orphans(store: &SqliteStore, stream: &StreamId) -> Result<(), StoreError> {
+fn refuse_orphans(open: &Open, stream: &StreamId) -> Result<(), StoreError> {
     // One statement, so that a stream whose first events are just being appended is not taken for one without a row.
     let sql = "SELECT EXISTS (SELECT 1 FROM event WHERE stream = ?1)
         AND NOT EXISTS (SELECT 1 FROM stream WHERE name = ?1)";
-    let is_orphan = one(store.statements, &store.connection, sql, [stream.as_str()], |row| row.get(0));
-    if is_orphan.map_err(|error| fault::classify(&store.path, error))? {
-        return Err(fault::in_stream(&store.path, stream, 0, Mismatch::ViewMissing));
+    if open.classified(one(&open.connection, sql, [stream.as_str()], |row| row.get(0)))? {
+        return Err(fault::in_stream(&open.path, stream, 0, Mismatch::ViewMissing));
     }
     Ok(())
 }
 
-pub(super) fn find(store: &SqliteStore, mark: &str) -> Result<Option<StreamView>, StoreError> {
-    let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE mark = ?1");
-    select_views(store, sql, [mark]).map(|mut views| views.pop())
+/// Only rows are read, without what is kept in them.
+pub(super) fn find(connection: &Connection, query: Query<'_>) -> rusqlite::Result<Vec<StreamHead>> {
+    macro_rules! heads {
+        ($rest:literal) => {
+            concat!("SELECT name, events, head, mark FROM stream WHERE ", $rest)
+        };
+    }
+    let is = |sql, text: &str| select(connection, sql, [text], head);
+    let begins = |sql, prefix: &str| select(connection, sql, [prefix, &past(prefix)], head);
+    match query {
+        Query::Stream(stream) => is(heads!("name = ?1"), stream.as_str()),
+        Query::Mark(mark) => is(heads!("mark = ?1"), mark),
+        Query::Marks(prefix) => begins(heads!("mark >= ?1 AND mark < ?2 ORDER BY position DESC"), prefix),
+        Query::Topic(topic) => is(heads!("topic = ?1 ORDER BY position DESC"), topic),
+        Query::Names(prefix) => begins(heads!("name >= ?1 AND name < ?2 ORDER BY position DESC"), prefix),
+        Query::LastName(prefix) => {
+            begins(heads!("name >= ?1 AND name < ?2 ORDER BY name DESC LIMIT 1"), prefix)
+        }
+    }
 }
 
-pub(super) fn views(store: &SqliteStore) -> Result<Vec<StreamView>, StoreError> {
-    let sql = concat!("SELECT ", view_columns!(), " FROM stream ORDER BY position DESC");
-    select_views(store, sql, [])
-}
-
-pub(super) fn views_about(store: &SqliteStore, topic: &str) -> Result<Vec<StreamView>, StoreError> {
-    let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE topic = ?1 ORDER BY position DESC");
-    select_views(store, sql, [topic])
+fn head(row: &Row<'_>) -> rusqlite::Result<StreamHead> {
+    let version = Version::new(number(row, 1)?, digest(row, 2)?);
+    Ok(StreamHead { stream: stream_id(row, 0)?, version, mark: row.get(3)? })
 }
 
 /// A text that comes after every one with the prefix: no character is higher than this one.
@@ -65,56 +78,29 @@ fn past(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
 
-pub(super) fn views_marked(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
-    let sql = concat!(
-        "SELECT ",
-        view_columns!(),
-        " FROM stream WHERE mark >= ?1 AND mark < ?2 ORDER BY position DESC"
-    );
-    select_views(store, sql, [prefix, &past(prefix)])
-}
-
-pub(super) fn views_named(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamView>, StoreError> {
-    let sql = concat!(
-        "SELECT ",
-        view_columns!(),
-        " FROM stream WHERE name >= ?1 AND name < ?2 ORDER BY position DESC"
-    );
-    select_views(store, sql, [prefix, &past(prefix)])
-}
-
-/// Only rows are read, without what is kept in them.
-pub(super) fn names(store: &SqliteStore, prefix: &str) -> Result<Vec<StreamId>, StoreError> {
-    let sql = "SELECT name FROM stream WHERE name >= ?1 AND name < ?2 ORDER BY position DESC";
-    select(store.statements, &store.connection, sql, [prefix, &past(prefix)], |row| stream_id(row, 0))
-        .map_err(|error| fault::classify(&store.path, error))
-}
-
-pub(super) fn count_about(store: &SqliteStore, topic: &str) -> Result<u64, StoreError> {
-    let sql = "SELECT COUNT(*) FROM stream WHERE topic = ?1";
-    let count = one(store.statements, &store.connection, sql, [topic], |row| number(row, 0));
-    count.map_err(|error| fault::classify(&store.path, error))
-}
-
-pub(super) fn last_named(store: &SqliteStore, prefix: &str) -> Result<Option<StreamId>, StoreError> {
-    let sql = "SELECT name FROM stream WHERE name >= ?1 AND name < ?2 ORDER BY name DESC LIMIT 1";
-    let bounds = [prefix, &past(prefix)];
-    let last = one(store.statements, &store.connection, sql, bounds, |row| stream_id(row, 0));
-    last.optional().map_err(|error| fault::classify(&store.path, error))
+pub(super) fn read(
+    open: &Open,
+    scope: Scope<'_>,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<StoredEvent>, StoreError> {
+    match scope {
+        Scope::Store => open.classified(read_all(&open.connection, after, limit)),
+        Scope::Stream(stream) => read_stream(open, stream, after, limit),
+    }
 }
 
 /// Reads events of one stream, and notices if one is missing.
-pub(super) fn read(
-    store: &SqliteStore,
+fn read_stream(
+    open: &Open,
     stream: &StreamId,
     from_seq: u64,
     limit: usize,
 ) -> Result<Vec<StoredEvent>, StoreError> {
-    let classify = |error| fault::classify(&store.path, error);
     // One transaction, so that the number of events and the events are of the same moment.
-    let transaction = store.connection.unchecked_transaction().map_err(classify)?;
-    let Some(version) = version(store.statements, &transaction, stream).map_err(classify)? else {
-        refuse_orphans(store, stream)?;
+    let transaction = open.classified(open.connection.unchecked_transaction())?;
+    let Some(version) = open.classified(version(&transaction, stream))? else {
+        refuse_orphans(open, stream)?;
         return Ok(Vec::new());
     };
     let sql = concat!(
@@ -125,78 +111,46 @@ pub(super) fn read(
     let end = version.events().min(from_seq.saturating_add(limit as u64));
     let wanted = end.saturating_sub(from_seq);
     let bounds = params![stream.as_str(), clamp(from_seq), clamp(wanted)];
-    let events = select(store.statements, &transaction, sql, bounds, event_from_row).map_err(classify)?;
+    let events = open.classified(select(&transaction, sql, bounds, event_from_row))?;
     for (seq, found) in (from_seq..end).zip(events.iter().map(Some).chain(std::iter::repeat(None))) {
         if found.is_none_or(|event| event.seq != seq) {
             let is_tail = found.is_none();
             let mismatch =
                 if is_tail { Mismatch::TailCut { expected: version.events() } } else { Mismatch::Missing };
-            return Err(fault::in_stream(&store.path, stream, seq, mismatch));
+            return Err(fault::in_stream(&open.path, stream, seq, mismatch));
         }
     }
     Ok(events)
 }
 
-pub(super) fn read_all(
-    store: &SqliteStore,
-    after_position: u64,
-    limit: usize,
-) -> Result<Vec<StoredEvent>, StoreError> {
+fn read_all(connection: &Connection, after: u64, limit: usize) -> rusqlite::Result<Vec<StoredEvent>> {
     let sql =
         concat!("SELECT ", event_columns!(), " FROM event WHERE position > ?1 ORDER BY position LIMIT ?2");
-    let bounds = [clamp(after_position), clamp(limit as u64)];
-    select(store.statements, &store.connection, sql, bounds, event_from_row)
-        .map_err(|error| fault::classify(&store.path, error))
+    select(connection, sql, [clamp(after), clamp(limit as u64)], event_from_row)
 }
 
 /// Returns the highest position ever given out, also if the event that had it is gone.
-pub(super) fn last_position(statements: Statements, connection: &Connection) -> rusqlite::Result<u64> {
+pub(super) fn last_position(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'event'";
-    let last = one(statements, connection, sql, [], |row| number(row, 0)).optional()?;
+    let last = one(connection, sql, [], |row| number(row, 0)).optional()?;
     Ok(last.unwrap_or(0))
 }
 
 /// Returns the version of `stream`, or `None` if it does not exist.
-pub(super) fn version(
-    statements: Statements,
-    connection: &Connection,
-    stream: &StreamId,
-) -> rusqlite::Result<Option<Version>> {
+pub(super) fn version(connection: &Connection, stream: &StreamId) -> rusqlite::Result<Option<Version>> {
     let sql = "SELECT events, head FROM stream WHERE name = ?1";
     let from_row = |row: &Row<'_>| Ok(Version::new(number(row, 0)?, digest(row, 1)?));
-    one(statements, connection, sql, [stream.as_str()], from_row).optional()
-}
-
-/// Returns the stream that holds a mark, and its version, without what is kept beside it.
-pub(super) fn holder(store: &SqliteStore, mark: &str) -> Result<Option<(StreamId, Version)>, StoreError> {
-    let sql = "SELECT name, events, head FROM stream WHERE mark = ?1";
-    let holder = one(store.statements, &store.connection, sql, [mark], named_version).optional();
-    holder.map_err(|error| fault::classify(&store.path, error))
-}
-
-/// Returns the streams with a topic and their versions, without what is kept beside them.
-pub(super) fn versions_about(
-    store: &SqliteStore,
-    topic: &str,
-) -> Result<Vec<(StreamId, Version)>, StoreError> {
-    let sql = "SELECT name, events, head FROM stream WHERE topic = ?1 ORDER BY position DESC";
-    select(store.statements, &store.connection, sql, [topic], named_version)
-        .map_err(|error| fault::classify(&store.path, error))
-}
-
-fn named_version(row: &Row<'_>) -> rusqlite::Result<(StreamId, Version)> {
-    Ok((stream_id(row, 0)?, Version::new(number(row, 1)?, digest(row, 2)?)))
+    one(connection, sql, [stream.as_str()], from_row).optional()
 }
 
 /// Returns the one row of a statement.
 pub(super) fn one<T>(
-    statements: Statements,
     connection: &Connection,
     sql: &str,
     params: impl Params,
     from_row: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    statements.with(connection, sql, |statement| statement.query_row(params, from_row))
+    with(connection, sql, |statement| statement.query_row(params, from_row))
 }
 
 /// A row beside a stream, with the seal it was stored under.
@@ -228,27 +182,13 @@ impl Sealed {
     }
 }
 
-fn select_views(store: &SqliteStore, sql: &str, params: impl Params) -> Result<Vec<StreamView>, StoreError> {
-    let rows = select(store.statements, &store.connection, sql, params, Sealed::from_row)
-        .map_err(|error| fault::classify(&store.path, error))?;
-    let open = |row: Sealed| {
-        if row.is_intact() {
-            return Ok(row.view);
-        }
-        let last = row.view.version.events().saturating_sub(1);
-        Err(fault::in_stream(&store.path, &row.view.stream, last, Mismatch::ViewDiffers))
-    };
-    rows.into_iter().map(open).collect()
-}
-
 fn select<T>(
-    statements: Statements,
     connection: &Connection,
     sql: &str,
     params: impl Params,
     from_row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
-    statements.with(connection, sql, |statement| statement.query_map(params, from_row)?.collect())
+    with(connection, sql, |statement| statement.query_map(params, from_row)?.collect())
 }
 
 fn event_from_row(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {

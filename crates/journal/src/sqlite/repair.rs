@@ -20,7 +20,7 @@ use super::open::Kind;
 use super::place::{self, Found, beside};
 use super::read::{clamp, last_position};
 use super::salvage::{self, Remains};
-use super::{PAGE, Statements, fault, open, schema, verify};
+use super::{PAGE, fault, open, schema, verify};
 
 /// What a repair did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,8 +197,7 @@ fn examine(path: &Path, acknowledged: u64) -> Result<Examined, RepairError> {
         let newer = OpenError::Newer { path, found: kind.version, known: schema::CURRENT };
         return Err(RepairError::Refused(newer));
     }
-    let reaches =
-        last_position(Statements::UsedOnce, &connection).is_ok_and(|position| position >= acknowledged);
+    let reaches = last_position(&connection).is_ok_and(|position| position >= acknowledged);
     let verification = verify::check(&connection);
     let is_sound = kind.version > 0 && reaches && verification.is_ok_and(|found| found.is_sound());
     Ok(if is_sound { Examined::Sound } else { Examined::Damaged })
@@ -252,7 +251,7 @@ impl Rebuild<'_> {
         let sql = "INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1), ('lease', ?2)";
         transaction.execute(sql, params![clamp(last_position), clamp(last_generation)])?;
         let streams = remains.map_or(Ok(Vec::new()), |remains| remains.pour(&transaction))?;
-        let last_position = super::read::last_position(Statements::UsedOnce, &transaction)?;
+        let last_position = super::read::last_position(&transaction)?;
         transaction.commit()?;
         Ok(Rebuilt { is_readable: remains.is_some(), last_position, streams, vanished })
     }

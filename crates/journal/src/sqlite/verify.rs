@@ -12,8 +12,8 @@ use crate::error::{OpenError, StoreError};
 use crate::integrity::{Fault, Mismatch, StreamFault, Verification};
 use crate::store::StreamId;
 
+use super::SqliteStore;
 use super::read::{Sealed, digest, number, view_columns};
-use super::{SqliteStore, fault};
 
 /// How many faults of structure are listed. More would say no more.
 const STRUCTURE_FAULTS: usize = 100;
@@ -21,15 +21,16 @@ const STRUCTURE_FAULTS: usize = 100;
 /// Checks the store at `path` and changes nothing. A store that does not exist has nothing wrong with it.
 pub fn verify(path: impl AsRef<Path>) -> Result<Verification, OpenError> {
     match SqliteStore::open_existing(path)? {
-        Some(mut store) => Ok(store.verify()?),
+        Some(store) => Ok(store.verify()?),
         None => Ok(Verification::default()),
     }
 }
 
 impl SqliteStore {
     /// Checks the whole store, as it is at this moment, and changes nothing.
-    pub fn verify(&mut self) -> Result<Verification, StoreError> {
-        check(&self.connection).map_err(|error| fault::classify(&self.path, error))
+    pub fn verify(&self) -> Result<Verification, StoreError> {
+        let open = self.shared.open();
+        open.classified(check(&open.connection))
     }
 }
 

@@ -8,97 +8,60 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rusqlite::params;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
-use crate::error::{OpenError, StoreError};
-use crate::store::{StoredEvent, StreamId};
+use crate::error::StoreError;
+use crate::store::{Scope, StoredEvent, Watch, Watched};
 
+use super::Shared;
 use super::place::{GUARD, beside};
-use super::read::{self, clamp};
-use super::{SqliteStore, fault};
-
-/// The most events that one wait returns; the next one returns the rest.
-const BATCH: usize = 1000;
-
-/// What a watch looks at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
-    /// Every stream of the store.
-    Store,
-    /// One stream, which need not exist yet.
-    Stream(StreamId),
-}
+use super::read;
 
 /// A wait for events of a store, appended by whatever process.
 #[derive(Debug)]
-pub struct Watch {
-    store: SqliteStore,
-    scope: Scope,
+struct GuardWatch {
+    shared: Arc<Shared>,
+    watched: Watched,
     inotify: OwnedFd,
 }
 
-impl Watch {
-    /// Watches the store at `path`, over a connection of its own. Makes the store if there is none.
-    pub fn open(path: impl AsRef<Path>, scope: Scope) -> Result<Self, OpenError> {
-        let store = SqliteStore::open(path)?;
-        let inotify = subscribe(&store.path).map_err(|error| failed(&store.path, error))?;
-        Ok(Self { store, scope, inotify })
-    }
+pub(super) fn watch(
+    shared: &Arc<Shared>,
+    scope: Scope<'_>,
+    after: u64,
+) -> Result<Box<dyn Watch>, StoreError> {
+    let path = shared.open().path.clone();
+    let inotify = subscribe(&path).map_err(|error| failed(&path, error))?;
+    Ok(Box::new(GuardWatch { shared: Arc::clone(shared), watched: Watched::new(scope, after), inotify }))
+}
 
-    /// Waits until there are events after `after_position` and returns them in order, a batch at most.
-    ///
-    /// Returns none if `timeout` passes first; with a timeout of zero it does not wait.
-    pub fn wait(&mut self, after_position: u64, timeout: Duration) -> Result<Vec<StoredEvent>, StoreError> {
+impl Watch for GuardWatch {
+    fn wait(&mut self, timeout: Duration) -> Result<Vec<StoredEvent>, StoreError> {
         let started = Instant::now();
         loop {
-            self.forget_announced().map_err(|error| failed(&self.store.path, error))?;
-            let events = self.read(after_position)?;
+            self.forget_announced().map_err(|error| self.failed(error))?;
+            let shared = &self.shared;
+            let events =
+                self.watched.read(|scope, after, limit| read::read(&shared.open(), scope, after, limit))?;
             let left = timeout.saturating_sub(started.elapsed());
             if !events.is_empty() || left.is_zero() {
                 return Ok(events);
             }
-            self.sleep(left).map_err(|error| failed(&self.store.path, error))?;
+            self.sleep(left).map_err(|error| self.failed(error))?;
         }
     }
+}
 
-    fn read(&self, after_position: u64) -> Result<Vec<StoredEvent>, StoreError> {
-        match &self.scope {
-            Scope::Store => read::read_all(&self.store, after_position, BATCH),
-            Scope::Stream(stream) => {
-                let seq = self
-                    .first_after(stream, after_position)
-                    .map_err(|error| fault::classify(&self.store.path, error))?;
-                read::read(&self.store, stream, seq, BATCH)
-            }
-        }
-    }
-
-    /// Returns the number of the first event of `stream` after a position.
-    ///
-    /// Found by halving, because no index has positions by stream and a long stream must not make this slower.
-    fn first_after(&self, stream: &StreamId, position: u64) -> rusqlite::Result<u64> {
-        let connection = &self.store.connection;
-        let Some(version) = read::version(self.store.statements, connection, stream)? else { return Ok(0) };
-        let sql = "SELECT position > ?3 FROM event WHERE stream = ?1 AND seq = ?2";
-        let mut statement = connection.prepare(sql)?;
-        let (mut low, mut high) = (0, version.events());
-        while low < high {
-            let middle = low.midpoint(high);
-            let bounds = params![stream.as_str(), clamp(middle), clamp(position)];
-            if statement.query_row(bounds, |row| row.get(0))? {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        Ok(low)
+impl GuardWatch {
+    fn failed(&self, error: io::Error) -> StoreError {
+        failed(&self.shared.open().path, error)
     }
 
     fn forget_announced(&self) -> io::Result<()> {
@@ -123,13 +86,6 @@ impl Watch {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-impl AsFd for Watch {
-    /// Returns a descriptor that becomes readable when it is worth calling [`Watch::wait`] again.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inotify.as_fd()
     }
 }
 

@@ -20,11 +20,11 @@ impl Places {
 
 /// Opens, verifies and repairs a damaged store, and checks all that must hold however it is damaged.
 fn examine(damaged: &Place, whole: &[StoredEvent], what: &str) {
-    if let Ok(mut store) = SqliteStore::open(damaged.path())
+    if let Ok(store) = SqliteStore::open(damaged.path())
         && let Ok(verification) = store.verify()
         && verification.is_sound()
     {
-        assert_eq!(events(&mut store), whole, "{what}: taken for sound");
+        assert_eq!(events(&store), whole, "{what}: taken for sound");
     }
     let before = ["", "-wal"].map(|side| fs::read(damaged.side(side)).ok());
     let report = match sqlite::repair(damaged.path(), damaged.aside(), 1_700_000_000_000) {
@@ -33,9 +33,9 @@ fn examine(damaged: &Place, whole: &[StoredEvent], what: &str) {
         Err(RepairError::Refused(OpenError::Newer { .. })) => return,
         Err(error) => panic!("{what}: {error:?}"),
     };
-    let mut store = SqliteStore::open(damaged.path()).unwrap();
+    let store = SqliteStore::open(damaged.path()).unwrap();
     assert!(store.verify().unwrap().is_sound(), "{what}");
-    let kept = events(&mut store);
+    let kept = events(&store);
     if report.outcome == Outcome::Sound {
         assert_eq!(kept, whole, "{what}: left alone");
         return;
@@ -59,9 +59,9 @@ fn examine(damaged: &Place, whole: &[StoredEvent], what: &str) {
     let is_empty = kept.is_empty();
     assert!(!is_empty || report.outcome == Outcome::Unreadable || counted == 0, "{what}");
     // It goes on, at a position that was never used.
-    append(&mut store, "run:next", &["next"]);
+    append(&store, "run:next", &["next"]);
     let last = whole.last().map_or(0, |event| event.position);
-    assert!(events(&mut store).last().unwrap().position > last, "{what}");
+    assert!(events(&store).last().unwrap().position > last, "{what}");
 }
 
 /// All of an event but its position, which the chain does not prove.
@@ -86,7 +86,7 @@ fn flip(path: &Path, offset: u64, bits: u8) {
 #[test]
 fn a_store_cut_anywhere_keeps_what_can_be_proved() {
     let place = furnished();
-    let whole = events(&mut place.open());
+    let whole = events(&place.open());
     let length = fs::metadata(place.path()).unwrap().len();
     let mut places = Places(1);
     let mut lengths = vec![0, 1, 99, 100, 512, 4095, 4096, 4097, length - 4096, length - 1];
@@ -101,7 +101,7 @@ fn a_store_cut_anywhere_keeps_what_can_be_proved() {
 #[test]
 fn a_store_with_a_changed_byte_keeps_what_can_be_proved() {
     let place = furnished();
-    let whole = events(&mut place.open());
+    let whole = events(&place.open());
     let length = fs::metadata(place.path()).unwrap().len();
     let mut places = Places(2);
     let header = [16, 18, 20, 24, 28, 31, 40, 44, 56, 60, 63, 68, 92, 100, 103, 105, 4095];
@@ -118,7 +118,7 @@ fn a_store_with_a_changed_byte_keeps_what_can_be_proved() {
 #[test]
 fn a_store_with_a_page_of_zeros_keeps_what_can_be_proved() {
     let place = furnished();
-    let whole = events(&mut place.open());
+    let whole = events(&place.open());
     let bytes = fs::read(place.path()).unwrap();
     for page in 0..bytes.len() / 4096 {
         let damaged = place.copy();
@@ -132,12 +132,12 @@ fn a_store_with_a_page_of_zeros_keeps_what_can_be_proved() {
 #[test]
 fn a_log_cut_or_changed_anywhere_is_noticed() {
     let place = furnished();
-    let mut store = place.open();
+    let store = place.open();
     for round in 0..6 {
-        append(&mut store, "run:log", &[&format!("round {round}")]);
-        append(&mut store, "run:a", &["again", "and again"]);
+        append(&store, "run:log", &[&format!("round {round}")]);
+        append(&store, "run:a", &["again", "and again"]);
     }
-    let whole = events(&mut store);
+    let whole = events(&store);
     drop(store);
     let length = fs::metadata(place.side("-wal")).unwrap().len();
     let mut places = Places(3);
@@ -156,14 +156,14 @@ fn a_log_cut_or_changed_anywhere_is_noticed() {
 #[test]
 fn damage_to_the_first_page_loses_nothing() {
     let place = furnished();
-    let whole = events(&mut place.open());
+    let whole = events(&place.open());
     for (from, to) in [(0, 100), (0, 4096), (100, 110), (2000, 4096)] {
         let damaged = place.copy();
         let mut bytes = fs::read(damaged.path()).unwrap();
         bytes[from..to].fill(0xff);
         fs::write(damaged.path(), bytes).unwrap();
         examine(&damaged, &whole, &format!("bytes {from} to {to} overwritten"));
-        let mut kept = events(&mut SqliteStore::open(damaged.path()).unwrap());
+        let mut kept = events(&SqliteStore::open(damaged.path()).unwrap());
         kept.pop();
         assert_eq!(kept, whole);
     }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use journal::{Corruption, OpenError, SqliteStore, Store, StoreError, View, sqlite};
+use journal::{Corruption, OpenError, Query, Scope, SqliteStore, Store, StoreError, View, sqlite};
 use rusqlite::Connection;
 
 use crate::support::{Place, append, event, events, furnished};
@@ -35,7 +35,7 @@ fn mode(path: &Path) -> u32 {
 fn opening_makes_private_directories_and_files() {
     let place = Place::new();
     let path = place.directory().join("a/b/journal.db");
-    append(&mut SqliteStore::open(&path).unwrap(), "run:a", &["a"]);
+    append(&SqliteStore::open(&path).unwrap(), "run:a", &["a"]);
     for directory in ["a", "a/b"] {
         assert_eq!(mode(&place.directory().join(directory)), 0o700);
     }
@@ -59,8 +59,8 @@ fn looking_for_a_store_makes_nothing() {
 fn a_file_of_no_length_becomes_a_store() {
     let place = Place::new();
     fs::write(place.path(), "").unwrap();
-    append(&mut place.open(), "run:a", &["a"]);
-    assert_eq!(events(&mut place.open()).len(), 1);
+    append(&place.open(), "run:a", &["a"]);
+    assert_eq!(events(&place.open()).len(), 1);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_store_is_whole_in_its_file_as_soon_as_it_is_made() {
     drop(place.open());
     fs::remove_file(place.side("-wal")).ok();
     fs::remove_file(place.side("-shm")).ok();
-    append(&mut place.open(), "run:a", &["a"]);
+    append(&place.open(), "run:a", &["a"]);
 }
 
 #[test]
@@ -115,12 +115,16 @@ fn a_damaged_number_in_the_header_is_damage_and_not_a_newer_version() {
         "PRAGMA application_id = 7",
     ] {
         let place = furnished();
-        let before = SqliteStore::open(place.path()).unwrap().views().unwrap();
+        let before = SqliteStore::open(place.path()).unwrap().views(Query::Names("")).unwrap();
         place.raw().execute_batch(sql).unwrap();
         let message = SqliteStore::open(place.path()).unwrap_err().to_string();
         assert!(message.contains("is damaged: its header has schema"), "{sql}: {message}");
         sqlite::repair(place.path(), place.aside(), 0).unwrap();
-        assert_eq!(SqliteStore::open(place.path()).unwrap().views().unwrap(), before, "{sql}");
+        assert_eq!(
+            SqliteStore::open(place.path()).unwrap().views(Query::Names("")).unwrap(),
+            before,
+            "{sql}"
+        );
     }
 }
 
@@ -130,7 +134,8 @@ fn a_store_without_its_tables_is_damaged() {
         let place = furnished();
         place.raw().execute_batch(sql).unwrap();
         let outcome = SqliteStore::open(place.path()).map_err(|error| error.to_string());
-        let outcome = outcome.and_then(|mut store| store.views().map_err(|error| error.to_string()));
+        let outcome =
+            outcome.and_then(|store| store.views(Query::Names("")).map_err(|error| error.to_string()));
         assert!(outcome.unwrap_err().contains("is damaged"));
     }
 }
@@ -154,7 +159,7 @@ fn a_store_that_was_cut_is_told_by_its_pages() {
 #[test]
 fn a_log_without_its_database_is_refused_and_kept() {
     let place = Place::new();
-    append(&mut place.open(), "run:a", &["a"]);
+    append(&place.open(), "run:a", &["a"]);
     let log = fs::read(place.side("-wal")).unwrap();
     for remove in [true, false] {
         match remove {
@@ -170,7 +175,7 @@ fn a_log_without_its_database_is_refused_and_kept() {
 #[test]
 fn a_store_that_lost_its_log_is_not_taken_for_an_older_one() {
     let place = furnished();
-    append(&mut place.open(), "run:a", &["acknowledged"]);
+    append(&place.open(), "run:a", &["acknowledged"]);
     let last = place.open().last_position().unwrap();
     fs::remove_file(place.side("-wal")).unwrap();
     fs::remove_file(place.side("-shm")).unwrap();
@@ -182,7 +187,7 @@ fn a_store_that_lost_its_log_is_not_taken_for_an_older_one() {
 fn an_older_copy_put_back_is_noticed() {
     let place = furnished();
     let older = fs::read(place.path()).unwrap();
-    append(&mut place.open(), "run:a", &["acknowledged"]);
+    append(&place.open(), "run:a", &["acknowledged"]);
     place.fold();
     fs::write(place.path(), older).unwrap();
     assert!(matches!(corruption(SqliteStore::open(place.path())), Corruption::Behind { .. }));
@@ -203,22 +208,22 @@ fn a_store_that_is_gone_is_not_taken_for_one_that_never_was() {
 fn a_store_without_its_guard_is_as_good() {
     let place = furnished();
     fs::remove_file(place.side("-guard")).unwrap();
-    append(&mut place.open(), "run:a", &["a"]);
+    append(&place.open(), "run:a", &["a"]);
     fs::write(place.side("-guard"), "not a number at all").unwrap();
-    append(&mut place.open(), "run:a", &["b"]);
+    append(&place.open(), "run:a", &["b"]);
     assert!(place.open().verify().unwrap().is_sound());
 }
 
 #[test]
 fn looking_at_a_store_does_not_change_it() {
     let place = furnished();
-    append(&mut place.open(), "run:a", &["in the log"]);
+    append(&place.open(), "run:a", &["in the log"]);
     let files = |place: &Place| ["", "-wal", "-guard"].map(|side| fs::read(place.side(side)).unwrap());
     let before = files(&place);
-    let mut store = place.open();
-    store.views().unwrap();
+    let store = place.open();
+    store.views(Query::Names("")).unwrap();
     store.verify().unwrap();
-    events(&mut store);
+    events(&store);
     drop(store);
     assert_eq!(files(&place), before);
 }
@@ -229,7 +234,7 @@ fn a_long_log_is_folded_by_the_writer_who_closes_last() {
     let log = || fs::metadata(place.side("-wal")).map_or(0, |metadata| metadata.len());
     let mut longest = 0;
     for _ in 0..40 {
-        append(&mut place.open(), "run:a", &["a"]);
+        append(&place.open(), "run:a", &["a"]);
         longest = longest.max(log());
     }
     assert!((100_000..300_000).contains(&longest), "{longest} bytes");
@@ -249,15 +254,14 @@ fn a_writer_of_leases_keeps_the_log_short_too() {
 #[test]
 fn the_log_of_a_process_that_stays_has_an_end() {
     let place = Place::new();
-    let mut store = place.open();
-    store.sync_later().unwrap();
+    let store = place.open();
     for _ in 0..1500 {
-        append(&mut store, "run:a", &["a"]);
+        append(&store, "run:a", &["a"]);
     }
     let log = fs::metadata(place.side("-wal")).unwrap().len();
     assert!(log < 5_000_000, "{log} bytes");
     // Whoever comes after it has been killed finds everything, and folds what is left.
-    store.sync().unwrap();
+    store.flush().unwrap();
     std::mem::forget(store);
     assert!(place.open().verify().unwrap().is_sound());
 }
@@ -269,10 +273,10 @@ fn the_log_belongs_to_whom_the_database_belongs() {
     if chown(place.path(), Some(SOMEBODY), Some(SOMEBODY)).is_err() {
         return testkit::agents::skip("only root can give a file to somebody else");
     }
-    append(&mut place.open(), "run:a", &["a"]);
+    append(&place.open(), "run:a", &["a"]);
     let owner = || fs::metadata(place.side("-wal")).unwrap().uid();
     assert_eq!(owner(), SOMEBODY);
-    append(&mut place.open(), "run:a", &["b"]);
+    append(&place.open(), "run:a", &["b"]);
     assert_eq!(owner(), SOMEBODY);
 }
 
@@ -281,9 +285,9 @@ fn the_log_belongs_to_whom_the_database_belongs() {
 fn a_store_of_schema_1_can_be_used() {
     let place = Place::new();
     Connection::open(place.path()).unwrap().execute_batch(include_str!("../golden/v1.sql")).unwrap();
-    let mut store = place.open();
+    let store = place.open();
     assert_eq!(store.verify().unwrap().faults, []);
-    let told: Vec<String> = events(&mut store)
+    let told: Vec<String> = events(&store)
         .iter()
         .map(|event| {
             let body = String::from_utf8(event.body.clone()).unwrap();
@@ -299,7 +303,7 @@ fn a_store_of_schema_1_can_be_used() {
             r#"run:k3f9 2 2 1700000000003 code_finished {}"#,
         ]
     );
-    let view = store.find("workspace").unwrap().unwrap();
+    let view = store.views(Query::Mark("workspace")).unwrap().remove(0);
     assert_eq!((view.stream.as_str(), view.version.events()), ("run:k3f9", 3));
     assert_eq!(
         (view.snapshot.as_slice(), view.topic.as_deref()),
@@ -309,7 +313,7 @@ fn a_store_of_schema_1_can_be_used() {
     assert_eq!((lease.owner.as_str(), lease.generation, lease.expires_at), ("one", 2, 1_700_000_060_000));
 
     store.append(&view.stream, &view.version, &[event("next")], View::default()).unwrap();
-    assert_eq!(store.read(&view.stream, 3, 1).unwrap()[0].position, 5);
+    assert_eq!(store.read(Scope::Stream(&view.stream), 3, 1).unwrap()[0].position, 5);
     assert!(store.verify().unwrap().is_sound());
 }
 

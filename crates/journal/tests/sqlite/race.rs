@@ -16,10 +16,10 @@ fn of_two_writers_one_wins() {
     let write = |name: &'static str| {
         let (place, barrier) = (&place, &barrier);
         move || {
-            let mut store = place.open();
+            let store = place.open();
             let mut won = 0;
             for _ in 0..rounds {
-                let seen = store.view(&id("run:a")).unwrap().map_or(Version::NONE, |view| view.version);
+                let seen = store.load(&id("run:a")).unwrap().map_or(Version::NONE, |view| view.version);
                 barrier.wait();
                 match store.append(&id("run:a"), &seen, &[event(name)], View::default()) {
                     Ok(_) => won += 1,
@@ -36,8 +36,8 @@ fn of_two_writers_one_wins() {
         (one.join().unwrap(), two.join().unwrap())
     });
     assert_eq!(one + two, rounds);
-    let mut store = place.open();
-    assert_eq!(events(&mut store).len(), rounds);
+    let store = place.open();
+    assert_eq!(events(&store).len(), rounds);
     assert!(store.verify().unwrap().is_sound());
 }
 
@@ -50,7 +50,7 @@ fn every_writer_who_tries_again_gets_through() {
             scope.spawn(move || {
                 // A store for each append, as a hook would.
                 for round in 0..8 {
-                    let mut store = place.open();
+                    let store = place.open();
                     let event = event(&format!("{writer} {round}"));
                     let mut version = Version::NONE;
                     while let Err(error) =
@@ -63,8 +63,8 @@ fn every_writer_who_tries_again_gets_through() {
             });
         }
     });
-    let mut store = place.open();
-    let mut kinds: Vec<String> = events(&mut store).into_iter().map(|event| event.kind).collect();
+    let store = place.open();
+    let mut kinds: Vec<String> = events(&store).into_iter().map(|event| event.kind).collect();
     kinds.sort();
     kinds.dedup();
     assert_eq!(kinds.len(), 32);
@@ -80,14 +80,14 @@ fn a_store_made_by_many_at_once_is_one_store() {
             for writer in 0..4 {
                 let path = &path;
                 scope.spawn(move || {
-                    let mut store = SqliteStore::open(path).unwrap();
+                    let store = SqliteStore::open(path).unwrap();
                     let stream = id(&format!("run:{writer}"));
                     store.append(&stream, &Version::NONE, &[event("started")], View::default()).unwrap();
                 });
             }
         });
-        let mut store = SqliteStore::open(&path).unwrap();
-        assert_eq!(events(&mut store).len(), 4);
+        let store = SqliteStore::open(&path).unwrap();
+        assert_eq!(events(&store).len(), 4);
         assert!(store.verify().unwrap().is_sound());
     }
 }
@@ -101,7 +101,7 @@ fn of_two_owners_one_gets_the_lease() {
             .map(|owner| {
                 let (place, barrier) = (&place, &barrier);
                 scope.spawn(move || {
-                    let mut store = place.open();
+                    let store = place.open();
                     barrier.wait();
                     match store.acquire("factory", &format!("owner {owner}"), 0, 10) {
                         Ok(_) => true,
@@ -122,16 +122,16 @@ fn a_stream_that_is_just_being_made_is_not_taken_for_a_damaged_one() {
     let rounds = 200;
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut store = place.open();
+            let store = place.open();
             for round in 0..rounds {
                 let stream = id(&format!("run:{round}"));
                 store.append(&stream, &Version::NONE, &[event("started")], View::default()).unwrap();
             }
         });
-        let mut store = place.open();
+        let store = place.open();
         for round in 0..rounds {
             let started = Instant::now();
-            while store.view(&id(&format!("run:{round}"))).unwrap().is_none() {
+            while store.load(&id(&format!("run:{round}"))).unwrap().is_none() {
                 assert!(started.elapsed() < Duration::from_secs(60), "the writer has stopped");
             }
         }

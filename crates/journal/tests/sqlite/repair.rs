@@ -3,7 +3,7 @@
 use std::fs;
 
 use journal::sqlite::{self, Outcome, RepairError, ViewRepair};
-use journal::{OpenError, SqliteStore, Store, StoredEvent};
+use journal::{OpenError, Query, Scope, SqliteStore, Store, StoredEvent};
 
 use crate::support::{Place, append, events, furnished, id};
 
@@ -27,7 +27,7 @@ fn a_sound_store_is_left_alone() {
 #[test]
 fn a_damaged_stream_is_kept_up_to_the_last_whole_append() {
     let place = tampered("UPDATE event SET body = x'00' WHERE stream = 'run:a' AND seq = 7");
-    let whole = events(&mut place.open());
+    let whole = events(&place.open());
     let report = sqlite::repair(place.path(), place.aside(), NOW).unwrap();
     assert_eq!(report.outcome, Outcome::Rebuilt);
     let told: Vec<(&str, u64, Option<u64>, ViewRepair)> =
@@ -45,14 +45,14 @@ fn a_damaged_stream_is_kept_up_to_the_last_whole_append() {
             ("run:single", 1, Some(0), kept),
         ]
     );
-    let mut store = place.open();
+    let store = place.open();
     let is_kept = |event: &StoredEvent| event.stream != id("run:a") || event.seq < 6;
-    assert_eq!(events(&mut store), whole.into_iter().filter(is_kept).collect::<Vec<_>>());
-    let view = store.view(&id("run:a")).unwrap().unwrap();
+    assert_eq!(events(&store), whole.into_iter().filter(is_kept).collect::<Vec<_>>());
+    let view = store.load(&id("run:a")).unwrap().unwrap();
     assert_eq!((view.snapshot.as_slice(), view.version.events()), (&[][..], 6));
     assert_eq!((view.mark.as_deref(), view.topic.as_deref()), (Some("run:a"), Some("topic")));
-    assert_eq!(store.find("run:b").unwrap().unwrap().version.events(), 24);
-    append(&mut store, "run:a", &["on it goes"]);
+    assert_eq!(store.views(Query::Mark("run:b")).unwrap().remove(0).version.events(), 24);
+    append(&store, "run:a", &["on it goes"]);
     assert!(store.verify().unwrap().is_sound());
 }
 
@@ -62,7 +62,7 @@ fn a_stream_without_its_row_gets_one() {
     let report = sqlite::repair(place.path(), place.aside(), NOW).unwrap();
     let stream = report.streams.iter().find(|stream| stream.stream == id("run:a")).unwrap();
     assert_eq!((stream.kept, stream.lost, stream.view), (24, None, ViewRepair::Emptied));
-    assert_eq!(place.open().view(&id("run:a")).unwrap().unwrap().version.events(), 24);
+    assert_eq!(place.open().load(&id("run:a")).unwrap().unwrap().version.events(), 24);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_stream_of_which_nothing_is_left_is_dropped() {
     let report = sqlite::repair(place.path(), place.aside(), NOW).unwrap();
     let stream = report.streams.iter().find(|stream| stream.stream == id("run:a")).unwrap();
     assert_eq!((stream.kept, stream.lost, stream.view), (0, Some(24), ViewRepair::Dropped));
-    assert_eq!(place.open().view(&id("run:a")).unwrap(), None);
+    assert_eq!(place.open().load(&id("run:a")).unwrap(), None);
 }
 
 #[test]
@@ -82,38 +82,38 @@ fn events_out_of_order_are_put_in_order() {
          UPDATE event SET position = 7 WHERE position = 1001;
          UPDATE event SET position = 8 WHERE position = 1000;",
     );
-    let before = place.open().read(&id("run:a"), 0, 100).unwrap();
+    let before = place.open().read(Scope::Stream(&id("run:a")), 0, 100).unwrap();
     sqlite::repair(place.path(), place.aside(), NOW).unwrap();
-    let mut store = place.open();
+    let store = place.open();
     assert!(store.verify().unwrap().is_sound());
     let bodies = |events: Vec<StoredEvent>| events.into_iter().map(|event| event.body).collect::<Vec<_>>();
-    assert_eq!(bodies(store.read(&id("run:a"), 0, 100).unwrap()), bodies(before));
+    assert_eq!(bodies(store.read(Scope::Stream(&id("run:a")), 0, 100).unwrap()), bodies(before));
 }
 
 #[test]
 fn what_the_log_lost_is_given_up_and_its_positions_are_not_used_again() {
     let place = furnished();
-    append(&mut place.open(), "run:a", &["lost"]);
+    append(&place.open(), "run:a", &["lost"]);
     let last = place.open().last_position().unwrap();
     fs::remove_file(place.side("-wal")).unwrap();
     SqliteStore::open(place.path()).unwrap_err();
     let report = sqlite::repair(place.path(), place.aside(), NOW).unwrap();
     assert_eq!(report.outcome, Outcome::Rebuilt);
-    let mut store = place.open();
+    let store = place.open();
     assert!(store.last_position().unwrap() > last);
-    append(&mut store, "run:a", &["next"]);
-    assert!(events(&mut store).last().unwrap().position > last);
+    append(&store, "run:a", &["next"]);
+    assert!(events(&store).last().unwrap().position > last);
 }
 
 #[test]
 fn a_log_without_its_database_is_salvaged() {
     let place = Place::new();
-    append(&mut place.open(), "run:a", &["a", "b"]);
-    append(&mut place.open(), "run:a", &["c"]);
+    append(&place.open(), "run:a", &["a", "b"]);
+    append(&place.open(), "run:a", &["c"]);
     fs::remove_file(place.path()).unwrap();
     let report = sqlite::repair(place.path(), place.aside(), NOW).unwrap();
     assert!(report.set_aside.unwrap().join("journal.db-wal").exists());
-    assert_eq!(place.open().read(&id("run:a"), 0, 10).unwrap().len(), 3);
+    assert_eq!(place.open().read(Scope::Stream(&id("run:a")), 0, 10).unwrap().len(), 3);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_file_of_which_nothing_can_be_read_becomes_an_empty_store() {
     let report = sqlite::repair(place.path(), place.aside(), NOW).unwrap();
     assert_eq!((report.outcome, report.streams.len()), (Outcome::Unreadable, 0));
     assert_eq!(fs::read(report.set_aside.unwrap().join("journal.db")).unwrap(), [b'x'; 50_000]);
-    assert_eq!(place.open().views().unwrap(), []);
+    assert_eq!(place.open().views(Query::Names("")).unwrap(), []);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn leases_are_kept_and_generations_go_on() {
     let place = tampered("UPDATE event SET body = x'00' WHERE stream = 'run:a' AND seq = 7");
     let held = place.open().lease("factory").unwrap().unwrap();
     sqlite::repair(place.path(), place.aside(), NOW).unwrap();
-    let mut store = place.open();
+    let store = place.open();
     assert_eq!(store.lease("factory").unwrap(), Some(held.clone()));
     store.renew("factory", held.generation, 2_000_000).unwrap();
     assert!(store.acquire("other", "two", 0, 10).unwrap().generation > held.generation + 1000);
@@ -146,10 +146,10 @@ fn numbers_that_cannot_be_are_not_believed() {
     );
     fs::write(place.side("-guard"), "18446744073709551615\n").unwrap();
     sqlite::repair(place.path(), place.aside(), NOW).unwrap();
-    let mut store = place.open();
+    let store = place.open();
     assert!(store.last_position().unwrap() < 1_000_000);
-    assert_eq!(store.read(&id("run:single"), 0, 10).unwrap().len(), 1);
-    append(&mut store, "run:single", &["next"]);
+    assert_eq!(store.read(Scope::Stream(&id("run:single")), 0, 10).unwrap().len(), 1);
+    append(&store, "run:single", &["next"]);
     store.acquire("other", "one", 0, 10).unwrap();
     assert!(store.verify().unwrap().is_sound());
 }
@@ -210,7 +210,7 @@ fn nothing_that_was_set_aside_is_overwritten() {
     directories.dedup();
     assert_eq!(directories.len(), 3);
     assert!(directories.iter().all(|directory| directory.join("journal.db").exists()));
-    assert_eq!(place.open().view(&id("run:a")).unwrap().unwrap().version.events(), 4);
+    assert_eq!(place.open().load(&id("run:a")).unwrap().unwrap().version.events(), 4);
 }
 
 /// The files as a crash after each step of a repair would leave them.
@@ -218,7 +218,7 @@ fn nothing_that_was_set_aside_is_overwritten() {
 fn a_repair_that_was_interrupted_anywhere_is_finished() {
     let place = tampered("UPDATE event SET body = x'00' WHERE stream = 'run:a' AND seq = 7");
     // An append that is in the log only, so that the log matters.
-    append(&mut place.open(), "run:b", &["in the log"]);
+    append(&place.open(), "run:b", &["in the log"]);
     let damaged = ["", "-wal"].map(|side| fs::read(place.side(side)).unwrap());
     let model = place.copy();
     sqlite::repair(model.path(), model.aside(), NOW).unwrap();
@@ -257,9 +257,9 @@ fn a_repair_that_was_interrupted_anywhere_is_finished() {
                 assert_eq!(is_sound, number >= 2, "{what}");
             }
             sqlite::repair(crashed.path(), crashed.aside(), NOW).unwrap();
-            let mut store = crashed.open();
+            let store = crashed.open();
             assert!(store.verify().unwrap().is_sound(), "{what}");
-            assert_eq!(events(&mut store), expected, "{what}");
+            assert_eq!(events(&store), expected, "{what}");
             drop(store);
             let aside = crashed.aside().join(format!("journal.db-{NOW}"));
             assert_eq!(&fs::read(aside.join("journal.db")).unwrap(), database, "{what}");

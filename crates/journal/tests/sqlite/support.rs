@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use journal::{NewEvent, SqliteStore, Store, StoredEvent, StreamId, Version, View};
+use journal::{NewEvent, Scope, SqliteStore, Store, StoredEvent, StreamId, Version, View};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -71,8 +71,8 @@ pub(crate) fn id(name: &str) -> StreamId {
 }
 
 /// Appends one event of each kind to a stream, whatever its version, in one append.
-pub(crate) fn append(store: &mut SqliteStore, name: &str, kinds: &[&str]) -> Version {
-    let version = store.view(&id(name)).unwrap().map_or(Version::NONE, |view| view.version);
+pub(crate) fn append(store: &SqliteStore, name: &str, kinds: &[&str]) -> Version {
+    let version = store.load(&id(name)).unwrap().map_or(Version::NONE, |view| view.version);
     let events: Vec<NewEvent> = kinds.iter().map(|kind| event(kind)).collect();
     let snapshot = format!("{name} after {kinds:?}");
     let view = View { snapshot: snapshot.as_bytes(), mark: Some(name), topic: Some("topic") };
@@ -86,15 +86,15 @@ pub(crate) fn event(kind: &str) -> NewEvent {
 /// A store with several streams, long and short, with appends of one, two and many events and a lease.
 pub(crate) fn furnished() -> Place {
     let place = Place::in_memory();
-    let mut store = place.open();
+    let store = place.open();
     for round in 0..12 {
         for name in ["run:a", "run:b", "project"] {
-            append(&mut store, name, &[&format!("first {round}"), &format!("second {round}")]);
+            append(&store, name, &[&format!("first {round}"), &format!("second {round}")]);
         }
     }
-    append(&mut store, "run:single", &["only"]);
+    append(&store, "run:single", &["only"]);
     let many: Vec<String> = (0..40).map(|number| format!("one of many {number}")).collect();
-    append(&mut store, "run:many", &many.iter().map(String::as_str).collect::<Vec<_>>());
+    append(&store, "run:many", &many.iter().map(String::as_str).collect::<Vec<_>>());
     let bulky = NewEvent { body: vec![b'x'; 20_000], ..event("bulky") };
     let view = View { snapshot: &[7; 9000], ..View::default() };
     store.append(&id("run:bulky"), &Version::NONE, &[bulky], view).unwrap();
@@ -105,6 +105,6 @@ pub(crate) fn furnished() -> Place {
 }
 
 /// Every event of a store, in order.
-pub(crate) fn events(store: &mut SqliteStore) -> Vec<StoredEvent> {
-    store.read_all(0, 100_000).unwrap()
+pub(crate) fn events(store: &SqliteStore) -> Vec<StoredEvent> {
+    store.read(Scope::Store, 0, 100_000).unwrap()
 }

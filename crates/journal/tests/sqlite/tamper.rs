@@ -1,6 +1,6 @@
 //! Whoever changes a store behind its back is told on, and precisely.
 
-use journal::{Corruption, Fault, Mismatch, Store, StoreError, StreamFault, sqlite};
+use journal::{Corruption, Fault, Mismatch, Scope, Store, StoreError, StreamFault, sqlite};
 
 use crate::support::{Place, append, furnished, id};
 
@@ -105,9 +105,9 @@ fn a_missing_row_is_named() {
 fn a_stream_that_lost_its_row_is_not_taken_for_one_that_never_was() {
     let place = furnished();
     place.raw().execute_batch("DELETE FROM stream WHERE name = 'run:a'").unwrap();
-    let mut store = place.open();
+    let store = place.open();
     let expected = StreamFault { stream: id("run:a"), seq: 0, mismatch: Mismatch::ViewMissing };
-    for outcome in [store.view(&id("run:a")).err(), store.read(&id("run:a"), 0, 10).err()] {
+    for outcome in [store.load(&id("run:a")).err(), store.read(Scope::Stream(&id("run:a")), 0, 10).err()] {
         let Some(StoreError::Corrupt { corruption, .. }) = outcome else { panic!("{outcome:?}") };
         assert_eq!(corruption, expected.clone().into());
     }
@@ -130,10 +130,10 @@ fn a_changed_snapshot_mark_or_topic_is_named_and_not_returned() {
     for change in ["snapshot = x'00'", "mark = 'forged'", "topic = NULL", "updated_at = 0"] {
         let place = furnished();
         place.raw().execute_batch(&format!("UPDATE stream SET {change} WHERE name = 'run:a'")).unwrap();
-        let mut store = place.open();
+        let store = place.open();
         let expected = StreamFault { stream: id("run:a"), seq: 23, mismatch: Mismatch::ViewDiffers };
         assert_eq!(store.verify().unwrap().faults, [expected.clone().into()]);
-        match store.view(&id("run:a")) {
+        match store.load(&id("run:a")) {
             Err(StoreError::Corrupt { corruption, .. }) => assert_eq!(corruption, expected.into()),
             other => panic!("{other:?}"),
         }
@@ -144,15 +144,15 @@ fn a_changed_snapshot_mark_or_topic_is_named_and_not_returned() {
 fn reading_over_a_missing_event_is_an_error_and_not_a_gap() {
     let place = furnished();
     place.raw().execute_batch("DELETE FROM event WHERE stream = 'run:a' AND seq IN (5, 23)").unwrap();
-    let mut store = place.open();
-    let mut mismatch = |from, limit| match store.read(&id("run:a"), from, limit) {
+    let store = place.open();
+    let mismatch = |from, limit| match store.read(Scope::Stream(&id("run:a")), from, limit) {
         Err(StoreError::Corrupt { corruption: Corruption::Stream(fault), .. }) => (fault.seq, fault.mismatch),
         other => panic!("{other:?}"),
     };
     assert_eq!(mismatch(0, 100), (5, Mismatch::Missing));
     assert_eq!(mismatch(5, 1), (5, Mismatch::Missing));
     assert_eq!(mismatch(6, 100), (23, Mismatch::TailCut { expected: 24 }));
-    assert_eq!(store.read(&id("run:a"), 0, 5).unwrap().len(), 5);
+    assert_eq!(store.read(Scope::Stream(&id("run:a")), 0, 5).unwrap().len(), 5);
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn appending_onto_a_forged_tail_is_an_error() {
     let forged = "INSERT INTO event (stream, seq, record, at, kind, hash, body)
          VALUES ('run:b', 24, 24, 0, 'forged', zeroblob(32), x'7b7d')";
     place.raw().execute_batch(forged).unwrap();
-    let mut store = place.open();
-    let view = store.view(&id("run:b")).unwrap().unwrap();
+    let store = place.open();
+    let view = store.load(&id("run:b")).unwrap().unwrap();
     let event = crate::support::event("next");
     let outcome = store.append(&id("run:b"), &view.version, &[event], journal::View::default());
     match outcome {
@@ -179,9 +179,9 @@ fn appending_onto_a_forged_tail_is_an_error() {
 #[test]
 fn a_store_can_be_verified_while_it_is_in_use() {
     let place = Place::new();
-    let (mut one, mut two) = (place.open(), place.open());
-    append(&mut one, "run:a", &["a"]);
+    let (one, two) = (place.open(), place.open());
+    append(&one, "run:a", &["a"]);
     assert!(two.verify().unwrap().is_sound());
-    append(&mut one, "run:a", &["b"]);
+    append(&one, "run:a", &["b"]);
     assert_eq!(two.verify().unwrap().events, 2);
 }

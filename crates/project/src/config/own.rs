@@ -9,7 +9,6 @@ use std::{
 };
 
 use engine::{BadSetting, Settings, Time};
-use journal::SqliteStore;
 use serde_json::{Map, Value};
 
 use super::{ConfigError, nearest, read};
@@ -48,7 +47,7 @@ pub fn remember(place: &Place, dirs: &Dirs, key: &str, text: Option<&str>) -> Re
     let project = |problem: String| ConfigError::Project { problem };
     let id = place.ensure_project_id().map_err(|error| project(crate::spelled(&error)))?;
     // A project that is known by its name has a journal: one without is damaged.
-    SqliteStore::open(dirs.journal(&id)).map_err(|error| project(crate::spelled(&error)))?;
+    dirs.stores.open(dirs.journal(&id)).map_err(|error| project(crate::spelled(&error)))?;
     let path = dirs.project(&id).join(OWN_FILE);
     let mut tables = own_tables(&path)?;
     let (section, name) = key.split_once('.').unwrap_or(("workflow", key));

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use adapters::{boundary, machine};
 use engine::Time;
-use journal::{AppendError, NewEvent, Store, StreamId, StreamView, Version, View};
+use journal::{AppendError, NewEvent, Query, Scope, StreamId, StreamView, Version, View};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -26,9 +26,6 @@ const HIGHEST: u64 = 999_999_999;
 const TRIES: usize = 1000;
 /// How many events are read at a time.
 const PAGE: usize = 1000;
-
-/// Up to so many items are read one by one.
-const FEW: usize = 10;
 
 /// Topics: what is open is found without reading what is closed, and issues without pull requests.
 pub(super) const OPEN_ISSUES: &str = "issues:open";
@@ -67,15 +64,13 @@ impl Forge<'_> {
 
     /// Returns every issue and pull request, oldest first.
     pub fn all_items(&mut self) -> Result<Vec<Arc<Item>>, ForgeError> {
-        let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
-        let views = store.views_named(ITEMS).map_err(Error::from)?;
+        let views = self.workspace.views(Query::Names(ITEMS))?;
         self.sorted(views)
     }
 
     /// Returns those that were filed with a marker that begins like this, oldest first.
     pub(crate) fn filed_as(&mut self, marker: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
-        let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
-        let views = store.views_marked(&mark(marker)).map_err(Error::from)?;
+        let views = self.workspace.views(Query::Marks(&mark(marker)))?;
         self.sorted(views)
     }
 
@@ -90,32 +85,21 @@ impl Forge<'_> {
     }
 
     fn count(&mut self, topic: &str) -> Result<u64, ForgeError> {
-        let Some(store) = self.workspace.store.as_mut() else { return Ok(0) };
-        Ok(store.count_about(topic).map_err(Error::from)?)
+        Ok(self.workspace.find(Query::Topic(topic))?.len() as u64)
     }
 
     pub(super) fn about(&mut self, topic: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
-        let Some(store) = self.workspace.store.as_mut() else { return Ok(Vec::new()) };
+        let heads = self.workspace.find(Query::Topic(topic))?;
+        let versions: BTreeMap<u64, Version> =
+            heads.into_iter().filter_map(|head| Some((number_of(&head.stream)?, head.version))).collect();
         let items = &mut self.workspace.items;
-        let versions = store.versions_about(topic).map_err(Error::from)?;
-        let versions: BTreeMap<u64, Version> = versions
-            .into_iter()
-            .filter_map(|(stream, version)| Some((number_of(&stream)?, version)))
-            .collect();
         items.retain(|number, kept| topic_of(&kept.item) != topic || versions.contains_key(number));
         let is_news = |(number, version): &(&u64, &Version)| {
             items.get(number).is_none_or(|known| known.version != **version)
         };
         let news: Vec<u64> = versions.iter().filter(is_news).map(|(number, _)| *number).collect();
-        if news.len() > FEW {
-            for view in store.views_about(topic).map_err(Error::from)? {
-                let kept = self.read(view)?;
-                self.workspace.items.insert(kept.item.number, kept);
-            }
-        } else {
-            for number in news {
-                self.load(number)?;
-            }
+        for number in news {
+            self.load(number)?;
         }
         let known = self.workspace.items.values().map(|kept| &kept.item);
         Ok(known.filter(|item| topic_of(item) == topic).cloned().collect())
@@ -131,26 +115,26 @@ impl Forge<'_> {
     }
 
     pub(super) fn load(&mut self, number: u64) -> Result<Option<Kept>, ForgeError> {
-        let Some(store) = self.workspace.store.as_mut() else { return Ok(None) };
+        let Some(store) = self.workspace.store.clone() else { return Ok(None) };
         if !(1..=HIGHEST).contains(&number) {
             return Ok(None);
         }
         let stream = stream(number);
         if let Some(known) = self.workspace.items.get(&number)
-            && store.version(&stream).map_err(Error::from)?.as_ref() == Some(&known.version)
+            && let Some(head) = store.find(Query::Stream(&stream)).map_err(Error::from)?.pop()
+            && head.version == known.version
         {
             return Ok(Some(known.clone()));
         }
-        let Some(view) = store.view(&stream).map_err(Error::from)? else { return Ok(None) };
+        let Some(view) = store.load(&stream).map_err(Error::from)? else { return Ok(None) };
         let kept = self.read(view)?;
         self.workspace.items.insert(number, kept.clone());
         Ok(Some(kept))
     }
 
     pub(super) fn find(&mut self, marker: &str) -> Result<Option<u64>, ForgeError> {
-        let Some(store) = self.workspace.store.as_mut() else { return Ok(None) };
-        let view = store.find(&mark(marker)).map_err(Error::from)?;
-        Ok(view.and_then(|view| number_of(&view.stream)))
+        let holder = self.workspace.find(Query::Mark(&mark(marker)))?.pop();
+        Ok(holder.and_then(|head| number_of(&head.stream)))
     }
 
     /// Makes an item of what is kept beside its stream, or of its events where that is no use.
@@ -169,7 +153,8 @@ impl Forge<'_> {
         let mut item: Option<Item> = None;
         let mut next = 0;
         loop {
-            let page = self.workspace.store()?.read(stream, next, PAGE).map_err(Error::from)?;
+            let page =
+                self.workspace.store()?.read(Scope::Stream(stream), next, PAGE).map_err(Error::from)?;
             for event in &page {
                 let happened: Happened = serde_json::from_slice(&event.body)
                     .map_err(|error| bad(event.seq, &error.to_string()))?;
@@ -210,7 +195,10 @@ impl Forge<'_> {
             later.iter().for_each(|what| item.apply(at, &self.by, what));
             let kept = Kept { item: Arc::new(item), version: Version::NONE, mark: mark.clone() };
             match self.append(&kept, at, whats) {
-                Ok(_) => return Ok(Filed { number, was_there: false }),
+                Ok(_) => {
+                    self.workspace.has_recorded()?;
+                    return Ok(Filed { number, was_there: false });
+                }
                 Err(AppendError::Conflict { .. }) if wanted.is_some() => {
                     return Err(ForgeError::Taken { number });
                 }
@@ -227,8 +215,8 @@ impl Forge<'_> {
     }
 
     fn next_number(&mut self) -> Result<u64, ForgeError> {
-        let last = self.workspace.store()?.last_named(ITEMS).map_err(Error::from)?;
-        let number = last.as_ref().and_then(number_of).unwrap_or(0).saturating_add(1);
+        let last = self.workspace.find(Query::LastName(ITEMS))?.pop();
+        let number = last.and_then(|head| number_of(&head.stream)).unwrap_or(0).saturating_add(1);
         if number > HIGHEST { Err(ForgeError::Number { number, most: HIGHEST }) } else { Ok(number) }
     }
 
@@ -253,6 +241,7 @@ impl Forge<'_> {
             text::check_room(&kept.item)?;
             match self.append(&kept, at, &whats) {
                 Ok(version) => {
+                    self.workspace.has_recorded()?;
                     let item = Arc::clone(&kept.item);
                     self.workspace.items.insert(number, Kept { version, ..kept });
                     return Ok(item);
@@ -280,7 +269,7 @@ impl Forge<'_> {
             View { snapshot: &snapshot, mark: kept.mark.as_deref(), topic: Some(topic_of(&kept.item)) };
         let name = whats.last().map_or("nothing", What::name);
         let stream = stream(kept.item.number);
-        let store = self.workspace.store.as_mut().expect("an item is opened or read before");
+        let store = self.workspace.store.as_ref().expect("an item is opened or read before");
         boundary::around(name, || store.append(&stream, &kept.version, &events, view))
     }
 }

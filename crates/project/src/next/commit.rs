@@ -8,7 +8,7 @@ use super::{
     CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short,
 };
 use crate::{
-    Current, Error, Workspace, counted,
+    Current, Workspace, counted,
     rails::{self, guard},
     slots::SlotError,
 };
@@ -39,9 +39,7 @@ impl Workspace {
         let tested = self.laid.take().map(|laid| self.place.git().take_up(laid)).transpose();
         let tested = tested.map_err(NextError::World)?.flatten();
         // From here on something is changed.
-        if let Some(store) = &mut self.store {
-            store.sync().map_err(Error::from)?;
-        }
+        self.sync_journal()?;
         let (left_out, mut prepared) = match tested {
             Some(prepared) => (Vec::new(), prepared),
             None => self.prepare_commit(run)?,

@@ -157,7 +157,7 @@ impl Pool {
         if slot.kind == Kind::Clone {
             slot::put_refs(&slot.between.slot, target, &base)?;
         }
-        atomic::withdraw(&slot.directory.join(RUN))
+        atomic::remove(&slot.directory.join(RUN))
             .map_err(|source| SlotError::File { path: slot.directory.join(RUN), source })?;
         slot.base = Some(base);
         Ok(())

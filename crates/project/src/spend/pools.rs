@@ -9,7 +9,7 @@ use std::{
 
 use adapters::boundary;
 use engine::{Time, ledger::Entry};
-use journal::{AppendError, Store as _, StreamId, Version, View};
+use journal::{AppendError, Scope, StreamId, Version, View};
 use serde::{Deserialize, Serialize};
 
 use super::{FORMAT, Ledger, LedgerError, PAGE, PATIENCE, Pause, event, parse};
@@ -66,7 +66,7 @@ impl Ledger {
     }
 
     fn pools(&mut self) -> Result<(BTreeMap<String, Pause>, Version), LedgerError> {
-        let Some(view) = self.store.view(&stream())? else { return Ok((BTreeMap::new(), Version::NONE)) };
+        let Some(view) = self.store.load(&stream())? else { return Ok((BTreeMap::new(), Version::NONE)) };
         let snapshot: Option<Pools> = serde_json::from_slice(&view.snapshot).ok();
         let pools = match snapshot.filter(|snapshot| snapshot.format == FORMAT) {
             Some(snapshot) => snapshot.pools,
@@ -80,7 +80,7 @@ impl Ledger {
         let mut pools = BTreeMap::new();
         let mut next = 0;
         while next < events {
-            for event in self.store.read(&stream(), next, PAGE)? {
+            for event in self.store.read(Scope::Stream(&stream()), next, PAGE)? {
                 apply(&mut pools, parse(POOLS, event.seq, &event.body)?);
                 next = event.seq + 1;
             }
@@ -104,9 +104,12 @@ impl Ledger {
             let snapshot =
                 serde_json::to_vec(&Pools { format: FORMAT, pools }).expect("pauses can be written as JSON");
             let view = View { snapshot: &snapshot, ..View::default() };
-            let store = &mut self.store;
+            let store = &self.store;
             match boundary::around(kind, || store.append(&stream(), &version, &[event], view)) {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.store.flush()?;
+                    return Ok(());
+                }
                 Err(AppendError::Conflict { .. }) => std::thread::sleep(Duration::from_millis(1)),
                 Err(AppendError::Store(error)) => return Err(error.into()),
                 Err(AppendError::MarkTaken { .. }) => unreachable!("the pools have no mark"),

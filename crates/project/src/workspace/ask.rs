@@ -10,11 +10,12 @@ use engine::{
     Actor, Advice, Ask, DevKind, Event, EventName, Observations, Outcome, Probe, Record, Refused, Run, Step,
     digest, needs, step, view::state_file,
 };
-use journal::{NewEvent, Store, Version, View};
+use journal::{NewEvent, Version, View};
 use serde_json::{Map, Value, json};
 
 use super::{
     Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Views, Workspace, append_outcome,
+    lock::Lock,
     show::{Found, view_digest},
     topic,
 };
@@ -63,7 +64,7 @@ impl Workspace {
         let mut gathered: (Vec<Probe>, Observations) = Default::default();
         let mut words = Vec::new();
         for _ in 0..TRIES {
-            let lock = self.lock()?;
+            let lock = Lock::take(&self.place.own)?;
             let current = self.current()?.ok_or(AskError::NoRun)?;
             if let Some(found) = look(self, &current)? {
                 return Ok(Err(found));
@@ -75,7 +76,6 @@ impl Workspace {
             if probes != gathered.0 {
                 // Probes may take minutes, so nobody is kept waiting for them.
                 drop(lock);
-                self.share()?;
                 if probes.iter().any(|probe| matches!(probe, Probe::Commands(_) | Probe::Tests { .. })) {
                     self.sync()?;
                 }
@@ -127,7 +127,7 @@ impl Workspace {
         if is_shown && !self.has_tally(&current) {
             return Ok(Vec::new());
         }
-        let _lock = self.lock()?;
+        let _lock = Lock::take(&self.place.own)?;
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
         let (current, advice) = self.settle(current)?;
         let current = self.take_tally(current)?;
@@ -170,7 +170,7 @@ impl Workspace {
     pub(crate) fn show_now(&mut self) -> Result<(), Error> {
         let Views::Later { unshown } = &mut self.views else { return Ok(()) };
         let Some(version) = unshown.take() else { return Ok(()) };
-        let _lock = self.lock()?;
+        let _lock = Lock::take(&self.place.own)?;
         let Some(current) = self.current()?.filter(|current| current.version == version) else {
             return Ok(());
         };
@@ -264,7 +264,11 @@ impl Workspace {
         let view = View { snapshot: &snapshot, mark, topic: topic.as_deref() };
         let name = events.last().map_or("nothing", |event| event.kind.as_str());
         let store = self.store()?;
-        append_outcome(boundary::around(name, || store.append(&current.stream, expected, &events, view)))
+        let outcome = append_outcome(boundary::around(name, || {
+            store.append(&current.stream, expected, &events, view)
+        }))?;
+        self.has_recorded()?;
+        Ok(outcome)
     }
 }
 

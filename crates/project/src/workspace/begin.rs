@@ -13,6 +13,7 @@ use serde_json::Map;
 
 use super::{
     Answer, Append, AskError, BeginError, Current, DEFAULT_WORKFLOW, Error, Shown, Workspace, find_workflow,
+    lock::Lock,
     show::{digest_of, view_digest},
 };
 use crate::{
@@ -103,7 +104,7 @@ impl Workspace {
     pub fn reset(&mut self) -> Result<Reset, Error> {
         let mut reset = Reset::default();
         {
-            let _lock = self.lock()?;
+            let _lock = Lock::take(&self.place.own)?;
             for file in self.stray_state_files() {
                 reset.archived.push(self.set_aside(&file, &machine::now().millis().to_string())?);
             }
@@ -146,7 +147,7 @@ impl Workspace {
         step: Step,
         mut advice: Vec<Advice>,
     ) -> Result<Answer, BeginError> {
-        let _lock = self.lock()?;
+        let _lock = Lock::take(&self.place.own)?;
         self.refuse_second_run()?;
         self.clear_leftovers(&workflow)?;
         let stream =

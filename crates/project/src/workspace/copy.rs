@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{digest, view::state_file, workflow::StateFile};
-use journal::Store as _;
+use journal::Query;
 
 use super::{Current, Error, RUNS, Workspace, lock::Lock, show::digest_of};
 use crate::{Place, atomic, text};
@@ -29,8 +29,8 @@ impl Workspace {
         };
         // A checkout that is gone needs no copy.
         let Ok(checkout) = Place::at(origin) else { return Ok(()) };
-        let open = self.store()?.views_marked("/")?;
-        let mut open = open.iter().map(|view| &view.stream).filter(|name| name.as_str().starts_with(RUNS));
+        let open = self.find(Query::Marks("/"))?;
+        let mut open = open.iter().map(|head| &head.stream).filter(|name| name.as_str().starts_with(RUNS));
         let is_alone = open.next() == Some(&current.stream) && open.next().is_none();
         Copied::of(&checkout, kind).put(text.filter(|_| is_alone))
     }

@@ -18,9 +18,6 @@ use crate::{atomic, text};
 /// The largest state file that is compared; a larger one is not ours.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
-/// Where the next state file is written.
-const SPARE: &str = "state-file.new";
-
 /// What was found where a state file belongs.
 pub(super) enum Found {
     /// As it should be, or not there.
@@ -63,10 +60,9 @@ impl Workspace {
         let head = self.place.head_file();
         let failed = |path: &Path, source| Error::Write { path: path.to_owned(), source };
         if let Some(path) = current.workflow.state_file.and_then(|kind| self.state_file_place(kind)) {
-            let spare = self.place.own.join(SPARE);
             let shown = match view {
-                Some(view) => atomic::exchange(&path, &spare, &view.text),
-                None => atomic::withdraw_exchanged(&path, &spare),
+                Some(view) => atomic::replace(&path, &view.text),
+                None => atomic::remove(&path),
             };
             shown.map_err(|source| failed(&path, source))?;
         }
@@ -120,7 +116,7 @@ impl Workspace {
     /// Takes the head away before an event is recorded, so that a crash leaves none rather than an old one.
     pub(super) fn hide_head(&self) -> Result<(), Error> {
         let path = self.place.head_file();
-        match atomic::withdraw(&path) {
+        match atomic::remove(&path) {
             // Whatever it is, it is no head, and it is not ours to delete.
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
                 self.set_aside(&path, &machine::now().millis().to_string()).map(|_| ())

@@ -137,7 +137,7 @@ impl Workspace {
         let Some(tally) = Tally::read(&path).map_err(failed)? else { return Ok(current) };
         if tally.stay != current.run.stay() {
             // A crash left it behind: what it counted was recorded before the phase was left.
-            atomic::withdraw(&path).map_err(failed)?;
+            atomic::remove(&path).map_err(failed)?;
             return Ok(current);
         }
         let edits = tally.edits();
@@ -160,7 +160,7 @@ impl Workspace {
     /// Removes the tally of a phase that was left.
     pub(super) fn drop_tally(&self) -> Result<(), Error> {
         let path = self.tally_file();
-        atomic::withdraw(&path).map_err(|source| Error::Write { path, source })
+        atomic::remove(&path).map_err(|source| Error::Write { path, source })
     }
 }
 

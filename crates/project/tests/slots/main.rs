@@ -38,7 +38,7 @@ fn commit(sandbox: &Sandbox, message: &str) -> String {
 }
 
 fn dirs(sandbox: &Sandbox) -> Dirs {
-    Dirs { state: sandbox.home().join("state/warp"), config: sandbox.home().join("config/warp") }
+    Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"))
 }
 
 fn pool(sandbox: &Sandbox) -> Pool {

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use journal::{NewEvent, SqliteStore, Store as _, StreamId, Version, View};
+use journal::{NewEvent, StreamId, Version, View};
 use project::spend::{Ledger, LedgerError};
 
 use crate::support::{Home, MODEL, at, run_cap, tags, tokens};
 
 fn write(home: &Home, body: &str) {
-    let mut store = SqliteStore::open(home.dirs.user_store()).unwrap();
+    let store = home.dirs.stores.open(home.dirs.user_store()).unwrap();
     let event = NewEvent { at: 0, kind: "opened".into(), body: body.into() };
     let stream = StreamId::parse("ledger:2026-11-16").unwrap();
     store.append(&stream, &Version::NONE, &[event], View::default()).unwrap();

@@ -24,7 +24,7 @@ const USED: u64 = 70;
 #[test]
 fn spends_until_refused() {
     let Some(state) = std::env::var_os(STATE).map(PathBuf::from) else { return };
-    let mut ledger = Ledger::open(&Dirs { config: state.join("config"), state }).unwrap();
+    let mut ledger = Ledger::open(&Dirs::new(state.clone(), state.join("config"))).unwrap();
     writeln!(std::io::stdout(), "used {}", spend(&mut ledger)).unwrap();
 }
 
@@ -32,7 +32,7 @@ fn spends_until_refused() {
 #[test]
 fn books_until_killed() {
     let Some(state) = std::env::var_os(STATE).map(PathBuf::from) else { return };
-    let mut ledger = Ledger::open(&Dirs { config: state.join("config"), state }).unwrap();
+    let mut ledger = Ledger::open(&Dirs::new(state.clone(), state.join("config"))).unwrap();
     let mut stdout = std::io::stdout();
     let mut sum = 0;
     loop {

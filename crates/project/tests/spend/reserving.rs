@@ -105,7 +105,7 @@ fn what_is_held_is_what_answers_of_the_model_usually_take() {
 #[test]
 fn holds_until_killed() {
     let Some(state) = std::env::var_os(STATE).map(PathBuf::from) else { return };
-    let mut ledger = Ledger::open(&Dirs { config: state.join("config"), state }).unwrap();
+    let mut ledger = Ledger::open(&Dirs::new(state.clone(), state.join("config"))).unwrap();
     ledger.admit(at(16, 9), &tags("r"), &day_cap(1000), MODEL, expected(10, 900)).unwrap();
     let mut stdout = std::io::stdout();
     writeln!(stdout, "holds").and_then(|()| stdout.flush()).unwrap();

@@ -22,7 +22,7 @@ struct Session {
 impl Session {
     fn begin() -> Self {
         let sandbox = Sandbox::new("warp");
-        let dirs = Dirs { state: sandbox.home().join("state"), config: sandbox.home().join("config") };
+        let dirs = Dirs::new(sandbox.home().join("state"), sandbox.home().join("config"));
         let mut workspace = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap();
         let often = |name: &str| (name.to_owned(), "1000".to_owned());
         let set = ["max_coding_cycles", "max_retries_per_chunk"].map(often).to_vec();

@@ -15,7 +15,7 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let dirs = Dirs { state: directory.path().join("state"), config: directory.path().join("config") };
+        let dirs = Dirs::new(directory.path().join("state"), directory.path().join("config"));
         Self { _directory: directory, dirs }
     }
 
