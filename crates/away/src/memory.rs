@@ -8,7 +8,9 @@ use std::{path::PathBuf, sync::Arc};
 use adapters::{boundary, machine};
 use engine::{Owner, Time};
 use journal::{
-    AppendError, LeaseError, NewEvent, OpenError, Query, Scope, Store, StoreError, StreamId, Version, View,
+    Appended, LeaseError, NewEvent, OpenError, Query, State, Store, StoreError, StoredEvent, StreamId,
+    StreamView, Streams, Version, View,
+    streams::{append, retry},
 };
 use project::{Dirs, Error};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -232,18 +234,14 @@ impl Memory {
         change: impl Fn(&mut Listening),
     ) -> Result<Listening, AwayError> {
         let stream = self.stream("")?;
-        for _ in 0..TRIES {
-            let (mut known, version): (Listening, _) = match self.read(&stream)? {
-                Some(kept) => kept,
-                None => (Listening::default(), Version::NONE),
-            };
+        retry(AwayError::Contended, || {
+            let (mut known, version): (Listening, _) =
+                self.read(&stream)?.unwrap_or((Listening::default(), Version::NONE));
             let before = known.clone();
             change(&mut known);
-            if known == before || self.append(name, &stream, &version, &known)? {
-                return Ok(known);
-            }
-        }
-        Err(AwayError::Contended)
+            let is_done = known == before || self.append(name, &stream, &version, &known)?;
+            Ok(is_done.then_some(known))
+        })
     }
 
     /// Notes that the channel has answered.
@@ -363,35 +361,14 @@ impl Memory {
             .map_err(|error| AwayError::Kept { stream: name, problem: error.to_string() })
     }
 
-    fn read<T: DeserializeOwned>(&mut self, stream: &StreamId) -> Result<Option<(T, Version)>, AwayError> {
-        let Some(view) = self.store.load(stream)? else { return Ok(None) };
-        let mut bytes = view.snapshot;
-        if bytes.is_empty() {
-            // A repair keeps no snapshots; the newest event holds the same.
-            let last = view.version.events().saturating_sub(1);
-            bytes = self
-                .store
-                .read(Scope::Stream(stream), last, 1)?
-                .pop()
-                .map(|event| event.body)
-                .unwrap_or_default();
-        }
-        let bad = |problem: String| AwayError::Kept { stream: stream.to_string(), problem };
-        let kept: Kept<serde_json::Value> =
-            serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-        if kept.format > FORMAT {
-            return Err(bad(format!(
-                "it has form {}, this program knows {FORMAT}: upgrade warp",
-                kept.format
-            )));
-        }
-        let known = serde_json::from_value(kept.known).map_err(|error| bad(error.to_string()))?;
-        Ok(Some((known, view.version)))
+    fn read<T: DeserializeOwned>(&self, stream: &StreamId) -> Result<Option<(T, Version)>, AwayError> {
+        let loaded = Streams::<Known<T>>::of(Arc::clone(&self.store)).load(stream)?;
+        Ok(loaded.map(|loaded| (loaded.state.0, loaded.version)))
     }
 
     /// Appends what is known; tells whether nobody else was faster.
     fn append<T: Serialize>(
-        &mut self,
+        &self,
         name: &str,
         stream: &StreamId,
         version: &Version,
@@ -400,17 +377,52 @@ impl Memory {
         let body = serde_json::to_vec(&Kept { format: FORMAT, known }).expect("it can be written as JSON");
         let event = NewEvent { at: machine::now().millis(), kind: name.to_owned(), body: body.clone() };
         let view = View { snapshot: &body, ..View::default() };
-        let store = &self.store;
-        match boundary::around(name, || store.append(stream, version, &[event], view)) {
-            Ok(_) => {
+        let store = &*self.store;
+        match boundary::around(name, || append(store, stream, version, &[event], view))? {
+            Appended::Done(_) => {
                 store.flush()?;
                 Ok(true)
             }
-            Err(AppendError::Conflict { .. }) => Ok(false),
-            Err(AppendError::Store(error)) => Err(error.into()),
-            Err(AppendError::MarkTaken { .. }) => unreachable!("there is no mark"),
-            Err(AppendError::NoEvents) => unreachable!("there is one"),
+            Appended::Moved => Ok(false),
+            Appended::MarkTaken(_) => unreachable!("there is no mark"),
         }
+    }
+}
+
+/// What the newest event of a stream holds.
+struct Known<T>(T);
+
+impl<T: DeserializeOwned> Known<T> {
+    fn parse(stream: &StreamId, bytes: &[u8]) -> Result<Self, AwayError> {
+        let bad = |problem: String| AwayError::Kept { stream: stream.to_string(), problem };
+        let kept: Kept<serde_json::Value> =
+            serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
+        if kept.format > FORMAT {
+            return Err(bad(format!(
+                "it has form {}, this program knows {FORMAT}: upgrade warp",
+                kept.format
+            )));
+        }
+        serde_json::from_value(kept.known).map(Self).map_err(|error| bad(error.to_string()))
+    }
+}
+
+impl<T: DeserializeOwned> State for Known<T> {
+    type Fold = Vec<u8>;
+    type Error = AwayError;
+
+    fn from_snapshot(view: &StreamView) -> Result<Option<Self>, AwayError> {
+        // A repair may keep none.
+        if view.snapshot.is_empty() { Ok(None) } else { Self::parse(&view.stream, &view.snapshot).map(Some) }
+    }
+
+    fn add(newest: &mut Vec<u8>, event: &StoredEvent) -> Result<(), AwayError> {
+        newest.clone_from(&event.body);
+        Ok(())
+    }
+
+    fn finish(stream: &StreamId, newest: Vec<u8>) -> Result<Self, AwayError> {
+        Self::parse(stream, &newest)
     }
 }
 

@@ -22,6 +22,7 @@ mod memory;
 pub mod sqlite;
 mod store;
 mod stores;
+pub mod streams;
 
 pub use error::{AppendError, Corruption, LeaseError, OpenError, StoreError};
 pub use integrity::{Fault, Mismatch, StreamFault, Verification};
@@ -32,3 +33,4 @@ pub use store::{
     StreamView, Version, View, Watch,
 };
 pub use stores::Stores;
+pub use streams::{Appended, Loaded, State, Streams};

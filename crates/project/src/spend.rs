@@ -17,14 +17,7 @@ mod reserve;
 pub(crate) mod session;
 pub mod transcripts;
 
-use std::{
-    collections::BTreeMap,
-    io,
-    path::PathBuf,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc};
 
 use adapters::{boundary, machine};
 use engine::{
@@ -32,7 +25,8 @@ use engine::{
     ledger::{BadPrices, Books, CapReached, Entry},
 };
 use journal::{
-    AppendError, NewEvent, OpenError, Query, Scope as Events, Store, StoreError, StreamId, Version, View,
+    Appended, NewEvent, OpenError, Query, Store, StoreError, StreamId, Version, View,
+    streams::{append, read_all, retry},
 };
 use serde::{Deserialize, Serialize};
 
@@ -47,12 +41,6 @@ use transcripts::Message;
 
 /// How the names of the days' streams begin.
 const DAYS: &str = "ledger:";
-/// How many entries are read at a time.
-const PAGE: usize = 1000;
-/// How long something is decided again because others were faster.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long one who was not the fastest lets the others go first, at most.
-const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 /// The largest price list that is read, in bytes.
 const LARGEST_PRICES: u64 = 1024 * 1024;
 /// The form in which entries are written. One that counts otherwise has a higher number, and is refused.
@@ -393,14 +381,10 @@ impl Ledger {
         if version == known && self.read.contains_key(day) {
             return Ok(());
         }
-        let mut next = known.events();
-        while next < version.events() {
-            let left = usize::try_from(version.events() - next).unwrap_or(PAGE);
-            for event in self.store.read(Events::Stream(&stream), next, left.min(PAGE))? {
-                self.books.apply(day, parse(day, event.seq, &event.body)?);
-                next = event.seq + 1;
-            }
-        }
+        read_all(&*self.store, &stream, known.events(), version.events(), |event| {
+            self.books.apply(day, parse(day, event.seq, &event.body)?);
+            Ok::<(), LedgerError>(())
+        })?;
         self.read.insert(day.to_owned(), version);
         Ok(())
     }
@@ -412,18 +396,11 @@ impl Ledger {
         day: &str,
         decide: impl Fn(&Books) -> Result<D, E>,
     ) -> Result<(), E> {
-        let started = Instant::now();
-        let mut pause = Duration::from_micros(100);
-        while started.elapsed() < PATIENCE {
+        retry(LedgerError::Contended, || {
             self.catch_up(day)?;
             let entries: Vec<Entry> = decide(&self.books)?.into_iter().collect();
-            if entries.is_empty() || self.append(now, day, entries)? {
-                return Ok(());
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-        Err(LedgerError::Contended.into())
+            Ok((entries.is_empty() || self.append(now, day, entries)?).then_some(()))
+        })
     }
 
     /// Appends entries to a day, all or none; tells whether it was still as it was read.
@@ -431,20 +408,16 @@ impl Ledger {
         let version = self.read.get(day).cloned().unwrap_or(Version::NONE);
         let events: Vec<NewEvent> = entries.iter().map(|entry| event(now, entry)).collect();
         let kind = entries.first().map_or("", Entry::kind);
-        let store = &self.store;
-        let appended =
-            boundary::around(kind, || store.append(&stream(day), &version, &events, View::default()));
-        match appended {
-            Ok(version) => {
-                self.store.flush()?;
+        let store = &*self.store;
+        match boundary::around(kind, || append(store, &stream(day), &version, &events, View::default()))? {
+            Appended::Done(version) => {
+                store.flush()?;
                 entries.into_iter().for_each(|entry| self.books.apply(day, entry));
                 self.read.insert(day.to_owned(), version);
                 Ok(true)
             }
-            Err(AppendError::Conflict { .. }) => Ok(false),
-            Err(AppendError::Store(error)) => Err(error.into()),
-            Err(AppendError::MarkTaken { .. }) => unreachable!("a day has no mark"),
-            Err(AppendError::NoEvents) => unreachable!("there is one"),
+            Appended::Moved => Ok(false),
+            Appended::MarkTaken(_) => unreachable!("a day has no mark"),
         }
     }
 }

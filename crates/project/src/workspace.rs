@@ -14,8 +14,8 @@ use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc};
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
 use journal::{
-    AppendError, Durable, OpenError, Query, Scope, Store, StoreError, StreamHead, StreamId, StreamView,
-    Version,
+    Durable, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
+    StreamView, Streams, Version, streams::read_all,
 };
 use serde::{Deserialize, Serialize};
 
@@ -423,19 +423,14 @@ impl Workspace {
 
     /// Returns every record of a run, oldest first.
     pub fn records(&mut self, current: &Current) -> Result<Vec<Record>, Error> {
-        let stream = current.stream.clone();
+        let (store, stream) = (self.store()?, &current.stream);
         let mut records = Vec::new();
-        loop {
-            let store = self.store()?;
-            let page = store.read(Scope::Stream(&stream), records.len() as u64, PAGE)?;
-            let is_last = page.len() < PAGE;
-            for event in page {
-                records.push(parse_record(&stream, event.seq, &event.body)?);
-            }
-            if is_last {
-                return Ok(records);
-            }
-        }
+        let all = store.load(stream)?.map_or(0, |view| view.version.events());
+        read_all(&*store, stream, 0, all, |event| {
+            records.push(parse_record(stream, event.seq, &event.body)?);
+            Ok::<(), Error>(())
+        })?;
+        Ok(records)
     }
 
     /// Returns the newest records of a run, oldest first, at most `most`.
@@ -474,16 +469,11 @@ impl Workspace {
         if let Some(last) = self.last.as_ref().filter(is_same) {
             return Ok(last.clone());
         }
-        let id = view.stream.as_str().trim_start_matches("run:").to_owned();
-        let snapshot: Option<Snapshot<Run, Shown>> = serde_json::from_slice(&view.snapshot).ok();
-        let (run, shown) = match snapshot.filter(|snapshot| (1..=SNAPSHOT_FORMAT).contains(&snapshot.format))
-        {
-            Some(snapshot) => (snapshot.run, snapshot.shown),
-            None => (self.fold(&view.stream, &id)?, Shown::default()),
-        };
-        let run = Arc::new(run);
-        let workflow = self.workflow_of(&run, &view.stream, &id)?;
-        let current = Current { workflow, run, stream: view.stream, version: view.version, shown };
+        let stream = view.stream.clone();
+        let loaded = Streams::<Snapshot<Run, Shown>>::of(self.store()?).open(view)?;
+        let (run, shown) = (Arc::new(loaded.state.run), loaded.state.shown);
+        let workflow = self.workflow_of(&run, &stream)?;
+        let current = Current { workflow, run, stream, version: loaded.version, shown };
         self.remember(&current);
         Ok(current)
     }
@@ -495,32 +485,14 @@ impl Workspace {
         }
     }
 
-    fn fold(&mut self, stream: &StreamId, id: &str) -> Result<Run, Error> {
-        let mut fold = Fold::default();
-        let mut next = 0;
-        loop {
-            let page = self.store()?.read(Scope::Stream(stream), next, PAGE)?;
-            for event in &page {
-                let record = parse_record(stream, event.seq, &event.body)?;
-                fold.add(&record).map_err(|source| Error::Fold { run: id.to_owned(), source })?;
-            }
-            next += page.len() as u64;
-            if page.len() < PAGE {
-                break;
-            }
-        }
-        let nothing = || Error::Event { run: id.to_owned(), seq: 0, problem: "there is no event".to_owned() };
-        fold.finish().map(|(run, _)| run).ok_or_else(nothing)
-    }
-
-    fn workflow_of(&mut self, run: &Run, stream: &StreamId, id: &str) -> Result<Arc<Workflow>, Error> {
+    fn workflow_of(&mut self, run: &Run, stream: &StreamId) -> Result<Arc<Workflow>, Error> {
         let is_pinned = |workflow: &Workflow| workflow.digest == run.workflow_digest;
         if let Some(workflow) = self.workflow.as_ref().filter(|workflow| is_pinned(workflow)) {
             return Ok(Arc::clone(workflow));
         }
         let workflow = match Workflow::built_in(&run.workflow).filter(is_pinned) {
             Some(workflow) => workflow,
-            None => self.pinned_workflow(stream, id)?,
+            None => self.pinned_workflow(stream)?,
         };
         let workflow = Arc::new(workflow);
         self.workflow = Some(Arc::clone(&workflow));
@@ -528,15 +500,14 @@ impl Workspace {
     }
 
     /// Reads the workflow that a run began with from its first event.
-    fn pinned_workflow(&mut self, stream: &StreamId, id: &str) -> Result<Workflow, Error> {
+    fn pinned_workflow(&mut self, stream: &StreamId) -> Result<Workflow, Error> {
         let first = self.store()?.read(Scope::Stream(stream), 0, 1)?;
         let mut fold = Fold::default();
         for event in &first {
-            let record = parse_record(stream, event.seq, &event.body)?;
-            fold.add(&record).map_err(|source| Error::Fold { run: id.to_owned(), source })?;
+            <Snapshot<Run, Shown> as State>::add(&mut fold, event)?;
         }
         let text = fold.finish().map(|(_, text)| text).unwrap_or_default();
-        Workflow::parse_proved(&text).map_err(|source| Error::Pinned { run: id.to_owned(), source })
+        Workflow::parse_proved(&text).map_err(|source| Error::Pinned { run: id_of(stream), source })
     }
 }
 
@@ -547,9 +518,34 @@ impl Current {
     }
 }
 
+impl State for Snapshot<Run, Shown> {
+    type Fold = Fold;
+    type Error = Error;
+
+    fn from_snapshot(view: &StreamView) -> Result<Option<Self>, Error> {
+        let snapshot: Option<Self> = serde_json::from_slice(&view.snapshot).ok();
+        Ok(snapshot.filter(|snapshot| (1..=SNAPSHOT_FORMAT).contains(&snapshot.format)))
+    }
+
+    fn add(fold: &mut Fold, event: &StoredEvent) -> Result<(), Error> {
+        let record = parse_record(&event.stream, event.seq, &event.body)?;
+        fold.add(&record).map_err(|source| Error::Fold { run: id_of(&event.stream), source })
+    }
+
+    fn finish(stream: &StreamId, fold: Fold) -> Result<Self, Error> {
+        let nothing = || Error::Event { run: id_of(stream), seq: 0, problem: "there is no event".to_owned() };
+        let (run, _) = fold.finish().ok_or_else(nothing)?;
+        Ok(Self { format: SNAPSHOT_FORMAT, run, shown: Shown::default() })
+    }
+}
+
+fn id_of(stream: &StreamId) -> String {
+    stream.as_str().trim_start_matches("run:").to_owned()
+}
+
 fn parse_record(stream: &StreamId, seq: u64, body: &[u8]) -> Result<Record, Error> {
     serde_json::from_slice(body).map_err(|error| Error::Event {
-        run: stream.as_str().trim_start_matches("run:").to_owned(),
+        run: id_of(stream),
         seq,
         problem: error.to_string(),
     })
@@ -557,21 +553,4 @@ fn parse_record(stream: &StreamId, seq: u64, body: &[u8]) -> Result<Record, Erro
 
 fn topic(issue: &str) -> String {
     format!("issue:{issue}")
-}
-
-/// Whether an append may be tried again on what is there now.
-enum Append {
-    Done(Version),
-    Moved,
-    MarkTaken,
-}
-
-fn append_outcome(result: Result<Version, AppendError>) -> Result<Append, Error> {
-    match result {
-        Ok(version) => Ok(Append::Done(version)),
-        Err(AppendError::Conflict { .. }) => Ok(Append::Moved),
-        Err(AppendError::MarkTaken { .. }) => Ok(Append::MarkTaken),
-        Err(AppendError::Store(error)) => Err(Error::Store(error)),
-        Err(AppendError::NoEvents) => unreachable!("a step has at least one record"),
-    }
 }

@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use adapters::{boundary, machine};
 use engine::Time;
-use journal::{AppendError, NewEvent, Query, Scope, StreamId, StreamView, Version, View};
+use journal::{
+    Appended, NewEvent, Query, State, StoreError, StoredEvent, StreamId, StreamView, Streams, Version, View,
+    streams::{append, retry},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -22,10 +25,6 @@ use crate::Error;
 const ITEMS: &str = "item:";
 const DIGITS: usize = 9;
 const HIGHEST: u64 = 999_999_999;
-/// How often something is decided again because others were faster.
-const TRIES: usize = 1000;
-/// How many events are read at a time.
-const PAGE: usize = 1000;
 
 /// Topics: what is open is found without reading what is closed, and issues without pull requests.
 pub(super) const OPEN_ISSUES: &str = "issues:open";
@@ -121,12 +120,12 @@ impl Forge<'_> {
         }
         let stream = stream(number);
         if let Some(known) = self.workspace.items.get(&number)
-            && let Some(head) = store.find(Query::Stream(&stream)).map_err(Error::from)?.pop()
+            && let Some(head) = store.find(Query::Stream(&stream))?.pop()
             && head.version == known.version
         {
             return Ok(Some(known.clone()));
         }
-        let Some(view) = store.load(&stream).map_err(Error::from)? else { return Ok(None) };
+        let Some(view) = store.load(&stream)? else { return Ok(None) };
         let kept = self.read(view)?;
         self.workspace.items.insert(number, kept.clone());
         Ok(Some(kept))
@@ -137,38 +136,9 @@ impl Forge<'_> {
         Ok(holder.and_then(|head| number_of(&head.stream)))
     }
 
-    /// Makes an item of what is kept beside its stream, or of its events where that is no use.
     fn read(&mut self, view: StreamView) -> Result<Kept, ForgeError> {
-        let snapshot: Option<Snapshot<Item>> = serde_json::from_slice(&view.snapshot).ok();
-        let item = match snapshot.filter(|snapshot| snapshot.format == FORMAT) {
-            Some(snapshot) => snapshot.item,
-            None => self.fold(&view.stream)?,
-        };
-        Ok(Kept { item: Arc::new(item), version: view.version, mark: view.mark })
-    }
-
-    fn fold(&mut self, stream: &StreamId) -> Result<Item, ForgeError> {
-        let number = number_of(stream).unwrap_or_default();
-        let bad = |seq, problem: &str| ForgeError::Event { number, seq, problem: problem.to_owned() };
-        let mut item: Option<Item> = None;
-        let mut next = 0;
-        loop {
-            let page =
-                self.workspace.store()?.read(Scope::Stream(stream), next, PAGE).map_err(Error::from)?;
-            for event in &page {
-                let happened: Happened = serde_json::from_slice(&event.body)
-                    .map_err(|error| bad(event.seq, &error.to_string()))?;
-                let at = Time::from_millis(event.at);
-                match &mut item {
-                    Some(item) => item.apply(at, &happened.by, &happened.what),
-                    None => item = Item::opened(number, at, &happened.by, &happened.what),
-                }
-            }
-            next += page.len() as u64;
-            if page.len() < PAGE {
-                return item.ok_or_else(|| bad(0, "nothing opens it"));
-            }
-        }
+        let loaded = Streams::<Item>::of(self.workspace.store()?).open(view)?;
+        Ok(Kept { item: Arc::new(loaded.state), version: loaded.version, mark: loaded.mark })
     }
 
     /// Files an item under its number or the next one, with what happened to it first.
@@ -184,7 +154,7 @@ impl Forge<'_> {
         {
             return Ok(Filed { number, was_there: true });
         }
-        for _ in 0..TRIES {
+        retry(Error::Contended, || {
             let number = match wanted {
                 Some(number) => number,
                 None => self.next_number()?,
@@ -194,24 +164,16 @@ impl Forge<'_> {
                 Item::opened(number, at, &self.by, what).expect("it is an event that opens an item");
             later.iter().for_each(|what| item.apply(at, &self.by, what));
             let kept = Kept { item: Arc::new(item), version: Version::NONE, mark: mark.clone() };
-            match self.append(&kept, at, whats) {
-                Ok(_) => {
-                    self.workspace.has_recorded()?;
-                    return Ok(Filed { number, was_there: false });
-                }
-                Err(AppendError::Conflict { .. }) if wanted.is_some() => {
-                    return Err(ForgeError::Taken { number });
-                }
-                Err(AppendError::Conflict { .. }) => {}
-                Err(AppendError::MarkTaken { holder, .. }) => {
+            match self.append(&kept, at, whats)? {
+                Appended::Done(_) => Ok(Some(Filed { number, was_there: false })),
+                Appended::Moved if wanted.is_some() => Err(ForgeError::Taken { number }),
+                Appended::Moved => Ok(None),
+                Appended::MarkTaken(holder) => {
                     let number = number_of(&holder).ok_or(Error::Contended)?;
-                    return Ok(Filed { number, was_there: true });
+                    Ok(Some(Filed { number, was_there: true }))
                 }
-                Err(AppendError::Store(error)) => return Err(Error::from(error).into()),
-                Err(AppendError::NoEvents) => unreachable!("one event opens an item"),
             }
-        }
-        Err(Error::Contended.into())
+        })
     }
 
     fn next_number(&mut self) -> Result<u64, ForgeError> {
@@ -226,11 +188,11 @@ impl Forge<'_> {
         number: u64,
         decide: impl Fn(&Item) -> Result<Vec<What>, ForgeError>,
     ) -> Result<Arc<Item>, ForgeError> {
-        for _ in 0..TRIES {
+        retry(Error::Contended, || {
             let mut kept = self.load(number)?.ok_or(ForgeError::Missing { number })?;
             let whats = decide(&kept.item)?;
             if whats.is_empty() {
-                return Ok(kept.item);
+                return Ok(Some(kept.item));
             }
             // A clock that went back does not make an item older.
             let at = machine::now().max(kept.item.updated_at);
@@ -239,23 +201,19 @@ impl Forge<'_> {
                 item.apply(at, &self.by, what);
             }
             text::check_room(&kept.item)?;
-            match self.append(&kept, at, &whats) {
-                Ok(version) => {
-                    self.workspace.has_recorded()?;
+            match self.append(&kept, at, &whats)? {
+                Appended::Done(version) => {
                     let item = Arc::clone(&kept.item);
                     self.workspace.items.insert(number, Kept { version, ..kept });
-                    return Ok(item);
+                    Ok(Some(item))
                 }
-                Err(AppendError::Conflict { .. }) => {}
-                Err(AppendError::Store(error)) => return Err(Error::from(error).into()),
-                Err(AppendError::MarkTaken { .. }) => unreachable!("the stream holds the mark already"),
-                Err(AppendError::NoEvents) => unreachable!("it was looked at"),
+                Appended::Moved => Ok(None),
+                Appended::MarkTaken(_) => unreachable!("the stream holds the mark already"),
             }
-        }
-        Err(Error::Contended.into())
+        })
     }
 
-    fn append(&mut self, kept: &Kept, at: Time, whats: &[What]) -> Result<Version, AppendError> {
+    fn append(&mut self, kept: &Kept, at: Time, whats: &[What]) -> Result<Appended, Error> {
         let json = "an item can be written as JSON";
         let event = |what: &What| NewEvent {
             at: at.millis(),
@@ -268,9 +226,47 @@ impl Forge<'_> {
         let view =
             View { snapshot: &snapshot, mark: kept.mark.as_deref(), topic: Some(topic_of(&kept.item)) };
         let name = whats.last().map_or("nothing", What::name);
-        let stream = stream(kept.item.number);
-        let store = self.workspace.store.as_ref().expect("an item is opened or read before");
-        boundary::around(name, || store.append(&stream, &kept.version, &events, view))
+        let (store, stream) = (self.workspace.store()?, stream(kept.item.number));
+        let appended = boundary::around(name, || append(&*store, &stream, &kept.version, &events, view))?;
+        self.workspace.has_recorded()?;
+        Ok(appended)
+    }
+}
+
+impl State for Item {
+    type Fold = Option<Self>;
+    type Error = ForgeError;
+
+    fn from_snapshot(view: &StreamView) -> Result<Option<Self>, ForgeError> {
+        let snapshot: Option<Snapshot<Self>> = serde_json::from_slice(&view.snapshot).ok();
+        Ok(snapshot.filter(|snapshot| snapshot.format == FORMAT).map(|snapshot| snapshot.item))
+    }
+
+    fn add(fold: &mut Option<Self>, event: &StoredEvent) -> Result<(), ForgeError> {
+        let number = number_of(&event.stream).unwrap_or_default();
+        let bad = |error: serde_json::Error| ForgeError::Event {
+            number,
+            seq: event.seq,
+            problem: error.to_string(),
+        };
+        let happened: Happened = serde_json::from_slice(&event.body).map_err(bad)?;
+        let at = Time::from_millis(event.at);
+        match fold {
+            Some(item) => item.apply(at, &happened.by, &happened.what),
+            None => *fold = Self::opened(number, at, &happened.by, &happened.what),
+        }
+        Ok(())
+    }
+
+    fn finish(stream: &StreamId, fold: Option<Self>) -> Result<Self, ForgeError> {
+        let number = number_of(stream).unwrap_or_default();
+        fold.ok_or_else(|| ForgeError::Event { number, seq: 0, problem: "nothing opens it".to_owned() })
+    }
+}
+
+impl From<StoreError> for ForgeError {
+    fn from(error: StoreError) -> Self {
+        Error::from(error).into()
     }
 }
 

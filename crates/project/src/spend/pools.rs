@@ -2,17 +2,17 @@
 //!
 //! A provider's limit may last for days, so the pauses have a stream of their own, whose snapshot is all there is to read.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use adapters::boundary;
 use engine::{Time, ledger::Entry};
-use journal::{AppendError, Scope, StreamId, Version, View};
+use journal::{
+    Appended, State, StoredEvent, StreamId, StreamView, Streams, Version, View,
+    streams::{append, retry},
+};
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Ledger, LedgerError, PAGE, PATIENCE, Pause, event, parse};
+use super::{FORMAT, Ledger, LedgerError, Pause, event, parse};
 
 /// The stream of all pools.
 const POOLS: &str = "pools";
@@ -25,6 +25,25 @@ const POOLS_KEPT: usize = 200;
 struct Pools {
     format: u32,
     pools: BTreeMap<String, Pause>,
+}
+
+impl State for Pools {
+    type Fold = BTreeMap<String, Pause>;
+    type Error = LedgerError;
+
+    fn from_snapshot(view: &StreamView) -> Result<Option<Self>, LedgerError> {
+        let snapshot: Option<Self> = serde_json::from_slice(&view.snapshot).ok();
+        Ok(snapshot.filter(|snapshot| snapshot.format == FORMAT))
+    }
+
+    fn add(pools: &mut Self::Fold, event: &StoredEvent) -> Result<(), LedgerError> {
+        apply(pools, parse(POOLS, event.seq, &event.body)?);
+        Ok(())
+    }
+
+    fn finish(_: &StreamId, pools: Self::Fold) -> Result<Self, LedgerError> {
+        Ok(Self { format: FORMAT, pools })
+    }
 }
 
 impl Ledger {
@@ -65,27 +84,9 @@ impl Ledger {
         Ok(pools)
     }
 
-    fn pools(&mut self) -> Result<(BTreeMap<String, Pause>, Version), LedgerError> {
-        let Some(view) = self.store.load(&stream())? else { return Ok((BTreeMap::new(), Version::NONE)) };
-        let snapshot: Option<Pools> = serde_json::from_slice(&view.snapshot).ok();
-        let pools = match snapshot.filter(|snapshot| snapshot.format == FORMAT) {
-            Some(snapshot) => snapshot.pools,
-            None => self.fold_pools(view.version.events())?,
-        };
-        Ok((pools, view.version))
-    }
-
-    /// Puts the pauses together from their entries, where the snapshot was lost.
-    fn fold_pools(&mut self, events: u64) -> Result<BTreeMap<String, Pause>, LedgerError> {
-        let mut pools = BTreeMap::new();
-        let mut next = 0;
-        while next < events {
-            for event in self.store.read(Scope::Stream(&stream()), next, PAGE)? {
-                apply(&mut pools, parse(POOLS, event.seq, &event.body)?);
-                next = event.seq + 1;
-            }
-        }
-        Ok(pools)
+    fn pools(&self) -> Result<(BTreeMap<String, Pause>, Version), LedgerError> {
+        let loaded = Streams::<Pools>::of(Arc::clone(&self.store)).load(&stream())?;
+        Ok(loaded.map_or((BTreeMap::new(), Version::NONE), |loaded| (loaded.state.pools, loaded.version)))
     }
 
     fn change_pools(
@@ -93,30 +94,25 @@ impl Ledger {
         now: Time,
         decide: impl Fn(&BTreeMap<String, Pause>) -> Option<Entry>,
     ) -> Result<(), LedgerError> {
-        let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        retry(LedgerError::Contended, || {
             let (mut pools, version) = self.pools()?;
             pools.retain(|_, pause| now < pause.until);
-            let Some(entry) = decide(&pools) else { return Ok(()) };
+            let Some(entry) = decide(&pools) else { return Ok(Some(())) };
             let event = event(now, &entry);
             let kind = entry.kind();
             apply(&mut pools, entry);
             let snapshot =
                 serde_json::to_vec(&Pools { format: FORMAT, pools }).expect("pauses can be written as JSON");
             let view = View { snapshot: &snapshot, ..View::default() };
-            let store = &self.store;
-            match boundary::around(kind, || store.append(&stream(), &version, &[event], view)) {
-                Ok(_) => {
+            match boundary::around(kind, || append(&*self.store, &stream(), &version, &[event], view))? {
+                Appended::Done(_) => {
                     self.store.flush()?;
-                    return Ok(());
+                    Ok(Some(()))
                 }
-                Err(AppendError::Conflict { .. }) => std::thread::sleep(Duration::from_millis(1)),
-                Err(AppendError::Store(error)) => return Err(error.into()),
-                Err(AppendError::MarkTaken { .. }) => unreachable!("the pools have no mark"),
-                Err(AppendError::NoEvents) => unreachable!("there is one"),
+                Appended::Moved => Ok(None),
+                Appended::MarkTaken(_) => unreachable!("the pools have no mark"),
             }
-        }
-        Err(LedgerError::Contended)
+        })
     }
 }
 

@@ -10,19 +10,20 @@ use engine::{
     Actor, Advice, Ask, DevKind, Event, EventName, Observations, Outcome, Probe, Record, Refused, Run, Step,
     digest, needs, step, view::state_file,
 };
-use journal::{NewEvent, Version, View};
+use journal::{
+    Appended, NewEvent, Version, View,
+    streams::{append, retry},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Append, AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Views, Workspace, append_outcome,
+    AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Views, Workspace,
     lock::Lock,
     show::{Found, view_digest},
     topic,
 };
 use crate::{SEED_CHECK, probe};
 
-/// How often an event is decided again because others were faster.
-const TRIES: usize = 100;
 /// The most that is kept of the summary of a refused event, in characters.
 const LONGEST_SUMMARY: usize = 300;
 
@@ -63,11 +64,11 @@ impl Workspace {
         let (event, data) = without_secrets(event, data);
         let mut gathered: (Vec<Probe>, Observations) = Default::default();
         let mut words = Vec::new();
-        for _ in 0..TRIES {
+        retry(Error::Contended, || {
             let lock = Lock::take(&self.place.own)?;
             let current = self.current()?.ok_or(AskError::NoRun)?;
             if let Some(found) = look(self, &current)? {
-                return Ok(Err(found));
+                return Ok(Some(Err(found)));
             }
             self.hold_for_criteria(&current, actor, &event)?;
             let mut probes = needs(&current.workflow, &current.run, &event, &data);
@@ -81,7 +82,7 @@ impl Workspace {
                 }
                 let (observations, advice) = probe::gather(self, &current.run, &probes);
                 (gathered, words) = ((probes, observations), advice);
-                continue;
+                return Ok(None);
             }
             let (current, mut advice) = self.settle(current)?;
             let current = self.take_tally(current)?;
@@ -104,17 +105,15 @@ impl Workspace {
                 let reason = format!("{text}, or hand it in again as it is");
                 return Err(Refused::Gate { phase, event, gate: SEED_CHECK.to_owned(), reason }.into());
             }
-            if let Some(mut answer) = self.record(current, step)? {
-                advice.splice(0..0, mem::take(&mut self.unsaid));
-                advice.append(&mut words);
-                advice.append(&mut answer.advice);
-                answer.advice = advice;
-                drop(lock);
-                self.advise_seeds(&mut answer)?;
-                return Ok(Ok(answer));
-            }
-        }
-        Err(Error::Contended.into())
+            let Some(mut answer) = self.record(current, step)? else { return Ok(None) };
+            advice.splice(0..0, mem::take(&mut self.unsaid));
+            advice.append(&mut words);
+            advice.append(&mut answer.advice);
+            answer.advice = advice;
+            drop(lock);
+            self.advise_seeds(&mut answer)?;
+            Ok(Some(Ok(answer)))
+        })
     }
 
     /// Brings the workspace's views up to date, as any command that looks at the run does.
@@ -224,8 +223,8 @@ impl Workspace {
         }
         let expected = current.version.clone();
         match self.append(&current, &expected, &step.records)? {
-            Append::Done(version) => current.version = version,
-            Append::Moved | Append::MarkTaken => return Ok(None),
+            Appended::Done(version) => current.version = version,
+            Appended::Moved | Appended::MarkTaken(_) => return Ok(None),
         }
         self.remember(&current);
         self.add_newest(&current.stream, expected.events(), &step.records);
@@ -249,7 +248,7 @@ impl Workspace {
         current: &Current,
         expected: &Version,
         records: &[Record],
-    ) -> Result<Append, Error> {
+    ) -> Result<Appended, Error> {
         let snapshot = Snapshot { format: SNAPSHOT_FORMAT, run: &*current.run, shown: &current.shown };
         let json = "what the engine makes can be written as JSON";
         let snapshot = serde_json::to_vec(&snapshot).expect(json);
@@ -264,11 +263,9 @@ impl Workspace {
         let view = View { snapshot: &snapshot, mark, topic: topic.as_deref() };
         let name = events.last().map_or("nothing", |event| event.kind.as_str());
         let store = self.store()?;
-        let outcome = append_outcome(boundary::around(name, || {
-            store.append(&current.stream, expected, &events, view)
-        }))?;
+        let appended = boundary::around(name, || append(&*store, &current.stream, expected, &events, view))?;
         self.has_recorded()?;
-        Ok(outcome)
+        Ok(appended)
     }
 }
 

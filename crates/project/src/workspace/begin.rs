@@ -8,11 +8,11 @@ use std::{
 
 use adapters::{git::Git, machine, process, secrets::redacted};
 use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, view, workflow::Subject};
-use journal::{StreamId, Version};
+use journal::{Appended, StreamId, Version};
 use serde_json::Map;
 
 use super::{
-    Answer, Append, AskError, BeginError, Current, DEFAULT_WORKFLOW, Error, Shown, Workspace, find_workflow,
+    Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Error, Shown, Workspace, find_workflow,
     lock::Lock,
     show::{digest_of, view_digest},
 };
@@ -164,9 +164,9 @@ impl Workspace {
         self.hide_head()?;
         let known = rails::begin(&self.place);
         match self.append(&current, &Version::NONE, &step.records)? {
-            Append::Done(version) => current.version = version,
-            Append::Moved => return Err(Error::Contended.into()),
-            Append::MarkTaken => {
+            Appended::Done(version) => current.version = version,
+            Appended::Moved => return Err(Error::Contended.into()),
+            Appended::MarkTaken(_) => {
                 self.refuse_second_run()?;
                 return Err(Error::Contended.into());
             }
