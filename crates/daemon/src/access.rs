@@ -16,6 +16,7 @@ use project::{Current, spend::Pause};
 use serde_json::Map;
 
 use crate::{
+    agents::take_turn,
     crew::Hand,
     driver::{DriveError, Driver, Finish, Flow},
     ready::role,
@@ -133,7 +134,7 @@ impl Driver<'_> {
             "asks {} for one word, to see whether it has access again",
             hand.agent_name()
         )));
-        self.workspace.sync()?;
+        let durable = self.workspace.sync()?;
         let (confined, schema) = (self.confined.clone(), probe::schema());
         let facts = confined.facts(run);
         let given = Given { model: hand.agent.cheap_model(), effort: Some("low"), route: route.as_ref() };
@@ -148,7 +149,7 @@ impl Driver<'_> {
             }
             interrupts.go()
         };
-        let ended = hand.agent.run(&turn, &mut |said| show(said).max(Go::On));
+        let ended = take_turn(hand.agent.as_ref(), &turn, &mut |said| show(said).max(Go::On), &durable);
         let spend = self.open_spend(run)?;
         let id = format!("{}.probe.{}", run.id, adapters::machine::now().millis());
         spend.end(&id, crate::agents::used(&ended, None), given.model)?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use adapters::{
-    agent::{Ended, NoAnswer, Said},
+    agent::{Agent, Ended, NoAnswer, Said, Turn},
     boundary, machine,
     process::Go,
     refs, secrets,
@@ -14,6 +14,7 @@ use adapters::{
 use engine::{
     Actor, Conversation, Event, EventName, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate,
 };
+use journal::Durable;
 use project::{AskError, Current, SEED_CHECK, counted, criteria, ships};
 use serde_json::{Map, Value, json};
 
@@ -336,7 +337,7 @@ impl Driver<'_> {
         if let Some(session) = &named {
             self.offer(Actor::Engine, Event::ConversationBegun { session: session.clone() }, Map::new())?;
         }
-        self.workspace.sync()?;
+        let durable = self.workspace.sync()?;
         let route = match self.spend.as_mut() {
             Some(spend) => spend.route(&current.run, &hand.spender())?,
             None => None,
@@ -425,7 +426,7 @@ impl Driver<'_> {
                 }
             }
         };
-        let mut ended = boundary::around("turn", || agent.run(&turn, &mut watch));
+        let mut ended = boundary::around("turn", || take_turn(agent.as_ref(), &turn, &mut watch, &durable));
         self.tell_guesses();
         // From here on it is recorded, shown and put into reports.
         if let Ok(answer) = &mut ended.answer {
@@ -569,6 +570,16 @@ impl Driver<'_> {
 
 /// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
 /// is what a person knows.
+/// Lets an agent take a turn, which may change anything: what led to it is on disk.
+pub(crate) fn take_turn(
+    agent: &dyn Agent,
+    turn: &Turn<'_>,
+    watch: &mut dyn FnMut(Said) -> Go,
+    _: &Durable,
+) -> Ended {
+    agent.run(turn, watch)
+}
+
 fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
     match said {
         Said::Tool { name, about } => Said::Tool { name, about: clean(about, tree) },

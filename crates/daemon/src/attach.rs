@@ -363,9 +363,9 @@ impl<'d, 'a> Attached<'d, 'a> {
             let why = format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
             return Ok(Flow::End(Finish::Refused(why)));
         };
-        self.driver.workspace.sync()?;
+        let durable = self.driver.workspace.sync()?;
         self.driver.show.show(Shown::Asked(&asked));
-        if self.driver.ask_away(current.run.id.as_str()) {
+        if self.driver.ask_away(current.run.id.as_str(), &durable) {
             self.driver.show.show(Shown::Did("it is asked in Telegram too"));
         }
         loop {

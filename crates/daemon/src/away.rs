@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ::away::{Bridge, Of, Reach};
+use journal::Durable;
 use project::spelled;
 
 use crate::{driver::Driver, show::Shown};
@@ -62,7 +63,7 @@ impl Driver<'_> {
     }
 
     /// Asks whoever is away; tells whether they can answer.
-    pub(crate) fn ask_away(&mut self, run: &str) -> bool {
+    pub(crate) fn ask_away(&mut self, run: &str, _: &Durable) -> bool {
         self.away.looked = None;
         self.tell_away(run);
         self.away.bridge.is_some()

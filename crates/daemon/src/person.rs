@@ -45,8 +45,8 @@ impl Driver<'_> {
             return Ok(Flow::On);
         }
         let until = current.run.question_deadline();
-        self.workspace.sync()?;
-        let is_away = self.ask_away(current.run.id.as_str());
+        let durable = self.workspace.sync()?;
+        let is_away = self.ask_away(current.run.id.as_str(), &durable);
         let patience = match (until, self.show.is_attended(), is_away) {
             (Some(_), _, _) | (None, true, _) => None,
             (None, false, false) => return Ok(Flow::End(Finish::Parked(asked))),

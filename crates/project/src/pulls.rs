@@ -11,6 +11,7 @@ use engine::{
     Run, Settings,
     view::{self, Asked},
 };
+use journal::Durable;
 
 use crate::{
     By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, StintOutcome,
@@ -157,13 +158,15 @@ impl Workspace {
         let slot = pool.take(Kind::Clone, &pull.target)?;
         let shell = shell(&slot.place, &self.dirs, &run);
         let outlet = Outlet::of(settings, Goal::HandOver, slot.remote());
+        let durable = self.sync_journal()?;
         let mut updated = shell
             .map_err(MergeError::from)
-            .and_then(|shell| update_in(&slot, &shell, &mut run, number, &pull));
+            .and_then(|shell| update_in(&slot, &shell, &mut run, (number, &pull), &durable));
         let mut failed = None;
         if let Ok(UpdatedPull::Moved { commit, said, .. }) = &mut updated {
             self.forge().rebase_head(number, commit)?;
-            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch)) {
+            let durable = self.sync_journal()?;
+            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch), &durable) {
                 Ok(pushed) => *said = pushed,
                 Err(error) => failed = Some(error),
             }
@@ -349,8 +352,8 @@ fn update_in(
     slot: &Slot,
     shell: &Shell,
     run: &mut Run,
-    number: u64,
-    pull: &Pull,
+    (number, pull): (u64, &Pull),
+    durable: &Durable,
 ) -> Result<UpdatedPull, MergeError> {
     let stuck =
         |why: String, mend: Mend| MergeError::Stuck { number, branch: pull.branch.clone(), why, mend };
@@ -380,7 +383,7 @@ fn update_in(
     })?;
     slot.keep_outside(&commit, run.id.as_str()).map_err(SlotError::from)?;
     slot.between().adopt(run.id.as_str(), &tip).map_err(SlotError::from)?;
-    slot.move_on(run.id.as_str(), &pull.branch, &commit)
+    slot.move_on(run.id.as_str(), &pull.branch, &commit, durable)
         .map_err(|error| stuck(spelled(&error), Mend::Target))?;
     let target = pull.target.clone();
     Ok(UpdatedPull::Moved { target, branch, commit, tests, said: None })

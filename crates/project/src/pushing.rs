@@ -18,6 +18,7 @@ use adapters::{
     refs::GitError,
 };
 use engine::{Run, Settings};
+use journal::Durable;
 
 pub(crate) use choice::undecided;
 pub use choice::{Ask, Decides};
@@ -143,6 +144,7 @@ impl Workspace {
         outlet: &Outlet,
         target: &str,
         (commit, branch): (&str, &str),
+        _: &Durable,
     ) -> Result<Pushed, NextError> {
         let Some(remote) = outlet.branch_remote() else {
             return Ok(outlet.kept(branch).map_or(Pushed::Done(None), Pushed::Kept));
@@ -181,8 +183,9 @@ impl Workspace {
         outlet: &Outlet,
         target: &str,
         work: (&str, &str),
+        durable: &Durable,
     ) -> Result<Option<String>, NextError> {
-        let why = match self.push_branch(other, outlet, target, work)? {
+        let why = match self.push_branch(other, outlet, target, work, durable)? {
             Pushed::Done(said) => return Ok(said),
             Pushed::Kept(said) => return Ok(Some(said)),
             Pushed::Refused(why) => why,

@@ -35,7 +35,7 @@ use adapters::git::{
 };
 use adapters::refs::GitError;
 use adapters::{boundary, machine, sandbox};
-use journal::{OpenError, Query, StoreError};
+use journal::{Durable, OpenError, Query, StoreError};
 
 pub use keeping::{Kept, KeptIn};
 pub use leaving::Left;
@@ -391,7 +391,7 @@ impl Slot {
     }
 
     /// Moves a branch of the person's repository that is offered by a pull request on to `commit`.
-    pub fn move_on(&self, run: &str, branch: &str, commit: &str) -> Result<(), MoveError> {
+    pub fn move_on(&self, run: &str, branch: &str, commit: &str, _: &Durable) -> Result<(), MoveError> {
         self.between.move_on(run, branch, commit)?;
         // A list of refs that cannot be written makes the next look take this for somebody else's move, no worse.
         let _ = rails::confirm(&self.person, &format!("refs/heads/{branch}"), commit);
@@ -416,7 +416,7 @@ impl Slot {
     }
 
     /// Puts a commit into the person's repository under a branch's name; returns the name, which may have got a number.
-    pub fn deliver(&self, run: &str, commit: &str, branch: &str) -> Result<String, SlotError> {
+    pub fn deliver(&self, run: &str, commit: &str, branch: &str, _: &Durable) -> Result<String, SlotError> {
         let name = self.between.deliver(run, commit, branch)?;
         rails::confirm(&self.person, &format!("refs/heads/{name}"), commit)?;
         Ok(name)
@@ -430,8 +430,8 @@ impl Slot {
         &self,
         remote: Option<&str>,
         target: &str,
-        old: &str,
-        new: &str,
+        (old, new): (&str, &str),
+        _: &Durable,
     ) -> Result<Forwarded, ForwardError> {
         let forwarded = self.between.fast_forward(self.run().as_deref(), remote, target, old, new)?;
         if matches!(forwarded, Forwarded::Everywhere) {
@@ -442,7 +442,7 @@ impl Slot {
     }
 
     /// Pushes a commit of the person's repository to a remote's branch, without force.
-    pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<(), PushError> {
+    pub fn push(&self, remote: &str, commit: &str, branch: &str, _: &Durable) -> Result<(), PushError> {
         self.between.push(remote, commit, branch)
     }
 }

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use journal::{Durable, MemoryStore, Store as _};
 use project::{
     Dirs, Place, Request, Workspace,
     slots::{Kind, Pool, Slot},
@@ -84,7 +85,7 @@ impl Running {
 
     fn merge(&self) -> String {
         let commit = self.commit();
-        self.slot().fast_forward(None, "main", &self.base, &commit).unwrap();
+        self.slot().fast_forward(None, "main", (&self.base, &commit), &durable()).unwrap();
         self.warp_ok(&["state", "reset", "."]);
         commit
     }
@@ -284,4 +285,9 @@ fn nothing_of_the_callers_environment_leads_git_elsewhere() {
     let output = command.output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.contains(" parser.rs "), "{out}{err}");
+}
+
+/// Nothing here is recorded, so nothing has to be on disk before it.
+fn durable() -> Durable {
+    MemoryStore::new().flush().unwrap()
 }

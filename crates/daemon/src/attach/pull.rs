@@ -30,8 +30,8 @@ impl Attached<'_, '_> {
 
     /// Commits what is there, and offers it; or says what stands in the way.
     fn publish(&mut self, current: &Current) -> Result<Result<Published, String>, DriveError> {
-        self.driver.workspace.sync()?;
-        match self.driver.workspace.publish(current) {
+        let durable = self.driver.workspace.sync()?;
+        match self.driver.workspace.publish(current, &durable) {
             Ok(published) => {
                 self.driver.show.show(Shown::Did(&published.said()));
                 Ok(Ok(published))

@@ -13,6 +13,7 @@ use adapters::{
     refs::GitError,
 };
 use engine::Run;
+use journal::Durable;
 use serde_json::json;
 
 use super::{NextError, Report, Wanted, review, short};
@@ -281,8 +282,8 @@ impl Workspace {
                 between.note_merge(key, &newest, &head).map_err(SlotError::from)?;
             }
         }
-        self.sync_journal()?;
-        let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head)) {
+        let durable = self.sync_journal()?;
+        let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head), &durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),
             Err(error) if error.is_overtaken() => return Ok(Landed::Overtaken(spelled(&error))),
@@ -300,7 +301,9 @@ impl Workspace {
         said.extend(pushed);
         match outlet.leaves {
             Leaves::Target => {}
-            Leaves::Branch => said.extend(self.push_or_keep(None, outlet, target, (&head, branch))?),
+            Leaves::Branch => {
+                said.extend(self.push_or_keep(None, outlet, target, (&head, branch), &durable)?)
+            }
             Leaves::Nothing => said.extend(outlet.kept(target)),
         }
         Ok(Landed::At { commit: head, behind, said })
@@ -315,9 +318,10 @@ impl Workspace {
         remote: Option<&str>,
         target: &str,
         (old, new): (&str, &str),
+        durable: &Durable,
     ) -> Result<Forwarded, ForwardError> {
         if let Some(slot) = &self.slot {
-            return slot.fast_forward(remote, target, old, new);
+            return slot.fast_forward(remote, target, (old, new), durable);
         }
         between.fast_forward(Some(run.id.as_str()), remote, target, old, new)
     }
@@ -375,11 +379,11 @@ impl Workspace {
         let branch = Some(self.git().branch()).filter(|branch| !branch.is_empty());
         let (mut branch, target) =
             (branch.unwrap_or_else(|| run.branches.branch.clone()), run.branches.merge_target.clone());
-        self.sync_journal()?;
+        let durable = self.sync_journal()?;
         if let Some(slot) = &self.slot {
-            branch = slot.deliver(run.id.as_str(), commit, &branch)?;
+            branch = slot.deliver(run.id.as_str(), commit, &branch, &durable)?;
         }
-        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch))?;
+        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch), &durable)?;
         let issue = run.issue.as_deref().and_then(issue_number);
         let title = match issue {
             Some(number) => self.forge().item(number)?.map(|item| item.title.clone()),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
+use journal::Durable;
 use serde_json::{Map, json};
 
 use super::{NextError, hooks, issue, report, review, short};
@@ -44,7 +45,7 @@ impl Workspace {
     }
 
     /// Commits what is there, delivers it, and opens the run's pull request or moves it on.
-    pub fn publish(&mut self, current: &Current) -> Result<Published, NextError> {
+    pub fn publish(&mut self, current: &Current, durable: &Durable) -> Result<Published, NextError> {
         let run = &current.run;
         let title = issue::title(&mut self.forge(), run)?;
         let message = report::commit_message(title.as_deref(), None, run);
@@ -59,10 +60,10 @@ impl Workspace {
         }
         let (branch, pushed) = match &self.slot {
             Some(slot) => {
-                let branch = slot.deliver(run.id.as_str(), &commit, &branch)?;
+                let branch = slot.deliver(run.id.as_str(), &commit, &branch, durable)?;
                 let outlet = self.outlet(run, Goal::of(run.level, false))?;
                 let target = run.branches.merge_target.clone();
-                let pushed = self.push_or_keep(None, &outlet, &target, (&commit, &branch))?;
+                let pushed = self.push_or_keep(None, &outlet, &target, (&commit, &branch), durable)?;
                 (branch, pushed)
             }
             None => (branch, None),

@@ -204,7 +204,7 @@ impl Workspace {
             return Ok(Some(Saved { said, branch: None }));
         }
         let branch = match &self.slot {
-            Some(slot) => slot.deliver(run.id.as_str(), &head, &branch)?,
+            Some(slot) => slot.deliver(run.id.as_str(), &head, &branch, &self.sync_journal()?)?,
             None => branch,
         };
         let what = if has_changes { "unfinished work is committed" } else { "what was committed is" };

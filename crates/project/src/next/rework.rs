@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use adapters::git::{outgoing::Against, resume::MoveError};
 use engine::{Actor, Run};
+use journal::Durable;
 use serde_json::{Map, Value, json};
 
 use super::{NextError, Report, short};
@@ -89,9 +90,10 @@ impl Workspace {
     ) -> Result<Report, NextError> {
         let (number, pull) =
             (item.number, item.pull.as_ref().ok_or(ForgeError::NotAPull { number: item.number })?);
-        self.sync_journal()?;
+        let durable = self.sync_journal()?;
         // In a person's checkout the branch is where they have it.
-        let moved = self.slot.as_ref().map(|slot| slot.move_on(run.id.as_str(), &pull.branch, commit));
+        let moved =
+            self.slot.as_ref().map(|slot| slot.move_on(run.id.as_str(), &pull.branch, commit, &durable));
         match moved.transpose() {
             Ok(_) => {}
             Err(MoveError::Moved { branch, now }) => {
@@ -108,7 +110,7 @@ impl Workspace {
         }
         let outlet = self.outlet(run, Goal::HandOver)?;
         let pushed = match self.slot.is_some() {
-            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch))?,
+            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), &durable)?,
             false => None,
         };
         self.forge().offer_head(number, commit)?;
@@ -132,6 +134,7 @@ impl Workspace {
         outlet: &Outlet,
         target: &str,
         (commit, branch): (&str, &str),
+        durable: &Durable,
     ) -> Result<Option<String>, NextError> {
         let Some(remote) = outlet.branch_remote() else { return Ok(outlet.kept(branch)) };
         let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
@@ -145,7 +148,7 @@ impl Workspace {
         let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
         match slot.between().push_again(remote, commit, branch) {
             Ok(true) => Ok(Some(format!("pushed: {outgoing}"))),
-            Ok(false) => self.push_or_keep(other, outlet, target, (commit, branch)),
+            Ok(false) => self.push_or_keep(other, outlet, target, (commit, branch), durable),
             Err(error) => Ok(Some(format!(
                 "not pushed: {}; `git push --force-with-lease {remote} {branch}` pushes it",
                 spelled(&error)

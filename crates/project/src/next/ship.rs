@@ -3,6 +3,7 @@
 
 use adapters::{boundary, forge, git::outgoing::Against};
 use engine::{Actor, Event, EventName, Run, Standing};
+use journal::Durable;
 use serde_json::{Map, json};
 
 use super::{NextError, hooks, report, review};
@@ -27,7 +28,7 @@ impl Workspace {
         &mut self,
         current: &Current,
     ) -> Result<(Vec<String>, Option<Answer>), NextError> {
-        self.sync()?;
+        let durable = self.sync()?;
         let run = &current.run;
         let branch = self.git().branch();
         let branches = &run.branches;
@@ -44,7 +45,7 @@ impl Workspace {
                  branch for it"
             )));
         }
-        let (said, address) = self.offer_feature(run, &branch)?;
+        let (said, address) = self.offer_feature(run, &branch, &durable)?;
         let data = Map::from_iter([("pr_url".to_owned(), json!(address))]);
         let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
         Ok((said, Some(answer)))
@@ -52,7 +53,12 @@ impl Workspace {
 
     /// Pushes the branch if it may leave, and opens its pull request; returns what was done, and the address. The pull
     /// request is the project's own, unless GitHub's command line opens one for a branch that was pushed from here.
-    fn offer_feature(&mut self, run: &Run, branch: &str) -> Result<(Vec<String>, String), NextError> {
+    fn offer_feature(
+        &mut self,
+        run: &Run,
+        branch: &str,
+        durable: &Durable,
+    ) -> Result<(Vec<String>, String), NextError> {
         let commit = self.git().head_commit().map_err(NextError::World)?;
         let goal = goal(run);
         let outlet = self.outlet(run, goal)?;
@@ -67,20 +73,26 @@ impl Workspace {
         let mut said = Vec::new();
         let branch = match self.slot.as_ref().or(opened.as_ref()) {
             Some(slot) => {
-                let branch = slot.deliver(run.id.as_str(), &commit, branch)?;
+                let branch = slot.deliver(run.id.as_str(), &commit, branch, durable)?;
                 // What is merged reaches the remote with the merge target.
                 if outlet.target_remote().is_none() {
                     let target = run.branches.merge_target.clone();
-                    said.extend(self.push_or_keep(opened.as_ref(), &outlet, &target, (&commit, &branch))?);
+                    said.extend(self.push_or_keep(
+                        opened.as_ref(),
+                        &outlet,
+                        &target,
+                        (&commit, &branch),
+                        durable,
+                    )?);
                 }
                 branch
             }
             None if outlet.target_remote().is_some() => branch.to_owned(),
             None => {
-                match self.push_here(run, branch, &outlet)? {
+                match self.push_here(run, branch, &outlet, durable)? {
                     PushedHere::Done(pushed) => {
                         said.push(pushed);
-                        match self.open_at_forge(run, branch, goal) {
+                        match self.open_at_forge(run, branch, goal, durable) {
                             Some(Ok(url)) => {
                                 said.push(format!("the pull request is {url}"));
                                 return Ok((said, url));
@@ -110,7 +122,13 @@ impl Workspace {
     }
 
     /// Opens a pull request by GitHub's command line, where there is one and somebody else is to merge it.
-    fn open_at_forge(&self, run: &Run, branch: &str, goal: Goal) -> Option<Result<String, String>> {
+    fn open_at_forge(
+        &self,
+        run: &Run,
+        branch: &str,
+        goal: Goal,
+        _: &Durable,
+    ) -> Option<Result<String, String>> {
         if goal != Goal::HandOver || !forge::is_installed() {
             return None;
         }
@@ -119,7 +137,13 @@ impl Workspace {
     }
 
     /// Pushes a branch of a person's own checkout, if there is a remote and it may leave.
-    fn push_here(&mut self, run: &Run, branch: &str, outlet: &Outlet) -> Result<PushedHere, NextError> {
+    fn push_here(
+        &mut self,
+        run: &Run,
+        branch: &str,
+        outlet: &Outlet,
+        _: &Durable,
+    ) -> Result<PushedHere, NextError> {
         let Ok((remote, address)) = self.git().remote() else { return Ok(PushedHere::Kept(None)) };
         if outlet.branch_remote().is_none() {
             let why = (goal(run) != Goal::Stay).then(|| outlet.why_kept());

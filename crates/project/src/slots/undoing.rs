@@ -12,6 +12,7 @@ use adapters::git::{
     target::{ForwardError, Forwarded},
 };
 use engine::{Run, Settings};
+use journal::Durable;
 
 use super::{Kind, Pool, Slot, SlotError};
 use crate::{
@@ -124,10 +125,11 @@ impl Workspace {
         let slot = pool.take(Kind::Clone, target)?;
         let shell = shell(&slot.place, &self.dirs, &undo.run);
         let outlet = Outlet::of(settings, Goal::Merge, slot.remote());
+        let durable = self.sync_journal()?;
         let mut keep_own = |outgoing: &Outgoing| self.keep_own(outgoing);
         let done = shell
             .map_err(RevertError::from)
-            .and_then(|shell| revert_in(&slot, undo, &shell, &outlet, &mut keep_own));
+            .and_then(|shell| revert_in(&slot, undo, &shell, &outlet, &mut keep_own, &durable));
         let discarded = slot.discard(target);
         let (issues, reopened) = match &done {
             // Whoever undid it may have been cut short before the issue knew.
@@ -206,6 +208,7 @@ fn revert_in(
     shell: &Shell,
     outlet: &Outlet,
     keep_own: &mut dyn FnMut(&Outgoing) -> Result<Option<String>, NextError>,
+    durable: &Durable,
 ) -> Result<Reverted, RevertError> {
     let run = &undo.run;
     let target = run.branches.merge_target.clone();
@@ -238,7 +241,7 @@ fn revert_in(
             }
         }
         slot.between.note_undo(run.id.as_str(), &onto, &commit).map_err(SlotError::from)?;
-        let behind = match slot.fast_forward(remote, &target, &onto, &commit) {
+        let behind = match slot.fast_forward(remote, &target, (&onto, &commit), durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), &target, &error)),
             Err(error) if error.is_overtaken() && tries < TRIES => {

@@ -13,6 +13,7 @@ use std::{
 
 use adapters::git::{Git, integrate::Rebase};
 use engine::Seen;
+use journal::{Durable, MemoryStore, Store as _};
 use project::{
     Dirs, Place, Request, Workspace,
     slots::{Kind, Pool, Slot, SlotError},
@@ -316,15 +317,15 @@ fn a_branch_is_delivered_under_a_name_that_is_free() {
     slot.begin_branch("feature/x", slot.base().unwrap()).unwrap();
     sandbox.git(&["branch", "feature/x"]);
     let first = commit_in(&slot, "c.txt", "one\n");
-    assert_eq!(slot.deliver("r1", &first, "feature/x").unwrap(), "feature/x-2");
-    assert_eq!(slot.deliver("r1", &first, "feature/x").unwrap(), "feature/x-2");
+    assert_eq!(slot.deliver("r1", &first, "feature/x", &durable()).unwrap(), "feature/x-2");
+    assert_eq!(slot.deliver("r1", &first, "feature/x", &durable()).unwrap(), "feature/x-2");
     let second = commit_in(&slot, "c.txt", "two\n");
-    assert_eq!(slot.deliver("r1", &second, "feature/x").unwrap(), "feature/x-2");
+    assert_eq!(slot.deliver("r1", &second, "feature/x", &durable()).unwrap(), "feature/x-2");
     assert_eq!(sandbox.git(&["rev-parse", "feature/x-2"]), second);
     // Somebody goes on there by themselves: it is theirs then.
     sandbox.git(&["branch", "--force", "feature/x-2", &first]);
     let third = commit_in(&slot, "c.txt", "three\n");
-    assert_eq!(slot.deliver("r1", &third, "feature/x").unwrap(), "feature/x-3");
+    assert_eq!(slot.deliver("r1", &third, "feature/x", &durable()).unwrap(), "feature/x-3");
     assert_eq!(sandbox.git(&["rev-parse", "feature/x-2"]), first);
     assert_eq!(sandbox.git(&["rev-parse", "feature/x"]), sandbox.git(&["rev-parse", "main"]));
 }
@@ -339,7 +340,7 @@ fn a_slot_whose_work_was_merged_is_handed_on_as_it_is() {
     let made = commit_in(&slot, "c.txt", "new\n");
     slot.keep_outside(&made, "r1").unwrap();
     slot.between().note_merge("r1", &base, &made).unwrap();
-    slot.fast_forward(None, "main", &base, &made).unwrap();
+    slot.fast_forward(None, "main", (&base, &made), &durable()).unwrap();
     drop(slot);
     let slot = take(&sandbox);
     assert_eq!((slot.number(), slot.base()), (1, Some(made.as_str())));
@@ -369,11 +370,11 @@ fn a_worktree_serves_as_a_slot_too() {
     assert_eq!(slot.begin_branch("feature/x", &base).unwrap(), "feature/x-2");
     let made = commit_in(&slot, "c.txt", "new\n");
     assert_eq!(sandbox.git(&["rev-parse", "feature/x-2"]), made);
-    assert_eq!(slot.deliver("r1", &made, "feature/x-2").unwrap(), "feature/x-2");
+    assert_eq!(slot.deliver("r1", &made, "feature/x-2", &durable()).unwrap(), "feature/x-2");
     slot.keep_outside(&made, "r1").unwrap();
     fs::write(slot.root().join("new.txt"), "untracked\n").unwrap();
     slot.note_run("r1").unwrap();
-    slot.fast_forward(None, "main", &base, &made).unwrap();
+    slot.fast_forward(None, "main", (&base, &made), &durable()).unwrap();
     assert!(sandbox.read("c.txt").is_some());
     drop(slot);
     let slot = pool.take(Kind::Worktree, "main").unwrap();
@@ -560,8 +561,8 @@ fn drive(sandbox: &Sandbox, remembered: &mut Remembered) {
     let onto = slot.bring_target("main", None).unwrap();
     slot.rebase(&branch, &onto).unwrap();
     slot.keep_outside(&head(), "r1").unwrap();
-    assert_eq!(slot.deliver("r1", &head(), &branch).unwrap(), "feature/x");
-    slot.fast_forward(None, "main", &onto, &head()).unwrap();
+    assert_eq!(slot.deliver("r1", &head(), &branch, &durable()).unwrap(), "feature/x");
+    slot.fast_forward(None, "main", (&onto, &head()), &durable()).unwrap();
     slot.keep().unwrap();
     drop(slot);
 }
@@ -608,4 +609,9 @@ fn a_crash_before_or_after_any_act_changes_nothing_of_the_end() {
         stop_at += 1;
     }
     assert!(stop_at > 15, "{stop_at} points");
+}
+
+/// Nothing here is recorded, so nothing has to be on disk before it.
+pub(crate) fn durable() -> Durable {
+    MemoryStore::new().flush().unwrap()
 }

@@ -7,7 +7,7 @@ use adapters::git::{
     target::{ForwardError, Forwarded},
 };
 
-use super::{commit, commit_in, git, sandbox, take};
+use super::{commit, commit_in, durable, git, sandbox, take};
 
 #[test]
 fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
@@ -21,7 +21,7 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
 
     // The person stands on main and has changed a file that the work changes too.
     sandbox.write("a.txt", "mine\n");
-    let error = slot.fast_forward(None, "main", &base, &first).unwrap_err();
+    let error = slot.fast_forward(None, "main", (&base, &first), &durable()).unwrap_err();
     assert!(matches!(&error, ForwardError::InTheWay { files, .. } if files == &["a.txt"]), "{error}");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), base);
     assert_eq!(sandbox.read("a.txt").unwrap(), "mine\n");
@@ -29,8 +29,8 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
     // Another file may be changed.
     sandbox.git(&["checkout", "--", "a.txt"]);
     sandbox.write("b.txt", "mine\n");
-    slot.fast_forward(None, "main", &base, &first).unwrap();
-    slot.fast_forward(None, "main", &base, &first).unwrap();
+    slot.fast_forward(None, "main", (&base, &first), &durable()).unwrap();
+    slot.fast_forward(None, "main", (&base, &first), &durable()).unwrap();
     assert_eq!(
         (sandbox.read("a.txt").unwrap(), sandbox.read("b.txt").unwrap()),
         ("two\n".into(), "mine\n".into())
@@ -40,15 +40,15 @@ fn the_target_moves_forward_and_a_checkout_only_when_that_costs_nothing() {
     // On another branch, only the ref moves.
     sandbox.git(&["switch", "--quiet", "-c", "other"]);
     let second = commit_in(&slot, "c.txt", "three\n");
-    slot.fast_forward(None, "main", &first, &second).unwrap();
+    slot.fast_forward(None, "main", (&first, &second), &durable()).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), second);
     assert!(sandbox.read("c.txt").is_none());
 
-    let error = slot.fast_forward(None, "main", &first, &base).unwrap_err();
+    let error = slot.fast_forward(None, "main", (&first, &base), &durable()).unwrap_err();
     assert!(matches!(&error, ForwardError::MovedOn { now, .. } if *now == second), "{error}");
-    let error = slot.fast_forward(None, "main", &second, &base).unwrap_err();
+    let error = slot.fast_forward(None, "main", (&second, &base), &durable()).unwrap_err();
     assert!(matches!(error, ForwardError::NotAhead { .. }), "{error}");
-    let error = slot.fast_forward(None, "none", &first, &second).unwrap_err();
+    let error = slot.fast_forward(None, "none", (&first, &second), &durable()).unwrap_err();
     assert!(matches!(error, ForwardError::NoSuchBranch { .. }), "{error}");
 }
 
@@ -64,14 +64,14 @@ fn a_target_that_another_git_holds_is_moved_with_its_checkout_or_not_at_all() {
     let status = sandbox.git(&["status", "--porcelain"]);
     for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
         sandbox.write(lock, "");
-        let error = slot.fast_forward(None, "main", &base, &made).unwrap_err();
+        let error = slot.fast_forward(None, "main", (&base, &made), &durable()).unwrap_err();
         assert!(matches!(error, ForwardError::Locked { .. }) && error.is_overtaken(), "{error}");
         fs::remove_file(sandbox.root().join(lock)).unwrap();
         assert_eq!(sandbox.git(&["rev-parse", "main"]), base, "{lock}");
         assert_eq!(sandbox.git(&["status", "--porcelain"]), status, "{lock}");
         assert_eq!(sandbox.read("a.txt").unwrap(), "one\n", "{lock}");
     }
-    slot.fast_forward(None, "main", &base, &made).unwrap();
+    slot.fast_forward(None, "main", (&base, &made), &durable()).unwrap();
     assert_eq!(sandbox.git(&["status", "--porcelain"]), status);
     assert_eq!(sandbox.read("a.txt").unwrap(), "two\n");
 
@@ -79,7 +79,7 @@ fn a_target_that_another_git_holds_is_moved_with_its_checkout_or_not_at_all() {
     sandbox.git(&["switch", "--quiet", "-c", "other"]);
     let next = commit_in(&slot, "c.txt", "three\n");
     sandbox.write(".git/refs/heads/main.lock", "");
-    let error = slot.fast_forward(None, "main", &made, &next).unwrap_err();
+    let error = slot.fast_forward(None, "main", (&made, &next), &durable()).unwrap_err();
     assert!(error.is_overtaken(), "{error}");
 }
 
@@ -93,11 +93,11 @@ fn a_checkout_is_found_wherever_the_target_is_checked_out() {
     sandbox.git(&["switch", "--quiet", "-c", "mine"]);
     sandbox.git(&["worktree", "add", "--quiet", other.to_str().unwrap(), "main"]);
     let first = commit_in(&slot, "c.txt", "new\n");
-    slot.fast_forward(None, "main", &base, &first).unwrap();
+    slot.fast_forward(None, "main", (&base, &first), &durable()).unwrap();
     assert!(other.join("c.txt").exists() && sandbox.read("c.txt").is_none());
     sandbox.git(&["worktree", "remove", other.to_str().unwrap()]);
     let second = commit_in(&slot, "d.txt", "new\n");
-    slot.fast_forward(None, "main", &first, &second).unwrap();
+    slot.fast_forward(None, "main", (&first, &second), &durable()).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), second);
     assert!(sandbox.read("d.txt").is_none(), "nobody stands on it");
 }
@@ -115,7 +115,7 @@ fn what_keeps_the_persons_branch_back_keeps_the_remotes_back_until_it_has_it() {
     slot.begin_branch("feature/x", &base).unwrap();
     commit_in(&slot, "a.txt", "two\n");
     let made = commit_in(&slot, "c.txt", "new\n");
-    let forward = || slot.fast_forward(Some("origin"), "main", &base, &made);
+    let forward = || slot.fast_forward(Some("origin"), "main", (&base, &made), &durable());
 
     for name in ["a.txt", "c.txt"] {
         sandbox.write(name, "mine\n");
@@ -132,10 +132,10 @@ fn what_keeps_the_persons_branch_back_keeps_the_remotes_back_until_it_has_it() {
 
     // A crash came after the push: what is in the way keeps only the checkout back.
     slot.between().bring(&[&made]).unwrap();
-    slot.push("origin", &made, "main").unwrap();
+    slot.push("origin", &made, "main", &durable()).unwrap();
     sandbox.git(&["fetch", "--quiet", "origin"]);
     sandbox.write("c.txt", "mine\n");
-    let forwarded = slot.fast_forward(Some("origin"), "main", &made, &made).unwrap();
+    let forwarded = slot.fast_forward(Some("origin"), "main", (&made, &made), &durable()).unwrap();
     assert!(matches!(forwarded, Forwarded::AtRemote(ForwardError::InTheWay { .. })), "{forwarded:?}");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), base);
 
@@ -159,8 +159,8 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     slot.begin_branch("feature/x", &base).unwrap();
     let made = commit_in(&slot, "c.txt", "mine\n");
     slot.between().bring(&[&made]).unwrap();
-    slot.push("origin", &made, "feature/x").unwrap();
-    slot.push("origin", &made, "feature/x").unwrap();
+    slot.push("origin", &made, "feature/x", &durable()).unwrap();
+    slot.push("origin", &made, "feature/x", &durable()).unwrap();
     assert_eq!(sandbox.git(&["--git-dir", remote.to_str().unwrap(), "rev-parse", "feature/x"]), made);
 
     // Somebody pushes to main from elsewhere.
@@ -169,7 +169,7 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     let theirs = commit(&sandbox, "feat: theirs");
     sandbox.git(&["push", "--quiet", "origin", "theirs:main"]);
     sandbox.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
-    let error = slot.push("origin", &made, "main").unwrap_err();
+    let error = slot.push("origin", &made, "main", &durable()).unwrap_err();
     assert!(error.to_string().contains("commits in `main` that are not here"), "{error}");
     assert_eq!(slot.bring_target("main", None).unwrap(), base);
     assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), theirs);
@@ -178,8 +178,8 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     // The remote has got the work, and a crash kept the person's own branch behind.
     let made = git(&slot, &["rev-parse", "HEAD"]);
     slot.between().bring(&[&made]).unwrap();
-    slot.push("origin", &made, "main").unwrap();
+    slot.push("origin", &made, "main", &durable()).unwrap();
     assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), made);
-    slot.fast_forward(None, "main", &made, &made).unwrap();
+    slot.fast_forward(None, "main", (&made, &made), &durable()).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), made);
 }
