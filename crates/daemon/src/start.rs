@@ -619,7 +619,7 @@ fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Resu
     let program = env::current_exe().map_err(StartError::Program)?;
     let shell = content(walls.clone(), taken.current.run.id.as_str(), interrupts);
     let view = walls.as_ref().map(Walls::view).unwrap_or_default();
-    let server = Server::start(&workspace.place.root, view, shell.clone())?;
+    let server = Server::start(&workspace.place, &workspace.dirs, view, shell.clone())?;
     let hooks = server.hooks(&program);
     let tree = workspace.place.root.clone();
     let mcp = Some(work::tools(&hooks));

@@ -209,6 +209,8 @@ struct Here {
     /// What the agent calls otherwise than it is called outside.
     view: View,
     head: Quick<Head>,
+    /// The driver's; a process of its own finds them in its environment.
+    dirs: Option<Dirs>,
 }
 
 impl Here {
@@ -233,22 +235,22 @@ impl Here {
             found = found.or(Some((root, head)));
         }
         let (root, head) = found?;
-        Some(Self::with(root, cwd, View::default(), head))
+        Some(Self::with(root, cwd, View::default(), head, None))
     }
 
     /// Takes the workspace of a run that is driven: the agent's calls are this run's, wherever the agent went.
-    fn at(root: &Path, view: &View, input: &Input) -> Self {
+    fn at(root: &Path, view: &View, dirs: &Dirs, input: &Input) -> Self {
         let cwd = input.cwd.as_ref().filter(|cwd| cwd.is_absolute());
         let cwd = cwd.map_or_else(|| root.to_owned(), |cwd| view.outside(cwd));
-        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root))
+        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root), Some(dirs.clone()))
     }
 
-    fn with(root: PathBuf, cwd: PathBuf, view: View, head: Quick<Head>) -> Self {
+    fn with(root: PathBuf, cwd: PathBuf, view: View, head: Quick<Head>, dirs: Option<Dirs>) -> Self {
         let own = match git::locate(&root) {
             Some(location) => location.git_dir.join("warp"),
             None => root.join(".warp/local"),
         };
-        Self { root, own, cwd, view, head }
+        Self { root, own, cwd, view, head, dirs }
     }
 
     /// Returns where a file is outside that the agent names.
@@ -257,11 +259,13 @@ impl Here {
     }
 
     fn place(&self) -> Result<(Place, Dirs), Error> {
-        Ok((Place::at(&self.root)?, Dirs::from_environment()?))
+        let dirs = self.dirs.clone().map_or_else(Dirs::from_environment, Ok)?;
+        Ok((Place::at(&self.root)?, dirs))
     }
 
     fn open(&self) -> Result<Workspace, Error> {
-        Workspace::open(Place::at(&self.root)?, Dirs::from_environment()?)
+        let (place, dirs) = self.place()?;
+        Workspace::open(place, dirs)
     }
 }
 

@@ -104,18 +104,18 @@ fn ratios(rows: &[Row<'_>]) -> Vec<String> {
     let (tracker, detector) = ("edit tracker (bash, jq, node)", "commit detector (bash, jq)");
     let bare = |name: &str| {
         let empty = rows.first().and_then(median);
-        (format!("{name}, against an empty process"), warp(name, SHORT).zip(empty), Aim::AtMost(2.0))
+        (format!("{name}, against an empty process"), warp(name, SHORT).zip(empty), Aim::AtMost(3.0))
     };
     let lines = [
-        against("gate, denied", gate, SHORT, Aim::AtLeast(80.0)),
+        against("gate, denied", gate, SHORT, Aim::AtLeast(40.0)),
         against("gate, denied", gate, 10_000, Aim::Nothing),
         against("gate, denied", "gate (node)", SHORT, Aim::Nothing),
         against("gate, allowed", gate, SHORT, Aim::Nothing),
-        against("transition", transition, SHORT, Aim::AtLeast(20.0)),
+        against("transition", transition, SHORT, Aim::AtLeast(10.0)),
         against("transition", transition, 10_000, Aim::Nothing),
         bare("hook, commit denied"),
         bare("hook, command allowed"),
-        against("hook, commit denied", gate, SHORT, Aim::AtLeast(100.0)),
+        against("hook, commit denied", gate, SHORT, Aim::AtLeast(40.0)),
         against("hook, command allowed", gate, SHORT, Aim::Nothing),
         against("hook, edit counted", tracker, SHORT, Aim::AtLeast(30.0)),
         against("hook, command watched", detector, SHORT, Aim::AtLeast(30.0)),

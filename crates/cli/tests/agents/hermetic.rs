@@ -89,7 +89,13 @@ impl Driver {
         });
         let route = env::var(MODEL).ok().map(|url| Route { openai: format!("{url}/v1"), anthropic: url });
         Self {
-            server: hooks::Server::start(&root, Default::default(), project::Shell::default()).unwrap(),
+            server: hooks::Server::start(
+                &project::Place::at(&root).unwrap(),
+                &project::Dirs::from_environment().unwrap(),
+                Default::default(),
+                project::Shell::default(),
+            )
+            .unwrap(),
             walls,
             route,
             root,

@@ -19,7 +19,7 @@ use adapters::{
     sandbox::View,
     scratch,
 };
-use project::{Shell, tools::Called};
+use project::{Dirs, Place, Shell, tools::Called};
 use tempfile::TempDir;
 
 use super::{Call, Reply, Wants, receive, send};
@@ -64,11 +64,11 @@ pub enum ServerError {
 }
 
 impl Server {
-    /// Begins to answer hooks in the workspace at `root`.
+    /// Begins to answer hooks in the workspace at `place`.
     ///
     /// What a call makes run of the repository's content runs in `shell`, as whatever the driver runs of it. The agent
     /// calls files by the paths of `view`, and is answered by them.
-    pub fn start(root: &Path, view: View, shell: Shell) -> Result<Self, ServerError> {
+    pub fn start(place: &Place, dirs: &Dirs, view: View, shell: Shell) -> Result<Self, ServerError> {
         let directory = scratch::directory_for_socket(SOCKET).map_err(ServerError::Socket)?;
         let path = directory.path().join(SOCKET);
         let listener = UnixListener::bind(&path).map_err(ServerError::Socket)?;
@@ -76,7 +76,8 @@ impl Server {
         let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (reminder, refusals) = (Arc::<Reminder>::default(), Arc::default());
         let desk = Desk {
-            root: root.to_owned(),
+            root: place.root.clone(),
+            dirs: dirs.clone(),
             view,
             shell,
             token: token.clone(),
@@ -135,6 +136,7 @@ impl Drop for Server {
 /// What every call is answered by.
 struct Desk {
     root: PathBuf,
+    dirs: Dirs,
     view: View,
     shell: Shell,
     token: String,
@@ -197,6 +199,10 @@ impl Desk {
         send(&mut stream, &reply)
     }
 
+    fn here(&self, input: &Input) -> Here {
+        Here::at(&self.root, &self.view, &self.dirs, input)
+    }
+
     fn answer(&self, reader: &mut BufReader<UnixStream>) -> io::Result<Answer> {
         let call: Call = receive(reader)?;
         if !is_same(&call.token, &self.token) {
@@ -222,15 +228,14 @@ impl Desk {
                 if event == Event::Compacted {
                     return Ok(self.remind());
                 }
-                let answer =
-                    answer_here(event, &input, |input| Some(Here::at(&self.root, &self.view, input)));
+                let answer = answer_here(event, &input, |input| Some(self.here(input)));
                 if event == Event::PreToolUse && answer.code != 0 {
                     self.note_refusal(&input, &answer.err);
                 }
                 Ok(answer)
             }
             Wants::Tool(name) => {
-                let here = Here::at(&self.root, &self.view, &Input::default());
+                let here = self.here(&Input::default());
                 let called = tool::call_here(&here, self.shell.clone(), &name, &input);
                 let Called { text, is_refused } = called.map_err(io::Error::other)?;
                 Ok(if is_refused {
