@@ -142,7 +142,7 @@ impl Project {
     /// Makes a pipe in the home; returns what is heard when something is written to it.
     pub(crate) fn pipe(&self, name: &str) -> Pipe {
         let path = self.sandbox.home().join(name);
-        assert!(self.sandbox.command("mkfifo").arg(&path).status().unwrap().success());
+        assert!(self.sandbox.command("mkfifo").args(["-m", "666"]).arg(&path).status().unwrap().success());
         let (tell, heard) = channel();
         let read = path.clone();
         // It waits for as long as nobody writes, at most until the test is over.
@@ -153,7 +153,7 @@ impl Project {
     /// Makes a pipe in the home that a command waits at until the test tells it something.
     pub(crate) fn pipe_to(&self, name: &str) -> PipeTo {
         let path = self.sandbox.home().join(name);
-        assert!(self.sandbox.command("mkfifo").arg(&path).status().unwrap().success());
+        assert!(self.sandbox.command("mkfifo").args(["-m", "666"]).arg(&path).status().unwrap().success());
         PipeTo { path }
     }
 
