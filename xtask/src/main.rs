@@ -1,11 +1,13 @@
 //! `cargo xtask`: tests everything, installs what tests drive, generates the reference, fuzzes, benchmarks.
 
 mod agents;
+mod arrows;
 mod bench;
 mod fuzz;
 mod generate;
 mod hermetic;
 mod run;
+mod suites;
 mod system;
 mod test;
 mod tidy;

@@ -1,15 +1,12 @@
 //! What CI runs: everything that can fail without being asked for the time.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::Stdio,
-};
-
 use crate::{
     agents::{self, Versions},
+    arrows,
     fuzz::{self, Looked},
     generate, hermetic,
-    run::{Result, capture, cargo, check, say, shown},
+    run::{Result, capture, cargo, check, say},
+    suites::{self, Totals},
     system, tidy,
 };
 
@@ -21,6 +18,7 @@ pub(crate) fn run(clients: Versions) -> Result {
     tidy::check()?;
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     engine_is_pure()?;
+    arrows::check()?;
     let looked = fuzz::check_types()?;
     check(&mut cargo(&["build", "--quiet", "--package", "cli"]))?;
     // Without these two, tests of the sandbox and of terminals skip themselves.
@@ -50,50 +48,12 @@ fn engine_is_pure() -> Result {
     }
 }
 
-#[derive(Default)]
-struct Totals {
-    passed: u64,
-    failed: u64,
-    skipped: u64,
-}
-
-/// Runs all tests, showing what they print, and adds up their totals.
+/// Runs all tests in an environment without anything of the user's.
 fn tests(clients: Versions) -> Result<Totals> {
-    let mut command = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
     let home = tempfile::tempdir().map_err(|error| format!("the tests' home could not be made: {error}"))?;
-    hermetic::apply(&mut command, home.path());
-    command.envs(agents::install(clients)?);
-    say(&format!("$ {}", shown(&command)));
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("cargo could not be started: {error}"))?;
-    let mut totals = Totals::default();
-    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-        let line = line.map_err(|error| format!("the tests' output could not be read: {error}"))?;
-        totals.add(&line);
-        say(&line);
-    }
-    let status = child.wait().map_err(|error| format!("the tests could not be waited for: {error}"))?;
-    if !status.success() && totals.failed == 0 {
-        return Err(format!("the tests ended with {status}"));
-    }
-    Ok(totals)
-}
-
-impl Totals {
-    /// Reads a line like `test result: ok. 3 passed; 0 failed; 1 ignored; …`; a test that skips says so itself.
-    fn add(&mut self, line: &str) {
-        if line.starts_with("skipped: ") {
-            self.skipped += 1;
-        }
-        let Some(counts) = line.strip_prefix("test result: ") else { return };
-        let count = |word: &str| {
-            let part = counts.split([';', '.']).find(|part| part.trim_end().ends_with(word));
-            part.and_then(|part| part.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
-        };
-        self.passed += count("passed");
-        self.failed += count("failed");
-        self.skipped += count("ignored");
-    }
+    let agents = agents::install(clients)?;
+    suites::run(&|command| {
+        hermetic::apply(command, home.path());
+        command.envs(agents.iter().map(|(name, value)| (name, value)));
+    })
 }

@@ -1,0 +1,160 @@
+//! Runs the test suites: every test program that cargo has built, several at a time.
+//!
+//! Most tests wait for programs that they have started, so one suite after the other would leave the machine idle. What a
+//! suite prints is shown when it is over, and the ten slowest are named at the end.
+
+use std::{
+    env,
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::{Mutex, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::run::{Result, cargo, say, shown};
+
+/// How many suites run at a time.
+const AT_ONCE: usize = 3;
+/// How many of the slowest suites are named.
+const NAMED: usize = 10;
+
+/// What came of the tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+/// A test program.
+#[derive(Debug)]
+struct Suite {
+    /// Its crate and its name, as `cargo test -p CRATE --test NAME` takes them.
+    name: String,
+    program: PathBuf,
+    /// The directory of its crate, in which cargo would run it.
+    directory: PathBuf,
+}
+
+/// What came of one.
+struct Ran {
+    name: String,
+    took: Duration,
+    printed: String,
+    totals: Totals,
+    /// Why it counts as failed although no test did.
+    broken: Option<String>,
+}
+
+/// Builds all suites and runs them in the environment that `prepare` gives them.
+pub(crate) fn run(prepare: &(dyn Fn(&mut Command) + Sync)) -> Result<Totals> {
+    let mut suites = build()?;
+    // The end-to-end tests take longest: what begins late should be short.
+    suites.sort_by_key(|suite| (!suite.name.starts_with("cli "), suite.name.clone()));
+    say(&format!("running {} test suites, {AT_ONCE} at a time", suites.len()));
+    let waiting = Mutex::new(suites.into_iter());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (send, ran) = mpsc::channel();
+    let mut totals = Totals::default();
+    let mut slowest = Vec::new();
+    let mut broken = Vec::new();
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            let send = send.clone();
+            scope.spawn(move || {
+                while let Some(suite) = next() {
+                    if send.send(suite.run(prepare)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        for ran in ran {
+            say(&format!("== {} ({:.1} s)\n{}", ran.name, ran.took.as_secs_f64(), ran.printed.trim()));
+            totals.passed += ran.totals.passed;
+            totals.failed += ran.totals.failed;
+            totals.skipped += ran.totals.skipped;
+            broken.extend(ran.broken.map(|why| format!("{}: {why}", ran.name)));
+            slowest.push((ran.took, ran.name));
+        }
+    });
+    slowest.sort_by(|one, other| other.cmp(one));
+    say("slowest suites:");
+    for (took, name) in slowest.iter().take(NAMED) {
+        say(&format!("{:8.1} s  {name}", took.as_secs_f64()));
+    }
+    if broken.is_empty() { Ok(totals) } else { Err(broken.join("; ")) }
+}
+
+/// Builds every test program; returns them.
+fn build() -> Result<Vec<Suite>> {
+    let mut command =
+        cargo(&["test", "--workspace", "--quiet", "--no-run", "--message-format", "json-render-diagnostics"]);
+    let shown = shown(&command);
+    say(&format!("$ {shown}"));
+    let failed = |error| format!("`{shown}` could not be run: {error}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut suites = Vec::new();
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+        let message: Value = serde_json::from_str(&line.map_err(failed)?).unwrap_or_default();
+        suites.extend(Suite::of(&message));
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() { Ok(suites) } else { Err(format!("`{shown}` failed ({status})")) }
+}
+
+impl Suite {
+    /// Reads one of cargo's messages; nothing unless it is about a test program.
+    fn of(message: &Value) -> Option<Self> {
+        let is_test = message["profile"]["test"] == true;
+        let program = message["executable"].as_str().filter(|_| is_test)?;
+        let directory = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_owned();
+        let (package, target) = (directory.file_name()?.to_str()?, message["target"]["name"].as_str()?);
+        Some(Self { name: format!("{package} {target}"), program: program.into(), directory })
+    }
+
+    fn run(self, prepare: &(dyn Fn(&mut Command) + Sync)) -> Ran {
+        let mut command = Command::new(&self.program);
+        command.arg("--quiet").current_dir(&self.directory).stdin(Stdio::null());
+        command.env("CARGO_MANIFEST_DIR", &self.directory);
+        command.env("CARGO", env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        prepare(&mut command);
+        let begun = Instant::now();
+        let output = command.output();
+        let (took, mut totals) = (begun.elapsed(), Totals::default());
+        let (printed, broken) = match output {
+            Ok(output) => {
+                let printed =
+                    [output.stdout, output.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
+                let printed = printed.concat();
+                printed.lines().for_each(|line| totals.add(line));
+                let is_told = output.status.success() || totals.failed > 0;
+                (printed, (!is_told).then(|| format!("ended with {}", output.status)))
+            }
+            Err(error) => (String::new(), Some(format!("could not be started: {error}"))),
+        };
+        Ran { name: self.name, took, printed, totals, broken }
+    }
+}
+
+impl Totals {
+    /// Reads a line like `test result: ok. 3 passed; 0 failed; 1 ignored; …`; a test that skips says so itself.
+    fn add(&mut self, line: &str) {
+        if line.starts_with("skipped: ") {
+            self.skipped += 1;
+        }
+        let Some(counts) = line.strip_prefix("test result: ") else { return };
+        let count = |word: &str| {
+            let part = counts.split([';', '.']).find(|part| part.trim_end().ends_with(word));
+            part.and_then(|part| part.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
+        };
+        self.passed += count("passed");
+        self.failed += count("failed");
+        self.skipped += count("ignored");
+    }
+}
