@@ -10,6 +10,7 @@ pub mod forge;
 pub mod git;
 pub mod history;
 pub mod hold;
+pub mod http;
 pub mod loopback;
 pub mod machine;
 pub mod plain;

@@ -9,6 +9,7 @@ mod words;
 
 use std::{env, fmt, fs, io, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
+use adapters::http::ClientError;
 use engine::Settings;
 use project::Dirs;
 
@@ -23,8 +24,6 @@ use crate::{
     Wake,
     port::{Channel, Message, Said, Trouble},
 };
-
-pub use api::StartError;
 
 /// The variable that holds the token.
 pub const TOKEN: &str = "WARP_TELEGRAM_TOKEN";
@@ -163,7 +162,7 @@ pub struct Telegram {
 
 impl Telegram {
     /// Prepares to speak through a bot; `wake` ends a wait for messages.
-    pub fn new(bot: Bot, wake: Wake) -> Result<Self, StartError> {
+    pub fn new(bot: Bot, wake: Wake) -> Result<Self, ClientError> {
         let api = Api::new(&bot.api, &bot.token, wake)?;
         Ok(Self { bot, api })
     }

@@ -27,11 +27,9 @@ mod seen;
 mod serve;
 mod sse;
 mod usage;
-mod way;
 
 pub use book::{Api, Book, BookError, Opening, Refusal, Stage, Ticket, Tokens};
 pub use proxy::{Proxy, ProxyError};
 pub use route::Upstreams;
 pub use seen::{Limit, Outage, Retry, Seen};
 pub use usage::UsageReader;
-pub use way::{Way, WayError, connector};

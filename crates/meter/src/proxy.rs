@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use adapters::machine;
+use adapters::{
+    http::{ConnectorError, connector},
+    machine,
+};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::{
     client::legacy::Client,
@@ -32,7 +35,6 @@ use crate::{
     route::{Provider, Routes},
     seen::Watch,
     serve::Server,
-    way::{WayError, connector},
 };
 
 /// How many connections clients may have at once; others wait. An agent with its subagents has a few dozen.
@@ -68,7 +70,7 @@ pub enum ProxyError {
     #[error("failed to listen on loopback")]
     Listen(#[source] io::Error),
     #[error(transparent)]
-    Way(#[from] WayError),
+    Connector(#[from] ConnectorError),
 }
 
 impl Proxy {

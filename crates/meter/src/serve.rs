@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use adapters::http::Connector;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use hyper::{
@@ -38,7 +39,6 @@ use crate::{
     refuse::{fail, refuse, refuse_unmetered},
     route::{Provider, Route, Routes, Toll},
     seen::Watch,
-    way::Way,
 };
 
 /// The largest request that is metered, in bytes. Providers take half of it.
@@ -68,7 +68,7 @@ pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, FlowError>>;
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) routes: Routes,
-    pub(crate) client: Client<HttpsConnector<Way>, Outgoing>,
+    pub(crate) client: Client<HttpsConnector<Connector>, Outgoing>,
     pub(crate) desk: Desk,
     pub(crate) watch: Arc<Watch>,
     /// The places of requests in flight.
@@ -196,7 +196,7 @@ enum Denied {
 
 /// A metered request on its way out, whether its client waits for the answer or not.
 struct Errand {
-    client: Client<HttpsConnector<Way>, Outgoing>,
+    client: Client<HttpsConnector<Connector>, Outgoing>,
     provider: Provider,
     target: Uri,
     metering: Box<Metering>,
@@ -251,7 +251,7 @@ impl Errand {
 }
 
 async fn send(
-    client: &Client<HttpsConnector<Way>, Outgoing>,
+    client: &Client<HttpsConnector<Connector>, Outgoing>,
     target: &Uri,
     mut parts: Parts,
     body: Outgoing,

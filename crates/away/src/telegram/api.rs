@@ -2,15 +2,9 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{Request, header::CONTENT_TYPE};
-use hyper_rustls::HttpsConnector;
-use hyper_util::{client::legacy::Client, rt::TokioExecutor};
-use meter::Way;
+use adapters::http::{Client, ClientError, HttpError, Method as Verb, Request, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
 
 use super::types::{GetUpdates, Method, Refusal};
 use crate::Wake;
@@ -22,19 +16,8 @@ const LARGEST: usize = 8 * 1024 * 1024;
 
 /// A bot's side of the API.
 pub(super) struct Api {
-    base: String,
-    client: Client<HttpsConnector<Way>, Full<Bytes>>,
-    runtime: Runtime,
+    client: Client,
     wake: Wake,
-}
-
-/// Why nothing can be said at all.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error("no connection can be made")]
-    Runtime(#[from] std::io::Error),
-    #[error(transparent)]
-    Way(#[from] meter::WayError),
 }
 
 /// Why a call has no result.
@@ -53,48 +36,32 @@ pub(super) enum CallError {
 }
 
 impl Api {
-    pub(super) fn new(address: &str, token: &str, wake: Wake) -> Result<Self, StartError> {
-        let connector = meter::connector(address.starts_with("https:"))?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { base: format!("{address}/bot{token}"), client, runtime, wake })
+    pub(super) fn new(address: &str, token: &str, wake: Wake) -> Result<Self, ClientError> {
+        Ok(Self { client: Client::new(format!("{address}/bot{token}"))?, wake })
     }
 
     /// Asks for something, and returns what came of it.
     pub(super) fn ask<M: Method>(&self, method: &M) -> Result<M::Result, CallError> {
-        self.runtime.block_on(self.call(method, ANSWERING))
+        answered(self.client.send(request(method, ANSWERING)?))
     }
 
     /// Waits for updates, until it is woken.
     pub(super) fn updates(&self, method: &GetUpdates, patience: Duration) -> Result<Vec<Value>, CallError> {
-        self.runtime.block_on(async {
-            tokio::select! {
-                answered = self.call(method, ANSWERING + patience) => answered,
-                () = self.wake.notified() => Err(CallError::Woken),
-            }
-        })
+        let request = request(method, ANSWERING + patience)?;
+        self.client.send_unless(request, self.wake.notified()).map_or(Err(CallError::Woken), answered)
     }
+}
 
-    async fn call<M: Method>(&self, method: &M, patience: Duration) -> Result<M::Result, CallError> {
-        let body = serde_json::to_vec(method).map_err(|error| CallError::Request(error.to_string()))?;
-        let request = Request::post(format!("{}/{}", self.base, M::NAME))
-            .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body)))
-            // What hyper has to say would show the address.
-            .map_err(|_| CallError::Request(format!("`{}` has no valid address", M::NAME)))?;
-        let answer = async {
-            let response = self.client.request(request).await.map_err(|error| {
-                let kind = if error.is_connect() { "no connection" } else { "the connection broke" };
-                CallError::Network(kind.to_owned())
-            })?;
-            let body = Limited::new(response.into_body(), LARGEST).collect().await;
-            let body = body.map_err(|_| CallError::Network("the answer was cut off".to_owned()))?;
-            Ok::<_, CallError>(body.to_bytes())
-        };
-        match tokio::time::timeout(patience, answer).await {
-            Ok(answer) => read(&answer?),
-            Err(_) => Err(CallError::Network("no answer in time".to_owned())),
-        }
+fn request<M: Method>(method: &M, deadline: Duration) -> Result<Request, CallError> {
+    let request = Request::new(Verb::POST, format!("/{}", M::NAME), deadline, LARGEST);
+    request.json(method).map_err(|error| CallError::Request(error.to_string()))
+}
+
+fn answered<T: DeserializeOwned>(answer: Result<Response, HttpError>) -> Result<T, CallError> {
+    match answer {
+        Ok(response) => read(&response.body),
+        Err(error @ HttpError::BadAddress) => Err(CallError::Request(error.to_string())),
+        Err(error) => Err(CallError::Network(error.to_string())),
     }
 }
 

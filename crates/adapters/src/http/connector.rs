@@ -1,4 +1,4 @@
-//! The way out: straight, or through the proxy that the environment names.
+//! Connections to services: straight, or through the proxy that the environment names.
 
 use std::{
     error::Error,
@@ -27,38 +27,38 @@ const CONNECTING: Duration = Duration::from_secs(15);
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Why no way can be prepared.
+/// Why no connections can be prepared.
 #[derive(Debug, thiserror::Error)]
-pub enum WayError {
+pub enum ConnectorError {
     #[error("failed to read the certificates that this machine trusts")]
     Certificates(#[source] io::Error),
     #[error("failed to prepare encrypted connections")]
     Encryption(#[from] rustls::Error),
 }
 
-/// Prepares the way that the environment asks for.
-pub fn connector(is_encrypted: bool) -> Result<HttpsConnector<Way>, WayError> {
+/// Prepares connections; only encrypted ones go through a proxy.
+pub fn connector(is_encrypted: bool) -> Result<HttpsConnector<Connector>, ConnectorError> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?;
     // Reading what the machine trusts takes milliseconds; without encryption it is of no use.
     let config = if is_encrypted {
-        config.with_native_roots().map_err(WayError::Certificates)?
+        config.with_native_roots().map_err(ConnectorError::Certificates)?
     } else {
         config.with_root_certificates(RootCertStore::empty())
     };
     let builder = HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth());
-    let way = Way::through(Matcher::from_env());
-    Ok(builder.https_or_http().enable_http1().wrap_connector(way))
+    let plain = Connector::through(Matcher::from_env());
+    Ok(builder.https_or_http().enable_http1().wrap_connector(plain))
 }
 
 /// Connects to a host. An encrypted one is reached through `HTTPS_PROXY` or `ALL_PROXY`, unless `NO_PROXY` names it.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct Connector {
     straight: HttpConnector,
     proxies: Arc<Matcher>,
 }
 
-impl Way {
+impl Connector {
     fn through(proxies: Matcher) -> Self {
         let mut straight = HttpConnector::new();
         straight.enforce_http(false);
@@ -72,7 +72,7 @@ impl Way {
     }
 }
 
-impl Service<Uri> for Way {
+impl Service<Uri> for Connector {
     type Response = TokioIo<TcpStream>;
     type Error = Failed;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Failed>> + Send>>;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// Connects, and says hello to whoever is at the other end.
-    fn greet(way: &mut Way, to: &'static str) -> Result<(), String> {
+    fn greet(way: &mut Connector, to: &'static str) -> Result<(), String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut stream = way.call(Uri::from_static(to)).await.map_err(|error| error.to_string())?;
@@ -151,7 +151,7 @@ mod tests {
     fn an_encrypted_host_is_reached_through_the_proxy_that_is_named() {
         let (address, heard) = company("HTTP/1.1 200 OK\r\n\r\n");
         let matcher = Matcher::builder().https(format!("http://me:secret@{address}")).build();
-        greet(&mut Way::through(matcher), "https://api.test/v1").unwrap();
+        greet(&mut Connector::through(matcher), "https://api.test/v1").unwrap();
         let heard = heard.join().unwrap();
         assert!(
             heard.starts_with("CONNECT api.test:443 HTTP/1.1\n") && heard.ends_with("\nhello"),
@@ -164,14 +164,14 @@ mod tests {
     fn a_proxy_that_refuses_is_named() {
         let (address, heard) = company("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
         let matcher = Matcher::builder().https(format!("http://{address}")).build();
-        let error = greet(&mut Way::through(matcher), "https://api.test/").unwrap_err();
+        let error = greet(&mut Connector::through(matcher), "https://api.test/").unwrap_err();
         assert!(error.starts_with(&format!("through the proxy {address}: ")), "{error}");
         heard.join().unwrap();
     }
 
     #[test]
     fn exceptions_plain_hosts_and_proxies_of_another_kind() {
-        let way = |proxy: &str| Way::through(Matcher::builder().all(proxy).no("inside.test").build());
+        let way = |proxy: &str| Connector::through(Matcher::builder().all(proxy).no("inside.test").build());
         let company = way("http://127.0.0.1:1");
         assert!(company.proxy(&Uri::from_static("https://api.test/")).is_some());
         assert!(company.proxy(&Uri::from_static("https://a.inside.test/")).is_none());
