@@ -31,7 +31,7 @@ use project::{Dirs, Place, config, spelled};
 
 pub use bridge::{Bridge, pass_over, pass_over_all, tell};
 pub use courier::{Courier, Delivered};
-pub use hear::{Heard, hear, read_reply};
+pub use hear::{Heard, hear};
 pub use memory::{AwayError, Followed, Listening, Memory, Stranger};
 pub use port::{Channel, Closing, Message, Post, Question, Said, Trouble};
 pub use telegram::is_set_up;

@@ -5,6 +5,7 @@ mod error;
 mod exit;
 mod live;
 mod output;
+mod person;
 
 use std::{env, ffi::OsString, process::ExitCode};
 

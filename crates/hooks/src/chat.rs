@@ -4,13 +4,11 @@
 //! Most of what is typed is meant for the agent alone. So words count only where they say nothing else: an answer begins
 //! with its option, a stop is the whole message, and somebody who leaves says so of themselves or asks for the work to go on.
 
-use away::read_reply;
 use engine::view::Asked;
+use project::{OTHER, read_reply};
 
 /// Messages that are longer are instructions to the agent, whatever words they begin with.
 const LONGEST: usize = 400;
-/// The option that stands for an answer in words.
-const OTHER: &str = "other";
 
 /// Words before an answer that add nothing to it.
 const LEAD_IN: &[&str] = &[

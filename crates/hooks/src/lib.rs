@@ -4,6 +4,8 @@
 //! exit code and what to print. Gates refuse when anything goes wrong, because a client lets an agent go on after
 //! any answer but a refusal. Everything else only watches: whatever goes wrong there, the agent is not disturbed.
 //!
+//! A person who is not at the terminal is told and asked by way of [`Away`], which the caller gives.
+//!
 //! Where no run is open, every hook is silent. The head of the workspace tells most of what is asked; the store is
 //! opened for leave, and for what is recorded.
 //!
@@ -12,6 +14,7 @@
 //! what is answered.
 
 mod answer;
+mod away;
 mod changes;
 mod chat;
 mod gate;
@@ -43,6 +46,7 @@ use project::{
 };
 
 pub use answer::Answer;
+pub use away::{Away, Exchange, Nobody, Reach};
 pub use input::{Input, LARGEST};
 pub use socket::{Server, ServerError};
 pub use tool::{ToolError, call_tool};
@@ -111,13 +115,13 @@ impl Event {
 }
 
 /// Answers a hook; where the environment names a socket, by asking whoever listens there. Never panics.
-pub fn answer(event: &str, input: &[u8]) -> Answer {
+pub fn answer(event: &str, input: &[u8], away: &'static dyn Away) -> Answer {
     let Some(event) = Event::named(event) else {
         return Answer::note(format!("warp has no answer to the hook `{event}`"));
     };
     match socket::Address::from_environment() {
         Some(address) => socket::forward(&address, event, input),
-        None => answer_here(event, input, Here::of),
+        None => answer_here(event, input, |input| Here::of(input, away)),
     }
 }
 
@@ -211,6 +215,7 @@ struct Here {
     head: Quick<Head>,
     /// The driver's; a process of its own finds them in its environment.
     dirs: Option<Dirs>,
+    away: &'static dyn Away,
 }
 
 impl Here {
@@ -219,7 +224,7 @@ impl Here {
     /// An agent may have gone elsewhere, into a repository inside the project or out of it altogether, and may name
     /// files of the project from there. So the workspace that has a run is looked for around the directory, around
     /// the client's own project, and around the file that a tool names.
-    fn of(input: &Input) -> Option<Self> {
+    fn of(input: &Input, away: &'static dyn Away) -> Option<Self> {
         let cwd = input.cwd.clone().filter(|cwd| cwd.is_absolute()).or_else(|| env::current_dir().ok())?;
         let project = env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
         let named = [&input.tool_input.file_path, &input.tool_input.notebook_path].into_iter().flatten();
@@ -235,22 +240,30 @@ impl Here {
             found = found.or(Some((root, head)));
         }
         let (root, head) = found?;
-        Some(Self::with(root, cwd, View::default(), head, None))
+        Some(Self::with(root, cwd, View::default(), head, None, away))
     }
 
     /// Takes the workspace of a run that is driven: the agent's calls are this run's, wherever the agent went.
     fn at(root: &Path, view: &View, dirs: &Dirs, input: &Input) -> Self {
         let cwd = input.cwd.as_ref().filter(|cwd| cwd.is_absolute());
         let cwd = cwd.map_or_else(|| root.to_owned(), |cwd| view.outside(cwd));
-        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root), Some(dirs.clone()))
+        // Its driver tells the person.
+        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root), Some(dirs.clone()), &Nobody)
     }
 
-    fn with(root: PathBuf, cwd: PathBuf, view: View, head: Quick<Head>, dirs: Option<Dirs>) -> Self {
+    fn with(
+        root: PathBuf,
+        cwd: PathBuf,
+        view: View,
+        head: Quick<Head>,
+        dirs: Option<Dirs>,
+        away: &'static dyn Away,
+    ) -> Self {
         let own = match git::locate(&root) {
             Some(location) => location.git_dir.join("warp"),
             None => root.join(".warp/local"),
         };
-        Self { root, own, cwd, view, head, dirs }
+        Self { root, own, cwd, view, head, dirs, away }
     }
 
     /// Returns where a file is outside that the agent names.
@@ -266,6 +279,21 @@ impl Here {
     fn open(&self) -> Result<Workspace, Error> {
         let (place, dirs) = self.place()?;
         Workspace::open(place, dirs)
+    }
+
+    /// Tells a person who is away what has become of the run, and what it asks.
+    fn tell_away(&self, workspace: &Workspace, answer: &project::Answer) {
+        let asks = matches!(answer.outcome, Outcome::Parked { .. });
+        if asks || answer.records.iter().any(engine::Record::moves) {
+            self.tell_of(workspace, &answer.current.run);
+        }
+    }
+
+    /// Tells a person who is away of a run. Whoever drives a run does so itself.
+    fn tell_of(&self, workspace: &Workspace, run: &Run) {
+        if !run.owner.is_driver() {
+            self.away.tell(&workspace.place, &workspace.dirs, run.id.as_str());
+        }
     }
 }
 
@@ -292,22 +320,6 @@ enum Failure {
         #[source]
         source: std::io::Error,
     },
-}
-
-/// Tells a person who is away what has become of the run, and what it asks.
-fn tell_away(workspace: &Workspace, answer: &project::Answer) {
-    let asks = matches!(answer.outcome, Outcome::Parked { .. });
-    if asks || answer.records.iter().any(engine::Record::moves) {
-        tell_of(workspace, &answer.current.run);
-    }
-}
-
-/// Tells a person who is away of a run. Whoever drives a run does so itself.
-fn tell_of(workspace: &Workspace, run: &Run) {
-    if !run.owner.is_driver() {
-        // What is wrong with the channel is in `warp rdb status`; the agent has nothing to do with it.
-        away::tell(&workspace.place, &workspace.dirs, run.id.as_str());
-    }
 }
 
 /// Notes whose hooks these are, if a plugin of Claude Code brings them.

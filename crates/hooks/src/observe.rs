@@ -14,7 +14,7 @@ use project::{
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, changes, gate, session::is_owner, stop, tell_away, watched};
+use crate::{Answer, Failure, Here, Input, changes, gate, session::is_owner, stop, watched};
 
 /// Tools that write the file that they name.
 const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
@@ -133,7 +133,8 @@ impl<'a> Watch<'a> {
     fn offer(&mut self, actor: Actor, event: Event) -> Result<Option<Taken>, Failure> {
         match self.workspace()?.ask_as(actor, event, Map::new()) {
             Ok(answer) => {
-                tell_away(self.workspace()?, &answer);
+                let here = self.here;
+                here.tell_away(self.workspace()?, &answer);
                 self.words.extend(answer.advice.iter().map(|Advice(text)| text.clone()));
                 Ok(Some(answer))
             }
@@ -178,7 +179,8 @@ impl<'a> Watch<'a> {
             Ok((said, taken)) => {
                 self.words.extend(said);
                 if let Some(answer) = taken {
-                    tell_away(self.workspace()?, &answer);
+                    let here = self.here;
+                    here.tell_away(self.workspace()?, &answer);
                     self.words.push(moved_on(DOCS_UPDATED, &answer));
                 }
             }

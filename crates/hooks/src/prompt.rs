@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use away::Reach;
 use engine::{Event, Run, Standing, view};
 use project::{
     AskError, BeginError, DecideError, Dirs, Error, Given, Place, Quick, Request, Workspace, issue_number,
@@ -17,11 +16,10 @@ use project::{
 use serde_json::Map;
 
 use crate::{
-    Answer, Failure, Here, Input, caller,
+    Answer, Failure, Here, Input, Reach, caller,
     chat::{self, Leaves, Says},
     note_plugin,
     session::is_owner,
-    tell_away,
 };
 
 /// By which way an answer that was typed to the agent came.
@@ -42,7 +40,7 @@ pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
         (_, Some(_)) if project::is_forged(&here.root) => FORGED.to_owned(),
         (_, Some(Ok(Wish::Begin(request)))) => begin(here, input, request)?,
         (_, Some(Ok(Wish::Stop { reset: true }))) => reset(here)?,
-        (_, Some(Ok(Wish::Stop { reset: false }))) => stop(&mut here.open()?)?,
+        (_, Some(Ok(Wish::Stop { reset: false }))) => stop(here, &mut here.open()?)?,
         (_, Some(Ok(Wish::Choice(choice)))) => choose(here, choice)?,
         (_, Some(Err(problem))) => format!("warp did nothing: {problem}"),
         (Some(_), None) => return Ok(Answer::silent()),
@@ -78,9 +76,9 @@ fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Fail
     }
     if let Some(workspace) = &mut workspace {
         match (says, asked) {
-            (Some(Says::Stop), _) => texts.push(stop(workspace)?),
+            (Some(Says::Stop), _) => texts.push(stop(here, workspace)?),
             (Some(Says::Answer { option, note }), Some(asked)) => {
-                texts.push(decide(workspace, &asked, option, note)?);
+                texts.push(decide(here, workspace, &asked, option, note)?);
             }
             (None, Some(asked)) if !leaves => texts.push(format!(
                 "The run waits for a person's decision {}: {}\nTheir words are none of the options, so nothing was recorded. \
@@ -102,6 +100,7 @@ fn is_theirs(run: &Run, input: &Input) -> bool {
 
 /// Records a person's answer to the open decision.
 fn decide(
+    here: &Here,
     workspace: &mut Workspace,
     asked: &view::Asked,
     option: String,
@@ -113,7 +112,7 @@ fn decide(
     let (decision, via) = (asked.id.clone(), VIA.to_owned());
     match workspace.decide(&Given { decision, option, note, by, via, more: More::default() }) {
         Ok(answer) => {
-            tell_away(workspace, &answer);
+            here.tell_away(workspace, &answer);
             Ok(format!("{words}\n{}", workspace.described(&answer.current)))
         }
         Err(DecideError::Ask(AskError::Failed(error))) => Err(error.into()),
@@ -226,7 +225,7 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
                 workspace.approve_named(number)?;
             }
             note_plugin(here, input)?;
-            tell_away(&workspace, &answer);
+            here.tell_away(&workspace, &answer);
             let branch = workspace.begin_feature(&answer.current);
             let current = workspace.current()?.unwrap_or(answer.current);
             let mut text = workspace.described(&current);
@@ -288,10 +287,10 @@ fn reset(here: &Here) -> Result<String, Failure> {
     })
 }
 
-fn stop(workspace: &mut Workspace) -> Result<String, Failure> {
+fn stop(here: &Here, workspace: &mut Workspace) -> Result<String, Failure> {
     match workspace.ask(Event::StopRequested, Map::new()) {
         Ok(answer) => {
-            tell_away(workspace, &answer);
+            here.tell_away(workspace, &answer);
             Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current)))
         }
         Err(AskError::NoRun) => Ok("There is no run to stop.".to_owned()),
@@ -312,20 +311,20 @@ fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
                  runs that begin from now on go by it.{git} `warp init --undo` takes that back."
             )
         }
-        Choice::RemoteDecisions(on) => away_mode(&place, on)?,
+        Choice::RemoteDecisions(on) => away_mode(here, &place, on)?,
     })
 }
 
 /// Says what away mode means from now on, and tells the person where they asked to be told.
-fn away_mode(place: &Place, on: bool) -> Result<String, Failure> {
+fn away_mode(here: &Here, place: &Place, on: bool) -> Result<String, Failure> {
     if !on {
         return Ok(
             "The person is back: decisions are asked in the terminal, and no notices are sent.".to_owned()
         );
     }
     let dirs = Dirs::from_environment().map_err(Error::from)?;
-    Ok(match Reach::of(place, &dirs, &[]) {
-        Reach::Off(_) => {
+    Ok(match here.away.reach(place, &dirs) {
+        Reach::Off => {
             "Away mode is switched on in this checkout, but something that goes before it says otherwise: \
                        `warp config` shows what."
                 .to_owned()
@@ -334,10 +333,10 @@ fn away_mode(place: &Place, on: bool) -> Result<String, Failure> {
             "The person wants decisions and notices in Telegram, but cannot be reached: {why}. Tell them that, and that \
              questions stay in the terminal until `warp rdb test` succeeds."
         ),
-        Reach::Telegram(_) => {
+        Reach::Reachable => {
             let mut workspace = Workspace::open(place.clone(), dirs.clone())?;
             if let Some(current) = workspace.current()? {
-                away::tell(place, &dirs, current.run.id.as_str());
+                here.away.tell(place, &dirs, current.run.id.as_str());
             }
             "The person is away: every phase is told and every question is asked in Telegram, also by AskUserQuestion. \
              Go on with the work, and do not wait for anybody at the terminal."

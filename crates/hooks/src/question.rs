@@ -5,22 +5,20 @@
 
 use std::time::Instant;
 
-use away::{Bridge, Of, Reach};
 use engine::{Event, Standing};
-use project::{AskError, Decided, Quick, Workspace};
+use project::{AskError, Decided, OTHER, Quick, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Answer, Failure, Here, Input,
+    Answer, Exchange, Failure, Here, Input, Reach,
     person::{AN_HOUR, End, LAST_WORDS, put_off_words, wait},
     session::is_owner,
 };
 
 /// The tool by which a client's agent asks its person.
 pub(crate) const TOOL: &str = "AskUserQuestion";
-/// The kind of such questions, and the option that stands for an answer in words.
+/// The kind of such questions.
 const KIND: &str = "ambiguity";
-const OTHER: &str = "other";
 /// The most that is shown of a question, in characters: no run keeps much more, and no channel posts it.
 const LONGEST_SHOWN: usize = 3000;
 /// What is said with a question that takes more than one option: a button is one.
@@ -36,15 +34,14 @@ pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failur
     if current.run.owner.is_driver() || !is_owner(&current.run.owner, input) {
         return Ok(None);
     }
-    let reach = Reach::of(&workspace.place, &workspace.dirs, &[]);
-    if let Reach::Unreachable(why) = &reach {
+    if let Reach::Unreachable(why) = here.away.reach(&workspace.place, &workspace.dirs) {
         return Ok(Some(Answer::message(&format!("warp: away mode is on, but {why}"))));
     }
     let Some(questions) = questions(&input.tool_input.questions) else { return Ok(None) };
-    let of = Of::run(&workspace.place, current.run.id.as_str());
-    let Some(bridge) = Bridge::start(&workspace.dirs, &reach, of) else { return Ok(None) };
-    let answered = answers(&mut workspace, &bridge, &questions, input.tool_use_id.as_deref());
-    bridge.finish(LAST_WORDS);
+    let run = current.run.id.as_str();
+    let Some(exchange) = here.away.begin(&workspace.place, &workspace.dirs, run) else { return Ok(None) };
+    let answered = answers(&mut workspace, &*exchange, &questions, input.tool_use_id.as_deref());
+    exchange.finish(LAST_WORDS);
     Ok(match answered? {
         Outcome::Answers(answers) => {
             let input = json!({ "questions": input.tool_input.questions, "answers": answers });
@@ -108,7 +105,7 @@ fn question(question: &Value) -> Option<Question> {
 
 fn answers(
     workspace: &mut Workspace,
-    bridge: &Bridge,
+    exchange: &dyn Exchange,
     questions: &[Question],
     call: Option<&str>,
 ) -> Result<Outcome, Failure> {
@@ -117,7 +114,7 @@ fn answers(
     for (number, question) in questions.iter().enumerate() {
         let call = call.map(|call| format!("{call}.{number}"));
         let Some(id) = park(workspace, question, call.as_deref())? else { return Ok(Outcome::AtTheTerminal) };
-        bridge.nudge();
+        exchange.nudge();
         match wait(workspace, &id, latest)? {
             End::Decided(decided) => match meant(&decided, question) {
                 Some(answer) => _ = answers.insert(question.text.clone(), json!(answer)),

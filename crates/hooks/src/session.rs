@@ -8,7 +8,6 @@ use serde_json::Map;
 use crate::{
     Answer, Failure, Here, Input, caller, note_plugin,
     person::{self, End},
-    tell_of,
 };
 
 pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
@@ -32,7 +31,7 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
     }
     let current = match person::put_off(&mut workspace)? {
         End::PutOff(_) => {
-            tell_of(&workspace, &current.run);
+            here.tell_of(&workspace, &current.run);
             workspace.current()?
         }
         End::Decided(_) | End::Over | End::Gone => workspace.current()?,

@@ -14,7 +14,6 @@ use std::{
 };
 
 use adapters::{hold::Held, machine, process::Go};
-use away::{Bridge, Of, Reach};
 use engine::{
     Actor, Event, EventName, Run, Standing,
     turn::{self, TurnDecision, TurnEnd},
@@ -23,12 +22,11 @@ use project::{AskError, Current, Dirs, Place, Quick, Shell, Workspace, spelled};
 use serde_json::{Map, json};
 
 use crate::{
-    Answer, Failure, Here, Input,
+    Answer, Failure, Here, Input, Reach,
     person::{self, End, put_off_words},
     prompt::VIA,
     question::told,
     session::is_owner,
-    tell_away,
 };
 
 /// The file that counts blocks in a row.
@@ -59,9 +57,9 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
         now: machine::now(),
     };
     let waits = turn::waits(&current.workflow, &current.run, &end);
-    let decision = match if waits { heard(&mut workspace, &current)? } else { None } {
-        Some(words) => go_on(&mut workspace, &words, &end)?,
-        None => decide(&mut workspace, current, &end)?,
+    let decision = match if waits { heard(here, &mut workspace, &current)? } else { None } {
+        Some(words) => go_on(here, &mut workspace, &words, &end)?,
+        None => decide(here, &mut workspace, current, &end)?,
     };
     match decision {
         TurnDecision::Allow { note } => {
@@ -84,14 +82,13 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
 }
 
 /// Waits for a person who is away; returns what came of it, if the run does not wait for them any more.
-fn heard(workspace: &mut Workspace, current: &Current) -> Result<Option<String>, Failure> {
+fn heard(here: &Here, workspace: &mut Workspace, current: &Current) -> Result<Option<String>, Failure> {
     let Some((id, _)) = person::open(current) else { return Ok(None) };
-    let reach = Reach::of(&workspace.place, &workspace.dirs, &[]);
-    let of = Of::run(&workspace.place, current.run.id.as_str());
-    let ended = match Bridge::start(&workspace.dirs, &reach, of) {
-        Some(bridge) => {
+    let run = current.run.id.as_str();
+    let ended = match here.away.begin(&workspace.place, &workspace.dirs, run) {
+        Some(exchange) => {
             let ended = person::wait(workspace, &id, Instant::now() + person::AN_HOUR);
-            bridge.finish(person::LAST_WORDS);
+            exchange.finish(person::LAST_WORDS);
             ended?
         }
         // Nobody can be asked from here; a question that is overdue is put off all the same.
@@ -125,7 +122,7 @@ pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
     let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
     let is_mine = is_owner(&current.run.owner, input) && !current.run.owner.is_driver();
     let Some((id, _)) = person::open(&current).filter(|_| is_mine) else { return Ok(Answer::silent()) };
-    if matches!(Reach::of(&workspace.place, &workspace.dirs, &[]), Reach::Telegram(_)) {
+    if here.away.reach(&workspace.place, &workspace.dirs) == Reach::Reachable {
         return Ok(Answer::silent());
     }
     let file = here.own.join(WAITING);
@@ -145,19 +142,25 @@ pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
 }
 
 /// Keeps the agent going after a person was waited for, if the run goes on by that.
-fn go_on(workspace: &mut Workspace, words: &str, end: &TurnEnd<'_>) -> Result<TurnDecision, Failure> {
+fn go_on(
+    here: &Here,
+    workspace: &mut Workspace,
+    words: &str,
+    end: &TurnEnd<'_>,
+) -> Result<TurnDecision, Failure> {
     let Some(current) = workspace.current()? else {
         return Ok(TurnDecision::Allow { note: Some(format!("{words} The run is over.")) });
     };
     let waits = current.run.standing != Standing::Active || person::open(&current).is_some();
     if waits {
-        return decide(workspace, current, end);
+        return decide(here, workspace, current, end);
     }
     Ok(TurnDecision::Block { reason: told(workspace, words)? })
 }
 
 /// Decides, offering the events that the end of the turn stands for.
 fn decide(
+    here: &Here,
     workspace: &mut Workspace,
     mut current: Current,
     end: &TurnEnd<'_>,
@@ -168,7 +171,7 @@ fn decide(
         let TurnDecision::Ask(ask) = decision else { break };
         let refused = match workspace.ask_as(ask.actor, ask.event.clone(), ask.data.clone()) {
             Ok(answer) => {
-                tell_away(workspace, &answer);
+                here.tell_away(workspace, &answer);
                 current = answer.current;
                 merged = merge(workspace, &current);
                 None

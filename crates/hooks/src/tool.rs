@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use project::{Current, Error, Shell, spelled, tools::Called};
 use serde_json::Value;
 
-use crate::{Here, Input, socket, tell_of};
+use crate::{Away, Here, Input, socket};
 
 /// The largest input of a tool, in bytes: more than any event takes.
 pub(crate) const LARGEST_TOOL: usize = 1024 * 1024;
@@ -26,13 +26,13 @@ pub enum ToolError {
 }
 
 /// Answers a tool; where the environment names a socket, by asking whoever listens there. Never panics.
-pub fn call_tool(name: &str, input: &[u8]) -> Result<Called, ToolError> {
+pub fn call_tool(name: &str, input: &[u8], away: &'static dyn Away) -> Result<Called, ToolError> {
     if input.len() > LARGEST_TOOL {
         return Err(ToolError::TooLarge(input.len()));
     }
     match socket::Address::from_environment() {
         Some(address) => socket::forward_tool(&address, name, input).map_err(ToolError::Driver),
-        None => match Here::of(&Input::default()) {
+        None => match Here::of(&Input::default(), away) {
             Some(here) => call_here(&here, Shell::default(), name, input),
             None => Ok(Called::refused("there is no project here: call it from inside of one")),
         },
@@ -51,7 +51,7 @@ pub(crate) fn call_here(here: &Here, shell: Shell, name: &str, input: &[u8]) -> 
             let is_same = |now: Current| now.events() == before.events();
             // A call may ask a person, which moves nothing.
             if !workspace.current()?.is_some_and(is_same) {
-                tell_of(&workspace, &before.run);
+                here.tell_of(&workspace, &before.run);
             }
         }
         Ok(called)

@@ -6,7 +6,7 @@
 
 use std::{io, sync::Arc};
 
-use hooks::call_tool;
+use hooks::{Away, call_tool};
 use project::tools::{self, Called};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
@@ -35,11 +35,11 @@ pub enum ServeError {
 }
 
 /// Serves one client on standard input and output, until it closes them.
-pub fn serve() -> Result<(), ServeError> {
+pub fn serve(away: &'static dyn Away) -> Result<(), ServeError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
     let ended = runtime.block_on(async {
-        match Tools.serve(rmcp::transport::stdio()).await {
+        match (Tools { away }).serve(rmcp::transport::stdio()).await {
             Ok(server) => match server.waiting().await {
                 Ok(_) => Ok(()),
                 Err(error) => Err(ServeError::Failed(error.to_string())),
@@ -59,7 +59,9 @@ fn is_closed(error: &rmcp::service::ServerInitializeError) -> bool {
 }
 
 /// The tools, as a server of the protocol.
-struct Tools;
+struct Tools {
+    away: &'static dyn Away,
+}
 
 impl ServerHandler for Tools {
     fn get_info(&self) -> ServerConfig {
@@ -87,7 +89,8 @@ impl ServerHandler for Tools {
         let name = request.name.into_owned();
         let input = Value::Object(request.arguments.unwrap_or_default()).to_string();
         // In a thread of its own: the project's checks may run for minutes, and others may be called meanwhile.
-        let called = tokio::task::spawn_blocking(move || call_tool(&name, input.as_bytes())).await;
+        let away = self.away;
+        let called = tokio::task::spawn_blocking(move || call_tool(&name, input.as_bytes(), away)).await;
         let called = called.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(match called {
             Ok(Called { text, is_refused: false }) => CallToolResult::success(vec![ContentBlock::text(text)]),

@@ -30,6 +30,7 @@ mod pulls;
 pub mod pushing;
 mod queue;
 pub mod rails;
+mod reply;
 pub mod setup;
 pub mod slots;
 pub mod spend;
@@ -58,6 +59,7 @@ pub use next::{
 };
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
+pub use reply::{OTHER, read_reply};
 pub use workspace::{
     Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
     Reset, Workspace, count_edit, find_workflow, workflow_files,

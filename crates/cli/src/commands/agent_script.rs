@@ -16,7 +16,7 @@ use adapters::{
 };
 use serde_json::Value;
 
-use crate::{error::CommandError, exit::Exit};
+use crate::{error::CommandError, exit::Exit, person::AWAY};
 
 /// How long an agent hangs that is told to: nobody waits for it that long.
 const HANGS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let facts: Vec<(String, String)> = env::vars().filter(|(name, _)| name.starts_with("WARP_")).collect();
     let resume = env::var(RESUME).ok();
     let hook = |event: &str, input: &Value| {
-        let answer = hooks::answer(event, input.to_string().as_bytes());
+        let answer = hooks::answer(event, input.to_string().as_bytes(), &AWAY);
         Reply::of(answer.code, &answer.out, &answer.err)
     };
     let stage = Stage { tree: &tree, facts: &facts, resume: resume.as_deref(), hook: &hook };

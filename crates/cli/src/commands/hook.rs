@@ -2,7 +2,7 @@ use std::io::{Read as _, Write as _};
 
 use hooks::{Answer, LARGEST};
 
-use crate::{exit::Exit, output};
+use crate::{exit::Exit, output, person::AWAY};
 
 /// Answer a coding agent's hook, which is on standard input
 #[derive(Debug, clap::Args)]
@@ -20,9 +20,9 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 pub(crate) fn answer(event: &str) -> Exit {
     let mut input = Vec::new();
     let answer = match std::io::stdin().lock().take(LARGEST as u64 + 1).read_to_end(&mut input) {
-        Ok(_) => hooks::answer(event, &input),
+        Ok(_) => hooks::answer(event, &input, &AWAY),
         // What cannot be read is no hook's input; the gates refuse it.
-        Err(_) => hooks::answer(event, b""),
+        Err(_) => hooks::answer(event, b"", &AWAY),
     };
     let Answer { code, out, err } = answer;
     // The exit code counts even if nobody reads the rest.

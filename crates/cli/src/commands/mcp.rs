@@ -2,7 +2,7 @@ use std::{env, path::PathBuf};
 
 use mcp::ServeError;
 
-use crate::{error::CommandError, exit::Exit};
+use crate::{error::CommandError, exit::Exit, person::AWAY};
 
 /// Offer an agent the tools by which it talks back (Model Context Protocol)
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ pub(crate) fn run(_: &Arguments, project: Option<PathBuf>) -> Result<Exit, Comma
             CommandError::new(Exit::Usage, format!("`{}` cannot be gone to: {error}", project.display()))
         })?;
     }
-    mcp::serve()?;
+    mcp::serve(&AWAY)?;
     Ok(Exit::Done)
 }
 

@@ -1,0 +1,45 @@
+//! How hooks reach a person who is not at the terminal: by the channels of away mode.
+
+use std::time::Duration;
+
+use away::{Bridge, Of};
+use hooks::{Away, Exchange, Reach};
+use project::{Dirs, Place};
+
+/// What hooks and tools are given.
+pub(crate) const AWAY: Channels = Channels;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Channels;
+
+impl Away for Channels {
+    fn reach(&self, place: &Place, dirs: &Dirs) -> Reach {
+        match away::Reach::of(place, dirs, &[]) {
+            away::Reach::Off(_) => Reach::Off,
+            away::Reach::Unreachable(why) => Reach::Unreachable(why),
+            away::Reach::Telegram(_) => Reach::Reachable,
+        }
+    }
+
+    fn tell(&self, place: &Place, dirs: &Dirs, run: &str) {
+        // What is wrong with the channel is in `warp rdb status`; the agent has nothing to do with it.
+        away::tell(place, dirs, run);
+    }
+
+    fn begin(&self, place: &Place, dirs: &Dirs, run: &str) -> Option<Box<dyn Exchange>> {
+        let reach = away::Reach::of(place, dirs, &[]);
+        Some(Box::new(Open(Bridge::start(dirs, &reach, Of::run(place, run))?)))
+    }
+}
+
+struct Open(Bridge);
+
+impl Exchange for Open {
+    fn nudge(&self) {
+        self.0.nudge();
+    }
+
+    fn finish(self: Box<Self>, patience: Duration) {
+        self.0.finish(patience);
+    }
+}
