@@ -107,10 +107,11 @@ impl Contents {
     fn find(&self, query: Query<'_>) -> Vec<StreamHead> {
         let mut views: Vec<&StreamView> =
             self.streams.values().map(|stream| &stream.view).filter(|view| query.is_met_by(view)).collect();
-        match query {
+        if let Query::LastName(_) = query {
             // They are in the order of their names.
-            Query::LastName(_) => drop(views.drain(..views.len().saturating_sub(1))),
-            _ => views.sort_by_key(|view| std::cmp::Reverse(view.position)),
+            views.drain(..views.len().saturating_sub(1));
+        } else {
+            views.sort_by_key(|view| std::cmp::Reverse(view.position));
         }
         let head = |view: &StreamView| StreamHead {
             stream: view.stream.clone(),

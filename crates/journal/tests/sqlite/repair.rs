@@ -222,7 +222,7 @@ fn a_repair_that_was_interrupted_anywhere_is_finished() {
     let damaged = ["", "-wal"].map(|side| fs::read(place.side(side)).unwrap());
     let model = place.copy();
     sqlite::repair(model.path(), model.aside(), NOW).unwrap();
-    let expected = events(&mut model.open());
+    let expected = events(&model.open());
     model.fold();
     let repaired = fs::read(model.path()).unwrap();
 
