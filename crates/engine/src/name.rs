@@ -1,9 +1,6 @@
 //! Names that are parsed once, at the edge.
 
-use std::{
-    borrow::{Borrow, Cow},
-    fmt,
-};
+use std::{borrow::Borrow, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,19 +9,12 @@ macro_rules! name {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $type(Cow<'static, str>);
+        pub struct $type(String);
 
         impl $type {
             /// Takes a name as it is.
             pub fn new(name: impl Into<String>) -> Self {
-                Self(Cow::Owned(name.into()))
-            }
-
-            /// Takes a name as it is, without a copy of one that is compiled in.
-            #[allow(dead_code, reason = "not every kind of name is compiled in")]
-            #[expect(clippy::ptr_arg, reason = "a plain text would have to be copied")]
-            pub(crate) fn of(name: &Cow<'static, str>) -> Self {
-                Self(name.clone())
+                Self(name.into())
             }
 
             /// Returns the name as text.

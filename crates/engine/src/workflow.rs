@@ -12,8 +12,6 @@ mod raw;
 mod show;
 mod tool;
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 
 pub use builtin::{BUILT_IN, BuiltIn};
@@ -25,21 +23,17 @@ pub use tool::Tool;
 
 use crate::{EventName, PhaseName, Run, Settings};
 
-/// A text or a list of a workflow, which is not copied where it is compiled in.
-pub type Text = Cow<'static, str>;
-pub type List<T> = Cow<'static, [T]>;
-
 /// A machine that was checked.
 #[derive(Clone, Debug)]
 pub struct Workflow {
-    pub name: Text,
-    pub purpose: Text,
+    pub name: String,
+    pub purpose: String,
     pub initial: PhaseName,
     /// A setting that, when on, lets a run begin elsewhere.
-    pub initial_when: Option<(Text, PhaseName)>,
+    pub initial_when: Option<(String, PhaseName)>,
     pub finals: Vec<PhaseName>,
     /// The automation levels at which it may run; empty if it does not care.
-    pub levels: List<u64>,
+    pub levels: Vec<u64>,
     pub state_file: Option<StateFile>,
     /// What a run is about.
     pub subject: Subject,
@@ -54,10 +48,10 @@ pub struct Workflow {
     /// Where a run goes on when a chunk is put off.
     pub deferral: Option<Deferral>,
     /// Counters that start again with every phase.
-    pub phase_counters: List<Text>,
+    pub phase_counters: Vec<String>,
     /// The text it was made from, and that text's digest: what a run is pinned to.
-    pub text: Text,
-    pub digest: Text,
+    pub text: String,
+    pub digest: String,
 }
 
 /// Which of the originals' state files shows a run.
@@ -80,23 +74,23 @@ pub enum Subject {
 #[derive(Clone, Debug)]
 pub struct Phase {
     pub name: PhaseName,
-    pub purpose: Text,
+    pub purpose: String,
     pub activity: Activity,
     /// What a program does here, in a phase that is the engine's own.
     pub job: Option<Job>,
     /// The events by which this workflow says what came of the job, where they have other names than the job's own.
-    pub says: Vec<(Text, EventName)>,
+    pub says: Vec<(String, EventName)>,
     /// What a person is asked, in a phase that is theirs.
-    pub question: Option<Text>,
-    pub role: Option<Text>,
+    pub question: Option<String>,
+    pub role: Option<String>,
     /// The forge label that shows the phase.
-    pub label: Option<Text>,
+    pub label: Option<String>,
     /// Operations that the phase gives leave for, such as `git_commit`.
-    pub may: List<Text>,
+    pub may: Vec<String>,
     /// What has to be shown before an agent may leave the phase.
     pub receipt: Option<ReceiptKind>,
     /// The entry of a run's artifacts that the phase's receipt is about.
-    pub artifact: Option<Text>,
+    pub artifact: Option<String>,
     /// None only in a final phase.
     pub deadline: Option<Deadline>,
     pub rows: Vec<Row>,
@@ -119,23 +113,23 @@ pub struct Row {
     /// Set when only a person may say so.
     pub by_person: bool,
     /// A setting that takes the person's word out again; the proof does not count on a person then.
-    pub person_unless: Option<Text>,
+    pub person_unless: Option<String>,
     pub gate: Option<SemanticGate>,
     /// Whose criteria need evidence before an agent may say so.
     pub evidence: Option<EvidenceScope>,
     /// Set when the tests have to pass before an agent may say so.
     pub tests_pass: bool,
-    pub acts: List<Act>,
-    pub raises: List<Text>,
-    pub resets: List<Text>,
+    pub acts: Vec<Act>,
+    pub raises: Vec<String>,
+    pub resets: Vec<String>,
     /// Never redirected by a budget.
     pub exempt: bool,
     /// Why the target is entered, where it can be entered for several reasons.
-    pub reason: Option<Text>,
+    pub reason: Option<String>,
     /// The review status that the event stands for.
-    pub status: Option<Text>,
+    pub status: Option<String>,
     /// The word by which a person chooses it, in a phase that is a person's.
-    pub answer: Option<Text>,
+    pub answer: Option<String>,
     /// The tool by which an agent says it.
     pub tool: Option<Tool>,
 }
@@ -231,7 +225,7 @@ pub struct Tick {
     pub event: EventName,
     /// Empty means every phase that is not final.
     pub phases: Vec<PhaseName>,
-    pub raises: List<Text>,
+    pub raises: Vec<String>,
 }
 
 /// An event that asks a person to look, and parks the run until they have.
@@ -239,11 +233,11 @@ pub struct Tick {
 pub struct Question {
     pub event: EventName,
     pub phase: PhaseName,
-    pub text: Text,
+    pub text: String,
     /// The event that an approval takes.
     pub approves: EventName,
     /// A setting that, when on, approves without a person.
-    pub unless: Option<Text>,
+    pub unless: Option<String>,
 }
 
 /// Where a run goes on when a chunk is put off because nobody answered its question.
@@ -270,7 +264,7 @@ pub enum DeadlineOutcome {
     /// Fires this event.
     Event(EventName),
     /// Trips this budget.
-    Budget(Text),
+    Budget(String),
     /// Parks the run on a decision.
     Park,
 }
@@ -278,12 +272,12 @@ pub enum DeadlineOutcome {
 /// A limit with a counter and a named outcome.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    pub reason: Text,
+    pub reason: String,
     pub measure: Measure,
     pub limit: Limit,
     pub trips: Trips,
     /// A setting that tells how hard a timeout is: `warn`, `block` or `abort`.
-    pub enforcement: Option<Text>,
+    pub enforcement: Option<String>,
     /// Set when following the outcome is a forced advance: an error is recorded with it.
     pub forced: bool,
     pub outcomes: Vec<BudgetOutcome>,
@@ -292,7 +286,7 @@ pub struct Budget {
 /// What a budget measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Measure {
-    Counter(Text),
+    Counter(String),
     PhaseMinutes,
     SessionMinutes,
     /// Identical failures in a row.
@@ -315,7 +309,7 @@ pub struct BudgetOutcome {
     pub phase: Option<PhaseName>,
     pub event: Option<EventName>,
     /// Only when this setting is on (or off).
-    pub when: Option<(Text, bool)>,
+    pub when: Option<(String, bool)>,
     pub does: BudgetDoes,
 }
 
@@ -334,7 +328,7 @@ pub enum BudgetDoes {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Limit {
-    Setting(Text),
+    Setting(String),
     Number(u32),
 }
 

@@ -71,7 +71,7 @@ fn an_adopted_run_can_be_stepped_and_replayed() {
         let line = serde_json::to_string(record).unwrap();
         fold.add(&serde_json::from_str(&line).unwrap()).unwrap();
     }
-    assert_eq!(fold.finish().unwrap(), (step.run, workflow.text.into_owned()));
+    assert_eq!(fold.finish().unwrap(), (step.run, workflow.text.clone()));
 }
 
 #[test]

@@ -63,13 +63,13 @@ fn list(place: &Place, json: bool) -> Result<(), CommandError> {
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for name in BUILT_IN.iter().map(|built_in| built_in.name).filter(|name| !replaced(name)) {
         let purpose =
-            Workflow::built_in(name).map(|workflow| workflow.purpose.into_owned()).unwrap_or_default();
+            Workflow::built_in(name).map(|workflow| workflow.purpose).unwrap_or_default();
         rows.push((name.to_owned(), "built in".to_owned(), purpose));
     }
     for (name, path) in &files {
         let origin = path.strip_prefix(&place.root).unwrap_or(path).display().to_string();
         let purpose = match find(place, name) {
-            Ok(workflow) => workflow.purpose.into_owned(),
+            Ok(workflow) => workflow.purpose,
             Err(error) => format!("not usable: {}", error.to_string().lines().next().unwrap_or_default()),
         };
         rows.push((name.clone(), origin, purpose));

@@ -6,7 +6,7 @@
 use super::{acts, draft::Draft, receipts};
 use crate::{
     Actor, Change, Checkpoint, Event, EventName, LoopError, PhaseName, Run, Time, Trip, Workflow,
-    workflow::{Budget, BudgetDoes, Measure, Row, Target, Text, Trips},
+    workflow::{Budget, BudgetDoes, Measure, Row, Target, Trips},
 };
 
 /// What was done about tripped budgets.
@@ -187,7 +187,7 @@ pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {
 }
 
 /// Sets the measures of these budgets back to their start.
-pub(super) fn renew(draft: &mut Draft<'_>, workflow: &Workflow, reasons: &[String], keep: &[Text]) {
+pub(super) fn renew(draft: &mut Draft<'_>, workflow: &Workflow, reasons: &[String], keep: &[String]) {
     for budget in
         workflow.budgets.iter().filter(|budget| reasons.iter().any(|reason| budget.reason == *reason))
     {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Actor, Ask, Breach, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
     turn,
-    workflow::{Budget, DeadlineOutcome, Question, Text, Tick},
+    workflow::{Budget, DeadlineOutcome, Question, Tick},
 };
 
 /// The most that is kept of a file's name.
@@ -31,7 +31,7 @@ const MINE: &str = "mine";
 pub(super) fn tick(workflow: &Workflow, run: &Run, ask: &Ask, tick: &Tick) -> Step {
     let mut draft = Draft::new(workflow, run, ask);
     let moved = ask.data.get(turn::MOVED) == Some(&Value::Bool(true));
-    let is_counted = |counter: &&Text| !(moved && workflow.phase_counters.contains(counter));
+    let is_counted = |counter: &&String| !(moved && workflow.phase_counters.contains(counter));
     for counter in tick.raises.iter().filter(is_counted) {
         draft.raise(counter);
     }

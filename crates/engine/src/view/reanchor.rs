@@ -20,7 +20,7 @@ pub fn reanchor(workflow: &Workflow, run: &Run, now: Time) -> String {
     }
     text.line(format!(
         "Purpose of the phase: {}.",
-        phase.map(|phase| phase.purpose.as_ref()).unwrap_or_default()
+        phase.map(|phase| phase.purpose.as_str()).unwrap_or_default()
     ));
     text.line(standing(run, now));
     let done: Vec<&str> = run.phases_completed.iter().map(|phase| phase.as_str()).collect();

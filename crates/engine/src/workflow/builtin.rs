@@ -1,23 +1,13 @@
 //! The workflows that are compiled in.
 
-use std::borrow::Cow::Borrowed;
-
-use super::{
-    Act, Activity, EvidenceScope, Job, Limit, ReceiptKind, SemanticGate, StateFile, Subject, Tool, Trips,
-    raw::{
-        RawBudget, RawBy, RawDeadline, RawDeferral, RawInitialWhen, RawMeasure, RawOutcome, RawPhase,
-        RawQuestion, RawRow, RawTests, RawTick, RawWorkflow,
-    },
-};
-
 /// A workflow that is compiled in.
 #[derive(Clone, Copy)]
 pub struct BuiltIn {
     pub name: &'static str,
     /// The text that a run is pinned to.
     pub text: &'static str,
-    /// The same, read, and the text's digest, made by the build script.
-    pub(super) raw: &'static RawWorkflow,
+    /// The same as JSON, and the text's digest, made by the build script.
+    pub(super) json: &'static str,
     pub(super) digest: &'static str,
 }
 
@@ -26,10 +16,7 @@ macro_rules! built_in {
         BuiltIn {
             name: $name,
             text: include_str!(concat!("../../../../workflows/", $name, ".toml")),
-            raw: {
-                static RAW: RawWorkflow = include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
-                &RAW
-            },
+            json: include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")),
             digest: include_str!(concat!(env!("OUT_DIR"), "/", $name, ".sha256")),
         }
     };

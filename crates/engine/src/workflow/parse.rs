@@ -1,10 +1,10 @@
 //! From a TOML text to a checked [`Workflow`].
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use super::{
     Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, Deferral, Fault, Job,
-    Limit, List, Measure, Phase, Proof, Question, Row, Target, Text, Tick, Workflow,
+    Limit, Measure, Phase, Proof, Question, Row, Target, Tick, Workflow,
     raw::{
         RawBudget, RawDeadline, RawDeferral, RawMeasure, RawOutcome, RawPhase, RawQuestion, RawRow,
         RawWorkflow,
@@ -46,26 +46,27 @@ impl Workflow {
         }
         let raw: RawWorkflow = toml::from_str(text)
             .map_err(|error| WorkflowError::Syntax(error.to_string().trim_end().to_owned()))?;
-        raw.read(Cow::Owned(text.to_owned()), Cow::Owned(digest(text)))
+        raw.read(text.to_owned(), digest(text))
     }
 
     pub(super) fn read_built_in(built_in: &BuiltIn) -> Self {
         let proved = "the tests prove every built-in workflow";
-        built_in.raw.read(Cow::Borrowed(built_in.text), Cow::Borrowed(built_in.digest)).expect(proved)
+        let raw: RawWorkflow = serde_json::from_str(built_in.json).expect(proved);
+        raw.read(built_in.text.to_owned(), built_in.digest.to_owned()).expect(proved)
     }
 }
 
 impl RawWorkflow {
-    fn read(&self, text: Text, digest: Text) -> Result<Workflow, WorkflowError> {
+    fn read(&self, text: String, digest: String) -> Result<Workflow, WorkflowError> {
         let mut faults = Vec::new();
         let workflow = self.check(text, digest, &mut faults);
         if faults.is_empty() { Ok(workflow) } else { Err(WorkflowError::Faults(faults)) }
     }
 
-    fn check(&self, text: Text, digest: Text, faults: &mut Vec<Fault>) -> Workflow {
+    fn check(&self, text: String, digest: String, faults: &mut Vec<Fault>) -> Workflow {
         let mut names = Names { faults };
         names.word("workflow", &self.name);
-        let finals: Vec<PhaseName> = self.finals.iter().map(PhaseName::of).collect();
+        let finals: Vec<PhaseName> = self.finals.iter().map(PhaseName::new).collect();
         if self.phases.len() > MOST_PHASES {
             names.fault(format!("there are {} phases; the most is {MOST_PHASES}", self.phases.len()));
         }
@@ -89,7 +90,7 @@ impl RawWorkflow {
             .iter()
             .map(|tick| Tick {
                 event: names.event(&tick.event),
-                phases: tick.phases.iter().map(PhaseName::of).collect(),
+                phases: tick.phases.iter().map(PhaseName::new).collect(),
                 raises: names.counters(&tick.raises),
             })
             .collect();
@@ -97,20 +98,20 @@ impl RawWorkflow {
         let budgets = self.budgets.iter().filter_map(|budget| budget.check(&mut names)).collect();
         let initial_when = self.initial_when.as_ref().map(|when| {
             names.setting(&when.setting, |kind| kind == Kind::Flag, "a flag");
-            (when.setting.clone(), PhaseName::of(&when.phase))
+            (when.setting.clone(), PhaseName::new(&when.phase))
         });
         let deferral = self.deferral.as_ref().map(|deferral| deferral.check(&phases, &mut names));
         Workflow {
             name: self.name.clone(),
             purpose: self.purpose.clone(),
-            initial: PhaseName::of(&self.initial),
+            initial: PhaseName::new(&self.initial),
             initial_when,
             finals,
             levels: self.levels.clone(),
             state_file: self.state_file,
             subject: self.subject,
-            stop_event: self.stop_event.as_ref().map(EventName::of),
-            close_event: self.close_event.as_ref().map(EventName::of),
+            stop_event: self.stop_event.as_ref().map(EventName::new),
+            close_event: self.close_event.as_ref().map(EventName::new),
             phases,
             ticks,
             questions,
@@ -145,7 +146,7 @@ impl Deadlines<'_> {
         let outcome = if deadline.outcome == "park" {
             DeadlineOutcome::Park
         } else if rows.iter().any(|row| row.event == *deadline.outcome) {
-            DeadlineOutcome::Event(EventName::of(&deadline.outcome))
+            DeadlineOutcome::Event(EventName::new(&deadline.outcome))
         } else {
             if !self.budgets.iter().any(|budget| budget.reason == deadline.outcome) {
                 names.fault(format!(
@@ -162,7 +163,7 @@ impl Deadlines<'_> {
 impl RawPhase {
     fn check(&self, deadlines: &Deadlines<'_>, names: &mut Names<'_>) -> Phase {
         names.word("phase", &self.name);
-        let name = PhaseName::of(&self.name);
+        let name = PhaseName::new(&self.name);
         for operation in self.may.iter() {
             names.word("operation", operation);
         }
@@ -180,7 +181,7 @@ impl RawPhase {
             purpose: self.purpose.clone(),
             activity: self.activity,
             job: self.does,
-            says: self.says.iter().map(|(outcome, event)| (outcome.clone(), EventName::of(event))).collect(),
+            says: self.says.iter().map(|(outcome, event)| (outcome.clone(), EventName::new(event))).collect(),
             question: self.question.clone(),
             role: self.role.clone(),
             label: self.label.clone(),
@@ -197,7 +198,7 @@ impl RawPhase {
 fn check_job(
     phase: &PhaseName,
     (activity, job): (Activity, Option<Job>),
-    says: &[(Text, Text)],
+    says: &BTreeMap<String, String>,
     rows: &[Row],
     names: &mut Names<'_>,
 ) {
@@ -205,13 +206,12 @@ fn check_job(
     if job.is_some() && activity != Activity::Engine {
         names.fault(format!("`{phase}` has `does`, but is not the engine's own"));
     }
-    let said = says.iter().map(|(outcome, _)| outcome);
-    for outcome in said.filter(|outcome| !must.iter().chain(may).any(|known| known == outcome)) {
+    for outcome in says.keys().filter(|outcome| !must.iter().chain(may).any(|known| known == outcome)) {
         let known = [must, may].concat().join(", ");
         names.fault(format!("`{phase}` says `{outcome}` in its own words; its job has {known}"));
     }
     for outcome in must {
-        let event = says.iter().find(|(said, _)| said == outcome).map_or(*outcome, |(_, event)| event);
+        let event = says.get(*outcome).map_or(*outcome, String::as_str);
         if !rows.iter().any(|row| row.event == *event) {
             names.fault(format!("the job of `{phase}` may come to `{event}`, which is no event there"));
         }
@@ -222,7 +222,7 @@ impl RawRow {
     fn check(&self, phase: &PhaseName, names: &mut Names<'_>) -> Option<Row> {
         let event = names.event(&self.event);
         let to = match (&self.to, self.to_origin) {
-            (Some(to), false) => Target::Phase(PhaseName::of(to)),
+            (Some(to), false) => Target::Phase(PhaseName::new(to)),
             (None, true) => Target::Origin,
             (Some(_), true) | (None, false) => {
                 names.fault(format!("`{event}` in `{phase}` needs either `to` or `to_origin`"));
@@ -257,8 +257,8 @@ impl RawRow {
 
 impl RawDeferral {
     fn check(&self, phases: &[Phase], names: &mut Names<'_>) -> Deferral {
-        let mut phase = |name: &Text| {
-            let name = PhaseName::of(name);
+        let mut phase = |name: &String| {
+            let name = PhaseName::new(name);
             if !phases.iter().any(|phase| phase.name == name) {
                 names.fault(format!("`deferral` leads to `{name}`, which is no phase"));
             }
@@ -275,9 +275,9 @@ impl RawQuestion {
         }
         Question {
             event: names.event(&self.event),
-            phase: PhaseName::of(&self.phase),
+            phase: PhaseName::new(&self.phase),
             text: self.text.clone(),
-            approves: EventName::of(&self.approves),
+            approves: EventName::new(&self.approves),
             unless: self.unless.clone(),
         }
     }
@@ -331,8 +331,8 @@ impl RawOutcome {
             names.setting(setting, |kind| kind == Kind::Flag, "a flag");
         }
         let does = match (&self.redirect, &self.follow, self.park) {
-            (Some(phase), None, false) => BudgetDoes::Redirect(PhaseName::of(phase)),
-            (None, Some(event), false) => BudgetDoes::Follow(EventName::of(event)),
+            (Some(phase), None, false) => BudgetDoes::Redirect(PhaseName::new(phase)),
+            (None, Some(event), false) => BudgetDoes::Follow(EventName::new(event)),
             (None, None, true) => BudgetDoes::Park,
             _ => {
                 names.fault(format!(
@@ -342,8 +342,8 @@ impl RawOutcome {
             }
         };
         Some(BudgetOutcome {
-            phase: self.phase.as_ref().map(PhaseName::of),
-            event: self.event.as_ref().map(EventName::of),
+            phase: self.phase.as_ref().map(PhaseName::new),
+            event: self.event.as_ref().map(EventName::new),
             when,
             does,
         })
@@ -368,15 +368,15 @@ impl Names<'_> {
         }
     }
 
-    fn event(&mut self, name: &Text) -> EventName {
+    fn event(&mut self, name: &String) -> EventName {
         self.word("event", name);
         if Event::RESERVED.contains(&name.as_ref()) {
             self.fault(format!("event `{name}` is the engine's own; give yours another name"));
         }
-        EventName::of(name)
+        EventName::new(name)
     }
 
-    fn counters(&mut self, names: &List<Text>) -> List<Text> {
+    fn counters(&mut self, names: &Vec<String>) -> Vec<String> {
         for name in names.iter() {
             self.word("counter", name);
         }

@@ -337,7 +337,7 @@ fn redirects<'a>(phase: &'a Phase, budget: &'a Budget) -> Vec<Edge<'a>> {
             .filter(|row| !row.exempt && outcome.event.as_ref().is_none_or(|event| *event == row.event));
         let due = phase.is_due_by(budget).then_some(None);
         for asked in replaced.map(Some).chain(due) {
-            let event = EventName::of(&budget.reason);
+            let event = EventName::new(&budget.reason);
             edges.push(Edge { from: &phase.name, to, event, row: None, asked });
         }
     }

@@ -1,171 +1,170 @@
 //! A workflow as it is written, before anything about it is checked.
 //!
-//! One that is built in is such a value from the start, made by the build script: it is read with every event, and parsing
-//! it would take longer than all the rest that is done with it.
+//! One type for both: a project's own is read from TOML, one that is built in from the JSON that the build script has made
+//! of its TOML, because it is read with every event.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::{
-    Act, Activity, EvidenceScope, Job, Limit, List, ReceiptKind, SemanticGate, StateFile, Subject, Text,
-    Tool, Trips,
+    Act, Activity, EvidenceScope, Job, Limit, ReceiptKind, SemanticGate, StateFile, Subject, Tool, Trips,
 };
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawWorkflow {
-    pub(super) name: Text,
-    pub(super) purpose: Text,
-    pub(super) initial: Text,
+    pub(super) name: String,
+    pub(super) purpose: String,
+    pub(super) initial: String,
     pub(super) initial_when: Option<RawInitialWhen>,
     #[serde(rename = "final")]
-    pub(super) finals: List<Text>,
+    pub(super) finals: Vec<String>,
     #[serde(default)]
-    pub(super) levels: List<u64>,
+    pub(super) levels: Vec<u64>,
     pub(super) state_file: Option<StateFile>,
     #[serde(default = "about_an_issue")]
     pub(super) subject: Subject,
-    pub(super) stop_event: Option<Text>,
-    pub(super) close_event: Option<Text>,
+    pub(super) stop_event: Option<String>,
+    pub(super) close_event: Option<String>,
     pub(super) deadline: Option<RawDeadline>,
     #[serde(default)]
-    pub(super) phase_counters: List<Text>,
+    pub(super) phase_counters: Vec<String>,
     #[serde(rename = "phase", default)]
-    pub(super) phases: List<RawPhase>,
+    pub(super) phases: Vec<RawPhase>,
     #[serde(rename = "tick", default)]
-    pub(super) ticks: List<RawTick>,
+    pub(super) ticks: Vec<RawTick>,
     #[serde(rename = "question", default)]
-    pub(super) questions: List<RawQuestion>,
+    pub(super) questions: Vec<RawQuestion>,
     #[serde(rename = "budget", default)]
-    pub(super) budgets: List<RawBudget>,
+    pub(super) budgets: Vec<RawBudget>,
     pub(super) deferral: Option<RawDeferral>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDeferral {
-    pub(super) next: Text,
-    pub(super) done: Text,
-    pub(super) none: Text,
+    pub(super) next: String,
+    pub(super) done: String,
+    pub(super) none: String,
 }
 
 fn about_an_issue() -> Subject {
     Subject::Issue
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawInitialWhen {
-    pub(super) setting: Text,
-    pub(super) phase: Text,
+    pub(super) setting: String,
+    pub(super) phase: String,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDeadline {
     pub(super) minutes: Limit,
-    pub(super) outcome: Text,
+    pub(super) outcome: String,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawPhase {
-    pub(super) name: Text,
-    pub(super) purpose: Text,
+    pub(super) name: String,
+    pub(super) purpose: String,
     pub(super) activity: Activity,
     pub(super) does: Option<Job>,
-    #[serde(default, deserialize_with = "pairs")]
-    pub(super) says: List<(Text, Text)>,
-    pub(super) question: Option<Text>,
-    pub(super) role: Option<Text>,
-    pub(super) label: Option<Text>,
     #[serde(default)]
-    pub(super) may: List<Text>,
+    pub(super) says: BTreeMap<String, String>,
+    pub(super) question: Option<String>,
+    pub(super) role: Option<String>,
+    pub(super) label: Option<String>,
+    #[serde(default)]
+    pub(super) may: Vec<String>,
     pub(super) receipt: Option<ReceiptKind>,
-    pub(super) artifact: Option<Text>,
+    pub(super) artifact: Option<String>,
     pub(super) deadline: Option<RawDeadline>,
     #[serde(default)]
-    pub(super) on: List<RawRow>,
+    pub(super) on: Vec<RawRow>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRow {
-    pub(super) event: Text,
-    pub(super) to: Option<Text>,
+    pub(super) event: String,
+    pub(super) to: Option<String>,
     #[serde(default)]
     pub(super) to_origin: bool,
     pub(super) by: Option<RawBy>,
-    pub(super) unless: Option<Text>,
+    pub(super) unless: Option<String>,
     pub(super) gate: Option<SemanticGate>,
     pub(super) evidence: Option<EvidenceScope>,
     pub(super) tests: Option<RawTests>,
     #[serde(default)]
-    pub(super) acts: List<Act>,
+    pub(super) acts: Vec<Act>,
     #[serde(default)]
-    pub(super) raises: List<Text>,
+    pub(super) raises: Vec<String>,
     #[serde(default)]
-    pub(super) resets: List<Text>,
+    pub(super) resets: Vec<String>,
     #[serde(default)]
     pub(super) exempt: bool,
-    pub(super) reason: Option<Text>,
-    pub(super) status: Option<Text>,
-    pub(super) answer: Option<Text>,
+    pub(super) reason: Option<String>,
+    pub(super) status: Option<String>,
+    pub(super) answer: Option<String>,
     pub(super) tool: Option<Tool>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawBy {
     Person,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawTests {
     Pass,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTick {
-    pub(super) event: Text,
+    pub(super) event: String,
     #[serde(default)]
-    pub(super) phases: List<Text>,
-    pub(super) raises: List<Text>,
+    pub(super) phases: Vec<String>,
+    pub(super) raises: Vec<String>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawQuestion {
-    pub(super) event: Text,
-    pub(super) phase: Text,
-    pub(super) text: Text,
-    pub(super) approves: Text,
-    pub(super) unless: Option<Text>,
+    pub(super) event: String,
+    pub(super) phase: String,
+    pub(super) text: String,
+    pub(super) approves: String,
+    pub(super) unless: Option<String>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawBudget {
-    pub(super) reason: Text,
-    pub(super) counter: Option<Text>,
+    pub(super) reason: String,
+    pub(super) counter: Option<String>,
     pub(super) measure: Option<RawMeasure>,
     pub(super) limit: Limit,
     #[serde(default = "above")]
     pub(super) trips: Trips,
-    pub(super) enforcement: Option<Text>,
+    pub(super) enforcement: Option<String>,
     #[serde(default)]
     pub(super) forced: bool,
-    pub(super) outcomes: List<RawOutcome>,
+    pub(super) outcomes: Vec<RawOutcome>,
 }
 
 fn above() -> Trips {
     Trips::Above
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawMeasure {
     PhaseMinutes,
@@ -173,21 +172,15 @@ pub(super) enum RawMeasure {
     SameFailures,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawOutcome {
-    pub(super) phase: Option<Text>,
-    pub(super) event: Option<Text>,
-    pub(super) when: Option<Text>,
-    pub(super) unless: Option<Text>,
-    pub(super) redirect: Option<Text>,
-    pub(super) follow: Option<Text>,
+    pub(super) phase: Option<String>,
+    pub(super) event: Option<String>,
+    pub(super) when: Option<String>,
+    pub(super) unless: Option<String>,
+    pub(super) redirect: Option<String>,
+    pub(super) follow: Option<String>,
     #[serde(default)]
     pub(super) park: bool,
-}
-
-/// Reads a table of texts.
-fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<(Text, Text)>, D::Error> {
-    let pairs = BTreeMap::<Text, Text>::deserialize(deserializer)?;
-    Ok(pairs.into_iter().collect())
 }

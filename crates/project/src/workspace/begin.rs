@@ -66,12 +66,12 @@ impl Workspace {
         if !workflow.levels.is_empty() && !workflow.levels.contains(&beginning.level) {
             return Err(BeginError::Level {
                 level: beginning.level,
-                allowed: workflow.levels.into_owned(),
+                allowed: workflow.levels,
                 configured,
             });
         }
         if workflow.subject == Subject::Feature && beginning.feature.is_none() {
-            return Err(BeginError::NoFeature { workflow: workflow.name.into_owned() });
+            return Err(BeginError::NoFeature { workflow: workflow.name });
         }
         let needs_branch = workflow.levels.contains(&2) && beginning.level < 3;
         if needs_branch && ["main", "master"].contains(&beginning.branches.branch.as_str()) {
