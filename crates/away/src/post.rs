@@ -3,8 +3,9 @@
 //! Notices have the originals' words, and the project's name after them: `[warp-drive] coding -- chunk 2/5 for #42 in demo`.
 
 use engine::{
-    Record, Run, Standing, Time, Workflow,
+    PhaseName, Record, Run, Standing, Time, Workflow,
     view::{self, Asked},
+    workflow::Job,
 };
 use project::counted;
 use serde_json::Value;
@@ -59,10 +60,12 @@ pub(crate) fn posts(
         posts.push(notice(run, "commit", &within(&what.join(", "), project), true));
     }
     if record.moves() {
-        let is_end = workflow.ends_in(&run.phase) || run.phase == *"session_ending";
+        let summarises =
+            |phase: &PhaseName| workflow.phase(phase).is_some_and(|phase| phase.job == Some(Job::Summarise));
+        let is_end = workflow.ends_in(&run.phase) || summarises(&run.phase);
         let what = if is_end { summary(run) } else { chunk(run) };
         // A session that has said that it ends need not say so twice aloud.
-        let is_told = record.from.as_ref().is_some_and(|phase| *phase == *"session_ending");
+        let is_told = record.from.as_ref().is_some_and(summarises);
         let word = run.phase.as_str().replace('_', " ");
         posts.push(notice(run, &word, &within(&what, project), !is_end || is_told));
     } else if now.is_none_or(|now| *now == run.standing)

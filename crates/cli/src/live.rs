@@ -108,7 +108,7 @@ impl Live {
         if let Some(block) = &mut self.block {
             block.follow(run, workflow);
         }
-        if let Some(lines) = lines::recorded(record, run) {
+        if let Some(lines) = lines::recorded(record, run, workflow) {
             self.print(&lines);
         }
     }

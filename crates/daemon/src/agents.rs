@@ -11,9 +11,7 @@ use adapters::{
     process::Go,
     refs, secrets,
 };
-use engine::{
-    Actor, Conversation, Event, EventName, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate,
-};
+use engine::{Actor, Conversation, Event, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate};
 use journal::Durable;
 use project::{AskError, Current, SEED_CHECK, counted, criteria, ships};
 use serde_json::{Map, Value, json};
@@ -24,7 +22,6 @@ use crate::{
     briefing::{self, ANSWERED, Earlier},
     crew::Hand,
     driver::{DriveError, Driver, Finish, Flow},
-    feature,
     notices::Notices,
     second_look,
     show::Shown,
@@ -40,9 +37,6 @@ const REFUSED: Duration = Duration::from_secs(5);
 
 /// How long an agent may take for its last words after a tool call of its own has moved the run.
 const LAST_WORDS: Duration = Duration::from_secs(30);
-
-/// The event by which workflows count turns.
-pub(crate) const TURN_FINISHED: &str = "turn_finished";
 
 /// How often an agent is asked before a person is.
 pub(crate) const TRIES: usize = 2;
@@ -103,7 +97,7 @@ impl Driver<'_> {
         for attempt in 1..=TRIES {
             let Some(now) = self.still(current)? else { return Ok(Flow::On) };
             let work = match brief::of(&mut self.workspace, &now)? {
-                Brief::Nothing { event, data, why } => return self.pass(current, event, data, &why),
+                Brief::Nothing { data, why } => return self.pass(current, data, &why),
                 Brief::Criteria { plan, by } => return self.take_criteria(current, plan, by.as_deref()),
                 Brief::Ask { event, data } => {
                     self.offer(Actor::Engine, event, data)?;
@@ -137,7 +131,7 @@ impl Driver<'_> {
                 Ok(()) => return Ok(Flow::On),
                 // What was looked at may have been cut short; it is looked at again later.
                 Err(_) if self.interrupts.is_asked() => return Ok(Flow::End(Finish::Interrupted)),
-                Err(Complaint { why, may_pass: true, .. }) if feature::is_loop(current) => {
+                Err(Complaint { why, may_pass: true, .. }) if current.workflow.retries_until_budget => {
                     self.miss(current, &why, attempt)?;
                 }
                 Err(refused) if refused.may_pass => {
@@ -149,8 +143,7 @@ impl Driver<'_> {
                 }
             }
         }
-        // A loop goes on until its turns are used up.
-        if feature::is_loop(current) || !self.stands(current)? {
+        if current.workflow.retries_until_budget || !self.stands(current)? {
             return Ok(Flow::On);
         }
         match complaint {
@@ -161,15 +154,14 @@ impl Driver<'_> {
     }
 
     /// Leaves a phase in which there is nothing for an agent to do.
-    fn pass(
-        &mut self,
-        current: &Current,
-        event: &str,
-        data: Map<String, Value>,
-        why: &str,
-    ) -> Result<Flow, DriveError> {
+    fn pass(&mut self, current: &Current, data: Map<String, Value>, why: &str) -> Result<Flow, DriveError> {
         self.show.show(Shown::Did(why));
-        match self.offer(Actor::Engine, Event::Named(EventName::new(event)), data)? {
+        let event = current.workflow.answer_event(&current.run.phase).cloned();
+        let taken = match event {
+            Some(event) => self.offer(Actor::Engine, Event::Named(event), data)?,
+            None => None,
+        };
+        match taken {
             Some(_) => Ok(Flow::On),
             None => self.escalate(current, "the phase could not be left", &["continue"]),
         }
@@ -183,11 +175,11 @@ impl Driver<'_> {
         by: Option<&str>,
     ) -> Result<Flow, DriveError> {
         let criteria = criteria::proposed(&plan);
-        self.workspace.write_criteria(&current.run, &criteria, by)?;
+        self.workspace.write_criteria(current, &criteria, by)?;
         let count = counted(criteria.len() as u64, "criterion", "criteria");
         let whose = by.map_or_else(|| "nobody has confirmed".to_owned(), |by| format!("confirmed by {by}"));
         let issue = current.run.issue.as_deref().unwrap_or_default();
-        self.pass(current, "plan_ready", plan, &format!("{count} written into issue {issue}: {whose}"))
+        self.pass(current, plan, &format!("{count} written into issue {issue}: {whose}"))
     }
 
     /// Runs one turn, from its record to its record. Nothing if the run has gone elsewhere before it began.
@@ -499,7 +491,7 @@ impl Driver<'_> {
 
     /// Makes an event of an agent's answer.
     fn take(&mut self, current: &Current, ended: Ended) -> Result<Result<(), Complaint>, DriveError> {
-        if feature::is_loop(current) {
+        if current.workflow.hands_in {
             return self.take_of_loop(current, ended);
         }
         let value = match ended.answer {
@@ -519,7 +511,7 @@ impl Driver<'_> {
             self.offer(Actor::Agent, event, Map::new())?;
             return Ok(Ok(()));
         }
-        let criteria = self.workspace.criteria_of(&current.run)?;
+        let criteria = self.workspace.criteria_of(current)?;
         let Some((event, data)) = brief::event_of(current, &criteria, &value) else {
             return Ok(Err("the answer names no event of this phase".to_owned().into()));
         };
@@ -544,8 +536,8 @@ impl Driver<'_> {
 
     /// Counts a turn that came to nothing, where the workflow counts turns.
     pub(crate) fn count_turn(&mut self, current: &Current) -> Result<(), DriveError> {
-        if current.workflow.ticks(&current.run.phase, TURN_FINISHED).is_some() {
-            let event = Event::Named(EventName::new(TURN_FINISHED));
+        if let Some(tick) = current.workflow.turns(&current.run.phase) {
+            let event = Event::Named(tick.event.clone());
             self.offer(Actor::Engine, event, Map::new())?;
         }
         Ok(())

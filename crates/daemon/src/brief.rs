@@ -9,7 +9,9 @@ mod parts;
 use std::sync::Arc;
 
 use adapters::machine;
-use engine::{ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, Time, view, visible_text};
+use engine::{
+    ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, Time, view, visible_text, workflow::Answer,
+};
 use project::{
     Current, Workspace, counted,
     criteria::{self, Criteria},
@@ -57,9 +59,8 @@ const SIMPLE: usize = 3;
 
 /// What is to be done about a phase.
 pub(crate) enum Brief {
-    /// No agent is needed: this event follows.
+    /// No agent is needed: what it would have answered with is known.
     Nothing {
-        event: &'static str,
         data: Map<String, Value>,
         why: String,
     },
@@ -147,17 +148,17 @@ impl Work {
 /// Says what is to be done in the phase that the run is in.
 pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, DriveError> {
     let history = History::of_issue(workspace.newest_records(current, LOOKED_THROUGH)?);
-    if feature::is_loop(current) {
+    if current.workflow.hands_in {
         return feature::brief(workspace, current, &history);
     }
     let issue = Issue::read(workspace, &current.run)?;
-    if current.run.workflow == "warp-drive" {
-        match current.run.phase.as_str() {
-            "planning" => return plan(workspace, current, &history, &issue),
-            "coding" => return code(workspace, current, &history, &issue),
-            _ if second_look::is_due(current) => return look_again(workspace, current, &issue),
-            _ => {}
-        }
+    if second_look::is_due(current) {
+        return look_again(workspace, current, &issue);
+    }
+    match current.workflow.phase(&current.run.phase).map(|phase| phase.answer) {
+        Some(Answer::Plan) => return plan(workspace, current, &history, &issue),
+        Some(Answer::Work) => return code(workspace, current, &history, &issue),
+        Some(Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise) | None => {}
     }
     let possible = current.workflow.events_of_agent(&current.run);
     let purpose = current.workflow.phase(&current.run.phase).map(|phase| phase.purpose.clone());
@@ -186,14 +187,14 @@ fn plan(
         && let Some(Value::Object(plan)) = asked.data.get("plan")
     {
         let why = "the plan is approved".to_owned();
-        return Ok(Brief::Nothing { event: "plan_ready", data: plan.clone(), why });
+        return Ok(Brief::Nothing { data: plan.clone(), why });
     }
     let selected = history.selected();
     if selected.is_some_and(|selected| selected.contains_key("pull") || selected.contains_key("as_is")) {
         let why = "what is to be done is known: no approach is drafted".to_owned();
-        return Ok(Brief::Nothing { event: "plan_ready", data: Map::new(), why });
+        return Ok(Brief::Nothing { data: Map::new(), why });
     }
-    let wanted = workspace.criteria_of(&current.run)?;
+    let wanted = workspace.criteria_of(current)?;
     let proposal = history.proposal();
     match (&wanted, &proposal) {
         (_, Some(Proposal { plan, by, is_taken: true, .. })) => {
@@ -212,7 +213,7 @@ fn plan(
     if is_simple && !current.run.settings.is_on("approve_plan") {
         let criteria = counted(criteria as u64, "criterion", "criteria");
         let why = format!("{criteria} and no choice of architecture: no approach is drafted");
-        return Ok(Brief::Nothing { event: "plan_ready", data: Map::new(), why });
+        return Ok(Brief::Nothing { data: Map::new(), why });
     }
     let run = &current.run;
     let mut text = Text::new(run, "draft an approach");
@@ -252,7 +253,7 @@ fn code(
     let run = &current.run;
     if let Some(data) = history.as_is(run) {
         let why = "the work is there already: it is tested and committed".to_owned();
-        return Ok(Brief::Nothing { event: "code_complete", data, why });
+        return Ok(Brief::Nothing { data, why });
     }
     let rework = history.selected().filter(|selected| selected.contains_key("pull"));
     let (task, built_in) = match rework {
@@ -364,13 +365,11 @@ pub(crate) fn event_of(
     value: &Value,
 ) -> Option<(Event, Map<String, Value>)> {
     let data = answer::data(value);
-    let named = |name: &str| Event::Named(EventName::new(name));
-    match (current.run.workflow.as_str(), current.run.phase.as_str()) {
-        ("warp-drive", "planning") => {
-            Some(tools::planned(current, criteria, EventName::new("plan_ready"), data))
-        }
-        ("warp-drive", "coding") => Some((named("code_complete"), data)),
-        _ => {
+    let event = current.workflow.answer_event(&current.run.phase).cloned();
+    match current.workflow.phase(&current.run.phase)?.answer {
+        Answer::Plan => Some(tools::planned(current, criteria, event?, data)),
+        Answer::Work => Some((Event::Named(event?), data)),
+        Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise => {
             let event = value.get("event").and_then(Value::as_str)?;
             let known = current
                 .workflow

@@ -46,7 +46,8 @@ impl Driver<'_> {
                 | Job::FileReport
                 | Job::TakeChunk
                 | Job::Summarise
-                | Job::CleanUp,
+                | Job::CleanUp
+                | Job::OpenPullRequest,
             )
             | None => Ok(()),
         }

@@ -120,7 +120,7 @@ impl Driver<'_> {
     /// Takes the run to its end, or to where a person is needed.
     pub fn drive(&mut self) -> Result<Finish, DriveError> {
         if let Some(current) = self.workspace.current()? {
-            self.tell_of(&current.run);
+            self.tell_of(&current.workflow, &current.run);
         }
         if self.show.is_attended() {
             self.workspace.decides = Decides::InRun;
@@ -318,12 +318,12 @@ impl Driver<'_> {
         for advice in &answer.advice {
             self.show.show(Shown::Warned(&advice.0));
         }
-        self.tell_of(run);
+        self.tell_of(workflow, run);
     }
 
     /// Tells whoever is away where the run stands. What the loop may answer by itself is told when it is asked.
-    pub(crate) fn tell_of(&mut self, run: &Run) {
-        if run.phase != *"awaiting_continue" {
+    pub(crate) fn tell_of(&mut self, workflow: &Workflow, run: &Run) {
+        if workflow.phase(&run.phase).is_none_or(|phase| phase.unattended.is_none()) {
             self.tell_away(run.id.as_str());
         }
     }

@@ -1,18 +1,16 @@
 //! What an agent is told and asked in a loop that builds a feature.
 //!
-//! What it has to answer follows from the phase's receipt, so a workflow of a project's own is asked for as the built-in one
-//! is. Warp commits what was written before it offers the answer, and fills in which commit that is.
+//! What it has to answer is said by the workflow (`answer`), and by the phase's receipt. Warp commits what was written before it offers the answer, and fills in which commit that is.
 
 use engine::{
     Event, EventName, Run,
     turn::{self, Promised},
-    workflow::ReceiptKind,
+    workflow::{Answer, ReceiptKind},
 };
 use project::{Current, Workspace, prompts, tools};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    agents::TURN_FINISHED,
     answer,
     brief::{self, Brief, History, Text, Work},
     driver::DriveError,
@@ -37,12 +35,6 @@ enum Asked<'a> {
     /// Which of these events it came to.
     One(Vec<&'a str>),
     Promise,
-}
-
-/// Tells whether a run is one that turns drive to a promise.
-pub(crate) fn is_loop(current: &Current) -> bool {
-    let workflow = &current.workflow;
-    workflow.close_event.is_some() && workflow.ticks(&current.run.phase, TURN_FINISHED).is_some()
 }
 
 /// Says what is to be done in the phase that a loop is in.
@@ -131,15 +123,16 @@ pub(crate) fn wants_promise(current: &Current) -> bool {
 
 fn asked(current: &Current) -> Asked<'_> {
     let (workflow, run) = (&current.workflow, &current.run);
-    if workflow.is_final(&run.phase) {
-        return Asked::Promise;
-    }
-    let rows = workflow.rows(&run.phase);
-    match receipt(current) {
-        Some(ReceiptKind::File | ReceiptKind::Tests) => Asked::File,
-        _ if rows.iter().any(|row| row.status.is_some()) => Asked::Findings,
-        _ if rows.len() > 1 => Asked::One(rows.iter().map(|row| row.event.as_str()).collect()),
-        Some(ReceiptKind::Revision | ReceiptKind::Commit | ReceiptKind::Summary) | None => Asked::Words,
+    let answer = workflow.phase(&run.phase).map(|phase| phase.answer);
+    match (answer.unwrap_or_default(), receipt(current)) {
+        (Answer::Promise, _) => Asked::Promise,
+        (Answer::Verdict, _) => Asked::Findings,
+        (Answer::Event, _) => {
+            Asked::One(workflow.rows(&run.phase).iter().map(|row| row.event.as_str()).collect())
+        }
+        (Answer::Receipt, Some(ReceiptKind::File | ReceiptKind::Tests)) => Asked::File,
+        // Plans and chunks are not handed in.
+        (Answer::Receipt | Answer::Plan | Answer::Work, _) => Asked::Words,
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc, thread, time::Duration};
 
 use adapters::machine;
-use engine::{Actor, CRITERIA, Event, Record, Standing, Time};
+use engine::{
+    Actor, CRITERIA, Event, PhaseName, Record, Standing, Time,
+    workflow::{Job, Target},
+};
 use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
 use serde_json::{Map, Value};
 
@@ -34,8 +37,11 @@ impl Driver<'_> {
                 format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
             return Ok(Flow::End(Finish::Refused(problem)));
         };
-        if current.run.phase == "awaiting_continue" && !self.asks_to_continue()? {
-            return self.answer(&asked.id, Reply { option: "no".to_owned(), note: None });
+        let phase = current.workflow.phase(&current.run.phase);
+        if let Some(option) = phase.and_then(|phase| phase.unattended.clone())
+            && !self.asks_to_continue(current)?
+        {
+            return self.answer(&asked.id, Reply { option, note: None });
         }
         if self.leaves_criteria_unconfirmed(current) {
             self.offer(Actor::Engine, Event::CriteriaUnconfirmed, Map::new())?;
@@ -102,10 +108,18 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Tells whether somebody is asked to go on: there has to be something to go on with.
-    fn asks_to_continue(&mut self) -> Result<bool, DriveError> {
-        let is_asked = self.options.after == After::Ask && self.show.is_attended();
-        Ok(is_asked && self.workspace.first_free(&BTreeSet::new())?.is_some())
+    /// Tells whether somebody is asked what can be answered without them: they have to be there, and if it is whether to go
+    /// on with more work, there has to be some.
+    fn asks_to_continue(&mut self, current: &Current) -> Result<bool, DriveError> {
+        let is_selecting = |phase: &PhaseName| {
+            current.workflow.phase(phase).is_some_and(|phase| phase.job == Some(Job::SelectWork))
+        };
+        let mut rows = current.workflow.rows(&current.run.phase).iter();
+        let takes_more = rows.any(|row| matches!(&row.to, Target::Phase(to) if is_selecting(to)));
+        if !self.show.is_attended() || !takes_more {
+            return Ok(self.show.is_attended());
+        }
+        Ok(self.options.after == After::Ask && self.workspace.first_free(&BTreeSet::new())?.is_some())
     }
 
     /// Tells whether the work goes on with criteria that nobody has confirmed: nobody is here, and a person merges.

@@ -31,7 +31,6 @@ use crate::{
     away::Away,
     crew::Crew,
     driver::Driver,
-    feature,
     header::{Header, SessionCap},
     interrupts::Interrupts,
     show::{Show, Shown},
@@ -239,7 +238,8 @@ impl<'a> Driver<'a> {
             show.show(Shown::Warned(&format!("the remote was not reached: {why}")));
         }
         let is_tested = current.run.settings.is_on("test_before_commit");
-        if feature::is_loop(&current)
+        let mut rows = current.workflow.phases.iter().flat_map(|phase| &phase.rows);
+        if rows.any(|row| row.tests_pass)
             && is_tested
             && suite::test_command(&workspace.place.root, &current.run).is_none()
         {
@@ -408,7 +408,7 @@ fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>,
     let is_left = |current: &Current| {
         let run = &current.run;
         let is_own = run.owner.pid == std::process::id();
-        current.workflow.close_event.is_some()
+        current.workflow.subject == Subject::Feature
             && run.standing != Standing::Stopped
             && is_wanted(options, run)
             && (is_own || !machine::is_live(&run.owner))

@@ -11,13 +11,11 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, Event, EventName, Record, Refused, Run, Standing, Time, Workflow,
+    Actor, Event, Record, Refused, Run, Standing, Time, Workflow,
     view::{self, reanchor},
-    workflow::Activity,
+    workflow::{Activity, Tick},
 };
 
-/// The tick that counts an agent's turn.
-const TURN: &str = "turn_finished";
 /// What a tick says of a turn that has brought the run into its phase: it is no iteration of that phase.
 pub(crate) const MOVED: &str = "moved";
 
@@ -74,8 +72,7 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
     if let Some(note) = rest(run) {
         return TurnDecision::Allow { note: Some(note) };
     }
-    let Some(close) = workflow.close_event.as_ref().filter(|_| workflow.ticks(&run.phase, TURN).is_some())
-    else {
+    let Some((close, tick)) = workflow.close_event.as_ref().zip(workflow.turns(&run.phase)) else {
         return end_by_hand(workflow, run, turn);
     };
     match promised(workflow, run, turn.last_message) {
@@ -85,15 +82,15 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
             actor: Actor::Agent,
             words: None,
         }),
-        Promised::Not(words) => count(run, turn, Some(words)),
-        Promised::Nothing => count(run, turn, None),
+        Promised::Not(words) => count(run, tick, turn, Some(words)),
+        Promised::Nothing => count(run, tick, turn, None),
     }
 }
 
 /// Tells whether the agent has brought the run into its phase since its last turn ended, by the run's records, newest
 /// first.
-pub fn has_moved<'a>(newest_first: impl Iterator<Item = &'a Record>) -> bool {
-    let mut since = newest_first.take_while(|record| record.event != *TURN);
+pub fn has_moved<'a>(workflow: &Workflow, newest_first: impl Iterator<Item = &'a Record>) -> bool {
+    let mut since = newest_first.take_while(|record| workflow.turn_event.as_ref() != Some(&record.event));
     since.find(|record| record.moves()).is_some_and(|record| record.actor == Actor::Agent)
 }
 
@@ -145,9 +142,9 @@ pub fn asked(
     if let Some(note) = rest(run) {
         return TurnDecision::Allow { note: Some(note) };
     }
-    if ask.event.name() != *TURN {
+    if let Some(tick) = workflow.turns(&run.phase).filter(|tick| tick.event != ask.event.name()) {
         let problem = refused.map(|refused| format!("The promise is not kept yet: {refused}."));
-        return count(run, turn, problem);
+        return count(run, tick, turn, problem);
     }
     let anchor = reanchor(workflow, run, turn.now);
     let refused = refused.map(|refused| format!("The turn was not counted: {refused}."));
@@ -175,13 +172,13 @@ fn rest(run: &Run) -> Option<String> {
 }
 
 /// Counts the turn, unless the turn was kept going too often.
-fn count(run: &Run, turn: &TurnEnd<'_>, words: Option<String>) -> TurnDecision {
+fn count(run: &Run, tick: &Tick, turn: &TurnEnd<'_>, words: Option<String>) -> TurnDecision {
     if is_wedged(turn) {
         return let_go(run);
     }
     let moved = turn.moved.then(|| (MOVED.to_owned(), Value::from(true)));
     TurnDecision::Ask(TurnAsk {
-        event: Event::Named(EventName::new(TURN)),
+        event: Event::Named(tick.event.clone()),
         data: moved.into_iter().collect(),
         actor: Actor::Engine,
         words,

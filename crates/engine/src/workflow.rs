@@ -14,7 +14,7 @@ mod tool;
 
 use serde::Deserialize;
 
-pub use builtin::{BUILT_IN, BuiltIn};
+pub use builtin::{BUILT_IN, BuiltIn, DEFAULT};
 pub use job::Job;
 pub use parse::{LARGEST, WorkflowError};
 pub use proof::{Fault, Path, Proof};
@@ -41,9 +41,21 @@ pub struct Workflow {
     pub stop_event: Option<EventName>,
     /// The event that ends a run in a final phase which still has work to do.
     pub close_event: Option<EventName>,
+    /// The tick that counts an agent's turn.
+    pub turn_event: Option<EventName>,
+    /// Set when warp commits what an agent wrote before it offers the agent's answer.
+    pub hands_in: bool,
+    /// Set when an agent is asked again until the budgets of its turns are used up; otherwise a person decides after the second
+    /// answer that cannot be used.
+    pub retries_until_budget: bool,
+    /// Set when what is used by agents that others start is looked up as chunks are taken and done.
+    pub measures_usage: bool,
+    /// The file in which checkpoints and errors are written down, unless the run names another.
+    pub progress_file: Option<String>,
     pub phases: Vec<Phase>,
     pub ticks: Vec<Tick>,
     pub questions: Vec<Question>,
+    pub approvals: Vec<Approval>,
     pub budgets: Vec<Budget>,
     /// Where a run goes on when a chunk is put off.
     pub deferral: Option<Deferral>,
@@ -76,12 +88,16 @@ pub struct Phase {
     pub name: PhaseName,
     pub purpose: String,
     pub activity: Activity,
-    /// What a program does here, in a phase that is the engine's own.
+    /// What a program does here: all of it in a phase of the engine's own, the beginning of it in an agent's.
     pub job: Option<Job>,
     /// The events by which this workflow says what came of the job, where they have other names than the job's own.
     pub says: Vec<(String, EventName)>,
     /// What a person is asked, in a phase that is theirs.
     pub question: Option<String>,
+    /// The answer that counts where nobody is there to be asked.
+    pub unattended: Option<String>,
+    /// What an agent answers with, in a phase that is theirs.
+    pub answer: Answer,
     pub role: Option<String>,
     /// The forge label that shows the phase.
     pub label: Option<String>,
@@ -124,6 +140,8 @@ pub struct Row {
     pub resets: Vec<String>,
     /// Never redirected by a budget.
     pub exempt: bool,
+    /// Taken by itself after a budget whose setting says `abort` has led here.
+    pub aborts: bool,
     /// Why the target is entered, where it can be entered for several reasons.
     pub reason: Option<String>,
     /// The review status that the event stands for.
@@ -132,6 +150,36 @@ pub struct Row {
     pub answer: Option<String>,
     /// The tool by which an agent says it.
     pub tool: Option<Tool>,
+}
+
+/// What an agent answers with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// An approach; none is asked for where the issue is simple.
+    Plan,
+    /// The chunk's work.
+    Work,
+    /// What the phase's receipt names.
+    Receipt,
+    /// Findings, which decide between approval and changes.
+    Verdict,
+    /// One of the phase's events, with its data.
+    #[default]
+    Event,
+    /// That all of it is done.
+    Promise,
+}
+
+/// What an event of a workflow says, whatever its name is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// What came of the phase's job.
+    Outcome(&'static str),
+    /// An agent's plan.
+    Plan,
+    /// An agent's finished work.
+    Work,
 }
 
 /// Where a row leads.
@@ -238,6 +286,15 @@ pub struct Question {
     pub approves: EventName,
     /// A setting that, when on, approves without a person.
     pub unless: Option<String>,
+}
+
+/// An agent's event that waits for a person's approval where a setting says so.
+#[derive(Clone, Debug)]
+pub struct Approval {
+    pub phase: PhaseName,
+    pub event: EventName,
+    pub text: String,
+    pub when: String,
 }
 
 /// Where a run goes on when a chunk is put off because nobody answered its question.
@@ -357,6 +414,12 @@ impl Phase {
         let said = self.says.iter().find(|(said, _)| said == outcome);
         let event = said.map_or(outcome, |(_, event)| event.as_str());
         self.rows.iter().map(|row| &row.event).find(|known| known.as_str() == event)
+    }
+
+    /// Returns the outcome of the phase's job that an event says.
+    pub fn outcome(&self, event: &str) -> Option<&'static str> {
+        let (must, may) = self.job?.outcomes();
+        must.iter().chain(may).find(|outcome| self.said(outcome).is_some_and(|said| said == event)).copied()
     }
 
     /// Tells whether the phase's deadline trips `budget`.
@@ -494,6 +557,85 @@ impl Workflow {
                 && if tick.phases.is_empty() { !self.ends_in(phase) } else { tick.phases.contains(phase) }
         };
         self.ticks.iter().find(applies)
+    }
+
+    /// Returns what `event` says in `phase`, where something depends on it.
+    pub fn meaning(&self, phase: &PhaseName, event: &str) -> Option<Meaning> {
+        let phase = self.phase(phase)?;
+        if let Some(outcome) = phase.outcome(event) {
+            return Some(Meaning::Outcome(outcome));
+        }
+        let means = |tool, meaning| {
+            let row = self.answering(phase, tool).filter(|row| row.event == *event);
+            row.map(|_| meaning)
+        };
+        match phase.answer {
+            Answer::Plan => means(Tool::SubmitPlan, Meaning::Plan),
+            Answer::Work => means(Tool::Done, Meaning::Work),
+            Answer::Event => {
+                means(Tool::SubmitPlan, Meaning::Plan).or_else(|| means(Tool::Done, Meaning::Work))
+            }
+            Answer::Receipt | Answer::Verdict | Answer::Promise => None,
+        }
+    }
+
+    /// Returns the event by which an agent hands in its plan or its work in `phase`, where that is what it answers with.
+    pub fn answer_event(&self, phase: &PhaseName) -> Option<&EventName> {
+        let phase = self.phase(phase)?;
+        let tool = match phase.answer {
+            Answer::Plan => Tool::SubmitPlan,
+            Answer::Work => Tool::Done,
+            Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise => return None,
+        };
+        self.answering(phase, tool).map(|row| &row.event)
+    }
+
+    /// Returns the row that a tool says in an agent's phase: the one that names it, or has its name; `done` says the only one.
+    fn answering<'a>(&'a self, phase: &'a Phase, tool: Tool) -> Option<&'a Row> {
+        if phase.activity != Activity::Agent {
+            return None;
+        }
+        let is_agents = |row: &&Row| !row.by_person && self.stop_event.as_ref() != Some(&row.event);
+        let mut rows = phase.rows.iter().filter(is_agents);
+        let named = |row: &&Row| row.tool.map_or(row.event == tool.name(), |named| named == tool);
+        rows.clone().find(named).or_else(|| match (rows.next(), rows.next()) {
+            (Some(only), None) if tool == Tool::Done && only.tool.is_none() => Some(only),
+            _ => None,
+        })
+    }
+
+    /// Tells whether a review that wants changes leads to `phase`.
+    pub fn mends(&self, phase: &PhaseName) -> bool {
+        let mut rows = self.phases.iter().flat_map(|phase| &phase.rows);
+        rows.any(|row| {
+            row.status.as_deref() == Some("NEEDS_CHANGES") && row.to == Target::Phase(phase.clone())
+        })
+    }
+
+    /// Tells whether a run works its issue off in chunks.
+    pub fn works_in_chunks(&self) -> bool {
+        self.phases.iter().flat_map(|phase| &phase.rows).any(|row| row.acts.contains(&Act::DefineChunks))
+    }
+
+    /// Tells whether a person decides in `phase` about a budget that is used up.
+    pub fn decides_on_budgets(&self, phase: &PhaseName) -> bool {
+        let is_persons = self.phase(phase).is_some_and(|phase| phase.activity == Activity::Person);
+        let redirect = BudgetDoes::Redirect(phase.clone());
+        is_persons
+            && self.budgets.iter().flat_map(|budget| &budget.outcomes).any(|outcome| outcome.does == redirect)
+    }
+
+    /// Returns the approval that an agent's `event` waits for in the phase that the run is in.
+    pub fn approval(&self, run: &Run, event: &EventName) -> Option<&Approval> {
+        let waits = |approval: &&Approval| {
+            approval.phase == run.phase && approval.event == *event && run.settings.is_on(&approval.when)
+        };
+        self.approvals.iter().find(waits)
+    }
+
+    /// Returns what counts when a turn of an agent ends in `phase`; nothing if turns do not count there.
+    pub fn turns(&self, phase: &PhaseName) -> Option<&Tick> {
+        self.ticks(phase, self.turn_event.as_ref()?.as_str())
     }
 
     /// Returns the question that `event` asks in `phase`.

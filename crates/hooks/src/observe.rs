@@ -6,9 +6,9 @@ use std::{
 };
 
 use adapters::git::Git;
-use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, view::Head};
+use engine::{Actor, Advice, Breach, Event, EventName, doom_loop};
 use project::{
-    Answer as Taken, AskError, Edits, Error, Place, Quick, Wanted, Workspace, count_edit,
+    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Wanted, Workspace, count_edit,
     rails::{self, After, Broken},
     spelled,
 };
@@ -18,9 +18,6 @@ use crate::{Answer, Failure, Here, Input, changes, gate, session::is_owner, stop
 
 /// Tools that write the file that they name.
 const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
-/// The phase in which criteria are ticked, and the event that ends it.
-const UPDATING_DOCS: &str = "updating_docs";
-const DOCS_UPDATED: &str = "docs_updated";
 /// What an agent ticks criteria with where the issue is on a forge.
 const EDITS_ISSUE: &str = "gh issue edit";
 /// The note of the last commit outside a run that advice was given on.
@@ -167,21 +164,17 @@ impl<'a> Watch<'a> {
 
     /// A document was edited where that is what the phase is for: the criteria are ticked, as by `warp next`.
     fn document_edited(&mut self) -> Result<(), Failure> {
-        let is_elsewhere = |head: &Head| head.phase != UPDATING_DOCS;
-        if matches!(&self.here.head, Quick::Known(head) if is_elsewhere(head)) {
-            return Ok(());
-        }
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
-        if current.run.phase != *UPDATING_DOCS || current.run.owner.is_driver() {
+        let Some(ticked) = said(&current, "docs_updated").filter(|_| !current.run.owner.is_driver()) else {
             return Ok(());
-        }
+        };
         match self.workspace()?.advance(&Wanted::default()) {
             Ok((said, taken)) => {
                 self.words.extend(said);
                 if let Some(answer) = taken {
                     let here = self.here;
                     here.tell_away(self.workspace()?, &answer);
-                    self.words.push(moved_on(DOCS_UPDATED, &answer));
+                    self.words.push(moved_on(ticked.as_str(), &answer));
                 }
             }
             Err(error) => self.words.push(spelled(&error)),
@@ -189,11 +182,10 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Moves on from `updating_docs` once the criteria are ticked; the gate of that event decides.
+    /// Moves on from the phase that ticks criteria once the criteria are ticked; the gate of that event decides.
     fn docs_changed(&mut self) -> Result<(), Failure> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
-        let event = EventName::new(DOCS_UPDATED);
-        if current.workflow.row(&current.run.phase, event.as_str()).is_some() {
+        if let Some(event) = said(&current, "docs_updated") {
             self.moved(Actor::Agent, Event::Named(event))?;
         }
         Ok(())
@@ -225,9 +217,9 @@ impl<'a> Watch<'a> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
         let wanted =
             if current.run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
-        if current.workflow.row(&current.run.phase, wanted).is_some() {
+        if let Some(event) = said(&current, wanted) {
             // The commit was seen in git, not heard of.
-            self.moved(Actor::Engine, Event::Named(EventName::new(wanted)))?;
+            self.moved(Actor::Engine, Event::Named(event))?;
         }
         match Git::new(&self.here.root).changed_in(hash) {
             Ok(files) => self.words.extend(drift::advice_on_commit(&files)),
@@ -251,6 +243,13 @@ impl<'a> Watch<'a> {
 }
 
 /// Says where an event that was noticed has brought the run.
+/// Returns the event by which the run says an outcome of its phase's job, if that job has it.
+fn said(current: &Current, outcome: &str) -> Option<EventName> {
+    let phase = current.workflow.phase(&current.run.phase)?;
+    let event = phase.said(outcome)?;
+    (phase.outcome(event.as_str()) == Some(outcome)).then(|| event.clone())
+}
+
 fn moved_on(event: &str, answer: &Taken) -> String {
     let phase = &answer.current.run.phase;
     format!("`{event}` was noticed: the run is in `{phase}` now; `warp next` goes on")

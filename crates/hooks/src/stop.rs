@@ -53,7 +53,7 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
         background_tasks: input.background_tasks.as_ref().map_or(0, Vec::len),
         session_is_owner: is_owner(&current.run.owner, input),
         blocks: blocks(&here.own)?,
-        moved: turn::has_moved(records.iter().rev().map(AsRef::as_ref)),
+        moved: turn::has_moved(&current.workflow, records.iter().rev().map(AsRef::as_ref)),
         now: machine::now(),
     };
     let waits = turn::waits(&current.workflow, &current.run, &end);

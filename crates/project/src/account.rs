@@ -13,7 +13,7 @@ use adapters::{
     git::{self, Location, integrate::merged_as},
     refs,
 };
-use engine::{Change, CompletedChunk, Record, Run};
+use engine::{Change, CompletedChunk, Record, Workflow, workflow::Meaning};
 use serde_json::Value;
 
 use crate::{Current, Error, ForgeError, Item, Workspace, issue_number};
@@ -158,7 +158,7 @@ impl Workspace {
 
     /// Returns what a run did, by issue, oldest first.
     pub fn stints(&mut self, current: &Current) -> Result<Vec<Stint>, ForgeError> {
-        let mut stints = read(&self.records(current)?, &current.run);
+        let mut stints = read(&self.records(current)?, current);
         let origin = git::locate(self.place.origin().unwrap_or(&self.place.root));
         let is_alone = stints.len() == 1;
         for stint in &mut stints {
@@ -231,7 +231,8 @@ pub(crate) fn merge_key(run: &str, issue: Option<&str>) -> String {
 }
 
 /// Reads the stints of a run from its records.
-fn read(records: &[Record], run: &Run) -> Vec<Stint> {
+fn read(records: &[Record], current: &Current) -> Vec<Stint> {
+    let run = &*current.run;
     let new = |from: u64| Stint {
         run: run.id.to_string(),
         in_slot: run.owns_workspace,
@@ -242,7 +243,8 @@ fn read(records: &[Record], run: &Run) -> Vec<Stint> {
     let (mut is_selected, mut chunk) = (false, Chunk::default());
     for (seq, record) in records.iter().enumerate() {
         let seq = seq as u64;
-        if record.event == *"work_selected" {
+        let outcome = outcome(&current.workflow, record);
+        if outcome == Some("work_selected") {
             if is_selected {
                 chunk.finish(stints.last_mut());
                 stints.push(new(seq));
@@ -254,7 +256,7 @@ fn read(records: &[Record], run: &Run) -> Vec<Stint> {
         for change in &record.changes {
             apply(stint, &mut chunk, change, record);
         }
-        take_data(stint, record);
+        take_data(stint, outcome, record);
     }
     chunk.finish(stints.last_mut());
     if let Some(last) = stints.last_mut() {
@@ -328,10 +330,18 @@ fn apply(stint: &mut Stint, chunk: &mut Chunk, change: &Change, record: &Record)
     }
 }
 
+/// Returns what came of the job of the phase that an event has left.
+fn outcome(workflow: &Workflow, record: &Record) -> Option<&'static str> {
+    match workflow.meaning(record.from.as_ref()?, record.event.as_str())? {
+        Meaning::Outcome(outcome) => Some(outcome),
+        Meaning::Plan | Meaning::Work => None,
+    }
+}
+
 /// Takes what warp has put down with an event.
-fn take_data(stint: &mut Stint, record: &Record) {
+fn take_data(stint: &mut Stint, outcome: Option<&str>, record: &Record) {
     let text = |field: &str| record.data.get(field).and_then(Value::as_str).map(str::to_owned);
-    match record.event.as_str() {
+    match outcome.unwrap_or_default() {
         "work_selected" => {
             stint.onto = text("onto");
             stint.resumes = record.data.contains_key("resumes");

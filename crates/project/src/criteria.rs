@@ -3,7 +3,10 @@
 //!
 //! A line above them says whose they are. Criteria that nobody has confirmed are asked about again by every later run.
 
-use engine::{ACCEPT, Actor, CRITERIA, Event, Refused, Run, read_boxes};
+use engine::{
+    ACCEPT, Actor, CRITERIA, Event, Refused, Run, read_boxes,
+    workflow::{Answer as Asked, Meaning},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{AskError, Current, Edit, ForgeError, Workspace, issue_number};
@@ -15,8 +18,7 @@ const UNCONFIRMED: &str = "Proposed by the agent; nobody has confirmed them.";
 pub(crate) const MOST: usize = 10;
 pub(crate) const LONGEST: usize = 200;
 
-/// The event of a plan, and the gate that holds it while the issue has no criteria.
-const PLANNED: &str = "plan_ready";
+/// The gate that holds a plan while the issue has no criteria.
 const GATE: &str = "criteria_check";
 
 /// What the issue of a run says about when it is done.
@@ -30,9 +32,11 @@ pub enum Criteria {
 }
 
 impl Workspace {
-    /// Tells whether a run that warp drives has criteria to work by.
-    pub fn criteria_of(&mut self, run: &Run) -> Result<Criteria, ForgeError> {
-        let is_meant = run.workflow == "warp-drive" && run.owner.is_driver();
+    /// Tells whether a run that warp drives has criteria to work by, where its workflow asks an agent for a plan.
+    pub fn criteria_of(&mut self, current: &Current) -> Result<Criteria, ForgeError> {
+        let run = &current.run;
+        let plans = current.workflow.phases.iter().any(|phase| phase.answer == Asked::Plan);
+        let is_meant = plans && run.owner.is_driver();
         let Some(number) = run.issue.as_deref().filter(|_| is_meant).and_then(issue_number) else {
             return Ok(Criteria::Given);
         };
@@ -46,12 +50,12 @@ impl Workspace {
     /// Writes proposed criteria into the run's issue, unless it has criteria that somebody wrote or confirmed.
     pub fn write_criteria(
         &mut self,
-        run: &Run,
+        current: &Current,
         criteria: &[String],
         by: Option<&str>,
     ) -> Result<(), ForgeError> {
-        let Some(number) = run.issue.as_deref().and_then(issue_number) else { return Ok(()) };
-        if criteria.is_empty() || self.criteria_of(run)? == Criteria::Given {
+        let Some(number) = current.run.issue.as_deref().and_then(issue_number) else { return Ok(()) };
+        if criteria.is_empty() || self.criteria_of(current)? == Criteria::Given {
             return Ok(());
         }
         let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
@@ -67,11 +71,12 @@ impl Workspace {
         actor: Actor,
         event: &Event,
     ) -> Result<(), AskError> {
-        if actor != Actor::Agent || event.name() != *PLANNED {
+        let meaning = current.workflow.meaning(&current.run.phase, event.name().as_str());
+        if actor != Actor::Agent || meaning != Some(Meaning::Plan) {
             return Ok(());
         }
         let (phase, event) = (current.run.phase.clone(), event.name());
-        let reason = match self.criteria_of(&current.run) {
+        let reason = match self.criteria_of(current) {
             Ok(Criteria::Given) => return Ok(()),
             Ok(Criteria::Missing | Criteria::Unconfirmed(_)) => {
                 format!("the issue has no acceptance criteria: send 1 to {MOST} of them as `criteria`")

@@ -33,7 +33,7 @@ use adapters::{
     process::Go,
 };
 use engine::{
-    Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES, Workflow,
+    Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES,
     view::{self, Owned},
     workflow::{Activity, Job},
 };
@@ -267,6 +267,8 @@ impl Workspace {
                 Report { said, ..report }
             }
             Job::RunFinalTests => self.test_finally(run)?,
+            // It is done before the agent's work, and moves nothing.
+            Job::OpenPullRequest => return Ok(None),
             Job::Merge => self.merge(current)?,
             Job::CommitAndMerge => self.commit_and_merge(current)?,
             Job::Summarise => self.summarise(run)?,
@@ -326,12 +328,10 @@ impl Workspace {
     }
 }
 
-/// Tells whether a run is in the phase of the built-in loop in which warp pushes, and has no pull request yet.
+/// Tells whether warp has something to do before an agent works in the phase that a run is in: its pull request is missing.
 pub fn ships(current: &Current) -> bool {
-    let run = &current.run;
-    run.phase == "ship"
-        && !run.has_proved_pr()
-        && Workflow::built_in("autonomous-loop").is_some_and(|loops| loops.digest == run.workflow_digest)
+    let phase = current.workflow.phase(&current.run.phase);
+    phase.is_some_and(|phase| phase.job == Some(Job::OpenPullRequest)) && !current.run.has_proved_pr()
 }
 
 /// Returns the question that a problem becomes which nobody here can solve.
@@ -367,7 +367,7 @@ fn reach(job: Job) -> Reach {
         | Job::SelectWork => Reach::Journal,
         Job::RunTests | Job::RunFinalTests => Reach::Content,
         Job::Commit | Job::Merge | Job::CommitAndMerge => Reach::LastStep,
-        Job::CheckDocs | Job::CleanUp => Reach::World,
+        Job::CheckDocs | Job::CleanUp | Job::OpenPullRequest => Reach::World,
     }
 }
 

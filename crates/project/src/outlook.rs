@@ -18,6 +18,7 @@ use adapters::{
 use engine::{
     Owner, PhaseName, Run, Standing, Time, Wait,
     view::{self, Asked, Explanation, Used},
+    workflow::Job,
 };
 use serde::Serialize;
 
@@ -160,6 +161,9 @@ pub struct Worked {
     pub root: String,
     /// Whether warp itself works on it, in a workspace of its own.
     pub is_driven: bool,
+    /// Whether it was stopped for good, and only has to be cleaned up.
+    #[serde(skip)]
+    pub cleans_up: bool,
 }
 
 /// A pull request.
@@ -374,6 +378,7 @@ fn in_run(current: &Current) -> Is {
         is_live: machine::is_live(&run.owner),
         root: run.root.clone(),
         is_driven: run.owns_workspace,
+        cleans_up: workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::CleanUp)),
     };
     match (view::asked(workflow, run), &run.standing) {
         (Some(decision), _) => match view::exceeded(workflow, run) {

@@ -114,7 +114,7 @@ impl Workspace {
             )));
         };
         let fields = input.as_object().cloned().unwrap_or_default();
-        let criteria = match self.criteria_of(&current.run) {
+        let criteria = match self.criteria_of(&current) {
             Ok(criteria) => criteria,
             Err(ForgeError::Failed(error)) => return Err(error),
             Err(error) => return Ok(Called::refused(format!("`{name}` is refused: {error}"))),
@@ -223,9 +223,9 @@ fn wish(current: &Current, criteria: &Criteria, name: &str, mut fields: Map<Stri
     }
 }
 
-/// Tells whether warp hands in what an agent writes, as in a loop: it commits first, and says what came of it then.
+/// Tells whether warp hands in what an agent writes: it commits first, and says what came of it then.
 fn is_handed_in(current: &Current) -> bool {
-    current.run.owner.is_driver() && current.workflow.close_event.is_some()
+    current.run.owner.is_driver() && current.workflow.hands_in
 }
 
 /// Returns the event that a plan becomes: where a person has to see it or its criteria first, the question whether they are
@@ -239,11 +239,11 @@ pub fn planned(
     if *criteria != Criteria::Given && !criteria::proposed(&data).is_empty() {
         return criteria::confirmation(&current.run, &Criteria::Missing, data);
     }
-    if current.run.workflow != "warp-drive" || !current.run.settings.is_on("approve_plan") {
+    let Some(approval) = current.workflow.approval(&current.run, &event) else {
         return (Event::Named(event), data);
-    }
+    };
     let approach = data.get("approach").and_then(Value::as_str).unwrap_or_default();
-    let question = format!("Is this plan right?\n{approach}");
+    let question = format!("{}\n{approach}", approval.text);
     let options = vec![APPROVE.to_owned(), "reject".to_owned()];
     let event = Event::QuestionAsked { kind: PLAN.to_owned(), question, options };
     (event, Map::from_iter([("plan".to_owned(), json!(data))]))

@@ -81,7 +81,7 @@ struct Init {
     #[arg(long)]
     pid: Option<u32>,
     /// The workflow to go by
-    #[arg(long, value_name = "NAME", default_value = "warp-drive")]
+    #[arg(long, value_name = "NAME", default_value = project::DEFAULT_WORKFLOW)]
     workflow: String,
     /// What to build, for workflows that are about a feature
     #[arg(long, value_name = "TEXT")]

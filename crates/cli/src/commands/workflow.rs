@@ -62,8 +62,7 @@ fn list(place: &Place, json: bool) -> Result<(), CommandError> {
     let replaced = |name: &str| files.iter().any(|(file, _)| file == name);
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for name in BUILT_IN.iter().map(|built_in| built_in.name).filter(|name| !replaced(name)) {
-        let purpose =
-            Workflow::built_in(name).map(|workflow| workflow.purpose).unwrap_or_default();
+        let purpose = Workflow::built_in(name).map(|workflow| workflow.purpose).unwrap_or_default();
         rows.push((name.to_owned(), "built in".to_owned(), purpose));
     }
     for (name, path) in &files {

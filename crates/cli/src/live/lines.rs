@@ -2,7 +2,7 @@
 
 use adapters::agent::Said;
 use daemon::Shown;
-use engine::{Record, Run, is_deceptive, view::Asked};
+use engine::{Record, Run, Workflow, is_deceptive, view::Asked};
 use serde_json::{Value, json};
 
 /// The most of an agent's words that is shown, in characters.
@@ -11,7 +11,7 @@ const LONGEST: usize = 160;
 const INDENT: usize = 12;
 
 /// Returns the lines for an event; none for one that is not worth any.
-pub(super) fn recorded(record: &Record, run: &Run) -> Option<String> {
+pub(super) fn recorded(record: &Record, run: &Run, workflow: &Workflow) -> Option<String> {
     let quiet = [
         "owner_changed",
         "edits_counted",
@@ -22,9 +22,8 @@ pub(super) fn recorded(record: &Record, run: &Run) -> Option<String> {
         "attempt_started",
         // What these say has a line of its own.
         "noted",
-        "turn_finished",
     ];
-    if quiet.contains(&record.event.as_str()) {
+    if quiet.contains(&record.event.as_str()) || workflow.turn_event.as_ref() == Some(&record.event) {
         return None;
     }
     let time = record.at.to_seconds();

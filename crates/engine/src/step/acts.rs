@@ -9,8 +9,7 @@ use super::{Refused, budgets, draft::Draft, measure, receipts, reconcile};
 use crate::{
     Actor, Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, PhaseName, Run, Seen, Time, Workflow,
     failure_signature,
-    view::PROGRESS_FILE,
-    workflow::{Act, Measure, Row, StateFile, Target},
+    workflow::{Act, Measure, Row, Target},
 };
 
 const MOST_CHUNKS: usize = 500;
@@ -335,10 +334,10 @@ pub(super) fn add_error(draft: &mut Draft<'_>, message: String) {
 
 /// A loop that has something to remember has a file for it.
 fn keep_progress(draft: &mut Draft<'_>) {
-    let is_loop = draft.workflow.state_file == Some(StateFile::AutonomousLoop);
-    if is_loop && draft.run.artifacts.progress_file.is_none() {
+    let workflow = draft.workflow;
+    if workflow.progress_file.is_some() && draft.run.artifacts.progress_file.is_none() {
         let mut artifacts = draft.run.artifacts.clone();
-        artifacts.progress_file = Some(PROGRESS_FILE.to_owned());
+        artifacts.progress_file.clone_from(&workflow.progress_file);
         draft.change(Change::ArtifactsSet { artifacts });
     }
 }

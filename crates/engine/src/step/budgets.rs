@@ -117,9 +117,8 @@ pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>
 fn abort(draft: &mut Draft<'_>) {
     let workflow = draft.workflow;
     let rows = workflow.rows(&draft.run.phase);
-    let wanted = [Some("budget_abort"), workflow.stop_event.as_ref().map(EventName::as_str)];
-    let row = wanted.into_iter().flatten().find_map(|event| rows.iter().find(|row| row.event == *event));
-    if let Some(row) = row {
+    let stops = |row: &&Row| workflow.stop_event.as_ref() == Some(&row.event);
+    if let Some(row) = rows.iter().find(|row| row.aborts).or_else(|| rows.iter().find(stops)) {
         take(draft, row);
     }
 }

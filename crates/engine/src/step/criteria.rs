@@ -12,9 +12,6 @@ pub const CRITERIA: &str = "criteria";
 /// The level from which nothing is merged by criteria that nobody has confirmed.
 const CONFIRMED_FROM: u64 = 3;
 
-/// The event of the plan that the criteria come with.
-const PLANNED: &str = "plan_ready";
-
 /// Goes on with criteria that nobody has confirmed, because nobody is there.
 pub(super) fn unconfirmed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
     let not_now = |why: &str| Refused::NotNow { event: ask.event.name(), why: why.to_owned() };
@@ -36,7 +33,7 @@ pub(super) fn unconfirmed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<S
     draft.change(Change::StandingSet { standing: Standing::Active });
     draft.change(Change::PhaseClockSet { at: draft.at });
     let reason = "proposed by the agent, nobody has confirmed them".to_owned();
-    let objection = Objection { reason, ..overrule::objection(&draft, CRITERIA, EventName::new(PLANNED)) };
+    let objection = Objection { reason, ..overrule::objection(&draft, CRITERIA, planned(&draft)) };
     draft.advise(objection.to_string());
     draft.change(Change::Objected { objection });
     Ok(draft.finish())
@@ -49,6 +46,12 @@ pub(super) fn confirmed(draft: &mut Draft<'_>, ask: &Ask, decision: &Decision, o
     }
     let (accepted_by, note) = overrule::who(ask);
     let reason = "proposed by the agent".to_owned();
-    let known = overrule::objection(draft, CRITERIA, EventName::new(PLANNED));
+    let known = overrule::objection(draft, CRITERIA, planned(draft));
     draft.change(Change::Objected { objection: Objection { reason, accepted_by, note, ..known } });
+}
+
+/// Returns the event of the plan that the criteria come with.
+fn planned(draft: &Draft<'_>) -> EventName {
+    let event = draft.workflow.answer_event(&draft.run.phase);
+    event.cloned().unwrap_or_else(|| EventName::new(CRITERIA))
 }

@@ -4,7 +4,7 @@
 use super::draft::Draft;
 use crate::{
     Ask, Change, Run, Seen, Workflow,
-    workflow::{Act, EvidenceScope, Row, StateFile, Target},
+    workflow::{Act, EvidenceScope, Row, Target},
 };
 
 /// Tells whether it has to be looked up what was used: of agents that warp starts itself it is known.
@@ -16,7 +16,7 @@ pub(super) fn wants_usage(workflow: &Workflow, run: &Run, row: &Row) -> bool {
     };
     let takes_chunk = row.acts.iter().any(|act| matches!(act, Act::DefineChunks | Act::TakeNextChunk));
     let is_counted = takes_chunk || ends || row.evidence == Some(EvidenceScope::Issue);
-    workflow.state_file == Some(StateFile::WarpDrive) && !is_driven && is_counted
+    workflow.measures_usage && !is_driven && is_counted
 }
 
 /// Takes over what was looked up. What cannot be found any more was used all the same.

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{Owned, explain, progress::one_line};
-use crate::{Run, Standing, Time, Workflow, workflow::Activity};
+use crate::{
+    Run, Standing, Time, Workflow,
+    workflow::{Activity, Job},
+};
 
 /// The most that is said, in characters. A client takes less than 10,000, and the phase's own text may have 6,000.
 const LONGEST: usize = 3_800;
@@ -39,7 +42,7 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
     if owner == Owned::Stale {
         add("The process that began it has ended (stale); the run goes on from here.\n".to_owned());
     }
-    if run.aborted && run.phase == "aborted" {
+    if run.aborted && workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::CleanUp)) {
         add("It was aborted. What is left is to save uncommitted work and to file the abort report.\n"
             .to_owned());
     }

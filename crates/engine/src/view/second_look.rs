@@ -23,10 +23,10 @@ pub fn second_look(workflow: &Workflow, run: &Run, event: &str) -> Option<String
     for criterion in criteria {
         writeln!(text, "- {}", in_words(run, criterion)).expect("writing to a string cannot fail");
     }
-    text.push_str(match workflow.row(&run.phase, "tests_failed") {
-        Some(_) => "If one is not, `warp state transition . tests_failed` leads back to the code.",
-        None if scope == EvidenceScope::Chunk => "If one is not, finish it first.",
-        None => "If one is not, tell the person which.",
+    text.push_str(&match workflow.phase(&run.phase).and_then(|phase| phase.said("tests_failed")) {
+        Some(event) => format!("If one is not, `warp state transition . {event}` leads back to the code."),
+        None if scope == EvidenceScope::Chunk => "If one is not, finish it first.".to_owned(),
+        None => "If one is not, tell the person which.".to_owned(),
     });
     Some(text)
 }

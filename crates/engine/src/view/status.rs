@@ -5,7 +5,10 @@ use std::{borrow::Cow, fmt::Write as _};
 use serde::Serialize;
 
 use super::{Asked, asked};
-use crate::{Baseline, DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, Trip, Usage, Workflow};
+use crate::{
+    Baseline, DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, Trip, Usage, Workflow,
+    workflow::DEFAULT,
+};
 
 /// Whether the process that owns a run is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,6 +61,10 @@ pub struct Status<'a> {
     pub root: &'a str,
     /// What holds an agent to its phase here.
     pub rails: &'a str,
+    #[serde(skip)]
+    pub works_in_chunks: bool,
+    #[serde(skip)]
+    pub is_over_budget: bool,
 }
 
 /// Makes the status of a run.
@@ -102,12 +109,13 @@ pub fn status<'a>(
         events: run.events,
         root: &run.root,
         rails,
+        works_in_chunks: workflow.works_in_chunks(),
+        is_over_budget: workflow.decides_on_budgets(&run.phase),
     }
 }
 
 /// Writes a status as people read it.
 pub fn render_status(status: &Status<'_>) -> String {
-    let is_warp_drive = status.workflow == "warp-drive";
     let title = match status.standing {
         Standing::Active => "ACTIVE".to_owned(),
         Standing::Parked { decision } => format!("WAITING FOR A DECISION ({})", decision.id),
@@ -122,7 +130,7 @@ pub fn render_status(status: &Status<'_>) -> String {
         }
     };
     line("Project", status.project);
-    if !is_warp_drive {
+    if status.workflow != DEFAULT {
         line("Workflow", status.workflow);
     }
     let reason = status.phase_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
@@ -130,7 +138,7 @@ pub fn render_status(status: &Status<'_>) -> String {
     line("Issue", status.issue.unwrap_or(""));
     line("Feature", status.feature.unwrap_or(""));
     line("Branch", &status.branch);
-    if is_warp_drive {
+    if status.works_in_chunks {
         line("Level", &status.level.to_string());
         line("Chunk", &format!("{} / {}", status.chunk, status.chunks));
         let counts = format!(
@@ -139,7 +147,7 @@ pub fn render_status(status: &Status<'_>) -> String {
         );
         line("Commits", &counts);
     }
-    if let Some(trip) = status.budget.filter(|_| status.phase == "budget_exceeded") {
+    if let Some(trip) = status.budget.filter(|_| status.is_over_budget) {
         line("Exceeded", &format!("{} (from {})", trip.reasons.join(", "), trip.from_phase));
     }
     if status.chunks_deferred > 0 {

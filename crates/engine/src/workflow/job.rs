@@ -5,6 +5,8 @@
 
 use serde::Deserialize;
 
+use super::Activity;
+
 /// What a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,9 +39,16 @@ pub enum Job {
     Summarise,
     /// Keeps what is unfinished, and files the abort report.
     CleanUp,
+    /// Pushes the branch where it may leave, and offers it as a pull request; then the agent goes on.
+    OpenPullRequest,
 }
 
 impl Job {
+    /// Tells who does the rest of a phase that begins with the job, or is all of it.
+    pub(super) fn activity(self) -> Activity {
+        if self == Job::OpenPullRequest { Activity::Agent } else { Activity::Engine }
+    }
+
     /// Returns the outcomes that a workflow must have an event for, and those that it may.
     pub fn outcomes(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
@@ -55,6 +64,8 @@ impl Job {
             Job::RunFinalTests => (&["merge_ready"], &[]),
             Job::Merge | Job::CommitAndMerge => (&["merged", "merge_failed"], &["push_failed"]),
             Job::Summarise => (&["session_ended"], &[]),
+            // The run knows its pull request then, and stays where it is.
+            Job::OpenPullRequest => (&[], &[]),
             Job::CleanUp => (&["abort_resolved"], &["abort_cleanup_failed"]),
         }
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Activity, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome, Deferral, Fault, Job,
-    Limit, Measure, Phase, Proof, Question, Row, Target, Tick, Workflow,
+    Activity, Answer, Approval, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome,
+    Deferral, Fault, Job, Limit, Measure, Phase, Proof, Question, Row, Target, Tick, Workflow,
     raw::{
         RawBudget, RawDeadline, RawDeferral, RawMeasure, RawOutcome, RawPhase, RawQuestion, RawRow,
         RawWorkflow,
     },
 };
-use crate::{Artifacts, Event, EventName, PhaseName, Settings, digest, settings::Kind};
+use crate::{Artifacts, Event, EventName, PhaseName, Settings, digest, is_document, settings::Kind};
 
 /// The largest workflow text that is read, in bytes.
 pub const LARGEST: usize = 256 * 1024;
@@ -77,8 +77,16 @@ impl RawWorkflow {
             names.fault(format!("there are more than {MOST_OUTCOMES} outcomes of budgets"));
         }
         names.counters(&self.phase_counters);
-        if let Some(event) = &self.close_event {
+        for event in [&self.close_event, &self.turn_event].into_iter().flatten() {
             names.word("event", event);
+        }
+        if let Some(event) =
+            self.turn_event.as_ref().filter(|event| !self.ticks.iter().any(|tick| tick.event == **event))
+        {
+            names.fault(format!("`turn_event` names `{event}`, which is no tick"));
+        }
+        if let Some(file) = self.progress_file.as_deref().filter(|file| !is_document(file)) {
+            names.fault(format!("`progress_file` is `{file}`; it must be a Markdown file in the project"));
         }
         // A final phase that an event closes is still a wait.
         let ends = if self.close_event.is_none() { finals.as_slice() } else { &[] };
@@ -94,14 +102,17 @@ impl RawWorkflow {
                 raises: names.counters(&tick.raises),
             })
             .collect();
-        let questions = self.questions.iter().map(|question| question.check(&mut names)).collect();
+        let (mut questions, mut approvals) = (Vec::new(), Vec::new());
+        for question in &self.questions {
+            question.check(&mut names, &mut questions, &mut approvals);
+        }
         let budgets = self.budgets.iter().filter_map(|budget| budget.check(&mut names)).collect();
         let initial_when = self.initial_when.as_ref().map(|when| {
             names.setting(&when.setting, |kind| kind == Kind::Flag, "a flag");
             (when.setting.clone(), PhaseName::new(&when.phase))
         });
         let deferral = self.deferral.as_ref().map(|deferral| deferral.check(&phases, &mut names));
-        Workflow {
+        let workflow = Workflow {
             name: self.name.clone(),
             purpose: self.purpose.clone(),
             initial: PhaseName::new(&self.initial),
@@ -112,15 +123,25 @@ impl RawWorkflow {
             subject: self.subject,
             stop_event: self.stop_event.as_ref().map(EventName::new),
             close_event: self.close_event.as_ref().map(EventName::new),
+            turn_event: self.turn_event.as_ref().map(EventName::new),
+            hands_in: self.hands_in,
+            retries_until_budget: self.retries_until_budget,
+            measures_usage: self.measures_usage,
+            progress_file: self.progress_file.clone(),
             phases,
             ticks,
             questions,
+            approvals,
             budgets,
             deferral,
             phase_counters: self.phase_counters.clone(),
             digest,
             text,
+        };
+        for phase in &workflow.phases {
+            check_answer(&workflow, phase, &mut names);
         }
+        workflow
     }
 }
 
@@ -183,6 +204,8 @@ impl RawPhase {
             job: self.does,
             says: self.says.iter().map(|(outcome, event)| (outcome.clone(), EventName::new(event))).collect(),
             question: self.question.clone(),
+            unattended: self.unattended.clone(),
+            answer: self.answer,
             role: self.role.clone(),
             label: self.label.clone(),
             may: self.may.clone(),
@@ -203,8 +226,16 @@ fn check_job(
     names: &mut Names<'_>,
 ) {
     let (must, may) = job.map(Job::outcomes).unwrap_or_default();
-    if job.is_some() && activity != Activity::Engine {
-        names.fault(format!("`{phase}` has `does`, but is not the engine's own"));
+    match job.map(Job::activity) {
+        Some(Activity::Engine) if activity != Activity::Engine => {
+            names.fault(format!("`{phase}` has `does`, but is not the engine's own"));
+        }
+        Some(Activity::Agent) if activity != Activity::Agent => {
+            names.fault(format!(
+                "what `{phase}` does is done before an agent works, but it is not an agent's"
+            ));
+        }
+        Some(_) | None => {}
     }
     for outcome in says.keys().filter(|outcome| !must.iter().chain(may).any(|known| known == outcome)) {
         let known = [must, may].concat().join(", ");
@@ -247,6 +278,7 @@ impl RawRow {
             raises: names.counters(&self.raises),
             resets: names.counters(&self.resets),
             exempt: self.exempt,
+            aborts: self.aborts,
             reason: self.reason.clone(),
             status: self.status.clone(),
             answer: self.answer.clone(),
@@ -269,17 +301,79 @@ impl RawDeferral {
 }
 
 impl RawQuestion {
-    fn check(&self, names: &mut Names<'_>) -> Question {
-        if let Some(setting) = &self.unless {
+    fn check(&self, names: &mut Names<'_>, questions: &mut Vec<Question>, approvals: &mut Vec<Approval>) {
+        for setting in [&self.when, &self.unless].into_iter().flatten() {
             names.setting(setting, |kind| kind == Kind::Flag, "a flag");
         }
-        Question {
-            event: names.event(&self.event),
-            phase: PhaseName::new(&self.phase),
-            text: self.text.clone(),
-            approves: EventName::new(&self.approves),
-            unless: self.unless.clone(),
+        let (phase, text) = (PhaseName::new(&self.phase), self.text.clone());
+        let approves = names.event(&self.approves);
+        match (&self.event, &self.when, &self.unless) {
+            (Some(event), None, unless) => {
+                let (event, unless) = (names.event(event), unless.clone());
+                questions.push(Question { event, phase, text, approves, unless });
+            }
+            (None, Some(when), None) => {
+                approvals.push(Approval { phase, event: approves, text, when: when.clone() });
+            }
+            (Some(_) | None, Some(_) | None, Some(_) | None) => names.fault(format!(
+                "the question in `{phase}` about `{approves}` needs either `event` or `when`; `unless` goes with `event`"
+            )),
         }
+    }
+}
+
+/// What an agent is asked for can be answered, and what is said for nobody is an answer.
+fn check_answer(workflow: &Workflow, phase: &Phase, names: &mut Names<'_>) {
+    let name = &phase.name;
+    if let Some(unattended) = &phase.unattended {
+        let is_answer =
+            phase.rows.iter().any(|row| row.answer.as_ref() == Some(unattended) && !row.by_person);
+        if phase.activity != Activity::Person || !is_answer {
+            names.fault(format!(
+                "`{name}` has `unattended = \"{unattended}\"`, which is no `answer` there that others than a person may give"
+            ));
+        }
+    }
+    if phase.rows.iter().filter(|row| row.aborts).count() > 1 {
+        names.fault(format!("more than one event in `{name}` has `aborts`"));
+    }
+    if phase.answer == Answer::Event {
+        return;
+    }
+    if phase.activity != Activity::Agent {
+        names.fault(format!("`{name}` has `answer`, but is not an agent's"));
+        return;
+    }
+    let has_status = |status: &str| phase.rows.iter().any(|row| row.status.as_deref() == Some(status));
+    let (fits, hands_in, wanted) = match phase.answer {
+        Answer::Plan | Answer::Work => {
+            (workflow.answer_event(name).is_some(), false, "an event that an agent says by its tool")
+        }
+        Answer::Receipt => {
+            let is_asked = workflow.questions.iter().any(|question| question.phase == *name);
+            (
+                phase.receipt.is_some() && (is_asked || !phase.rows.is_empty()),
+                true,
+                "a `receipt` and an event",
+            )
+        }
+        Answer::Verdict => (
+            has_status("APPROVED") && has_status("NEEDS_CHANGES"),
+            true,
+            "events of the status APPROVED and NEEDS_CHANGES",
+        ),
+        Answer::Promise => {
+            let closes = workflow.is_final(name) && workflow.close_event.is_some();
+            (closes, true, "to be final, in a workflow with a `close_event`")
+        }
+        Answer::Event => (true, workflow.hands_in, ""),
+    };
+    if !fits {
+        names.fault(format!("for its `answer`, `{name}` needs {wanted}"));
+    }
+    if hands_in != workflow.hands_in {
+        let word = if hands_in { "only" } else { "not" };
+        names.fault(format!("the `answer` of `{name}` goes {word} with `hands_in`"));
     }
 }
 

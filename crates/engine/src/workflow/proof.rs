@@ -197,6 +197,12 @@ fn shape_faults(workflow: &Workflow) -> Vec<Fault> {
             fault(format!("`{event}` in `{phase}` is a question and something else too"));
         }
     }
+    for approval in &workflow.approvals {
+        if workflow.row(&approval.phase, approval.event.as_str()).is_none() {
+            let (event, phase) = (&approval.event, &approval.phase);
+            fault(format!("the question in `{phase}` approves `{event}`, which is no event there"));
+        }
+    }
     for budget in &workflow.budgets {
         if budget.outcomes.is_empty() {
             fault(format!("budget `{}` has no outcome", budget.reason));
@@ -243,7 +249,7 @@ fn is_taken_unasked(workflow: &Workflow, phase: &PhaseName, row: &Row) -> bool {
     let is_due =
         deadline.is_some_and(|deadline| deadline.outcome == DeadlineOutcome::Event(row.event.clone()));
     let aborts = workflow.budgets.iter().any(|budget| budget.enforcement.is_some());
-    let is_abort = row.event == "budget_abort" || workflow.stop_event.as_ref() == Some(&row.event);
+    let is_abort = row.aborts || workflow.stop_event.as_ref() == Some(&row.event);
     is_followed || is_due || (aborts && is_abort) || is_waved_through(workflow, phase, row)
 }
 
@@ -266,6 +272,9 @@ fn target_faults(workflow: &Workflow) -> Vec<Fault> {
     }
     for question in &workflow.questions {
         wanted.push((format!("question `{}`", question.event), &question.phase));
+    }
+    for approval in &workflow.approvals {
+        wanted.push((format!("the question about `{}`", approval.event), &approval.phase));
     }
     for budget in &workflow.budgets {
         for outcome in &budget.outcomes {

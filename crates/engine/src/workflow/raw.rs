@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{
-    Act, Activity, EvidenceScope, Job, Limit, ReceiptKind, SemanticGate, StateFile, Subject, Tool, Trips,
+    Act, Activity, Answer, EvidenceScope, Job, Limit, ReceiptKind, SemanticGate, StateFile, Subject, Tool,
+    Trips,
 };
 
 #[derive(Deserialize)]
@@ -27,6 +28,14 @@ pub(super) struct RawWorkflow {
     pub(super) subject: Subject,
     pub(super) stop_event: Option<String>,
     pub(super) close_event: Option<String>,
+    pub(super) turn_event: Option<String>,
+    #[serde(default)]
+    pub(super) hands_in: bool,
+    #[serde(default)]
+    pub(super) retries_until_budget: bool,
+    #[serde(default)]
+    pub(super) measures_usage: bool,
+    pub(super) progress_file: Option<String>,
     pub(super) deadline: Option<RawDeadline>,
     #[serde(default)]
     pub(super) phase_counters: Vec<String>,
@@ -77,6 +86,9 @@ pub(super) struct RawPhase {
     #[serde(default)]
     pub(super) says: BTreeMap<String, String>,
     pub(super) question: Option<String>,
+    pub(super) unattended: Option<String>,
+    #[serde(default)]
+    pub(super) answer: Answer,
     pub(super) role: Option<String>,
     pub(super) label: Option<String>,
     #[serde(default)]
@@ -108,6 +120,8 @@ pub(super) struct RawRow {
     pub(super) resets: Vec<String>,
     #[serde(default)]
     pub(super) exempt: bool,
+    #[serde(default)]
+    pub(super) aborts: bool,
     pub(super) reason: Option<String>,
     pub(super) status: Option<String>,
     pub(super) answer: Option<String>,
@@ -138,10 +152,11 @@ pub(super) struct RawTick {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawQuestion {
-    pub(super) event: String,
+    pub(super) event: Option<String>,
     pub(super) phase: String,
     pub(super) text: String,
     pub(super) approves: String,
+    pub(super) when: Option<String>,
     pub(super) unless: Option<String>,
 }
 

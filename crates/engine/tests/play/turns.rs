@@ -104,7 +104,7 @@ fn a_turn_that_leads_to_a_phase_is_no_iteration_of_it() {
 fn only_the_agents_own_last_move_since_its_last_turn_counts_as_one() {
     let moved = |script: &str| {
         let records = records_of(script);
-        has_moved(records.iter().rev())
+        has_moved(workflow(LOOP), records.iter().rev())
     };
     assert!(!moved("autonomous-loop: "), "the run has begun");
     assert!(moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a"));

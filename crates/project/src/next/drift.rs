@@ -39,7 +39,9 @@ impl Workspace {
             0 => format!("the docs were looked at: {}", counted(audit.pages as u64, "page", "pages")),
             count => format!("{} in the docs mended", counted(count as u64, "place", "places")),
         };
-        let clean = EventName::new("drift_clean");
+        let phase = current.workflow.phase(&run.phase);
+        let clean = phase.and_then(|phase| phase.said("drift_clean")).cloned();
+        let clean = clean.unwrap_or_else(|| EventName::new("drift_clean"));
         let accepted = run.accepted(GATE, &clean).map(ToString::to_string);
         if audit.has_high() && accepted.is_none() {
             let failure = failure(&audit.findings);

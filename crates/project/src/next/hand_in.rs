@@ -79,7 +79,7 @@ impl Workspace {
             let message = if new.iter().all(|file| restored.contains(file)) {
                 RESTORED.to_owned()
             } else {
-                message(run, phase, proposed)
+                message(current, phase, proposed)
             };
             if let Err(error) = self.commit_all(run, &message) {
                 return Ok(Err(self.told_or_held(error)?));
@@ -222,14 +222,17 @@ fn is_test(file: &str) -> bool {
 }
 
 /// Returns the message of a commit: the agent's if it has the form of one, else one that the phase suggests.
-fn message(run: &Run, phase: &Phase, proposed: Option<&Value>) -> String {
+fn message(current: &Current, phase: &Phase, proposed: Option<&Value>) -> String {
+    let run = &current.run;
     if let Some(subject) = proposed.and_then(report::proposed_subject) {
         return subject;
     }
     let (kind, verb) = match (phase.receipt, phase.name.as_str()) {
         (Some(ReceiptKind::File | ReceiptKind::Revision), name) => ("docs", format!("{name} of ")),
         (Some(ReceiptKind::Tests), _) => ("test", "acceptance tests of ".to_owned()),
-        (Some(ReceiptKind::Commit), "fix") => ("fix", "findings about ".to_owned()),
+        (Some(ReceiptKind::Commit), _) if current.workflow.mends(&phase.name) => {
+            ("fix", "findings about ".to_owned())
+        }
         (Some(ReceiptKind::Commit | ReceiptKind::Summary) | None, _) => ("feat", String::new()),
     };
     let feature = engine::one_line(run.feature.as_deref().unwrap_or("the feature"));

@@ -1,4 +1,4 @@
-//! The end of the built-in loop: its branch is pushed where it may leave, offered as a pull request, and merged where the
+//! The end of a loop: its branch is pushed where it may leave, offered as a pull request, and merged where the
 //! level says so. A loop in a person's checkout and one in a workspace of its own take the same way.
 
 use adapters::{boundary, forge, git::outgoing::Against};

@@ -169,7 +169,7 @@ pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
                 "takes it off that checkout, so that warp can take it",
             ),
         ],
-        Is::Interrupted(by) if by.phase == "aborted" => vec![run("ends it, as it was asked to")],
+        Is::Interrupted(by) if by.cleans_up => vec![run("ends it, as it was asked to")],
         Is::Interrupted(_) => vec![
             run("goes on where it was"),
             remedy(format!("warp stop {issue} --hard"), "gives it up; its files are kept"),

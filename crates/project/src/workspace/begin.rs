@@ -64,11 +64,7 @@ impl Workspace {
         let (beginning, mut advice) = self.prepare(&request)?;
         let configured = request.level.is_none();
         if !workflow.levels.is_empty() && !workflow.levels.contains(&beginning.level) {
-            return Err(BeginError::Level {
-                level: beginning.level,
-                allowed: workflow.levels,
-                configured,
-            });
+            return Err(BeginError::Level { level: beginning.level, allowed: workflow.levels, configured });
         }
         if workflow.subject == Subject::Feature && beginning.feature.is_none() {
             return Err(BeginError::NoFeature { workflow: workflow.name });

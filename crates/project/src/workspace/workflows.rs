@@ -11,7 +11,7 @@ use super::BeginError;
 use crate::{Place, text};
 
 /// The workflow of a run for which none is named.
-pub const DEFAULT_WORKFLOW: &str = "warp-drive";
+pub const DEFAULT_WORKFLOW: &str = engine::workflow::DEFAULT;
 
 const DIRECTORY: &str = ".warp/workflows";
 
