@@ -11,7 +11,9 @@ use adapters::{
     process::Go,
     refs, secrets,
 };
-use engine::{Actor, Conversation, Event, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate};
+use engine::{
+    ANSWERED, Actor, Conversation, Event, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate,
+};
 use journal::Durable;
 use project::{AskError, Current, SEED_CHECK, counted, criteria, ships};
 use serde_json::{Map, Value, json};
@@ -19,7 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     answer,
     brief::{self, Again, Brief, Work},
-    briefing::{self, ANSWERED, Earlier},
+    briefing::{self, Earlier},
     crew::Hand,
     driver::{DriveError, Driver, Finish, Flow},
     notices::Notices,
@@ -40,9 +42,6 @@ const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// How often an agent is asked before a person is.
 pub(crate) const TRIES: usize = 2;
-
-/// How many records are looked through for the last word.
-const LAST_RECORDS: usize = 10;
 
 /// The most of a brief that a client takes from a hook, in bytes: Claude Code puts what is longer than 10,000 characters into a
 /// file.
@@ -191,7 +190,7 @@ impl Driver<'_> {
         hand: &Hand,
     ) -> Result<Option<Ended>, DriveError> {
         let worker = self.worker(current, hand);
-        let earlier = briefing::earlier(&mut self.workspace, current)?;
+        let earlier = briefing::earlier(&current.run);
         let started = Event::TurnStarted { worker: worker.clone() };
         let Some(answer) = self.offer(Actor::Engine, started, Map::new())? else { return Ok(None) };
         let run = &answer.current.run;
@@ -484,9 +483,7 @@ impl Driver<'_> {
     /// Tells whether an agent's own word was the last that anybody but warp has said.
     fn is_agents_word(&mut self) -> Result<bool, DriveError> {
         let Some(now) = self.workspace.select(None)? else { return Ok(false) };
-        let newest = self.workspace.newest_records(&now, LAST_RECORDS)?;
-        let last = newest.iter().rev().find(|record| record.actor != Actor::Engine);
-        Ok(last.is_some_and(|record| record.actor == Actor::Agent))
+        Ok(now.run.facts.last_word == Some(Actor::Agent))
     }
 
     /// Makes an event of an agent's answer.

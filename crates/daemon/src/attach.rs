@@ -228,7 +228,7 @@ impl<'d, 'a> Attached<'d, 'a> {
             return Ok(Finish::Stopped);
         };
         Ok(match &last.run.standing {
-            Standing::Ended { how } if *how == *FAILED => Finish::Ended(self.why_failed(&last)?),
+            Standing::Ended { how } if *how == *FAILED => Finish::Ended(Self::why_failed(&last)),
             Standing::Ended { how } => ending(&last.workflow, &last.run, how),
             Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
                 Finish::Stopped
@@ -237,20 +237,17 @@ impl<'d, 'a> Attached<'d, 'a> {
     }
 
     /// Says how a run has failed, in the words of the protocol: `PHASE:failed`, `crashed`, `idle_prompt`, `idle_timeout`.
-    fn why_failed(&mut self, last: &Current) -> Result<String, DriveError> {
-        let records = self.driver.workspace.newest_records(last, 10)?;
-        let Some(record) = records.iter().rev().find(|record| record.moves()) else {
-            return Ok(FAILED.to_owned());
-        };
-        let reason = record.data.get("reason").and_then(Value::as_str);
-        Ok(match (record.event.as_str(), record.actor, reason) {
+    fn why_failed(last: &Current) -> String {
+        let Some(entry) = &last.run.facts.entry else { return FAILED.to_owned() };
+        let reason = entry.data.get("reason").and_then(Value::as_str);
+        match (entry.event.as_str(), entry.actor, reason) {
             ("deadline_passed", ..) => "idle_timeout".to_owned(),
             (FAILED, Actor::Agent, Some(reason)) => format!("PHASE:failed: {reason}"),
             (FAILED, Actor::Agent, None) => "PHASE:failed".to_owned(),
             (FAILED, _, Some(reason)) => reason.to_owned(),
             (FAILED, _, None) => "crashed".to_owned(),
             (event, ..) => event.to_owned(),
-        })
+        }
     }
 
     fn work(&mut self, current: &Current) -> Result<Flow, DriveError> {

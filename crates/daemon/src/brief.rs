@@ -1,16 +1,15 @@
 //! What an agent is told, and what it is to answer.
 //!
-//! The text is made anew for every turn, from the run, its newest records and its issue: an agent that remembers
+//! The text is made anew for every turn, from the run and its issue: an agent that remembers
 //! nothing can go on with it. Words of people who wrote the issue are data, and stand between lines that nobody can
 //! guess.
 
 mod parts;
 
-use std::sync::Arc;
-
 use adapters::machine;
 use engine::{
-    ACCEPT, CRITERIA, Event, EventName, Record, Run, Standing, Time, view, visible_text, workflow::Answer,
+    ACCEPT, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, view, visible_text,
+    workflow::Answer,
 };
 use project::{
     Current, Workspace, counted,
@@ -44,12 +43,6 @@ const EVENTS: &str = "Where the text above ends with `warp state transition . EV
 /// The most that is shown of what came with the event that led to a phase, in characters.
 const LONGEST_LED: usize = 8_000;
 
-/// The events that settle a question: an answer, and that nobody was there to confirm criteria.
-const ANSWERED: &str = "decision_answered";
-const UNCONFIRMED: &str = "criteria_unconfirmed";
-
-/// How many of the newest records are looked through for what matters to an agent.
-const LOOKED_THROUGH: usize = 300;
 /// The most of an issue that an agent is shown, in characters.
 const LONGEST_ISSUE: usize = 40_000;
 /// The most of a change that an agent is shown, in characters.
@@ -147,17 +140,16 @@ impl Work {
 
 /// Says what is to be done in the phase that the run is in.
 pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, DriveError> {
-    let history = History::of_issue(workspace.newest_records(current, LOOKED_THROUGH)?);
     if current.workflow.hands_in {
-        return feature::brief(workspace, current, &history);
+        return feature::brief(workspace, current);
     }
     let issue = Issue::read(workspace, &current.run)?;
     if second_look::is_due(current) {
         return look_again(workspace, current, &issue);
     }
     match current.workflow.phase(&current.run.phase).map(|phase| phase.answer) {
-        Some(Answer::Plan) => return plan(workspace, current, &history, &issue),
-        Some(Answer::Work) => return code(workspace, current, &history, &issue),
+        Some(Answer::Plan) => return plan(workspace, current, &issue),
+        Some(Answer::Work) => return code(workspace, current, &issue),
         Some(Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise) | None => {}
     }
     let possible = current.workflow.events_of_agent(&current.run);
@@ -167,35 +159,30 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, 
     text.part("The phase", &guide);
     text.part("Your answer", EVENTS);
     text.part("The issue", &issue.fenced()?);
-    if let Some(led) = history.led_here() {
+    if let Some(led) = led_here(&current.run) {
         text.part("What led here", &led);
     }
-    text.history(&current.run, &history);
+    text.history(&current.run);
     let names: Vec<&str> = possible.iter().map(EventName::as_str).collect();
     let schema = answer::event_schema(&names);
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
 }
 
-fn plan(
-    workspace: &mut Workspace,
-    current: &Current,
-    history: &History,
-    issue: &Issue,
-) -> Result<Brief, DriveError> {
-    let decided = history.answered(PLAN);
-    if let Some((asked, APPROVE, _)) = &decided
+fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
+    let facts = &current.run.facts;
+    let decided = facts.answered(PLAN);
+    if let Some(asked) = decided.filter(|asked| asked.option() == Some(APPROVE))
         && let Some(Value::Object(plan)) = asked.data.get("plan")
     {
         let why = "the plan is approved".to_owned();
         return Ok(Brief::Nothing { data: plan.clone(), why });
     }
-    let selected = history.selected();
-    if selected.is_some_and(|selected| selected.contains_key("pull") || selected.contains_key("as_is")) {
+    if ["pull", "as_is"].iter().any(|field| facts.issue.selected.contains_key(*field)) {
         let why = "what is to be done is known: no approach is drafted".to_owned();
         return Ok(Brief::Nothing { data: Map::new(), why });
     }
     let wanted = workspace.criteria_of(current)?;
-    let proposal = history.proposal();
+    let proposal = proposal(facts);
     match (&wanted, &proposal) {
         (_, Some(Proposal { plan, by, is_taken: true, .. })) => {
             return Ok(Brief::Criteria { plan: (*plan).clone(), by: by.map(str::to_owned) });
@@ -225,9 +212,9 @@ fn plan(
         false => text.part(&title, &fenced(&issue.named_criteria().join("\n"))?),
     }
     text.part("The issue", &issue.fenced()?);
-    if let Some((asked, option, note)) = &decided {
+    if let Some((asked, option)) = decided.and_then(|asked| Some((asked, asked.option()?))) {
         let plan = asked.data.get("plan").map(ToString::to_string).unwrap_or_default();
-        let note = note.unwrap_or("no reason was given");
+        let note = asked.said("note").unwrap_or("no reason was given");
         text.part("Your plan before", &format!("{plan}\n\nA person said {option}: {note}"));
     }
     if let Some(Proposal { plan, note, is_taken: false, .. }) = &proposal {
@@ -238,24 +225,20 @@ fn plan(
             &format!("{before}\n\nA person said that they are not right: {note}"),
         );
     }
-    text.earlier(workspace, run, history)?;
-    text.history(run, history);
+    text.earlier(workspace, run)?;
+    text.history(run);
     let schema = answer::plan_schema(are_proposed);
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
 }
 
-fn code(
-    workspace: &mut Workspace,
-    current: &Current,
-    history: &History,
-    issue: &Issue,
-) -> Result<Brief, DriveError> {
+fn code(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
     let run = &current.run;
-    if let Some(data) = history.as_is(run) {
+    if let Some(data) = as_is(run) {
         let why = "the work is there already: it is tested and committed".to_owned();
         return Ok(Brief::Nothing { data, why });
     }
-    let rework = history.selected().filter(|selected| selected.contains_key("pull"));
+    let facts = &run.facts.issue;
+    let rework = Some(&facts.selected).filter(|selected| selected.contains_key("pull"));
     let (task, built_in) = match rework {
         Some(_) => ("rework the pull request", REWORK),
         None => ("implement the chunk", CODING),
@@ -269,9 +252,9 @@ fn code(
     text.part("What to do", &guide);
     let tests = suite::test_command(&workspace.place.root, run);
     let cycle = run.counter("coding_cycles");
-    if let Some(failure) = history.failure().filter(|_| cycle > 0) {
+    if let Some(failure) = facts.failure.as_ref().filter(|_| cycle > 0) {
         let most = run.settings.count("max_coding_cycles");
-        text.part("What failed", &failed(&failure, tests.as_deref(), cycle, most)?);
+        text.part("What failed", &failed(failure, tests.as_deref(), cycle, most)?);
     }
     let criteria: Vec<String> = run
         .current_criteria()
@@ -284,15 +267,16 @@ fn code(
     }
     text.part("The issue's boxes", "They are warp's: they are ticked before the tests run.");
     text.part("The issue", &issue.fenced()?);
-    if let Some(approach) = history.text("plan_ready", "approach") {
+    let approach = facts.plan.as_ref().and_then(|plan| plan.get("approach")?.as_str());
+    if let Some(approach) = approach {
         text.part("The approach", approach);
     }
     if let Some(command) = &tests {
         text.part("The tests", &about_tests(command, run));
     }
-    text.part("The dev environment", &crate::dev::told(workspace, &history.0));
-    text.earlier(workspace, run, history)?;
-    text.history(run, history);
+    text.part("The dev environment", &crate::dev::told(workspace, run));
+    text.earlier(workspace, run)?;
+    text.history(run);
     let schema = answer::code_schema();
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
 }
@@ -336,26 +320,16 @@ fn about_tests(command: &str, run: &Run) -> String {
 }
 
 /// Says what became of the last attempt.
-fn failed(failure: &Failed, tests: Option<&str>, cycle: u64, most: u64) -> Result<String, DriveError> {
+fn failed(failure: &FailureText, tests: Option<&str>, cycle: u64, most: u64) -> Result<String, DriveError> {
     let what = match tests.filter(|_| failure.is_of_tests) {
         Some(command) => format!("`{command}`"),
         None => "A check".to_owned(),
     };
-    let failure = fenced(failure.text)?;
+    let failure = fenced(&failure.text)?;
     Ok(format!(
         "{what} failed after your last answer. Nothing was committed; your changes are still there. This is \
          alternative {cycle} of {most}: mend it, or take another way.\n\n{failure}"
     ))
-}
-
-/// Returns what a person answered, if the newest question of the run was of this kind.
-pub(crate) fn answered(
-    workspace: &mut Workspace,
-    current: &Current,
-    kind: &str,
-) -> Result<Option<String>, DriveError> {
-    let history = History::of_issue(workspace.newest_records(current, LOOKED_THROUGH)?);
-    Ok(history.answered(kind).map(|(_, option, _)| option.to_owned()))
 }
 
 /// Makes an event of an answer; nothing if it names none.
@@ -391,13 +365,6 @@ pub(crate) fn guide(workspace: &Workspace, run: &Run, built_in: &str) -> String 
     }
 }
 
-/// Why an attempt at a chunk failed.
-struct Failed<'a> {
-    text: &'a str,
-    /// Whether the project's tests failed, and not another check.
-    is_of_tests: bool,
-}
-
 /// Criteria that were proposed, and what became of that.
 struct Proposal<'a> {
     plan: &'a Map<String, Value>,
@@ -408,103 +375,37 @@ struct Proposal<'a> {
     is_taken: bool,
 }
 
-/// The newest records of a run.
-pub(crate) struct History(Vec<Arc<Record>>);
-
-impl History {
-    /// Keeps what belongs to the present issue: what was planned, decided and tried for another says nothing about it.
-    fn of_issue(mut records: Vec<Arc<Record>>) -> Self {
-        let selected = records.iter().rposition(|record| record.event == *"work_selected");
-        Self(records.split_off(selected.unwrap_or(0)))
+/// Returns what comes with the work of a chunk that lies in the tree already, until its tests have failed: an earlier run
+/// has done it.
+fn as_is(run: &Run) -> Option<Map<String, Value>> {
+    let message = run.facts.issue.selected.get("as_is").filter(|_| run.chunk.index == 1)?;
+    if run.counter("coding_cycles") > 0 {
+        return None;
     }
-
-    /// Returns what was put down when the issue was taken.
-    fn selected(&self) -> Option<&Map<String, Value>> {
-        let selected = self.0.iter().rev().find(|record| record.event == *"work_selected")?;
-        Some(&selected.data)
+    let mut data = Map::from_iter([("summary".to_owned(), json!("Done by an earlier run."))]);
+    if message.is_string() {
+        data.insert("message".to_owned(), message.clone());
     }
+    Some(data)
+}
 
-    /// Returns when the issue was taken.
-    fn began_at(&self) -> Option<Time> {
-        self.0.iter().rev().find(|record| record.event == *"work_selected").map(|record| record.at)
-    }
+/// Returns the event that led to the present phase, and what came with it.
+pub(crate) fn led_here(run: &Run) -> Option<String> {
+    let entry = run.facts.entry.as_ref().filter(|entry| !entry.data.is_empty())?;
+    let data = serde_json::to_string_pretty(&entry.data).ok()?;
+    let data: String = data.chars().take(LONGEST_LED).collect();
+    Some(format!("`{}`:\n\n```json\n{data}\n```", entry.event))
+}
 
-    /// Returns what comes with the work of a chunk that lies in the tree already, until its tests have failed: an earlier run
-    /// has done it.
-    fn as_is(&self, run: &Run) -> Option<Map<String, Value>> {
-        let message = self.selected()?.get("as_is").filter(|_| run.chunk.index == 1)?;
-        if run.counter("coding_cycles") > 0 {
-            return None;
-        }
-        let mut data = Map::from_iter([("summary".to_owned(), json!("Done by an earlier run."))]);
-        if message.is_string() {
-            data.insert("message".to_owned(), message.clone());
-        }
-        Some(data)
+/// Returns the newest criteria that were proposed, if that is settled.
+fn proposal(facts: &Facts) -> Option<Proposal<'_>> {
+    let asked = facts.questions_about_issue().rfind(|asked| asked.kind() == CRITERIA)?;
+    let plan = asked.data.get("plan").and_then(Value::as_object)?;
+    if asked.answer.is_none() && !asked.is_passed_over {
+        return None;
     }
-
-    /// Returns a text that came with the newest event of that name.
-    fn text(&self, event: &str, field: &str) -> Option<&str> {
-        let record = self.0.iter().rev().find(|record| record.event == *event)?;
-        record.data.get(field).and_then(Value::as_str)
-    }
-
-    /// Returns the event that led to the present phase, and what came with it.
-    pub(crate) fn led_here(&self) -> Option<String> {
-        let record = self.0.iter().rev().find(|record| record.moves())?;
-        let data = serde_json::to_string_pretty(&record.data).ok().filter(|_| !record.data.is_empty())?;
-        let data: String = data.chars().take(LONGEST_LED).collect();
-        Some(format!("`{}`:\n\n```json\n{data}\n```", record.event))
-    }
-
-    /// Returns why the last attempt at this chunk failed.
-    fn failure(&self) -> Option<Failed<'_>> {
-        let failed =
-            |record: &&Arc<Record>| ["tests_failed", "drift_blocked"].contains(&record.event.as_str());
-        let record = self.0.iter().rev().find(failed)?;
-        let is_of_tests = record.event == *"tests_failed" && !record.data.contains_key("check");
-        Some(Failed { text: record.data.get("failure").and_then(Value::as_str)?, is_of_tests })
-    }
-
-    /// Returns the newest answered question of a kind: the question, the option and the note.
-    fn answered(&self, kind: &str) -> Option<(&Record, &str, Option<&str>)> {
-        let newest = self.questions().pop()?;
-        (newest.0.data.get("kind").and_then(Value::as_str) == Some(kind)).then_some(newest)
-    }
-
-    /// Returns the newest criteria that were proposed, if that is settled.
-    fn proposal(&self) -> Option<Proposal<'_>> {
-        let is_asked = |record: &Arc<Record>| {
-            record.event == *"question_asked" && record.data.get("kind").is_some_and(|kind| kind == CRITERIA)
-        };
-        let asked = self.0.iter().rposition(is_asked)?;
-        let plan = self.0[asked].data.get("plan").and_then(Value::as_object)?;
-        let settles = |record: &&Arc<Record>| [ANSWERED, UNCONFIRMED].contains(&record.event.as_str());
-        let settled = self.0[asked..].iter().find(settles)?;
-        let word = |field: &str| settled.data.get(field).and_then(Value::as_str);
-        let is_taken = settled.event == *UNCONFIRMED || word("option") == Some(ACCEPT);
-        Some(Proposal { plan, by: word("by"), note: word("note"), is_taken })
-    }
-
-    /// Returns every question that was answered, oldest first.
-    fn questions(&self) -> Vec<(&Record, &str, Option<&str>)> {
-        let mut found = Vec::new();
-        let mut open = None;
-        for record in &self.0 {
-            match record.event.as_str() {
-                "question_asked" => open = Some(&**record),
-                UNCONFIRMED => open = None,
-                ANSWERED => {
-                    let word = |field: &str| record.data.get(field).and_then(Value::as_str);
-                    if let (Some(asked), Some(option)) = (open.take(), word("option")) {
-                        found.push((asked, option, word("note")));
-                    }
-                }
-                _ => {}
-            }
-        }
-        found
-    }
+    let is_taken = asked.is_passed_over || asked.option() == Some(ACCEPT);
+    Some(Proposal { plan, by: asked.said("by"), note: asked.said("note"), is_taken })
 }
 
 /// An issue, as far as an agent is shown it.
@@ -581,13 +482,13 @@ impl Text {
     }
 
     /// Adds what people decided and said.
-    pub(crate) fn history(&mut self, run: &Run, history: &History) {
-        let decided: Vec<String> = history
-            .questions()
-            .iter()
-            .filter_map(|(asked, option, note)| {
-                let question = asked.data.get("question").and_then(Value::as_str)?;
-                let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+    pub(crate) fn history(&mut self, run: &Run) {
+        let decided: Vec<String> = run
+            .facts
+            .questions_about_issue()
+            .filter_map(|asked| {
+                let (question, option) = (asked.word("question"), asked.option()?);
+                let note = asked.said("note").map(|note| format!(" ({note})")).unwrap_or_default();
                 Some(format!("- {question}\n  Decided: {option}{note}"))
             })
             .collect();
@@ -595,7 +496,7 @@ impl Text {
         let told: Vec<String> = run.told.iter().map(|text| format!("- {text}")).collect();
         self.part("A person says", &told.join("\n"));
         // What was found and edited for another issue of the run says nothing about this one.
-        let is_its = |at: Time| history.began_at().is_none_or(|began| at >= began);
+        let is_its = |at: Time| run.facts.issue.began_at.is_none_or(|began| at >= began);
         let found = run.findings.iter().filter(|finding| is_its(finding.at));
         let found: Vec<String> = found.map(|finding| format!("- {finding}")).collect();
         self.part("What was found in the work", &found.join("\n"));
@@ -608,11 +509,11 @@ impl Text {
     }
 
     /// Adds what earlier runs of the issue have planned, tried and learnt.
-    fn earlier(&mut self, workspace: &mut Workspace, run: &Run, history: &History) -> Result<(), DriveError> {
+    fn earlier(&mut self, workspace: &mut Workspace, run: &Run) -> Result<(), DriveError> {
         if let Some(earlier) = workspace.earlier(run)? {
             self.part("What earlier runs of this issue left", &fenced(&earlier)?);
         }
-        let resumes = history.selected().and_then(|selected| selected.get("resumes"));
+        let resumes = run.facts.issue.selected.get("resumes");
         let unfinished = resumes.and_then(|resumes| resumes.get("unfinished")).and_then(Value::as_str);
         let words = match unfinished {
             Some("restored") => {
@@ -658,35 +559,5 @@ impl Text {
     pub(crate) fn finish_with(mut self, rules: &str) -> Parts {
         self.part("Rules", rules);
         self.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(event: &str, data: Value) -> Arc<Record> {
-        let record = json!({
-            "version": 1, "event": event, "at": "2026-05-08T15:56:59.401Z", "from": "planning", "phase": "planning",
-            "data": data, "changes": [],
-        });
-        Arc::new(serde_json::from_value(record).unwrap())
-    }
-
-    #[test]
-    fn a_plan_that_was_approved_for_another_issue_is_not_taken() {
-        let approved = [
-            record("work_selected", json!({ "requirement": "1" })),
-            record(
-                "question_asked",
-                json!({ "kind": PLAN, "question": "Right?", "plan": { "approach": "one" } }),
-            ),
-            record("decision_answered", json!({ "option": APPROVE })),
-        ];
-        let next = record("work_selected", json!({ "requirement": "2" }));
-        let history = History::of_issue(approved.to_vec());
-        assert_eq!(history.answered(PLAN).map(|(_, option, _)| option), Some(APPROVE));
-        let history = History::of_issue([&approved[..], &[next]].concat());
-        assert!(history.answered(PLAN).is_none());
     }
 }

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use engine::{Record, Run};
+use engine::{ANSWERED, Record, Run};
 use project::{Current, Workspace};
 use serde_json::Value;
 
 use crate::driver::DriveError;
 
-/// How many of the newest records are looked through.
+/// How many of the newest records of the issue are looked through for lines of history.
 const LOOKED_THROUGH: usize = 300;
 /// How many lines of history are told, and how long each may be.
 const MOST_LINES: usize = 30;
@@ -17,8 +17,6 @@ const LONGEST_LINE: usize = 200;
 /// The most that is shown of the change, in characters.
 const LONGEST_CHANGE: usize = 20_000;
 
-/// How a turn ended that has come to its answer.
-pub(crate) const ANSWERED: &str = "answered";
 /// How a turn ended that never did.
 const KILLED: &str = "warp was ended";
 
@@ -34,31 +32,21 @@ pub(crate) struct Earlier {
 }
 
 /// Looks at the turns of a run's issue. The turn that begins now must not be recorded yet.
-pub(crate) fn earlier(workspace: &mut Workspace, current: &Current) -> Result<Earlier, DriveError> {
-    let records = workspace.newest_records(current, LOOKED_THROUGH)?;
-    let records = of_issue(&records);
-    let has_worked = records.iter().any(|record| record.event == *"turn_started");
-    let is_turn = |record: &&Arc<Record>| ["turn_started", "turn_ended"].contains(&record.event.as_str());
-    let cut_short = records.iter().rev().find(is_turn).and_then(|record| {
-        let how = record.data.get("how").and_then(Value::as_str);
-        if record.event == *"turn_started" { Some(KILLED) } else { how.filter(|how| *how != ANSWERED) }
-    });
-    let cut_short = cut_short.map(str::to_owned);
-    Ok(Earlier { has_worked, cut_short })
-}
-
-fn of_issue(records: &[Arc<Record>]) -> &[Arc<Record>] {
-    let begun = records.iter().rposition(|record| record.event == *"work_selected").unwrap_or(0);
-    &records[begun..]
+pub(crate) fn earlier(run: &Run) -> Earlier {
+    let has_worked = run.facts.issue.has_worked;
+    let how = run.facts.last_turn.as_deref().unwrap_or(KILLED);
+    let cut_short = (has_worked && how != ANSWERED).then(|| how.to_owned());
+    Earlier { has_worked, cut_short }
 }
 
 /// Returns the briefing.
 pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<String, DriveError> {
-    let records = workspace.newest_records(current, LOOKED_THROUGH)?;
-    let records = of_issue(&records);
+    let of_issue = current.events().saturating_sub(current.run.facts.issue.began_after);
+    let most = usize::try_from(of_issue).unwrap_or(usize::MAX).min(LOOKED_THROUGH);
+    let records = workspace.newest_records(current, most)?;
     let mut text = "Others have worked on this before you; you begin with a fresh mind.\n".to_owned();
     part(&mut text, "Done so far", &done(&current.run));
-    part(&mut text, "What happened", &history(records));
+    part(&mut text, "What happened", &history(&records));
     let (change, cut) = match workspace.place.git().change("HEAD", &["--patch"]) {
         Ok(change) => change,
         // Whoever goes on can look for themselves.

@@ -3,11 +3,8 @@
 //! What goes wrong here is only said: between chunks it is looked at again, and then a person decides.
 
 use dev::URL;
-use std::sync::Arc;
-
-use engine::{Record, workflow::Job};
+use engine::{Run, workflow::Job};
 use project::{Current, Dirs, NextError, Place, Workspace, slots::Pool};
-use serde_json::Value;
 
 use crate::{
     driver::{DriveError, Driver},
@@ -68,49 +65,14 @@ pub(crate) fn end_left_behind(place: &Place, dirs: &Dirs) -> Result<(), StartErr
 }
 
 /// Says what an agent has to know of the environment: where the server is, and which tables were left without seed data.
-pub(crate) fn told(workspace: &Workspace, records: &[Arc<Record>]) -> String {
+pub(crate) fn told(workspace: &Workspace, run: &Run) -> String {
     let mut told = Vec::new();
     if let Some((url, log)) = workspace.dev_server() {
         told.push(format!(
             "The dev server runs at {url} (`{URL}`); what it says is in `{log}`. Leave it to warp to start and end it."
         ));
     }
-    told.extend(missing_seeds(records).map(|text| format!("Advice on the code so far: {text}.")));
+    let seeds = run.facts.chunk.seeds.as_deref();
+    told.extend(seeds.map(|text| format!("Advice on the code so far: {text}.")));
     told.join("\n")
-}
-
-/// Returns the advice on seed data that the newest code was given.
-fn missing_seeds(records: &[Arc<Record>]) -> Option<&str> {
-    let last = records
-        .iter()
-        .rev()
-        .find(|record| ["code_complete", "seeds_missing"].contains(&record.event.as_str()));
-    last.filter(|record| record.event == *"seeds_missing")?.data.get("text").and_then(Value::as_str)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn record(event: &str) -> Record {
-        let record = json!({
-            "version": 1, "event": event, "at": "2026-05-08T15:56:59.401Z", "from": "coding", "phase": "coding",
-            "data": { "text": "no seed data for cups" }, "changes": [],
-        });
-        serde_json::from_value(record).unwrap()
-    }
-
-    #[test]
-    fn advice_on_seed_data_holds_until_there_is_other_code() {
-        for (events, expected) in [
-            (vec!["code_complete", "seeds_missing", "docs_updated", "dev_checked"], true),
-            (vec!["code_complete", "seeds_missing", "code_complete", "tests_passed"], false),
-            (vec!["code_complete"], false),
-        ] {
-            let records: Vec<Arc<Record>> = events.iter().map(|event| Arc::new(record(event))).collect();
-            assert_eq!(missing_seeds(&records).is_some(), expected, "{events:?}");
-        }
-    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer,
-    brief::{self, Brief, History, Text, Work},
+    brief::{self, Brief, Text, Work},
     driver::DriveError,
 };
 
@@ -38,11 +38,7 @@ enum Asked<'a> {
 }
 
 /// Says what is to be done in the phase that a loop is in.
-pub(crate) fn brief(
-    workspace: &mut Workspace,
-    current: &Current,
-    history: &History,
-) -> Result<Brief, DriveError> {
+pub(crate) fn brief(workspace: &mut Workspace, current: &Current) -> Result<Brief, DriveError> {
     let run = &current.run;
     let phase = current.workflow.phase(&run.phase);
     let mut text = Text::new(run, phase.map(|phase| &*phase.purpose).unwrap_or_default());
@@ -52,13 +48,13 @@ pub(crate) fn brief(
     text.part("What to do", guide.split(ENDS_WITH).next().unwrap_or_default());
     text.part("What there is", &artifacts(run));
     text.part("What was done so far", &checkpoints(run));
-    if let Some(led) = history.led_here() {
+    if let Some(led) = brief::led_here(run) {
         text.part("What led here", &led);
     }
     if let Some(problem) = last_problem(run) {
         text.part("What was wrong with the last answer", &brief::fenced(problem)?);
     }
-    text.history(run, history);
+    text.history(run);
     text.part("Your answer", &words(current));
     Ok(Brief::Work(Work { prompt: text.finish_with(RULES), schema: schema(current) }))
 }

@@ -1,13 +1,13 @@
 //! A loop that builds a feature: what an agent's turn left is committed, and its answer is offered.
 
 use adapters::agent::{Ended, NoAnswer};
-use engine::{Actor, Event, EventName, turn::Promised, workflow::ReceiptKind};
+use engine::{Actor, Event, EventName, Inquiry, turn::Promised, workflow::ReceiptKind};
 use project::{AskError, Current, NextError};
 use serde_json::{Map, Value, json};
 
 use crate::{
     agents::{Complaint, TRIES},
-    answer, brief,
+    answer,
     driver::{DriveError, Driver, Flow},
     feature,
     show::Shown,
@@ -98,8 +98,8 @@ impl Driver<'_> {
     /// there is nothing to ask, or the person has accepted it.
     pub(crate) fn ask_about_isolation(&mut self, current: &Current) -> Result<Option<Flow>, DriveError> {
         let Some(why) = self.workspace.why_not_isolated(current)? else { return Ok(None) };
-        let accepted = brief::answered(&mut self.workspace, current, ISOLATION)?;
-        if accepted.as_deref() == Some(ACCEPT) {
+        let accepted = current.run.facts.answered(ISOLATION).and_then(Inquiry::option);
+        if accepted == Some(ACCEPT) {
             return Ok(None);
         }
         let event = Event::QuestionAsked {

@@ -22,8 +22,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// The event by which a decision is answered.
 const ANSWERED: &str = "decision_answered";
-/// How many events are looked through for an answer that came from elsewhere.
-const FRESH: usize = 20;
 
 impl Driver<'_> {
     /// Asks a person, and waits as long as that makes sense.
@@ -74,7 +72,7 @@ impl Driver<'_> {
             }
             let Some(now) = self.workspace.current()? else { return Ok(Flow::On) };
             if Self::asked(&now).is_none_or(|open| open.id != asked.id) {
-                self.show_answer(&now, &asked.id)?;
+                self.show_answer(&now, current.events(), &asked.id)?;
                 return Ok(Flow::On);
             }
             if until.is_some_and(|until| machine::now() >= until) {
@@ -93,9 +91,10 @@ impl Driver<'_> {
         }
     }
 
-    /// Shows what somebody has answered from elsewhere, and what came of it.
-    fn show_answer(&mut self, current: &Current, decision: &str) -> Result<(), DriveError> {
-        let records = self.workspace.newest_records(current, FRESH)?;
+    /// Shows what somebody has answered from elsewhere since the run had so many events, and what came of it.
+    fn show_answer(&mut self, current: &Current, since: u64, decision: &str) -> Result<(), DriveError> {
+        let fresh = usize::try_from(current.events().saturating_sub(since)).unwrap_or(usize::MAX);
+        let records = self.workspace.newest_records(current, fresh)?;
         let is_answer = |record: &Arc<Record>| {
             record.event == *ANSWERED && record.data.get("decision").and_then(Value::as_str) == Some(decision)
         };

@@ -1,19 +1,17 @@
 //! Before a turn: who works, whether there is money for it, and whether there is a place. After it: what kept the agent
 //! from its answer without being its fault.
 
-use std::sync::Arc;
-
 use adapters::{
     agent::{Ended, NoAnswer},
     machine, secrets,
 };
-use engine::{Actor, Capped, Event, PROVIDER, Record, Time, WaitKind};
+use engine::{Actor, Capped, Event, Setbacks, Time, WaitKind};
 use project::{
     Current,
     admission::{self, Limits, Seat},
     spend::Pause,
 };
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::{
     crew::Hand,
@@ -22,8 +20,6 @@ use crate::{
     spend::Hurdle,
 };
 
-/// How many of the newest records are looked through for outages in a row.
-const LOOKED_THROUGH: usize = 200;
 /// How long to wait after the first sign of trouble, and at most, in seconds.
 const FIRST_PAUSE: u64 = 2;
 const LONGEST_PAUSE: u64 = 300;
@@ -43,25 +39,17 @@ pub(crate) struct Asked {
     seat: Option<Seat>,
 }
 
-/// Waits for a provider since an agent last gave an answer.
-struct Setbacks {
-    count: u32,
-    since: Option<Time>,
+/// Returns when it makes sense to try again after waits that came to nothing: later each time.
+fn next_try(setbacks: &Setbacks) -> Time {
+    let doubled = u32::try_from(setbacks.count).ok().and_then(|count| 1_u64.checked_shl(count));
+    let seconds = FIRST_PAUSE.saturating_mul(doubled.unwrap_or(u64::MAX)).min(LONGEST_PAUSE);
+    let millis = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+    Time::from_millis(machine::now().millis().saturating_add(millis))
 }
 
-impl Setbacks {
-    /// Returns when it makes sense to try again: later each time.
-    fn next_try(&self) -> Time {
-        let doubled = 1_u64.checked_shl(self.count).unwrap_or(u64::MAX);
-        let seconds = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
-        let millis = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
-        Time::from_millis(machine::now().millis().saturating_add(millis))
-    }
-
-    fn is_too_long(&self, current: &Current) -> bool {
-        let longest = current.run.settings.count("outage_minutes");
-        self.since.is_some_and(|since| machine::now() >= since.plus_minutes(longest))
-    }
+fn is_too_long(setbacks: &Setbacks, current: &Current) -> bool {
+    let longest = current.run.settings.count("outage_minutes");
+    setbacks.since.is_some_and(|since| machine::now() >= since.plus_minutes(longest))
 }
 
 impl Driver<'_> {
@@ -89,7 +77,9 @@ impl Driver<'_> {
         }
         Ok(match self.seat(current, &hand, asked)? {
             Ok(seat) => Ok(Ready { hand, _seat: Some(seat) }),
-            Err(_) if self.has_ended_wait(current, "admission")? => Ok(Ready { hand, _seat: None }),
+            Err(_) if current.run.facts.access.lifted == Some(WaitKind::Admission) => {
+                Ok(Ready { hand, _seat: None })
+            }
             Err(full) => {
                 let until = machine::now().plus_minutes(run.settings.count("max_session_minutes"));
                 Err(self.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?)
@@ -105,7 +95,7 @@ impl Driver<'_> {
     ) -> Result<Result<Hand, Pause>, DriveError> {
         if hands.len() > 1 {
             // Whoever's provider has just failed steps back.
-            let failed = self.setbacks(current, "outage")?.count as usize % hands.len();
+            let failed = current.run.facts.access.outages.count as usize % hands.len();
             hands.rotate_left(failed);
         }
         self.lift(current, hands.iter().map(|hand| hand.pool.as_str()))?;
@@ -193,12 +183,12 @@ impl Driver<'_> {
         words: &str,
     ) -> Result<Flow, DriveError> {
         let why = format!("the provider's usage limit ({words})");
-        let limits = self.setbacks(current, "limit")?;
-        if resets_at.is_none() && limits.is_too_long(current) {
+        let limits = &current.run.facts.access.limits;
+        if resets_at.is_none() && is_too_long(limits, current) {
             return self.give_up_on(current, hand, &why);
         }
         // A time that is past, or a moment away, must not make the agents start again and again.
-        let until = resets_at.map_or(limits.next_try(), |resets_at| resets_at.max(limits.next_try()));
+        let until = resets_at.map_or(next_try(limits), |resets_at| resets_at.max(next_try(limits)));
         if let Some(spend) = &self.spend {
             spend.pause(&hand.pool, until, &why)?;
         }
@@ -228,14 +218,14 @@ impl Driver<'_> {
 
     /// Waits for a provider that fails, longer each time; in the end a person is asked.
     fn sit_out(&mut self, current: &Current, hand: &Hand, words: &str) -> Result<Flow, DriveError> {
-        let outages = self.setbacks(current, "outage")?;
-        if outages.is_too_long(current) {
+        let outages = &current.run.facts.access.outages;
+        if is_too_long(outages, current) {
             let longest = current.run.settings.count("outage_minutes");
             let problem = format!("the provider has failed for longer than {longest} minutes: {words}");
             return self.give_up_on(current, hand, &problem);
         }
         let why = format!("the provider fails ({words})");
-        self.suspend(current, WaitKind::Outage, why, Some(outages.next_try()))
+        self.suspend(current, WaitKind::Outage, why, Some(next_try(outages)))
     }
 
     /// Lets pools be used again before their time, if the run's wait for one or its question about one was just ended.
@@ -244,62 +234,14 @@ impl Driver<'_> {
         current: &Current,
         mut pools: impl Iterator<Item = &'p str>,
     ) -> Result<(), DriveError> {
-        if (self.has_ended_wait(current, "limit")? || self.has_settled_question(current)?)
+        let access = &current.run.facts.access;
+        if (access.lifted == Some(WaitKind::Limit) || access.was_asked)
             && let Some(spend) = &self.spend
         {
             pools.try_for_each(|pool| spend.lift(pool))?;
         }
         Ok(())
     }
-
-    /// Tells whether a person has ended the run's wait of a kind, and nothing came of it yet.
-    fn has_ended_wait(&mut self, current: &Current, kind: &str) -> Result<bool, DriveError> {
-        const TELLING: [&str; 5] = ["resumed", "suspended", "wait_over", "stop_requested", "turn_ended"];
-        let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let mut telling = records.iter().rev().filter(|record| TELLING.contains(&record.event.as_str()));
-        let is =
-            |record: Option<&Arc<Record>>, event: &str| record.is_some_and(|record| record.event == *event);
-        if !is(telling.next(), "resumed") {
-            return Ok(false);
-        }
-        let wait = telling.next();
-        Ok(is(wait, "suspended") && wait.is_some_and(|record| word(record, "kind") == kind))
-    }
-
-    /// Tells whether the run's question about its provider is settled, and nothing came of it yet.
-    fn has_settled_question(&mut self, current: &Current) -> Result<bool, DriveError> {
-        const TELLING: [&str; 3] = ["question_asked", "suspended", "turn_started"];
-        let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let last = records.iter().rev().find(|record| TELLING.contains(&record.event.as_str()));
-        Ok(last.is_some_and(|record| is_about_provider(record)))
-    }
-
-    /// Counts the waits of a kind since an agent last gave an answer, or a person one.
-    fn setbacks(&mut self, current: &Current, kind: &str) -> Result<Setbacks, DriveError> {
-        let records = self.workspace.newest_records(current, LOOKED_THROUGH)?;
-        let mut setbacks = Setbacks { count: 0, since: None };
-        for record in records.iter().rev() {
-            match record.event.as_str() {
-                "turn_ended" if word(record, "how") == "answered" => break,
-                "decision_answered" => break,
-                "question_asked" if is_about_provider(record) => break,
-                "suspended" if word(record, "kind") == kind => {
-                    setbacks.count += 1;
-                    setbacks.since = Some(record.at);
-                }
-                _ => {}
-            }
-        }
-        Ok(setbacks)
-    }
-}
-
-fn is_about_provider(record: &Record) -> bool {
-    record.event == *"question_asked" && word(record, "kind") == PROVIDER
-}
-
-fn word<'r>(record: &'r Record, field: &str) -> &'r str {
-    record.data.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the role that the phase asks for.

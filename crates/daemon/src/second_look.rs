@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::{
     agents::Complaint,
     answer,
-    brief::{self, MERGES},
+    brief::MERGES,
     driver::{DriveError, Driver},
     show::Shown,
 };
@@ -40,7 +40,7 @@ fn is_whole(run: &Run) -> bool {
 impl Driver<'_> {
     /// Tells whether an agent has to look at the whole issue before the run goes on.
     pub(crate) fn looks_again(&mut self, current: &Current) -> Result<bool, DriveError> {
-        if !is_due(current) || brief::answered(&mut self.workspace, current, KIND)?.is_some() {
+        if !is_due(current) || current.run.facts.answered(KIND).is_some() {
             return Ok(false);
         }
         // A script does what it says, and has no second thoughts.

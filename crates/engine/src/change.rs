@@ -11,7 +11,7 @@ use crate::{
     Actor, AgentTurn, Artifacts, Baseline, Checkpoint, ChunkUsage, CompletedChunk, Conversation,
     DeferredChunk, DevSeen, DoomLoop, Effect, EventName, Failure, Finding, Held, HistoryRow, LoopError,
     NamedTest, Objection, Observations, OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing,
-    Time, Trip, Usage,
+    Time, Trip, Usage, Workflow,
     run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
@@ -249,6 +249,8 @@ pub enum FoldError {
 pub struct Fold {
     run: Option<Run>,
     workflow_text: String,
+    /// The workflow, once it is needed.
+    workflow: Option<Box<Workflow>>,
     folded: u64,
 }
 
@@ -294,6 +296,7 @@ impl Fold {
     /// Applies the next record.
     pub fn add(&mut self, record: &Record) -> Result<(), FoldError> {
         let seq = self.folded;
+        let mut begins = false;
         if record.version > VERSION {
             return Err(FoldError::Newer { seq, version: record.version });
         }
@@ -301,12 +304,22 @@ impl Fold {
             if let Change::Began { run, workflow_text } = change {
                 self.run = Some((**run).clone());
                 self.workflow_text.clone_from(workflow_text);
+                (self.workflow, begins) = (None, true);
             }
         }
         let run =
             self.run.as_mut().ok_or_else(|| FoldError::NotBegun { seq, event: record.event.clone() })?;
         for change in &record.changes {
             run.apply(change, &record.event, record.at);
+        }
+        if !begins {
+            let text = &self.workflow_text;
+            let workflow = self.workflow.take().or_else(|| Workflow::parse_proved(text).ok().map(Box::new));
+            // A text that a later version cannot read any more says so where the run is to go on.
+            if let Some(workflow) = &workflow {
+                run.learn(workflow, record);
+            }
+            self.workflow = workflow;
         }
         run.close_record(record.at);
         self.folded += 1;

@@ -13,6 +13,7 @@ mod baseline;
 mod change;
 mod digest;
 mod event;
+mod facts;
 mod gate;
 mod held;
 mod issue;
@@ -37,6 +38,9 @@ pub use digest::digest;
 pub use event::{
     Actor, Ask, Boxes, Breach, Claim, ClaimSeen, CommandResult, CommitSeen, Diff, Event, FileSeen, Line,
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
+};
+pub use facts::{
+    ANSWERED, AccessFacts, ChunkFacts, Entry, Facts, FailureText, Inquiry, IssueFacts, Setbacks,
 };
 pub use gate::Verdict;
 pub use held::{COMMIT_GUARD, Held, HeldKind};

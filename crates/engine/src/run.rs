@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Baseline, Capped, EventName, Held, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait,
+    Baseline, Capped, EventName, Facts, Held, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait,
 };
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
@@ -151,6 +151,9 @@ pub struct Run {
     /// The event that an advisory check has refused, while a person is asked whether to accept it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedEvent>,
+    /// What phases have to know of the work before them.
+    #[serde(default)]
+    pub facts: Box<Facts>,
     pub checkpoints: Vec<Checkpoint>,
     pub errors: Vec<LoopError>,
 
@@ -179,6 +182,13 @@ impl Run {
     /// Returns when the current phase was entered. Its clock may have been set anew since.
     pub(crate) fn entered_at(&self) -> Time {
         self.history.last().map_or(self.phase_started_at, |row| row.at)
+    }
+
+    /// Returns when the run came to the present phase from another.
+    pub fn came_here_at(&self) -> Time {
+        let is_here = |row: &&HistoryRow| row.phase == self.phase;
+        let stay = self.history.iter().rev().take_while(is_here);
+        stay.last().map_or(self.started_at, |row| row.at)
     }
 
     /// Returns what was found since the present phase began.

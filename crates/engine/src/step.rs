@@ -176,6 +176,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         offered_tests: None,
         objections: Vec::new(),
         refused: None,
+        facts: Box::default(),
         checkpoints: Vec::new(),
         errors: Vec::new(),
         unknown_fields: Map::new(),

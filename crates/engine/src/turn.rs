@@ -11,7 +11,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, Event, Record, Refused, Run, Standing, Time, Workflow,
+    Actor, Event, Refused, Run, Standing, Time, Workflow,
     view::{self, reanchor},
     workflow::{Activity, Tick},
 };
@@ -36,8 +36,6 @@ pub struct TurnEnd<'a> {
     pub session_is_owner: bool,
     /// How often the turn was blocked in a row, with no tool call in between.
     pub blocks: u32,
-    /// Whether the agent has brought the run into its phase in this turn, and so has not worked in it yet.
-    pub moved: bool,
     pub now: Time,
 }
 
@@ -85,13 +83,6 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
         Promised::Not(words) => count(run, tick, turn, Some(words)),
         Promised::Nothing => count(run, tick, turn, None),
     }
-}
-
-/// Tells whether the agent has brought the run into its phase since its last turn ended, by the run's records, newest
-/// first.
-pub fn has_moved<'a>(workflow: &Workflow, newest_first: impl Iterator<Item = &'a Record>) -> bool {
-    let mut since = newest_first.take_while(|record| workflow.turn_event.as_ref() != Some(&record.event));
-    since.find(|record| record.moves()).is_some_and(|record| record.actor == Actor::Agent)
 }
 
 /// Tells whether the end of a turn is a time to wait for a person: the run asks one, and what they decide may keep the turn
@@ -176,7 +167,7 @@ fn count(run: &Run, tick: &Tick, turn: &TurnEnd<'_>, words: Option<String>) -> T
     if is_wedged(turn) {
         return let_go(run);
     }
-    let moved = turn.moved.then(|| (MOVED.to_owned(), Value::from(true)));
+    let moved = run.facts.moved_by_agent.then(|| (MOVED.to_owned(), Value::from(true)));
     TurnDecision::Ask(TurnAsk {
         event: Event::Named(tick.event.clone()),
         data: moved.into_iter().collect(),

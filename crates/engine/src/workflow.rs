@@ -286,6 +286,8 @@ pub struct Question {
     pub approves: EventName,
     /// A setting that, when on, approves without a person.
     pub unless: Option<String>,
+    /// The tool by which an agent asks it.
+    pub tool: Option<Tool>,
 }
 
 /// An agent's event that waits for a person's approval where a setting says so.

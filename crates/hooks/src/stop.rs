@@ -37,8 +37,6 @@ const WAITING: &str = "waiting";
 const ONE_BEFORE: Duration = Duration::from_secs(2);
 /// How many events one end of a turn may ask for.
 const MOST_ASKED: usize = 2;
-/// How many of the newest records are looked through for the agent's last move.
-const LOOKED_THROUGH: usize = 300;
 
 pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
     if here.head == Quick::NoRun {
@@ -46,14 +44,12 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
     }
     let mut workspace = here.open()?;
     let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
-    let records = workspace.newest_records(&current, LOOKED_THROUGH)?;
     let end = TurnEnd {
         last_message: input.last_assistant_message.as_deref().unwrap_or_default(),
         stop_hook_active: input.stop_hook_active.unwrap_or(true),
         background_tasks: input.background_tasks.as_ref().map_or(0, Vec::len),
         session_is_owner: is_owner(&current.run.owner, input),
         blocks: blocks(&here.own)?,
-        moved: turn::has_moved(&current.workflow, records.iter().rev().map(AsRef::as_ref)),
         now: machine::now(),
     };
     let waits = turn::waits(&current.workflow, &current.run, &end);

@@ -3,14 +3,11 @@
 //! A question that is answered is looked up in the run's records by the key that it was asked with, so nothing is asked
 //! twice.
 
-use engine::{Actor, Event};
-use serde_json::{Map, Value};
+use engine::{Actor, Event, Run};
+use serde_json::Map;
 use suite::{Asked, KEY, Plan, Taken};
 
 use crate::{Answer, Current, Workspace, next::NextError};
-
-/// How many of the newest records are looked through for an answer.
-const LOOKED_THROUGH: usize = 300;
 
 /// Whether an agent may begin.
 #[derive(Debug)]
@@ -38,9 +35,8 @@ impl Workspace {
         let plan = Plan::of(&self.place.root, run)?;
         // What is run now may look at the run's state file.
         self.sync()?;
-        let (shell, place) = (self.shell.clone(), self.place.clone());
-        let answered = |kind: &str, key: &str| self.answered(current, kind, key);
-        match suite::take(&shell, &place, &plan, run.started_at, attended, answered)? {
+        let answered = |kind: &str, key: &str| answered(run, kind, key);
+        match suite::take(&self.shell, &self.place, &plan, run.started_at, attended, answered)? {
             Taken::Ask(asked) => Ok(Ready::Ask(asked)),
             Taken::Baseline { said, baseline } => {
                 let answer = self.ask_as(Actor::Engine, Event::BaselineTaken { baseline }, Map::new())?;
@@ -48,22 +44,9 @@ impl Workspace {
             }
         }
     }
+}
 
-    /// Returns what a person answered to the newest question of this kind about `key`.
-    fn answered(&mut self, current: &Current, kind: &str, key: &str) -> Result<Option<String>, NextError> {
-        let records = self.newest_records(current, LOOKED_THROUGH)?;
-        let of = |data: &Map<String, Value>, field: &str| {
-            data.get(field).and_then(Value::as_str).map(str::to_owned)
-        };
-        let asked = records.iter().rev().find(|record| {
-            record.event == *"question_asked"
-                && of(&record.data, "kind").as_deref() == Some(kind)
-                && of(&record.data, KEY).as_deref() == Some(key)
-        });
-        let Some(decision) = asked.and_then(|asked| of(&asked.data, "decision")) else { return Ok(None) };
-        let answer = records.iter().rev().find(|record| {
-            record.event == *"decision_answered" && of(&record.data, "decision").as_ref() == Some(&decision)
-        });
-        Ok(answer.and_then(|answer| of(&answer.data, "option")))
-    }
+/// Returns what a person answered to the newest question of this kind about `key`.
+fn answered<'a>(run: &'a Run, kind: &str, key: &str) -> Option<&'a str> {
+    run.facts.questions.iter().rfind(|asked| asked.kind() == kind && asked.word(KEY) == key)?.option()
 }

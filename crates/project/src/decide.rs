@@ -9,7 +9,7 @@ use std::{
 };
 
 use adapters::machine;
-use engine::{Actor, Decision, Event, Standing};
+use engine::{Actor, Decision, Event, Inquiry, Standing};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -22,8 +22,6 @@ const LONGEST_TITLE: usize = 80;
 
 /// The field that says for which call of the agent's client a question was asked.
 const CALL: &str = "call";
-/// How many records are looked through for a question of the same call.
-const RECENT: usize = 50;
 
 /// The label of the issue that a question becomes.
 const TODO: &str = "todo";
@@ -100,12 +98,11 @@ impl Workspace {
     /// A client that was told twice to ask warp has two hooks for one call. Whichever is later gets the first one's
     /// decision, open or not.
     pub fn ask_for(&mut self, call: Option<&str>, question: Event) -> Result<String, AskError> {
-        let asked = |workspace: &mut Self, current: &Current| {
-            let records = workspace.newest_records(current, RECENT)?;
-            Ok(records.iter().rev().find_map(|record| {
-                let is_it = record.event == *"question_asked" && record.data.get(CALL)? == call?;
-                is_it.then(|| record.data.get("decision").cloned())?
-            }))
+        let asked = |_: &mut Self, current: &Current| {
+            let is_its =
+                |asked: &&Inquiry| call.is_some() && asked.data.get(CALL).and_then(Value::as_str) == call;
+            let before = current.run.facts.questions.iter().rfind(is_its);
+            Ok(before.and_then(|asked| asked.data.get("decision").cloned()))
         };
         let data = call.map(|call| (CALL.to_owned(), json!(call))).into_iter().collect();
         let decision = match self.ask_unless(Actor::Agent, question, data, asked)? {

@@ -56,13 +56,6 @@ use crate::{
 /// The most that is said of why a project's own text cannot be used, in characters.
 const LONGEST_WHY: usize = 200;
 
-/// How many of the newest records are looked through for what came with one.
-const LOOKED_THROUGH: usize = 300;
-
-/// The events with which an issue begins, and those with which a chunk does.
-const ISSUE_BEGINS: &[&str] = &["work_selected"];
-const CHUNK_BEGINS: &[&str] = &["chunks_defined", "next_chunk", "chunk_deferred", "budget_continue"];
-
 /// The outcomes of a phase that send its work back to the agent with what failed.
 const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
 /// How a shell says that a command is not there or cannot be run.
@@ -313,18 +306,6 @@ impl Workspace {
             Some(slot) => Ok(slot.between().clone()),
             None => self.place.between().map_err(|error| NextError::World(spelled(&error))),
         }
-    }
-
-    /// Returns what came with events of a name since the last of `since`, the newest first.
-    fn said_with(
-        &mut self,
-        current: &Current,
-        event: &str,
-        since: &[&str],
-    ) -> Result<Vec<Map<String, Value>>, NextError> {
-        let records = self.newest_records(current, LOOKED_THROUGH)?;
-        let found = records.into_iter().rev().take_while(|record| !since.contains(&record.event.as_str()));
-        Ok(found.filter(|record| record.event == *event).map(|record| record.data.clone()).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use journal::{
     Durable, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
     StreamView, Streams, Version, streams::read_all,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 pub use ask::Answer;
 pub use begin::{Request, Reset};
@@ -116,8 +116,8 @@ struct Shown {
 }
 
 /// The form in which snapshots are written. In the first all settings were whole; it is read like the second, in which
-/// they may be abridged, but a program that knows only the first must not read the second.
-const SNAPSHOT_FORMAT: u32 = 2;
+/// they may be abridged, but a program that knows only the first must not read the second. The third has the run's facts.
+const SNAPSHOT_FORMAT: u32 = 3;
 
 /// How the names of runs begin; other streams of the project are its issues and pull requests.
 const RUNS: &str = "run:";
@@ -469,9 +469,9 @@ impl Workspace {
         if let Some(last) = self.last.as_ref().filter(is_same) {
             return Ok(last.clone());
         }
-        let stream = view.stream.clone();
+        let (stream, older) = (view.stream.clone(), older_shown(&view));
         let loaded = Streams::<Snapshot<Run, Shown>>::of(self.store()?).open(view)?;
-        let (run, shown) = (Arc::new(loaded.state.run), loaded.state.shown);
+        let (run, shown) = (Arc::new(loaded.state.run), older.unwrap_or(loaded.state.shown));
         let workflow = self.workflow_of(&run, &stream)?;
         let current = Current { workflow, run, stream, version: loaded.version, shown };
         self.remember(&current);
@@ -524,7 +524,13 @@ impl State for Snapshot<Run, Shown> {
 
     fn from_snapshot(view: &StreamView) -> Result<Option<Self>, Error> {
         let snapshot: Option<Self> = serde_json::from_slice(&view.snapshot).ok();
-        Ok(snapshot.filter(|snapshot| (1..=SNAPSHOT_FORMAT).contains(&snapshot.format)))
+        // Older formats lack what is folded from the records; a run that is over needs none of it.
+        let is_enough = |snapshot: &Self| match snapshot.format {
+            SNAPSHOT_FORMAT => true,
+            1..SNAPSHOT_FORMAT => !snapshot.run.is_open(),
+            _ => false,
+        };
+        Ok(snapshot.filter(is_enough))
     }
 
     fn add(fold: &mut Fold, event: &StoredEvent) -> Result<(), Error> {
@@ -537,6 +543,12 @@ impl State for Snapshot<Run, Shown> {
         let (run, _) = fold.finish().ok_or_else(nothing)?;
         Ok(Self { format: SNAPSHOT_FORMAT, run, shown: Shown::default() })
     }
+}
+
+/// Returns what a snapshot of an older format knows of the state file.
+fn older_shown(view: &StreamView) -> Option<Shown> {
+    let snapshot: Snapshot<IgnoredAny, Shown> = serde_json::from_slice(&view.snapshot).ok()?;
+    (1..SNAPSHOT_FORMAT).contains(&snapshot.format).then_some(snapshot.shown)
 }
 
 fn id_of(stream: &StreamId) -> String {

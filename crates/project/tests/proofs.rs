@@ -156,7 +156,6 @@ fn stop(driven: &mut Driven, last_message: &str) -> String {
         background_tasks: 0,
         session_is_owner: true,
         blocks: 0,
-        moved: false,
         now,
     };
     let mut decision = end(&workflow, &run, &turn);

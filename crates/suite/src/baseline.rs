@@ -88,14 +88,14 @@ impl From<SuiteError> for Halt {
 
 /// Makes the tests ready before an agent works in a workspace of the run's own. Somebody who is `attended` decides about tests
 /// that fail; `answered` returns what a person answered to the newest question of a kind about a key.
-pub fn take<E: From<SuiteError>>(
+pub fn take<'a>(
     shell: &Shell,
     place: &Place,
     plan: &Plan,
     begun: Time,
     attended: bool,
-    mut answered: impl FnMut(&str, &str) -> Result<Option<String>, E>,
-) -> Result<Taken, E> {
+    answered: impl Fn(&str, &str) -> Option<&'a str>,
+) -> Result<Taken, SuiteError> {
     let looked = install(shell, place, plan).and_then(|preparation| {
         leads_back::refuse(shell, place, &plan.test)?;
         look(shell, place, plan, preparation, Some(begun))
@@ -103,14 +103,14 @@ pub fn take<E: From<SuiteError>>(
     let (mut said, commit, environment, measured, cached) = match looked {
         Ok(found) => found,
         Err(Halt::Environment(problem)) => return Ok(Taken::Ask(environment_question(problem))),
-        Err(Halt::Failed(error)) => return Err(error.into()),
+        Err(Halt::Failed(error)) => return Err(error),
     };
     let key = cache::key(&[&commit, &plan.test, &environment]);
     let mut baseline = baseline(plan, &commit, &key, &measured, cached);
     if !measured.passed {
         let tells = measured.report.tells_names() && !measured.report.failed.is_empty();
-        let decided = answered(BASELINE, &key)?;
-        if decided.as_deref() != Some(CONTINUE) && (attended || !tells) {
+        let decided = answered(BASELINE, &key);
+        if decided != Some(CONTINUE) && (attended || !tells) {
             let question = red(&baseline, &measured, tells);
             return Ok(Taken::Ask(Asked::of(said, BASELINE, &key, question, &[CONTINUE, STOP])));
         }
@@ -122,7 +122,7 @@ pub fn take<E: From<SuiteError>>(
     }
     let proof_key = cache::key(&[&plan.test, &environment]);
     if plan.proof && (measured.passed || baseline.tolerated) {
-        let accepted = answered(PROOF, &proof_key)?.as_deref() == Some(ACCEPT);
+        let accepted = answered(PROOF, &proof_key) == Some(ACCEPT);
         match settle(shell, place, plan, &measured, &baseline, &proof_key, accepted)? {
             (proof, Ok(line)) => {
                 baseline.proof = proof;

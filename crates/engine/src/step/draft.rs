@@ -163,12 +163,14 @@ impl<'a> Draft<'a> {
         next.actor = Actor::Engine;
         let mut done = std::mem::replace(&mut self.record, next);
         done.phase = self.run.phase.clone();
+        self.run.learn(self.workflow, &done);
         self.run.close_record(self.at);
         self.records.push(done);
     }
 
     pub(super) fn finish(mut self) -> Step {
         self.record.phase = self.run.phase.clone();
+        self.run.learn(self.workflow, &self.record);
         self.run.close_record(self.at);
         self.records.push(self.record);
         Step {

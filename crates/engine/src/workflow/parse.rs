@@ -310,7 +310,7 @@ impl RawQuestion {
         match (&self.event, &self.when, &self.unless) {
             (Some(event), None, unless) => {
                 let (event, unless) = (names.event(event), unless.clone());
-                questions.push(Question { event, phase, text, approves, unless });
+                questions.push(Question { event, phase, text, approves, unless, tool: self.tool });
             }
             (None, Some(when), None) => {
                 approvals.push(Approval { phase, event: approves, text, when: when.clone() });
@@ -372,8 +372,8 @@ fn check_answer(workflow: &Workflow, phase: &Phase, names: &mut Names<'_>) {
         names.fault(format!("for its `answer`, `{name}` needs {wanted}"));
     }
     if hands_in != workflow.hands_in {
-        let word = if hands_in { "only" } else { "not" };
-        names.fault(format!("the `answer` of `{name}` goes {word} with `hands_in`"));
+        let word = if hands_in { "goes only" } else { "does not go" };
+        names.fault(format!("the `answer` of `{name}` {word} with `hands_in`"));
     }
 }
 

@@ -156,6 +156,7 @@ pub(super) struct RawQuestion {
     pub(super) phase: String,
     pub(super) text: String,
     pub(super) approves: String,
+    pub(super) tool: Option<Tool>,
     pub(super) when: Option<String>,
     pub(super) unless: Option<String>,
 }

@@ -51,8 +51,10 @@ impl Workflow {
     pub fn event_of_tool(&self, run: &Run, tool: Tool) -> Option<EventName> {
         let events = self.events_of_agent(run);
         let marked = self.rows(&run.phase).iter().filter(|row| row.tool.is_some());
+        let asking = self.questions.iter().filter(|question| question.phase == run.phase);
+        let asking = asking.filter_map(|question| Some((question.tool?, &question.event)));
         let marked: Vec<(Tool, &EventName)> =
-            marked.filter_map(|row| Some((row.tool?, &row.event))).collect();
+            marked.filter_map(|row| Some((row.tool?, &row.event))).chain(asking).collect();
         let by_mark = marked.iter().find(|(known, event)| *known == tool && events.contains(event));
         let by_name = || events.iter().find(|event| event.as_str() == tool.name()).cloned();
         let only = || match events.as_slice() {

@@ -13,6 +13,7 @@ mod chunks;
 mod coder;
 mod evidence;
 mod factory;
+mod facts;
 mod gates;
 mod looping;
 mod overrule;

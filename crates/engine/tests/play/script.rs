@@ -20,9 +20,8 @@
 //! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
 
 use engine::{
-    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome,
-    Record, Run, Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow,
-    begin,
+    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome, Run,
+    Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow, begin,
     ledger::{CapReached, Scope, Unit},
     step,
     view::asked,
@@ -43,11 +42,6 @@ pub(crate) fn play(script: &str) -> String {
 pub(crate) fn play_to(script: &str) -> (Run, String) {
     let player = played(script);
     (player.run, player.lines.join("\n"))
-}
-
-/// Plays a script and returns what was recorded.
-pub(crate) fn records_of(script: &str) -> Vec<Record> {
-    played(script).records
 }
 
 fn played(script: &str) -> Player {
@@ -72,13 +66,12 @@ struct Player {
     run: Run,
     at: Time,
     lines: Vec<String>,
-    records: Vec<Record>,
 }
 
 impl Player {
     fn new<'a>(workflow: &'static Workflow, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
-        let Step { run, records, .. } = begin(workflow, beginning(settings(values)));
-        Self { workflow, at: run.started_at, run, lines: Vec::new(), records }
+        let Step { run, .. } = begin(workflow, beginning(settings(values)));
+        Self { workflow, at: run.started_at, run, lines: Vec::new() }
     }
 
     fn play(&mut self, text: &str) {
@@ -97,7 +90,6 @@ impl Player {
                     self.lines.push(line(text, &step));
                     self.lines.extend(step.advice.iter().map(|advice| format!("  {}", advice.0)));
                     self.run = step.run;
-                    self.records.extend(step.records);
                 }
                 Err(refused) => self.lines.push(format!("{text}: refused: {refused}")),
             }

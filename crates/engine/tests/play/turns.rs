@@ -2,13 +2,13 @@
 
 use engine::{
     Event, Run, Standing, Time, step,
-    turn::{TurnAsk, TurnDecision, TurnEnd, asked, end, has_moved},
+    turn::{TurnAsk, TurnDecision, TurnEnd, asked, end},
     view::{reanchor, state_file, state_json},
 };
 use insta::assert_snapshot;
 
 use crate::{
-    script::{play, play_to, records_of},
+    script::{play, play_to},
     support::{clear, find_all, workflow},
 };
 
@@ -22,7 +22,6 @@ fn turn(last_message: &str) -> TurnEnd<'_> {
         background_tasks: 0,
         session_is_owner: true,
         blocks: 0,
-        moved: false,
         now: Time::from_millis(crate::support::START + crate::support::MINUTE),
     }
 }
@@ -91,7 +90,9 @@ fn a_turn_counts_and_the_loop_goes_on() {
 
 #[test]
 fn a_turn_that_leads_to_a_phase_is_no_iteration_of_it() {
-    let (run, decision) = finish(&at("deepen"), &TurnEnd { moved: true, ..turn("The tests are approved.") });
+    let mut run = at("deepen");
+    run.facts.moved_by_agent = true;
+    let (run, decision) = finish(&run, &turn("The tests are approved."));
     assert_eq!((run.phase.as_str(), run.counter("phase_iteration")), ("deepen", 0));
     assert_eq!(run.counter("global_iteration"), 1);
     assert!(reason(&decision).contains("warp state transition . plan_deepened --data"), "{decision:?}");
@@ -102,10 +103,7 @@ fn a_turn_that_leads_to_a_phase_is_no_iteration_of_it() {
 
 #[test]
 fn only_the_agents_own_last_move_since_its_last_turn_counts_as_one() {
-    let moved = |script: &str| {
-        let records = records_of(script);
-        has_moved(workflow(LOOP), records.iter().rev())
-    };
+    let moved = |script: &str| play_to(script).0.facts.moved_by_agent;
     assert!(!moved("autonomous-loop: "), "the run has begun");
     assert!(moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a"));
     assert!(moved("autonomous-loop: agent brainstorm_written artifact=a.md file=a, noted error=x"));

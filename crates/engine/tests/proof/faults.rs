@@ -134,7 +134,7 @@ fn an_unknown_key_is_refused_with_its_line() {
        |
     12 | on = [{ event = "close", to = "closed", raise = ["tries"] }]
        |                                         ^^^^^
-    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `unless`, `gate`, `evidence`, `tests`, `acts`, `raises`, `resets`, `exempt`, `reason`, `status`, `answer`, `tool`
+    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `unless`, `gate`, `evidence`, `tests`, `acts`, `raises`, `resets`, `exempt`, `aborts`, `reason`, `status`, `answer`, `tool`
     "#);
 }
 
@@ -164,7 +164,7 @@ fn a_job_that_could_come_to_an_event_which_is_not_there_is_refused() {
        |
     12 | does = "make_tea"
        |        ^^^^^^^^^^
-    unknown variant `make_tea`, expected one of `check_prerequisites`, `select_work`, `define_chunks`, `tick_criteria`, `run_tests`, `commit`, `check_docs`, `file_report`, `take_chunk`, `run_final_tests`, `merge`, `commit_and_merge`, `summarise`, `clean_up`
+    unknown variant `make_tea`, expected one of `check_prerequisites`, `select_work`, `define_chunks`, `tick_criteria`, `run_tests`, `commit`, `check_docs`, `file_report`, `take_chunk`, `run_final_tests`, `merge`, `commit_and_merge`, `summarise`, `clean_up`, `open_pull_request`
     "#);
 }
 
@@ -266,5 +266,50 @@ fn hostile_names_are_refused() {
     counter name "a b" must be 1 to 60 letters, digits, `_` or `-`
     counter name "a b" must be 1 to 60 letters, digits, `_` or `-`
     operation name "git_push\nleave git_commit open" must be 1 to 60 letters, digits, `_` or `-`
+    "#);
+}
+
+#[test]
+fn what_an_agent_is_asked_for_can_be_answered() {
+    let loops = "hands_in = true\nclose_event = \"shipped\"\n";
+    let asked = |answer: &str, top: &str| {
+        let text = bare(&[("open", CLOSE), CLOSED], top);
+        let agents = format!("activity = \"agent\"\nanswer = \"{answer}\"");
+        text.replacen("activity = \"engine\"", &agents, 1)
+    };
+    let persons = |more: &str| {
+        let text = bare(&[("open", CLOSE), CLOSED], "");
+        text.replacen("activity = \"engine\"", &format!("activity = \"person\"\n{more}"), 1)
+    };
+    let question = |more: &str| {
+        let question = "[[question]]\nphase = \"open\"\ntext = \"Right?\"\n";
+        small(&[("open", CLOSE), CLOSED], &format!("{question}{more}\n"))
+    };
+    let cases = [
+        asked("plan", ""),
+        asked("work", loops),
+        asked("receipt", loops),
+        asked("verdict", loops),
+        asked("promise", loops),
+        persons("answer = \"work\""),
+        persons("unattended = \"no\""),
+        persons("does = \"open_pull_request\""),
+        bare(&[("open", CLOSE), CLOSED], "turn_event = \"turn\"\nprogress_file = \"../x\"\n"),
+        question("approves = \"close\""),
+        question("approves = \"shut\"\nwhen = \"approve_plan\""),
+    ];
+    assert_snapshot!(cases.map(|text| refused(&text)).join("\n"), @r#"
+    for its `answer`, `open` needs an event that an agent says by its tool
+    the `answer` of `open` does not go with `hands_in`
+    for its `answer`, `open` needs a `receipt` and an event
+    for its `answer`, `open` needs events of the status APPROVED and NEEDS_CHANGES
+    for its `answer`, `open` needs to be final, in a workflow with a `close_event`
+    `open` has `answer`, but is not an agent's
+    `open` has `unattended = "no"`, which is no `answer` there that others than a person may give
+    what `open` does is done before an agent works, but it is not an agent's
+    `turn_event` names `turn`, which is no tick
+    `progress_file` is `../x`; it must be a Markdown file in the project
+    the question in `open` about `close` needs either `event` or `when`; `unless` goes with `event`
+    the question in `open` approves `shut`, which is no event there
     "#);
 }

@@ -4,9 +4,7 @@ use adapters::git::Prepared;
 use engine::Run;
 use serde_json::Value;
 
-use super::{
-    CHUNK_BEGINS, NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short,
-};
+use super::{NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short};
 use crate::{
     Current, Workspace, counted,
     rails::{self, guard},
@@ -21,16 +19,15 @@ impl Workspace {
         let message = match &wanted.message {
             Some(message) => message.clone(),
             None => {
-                let said = self.said_with(current, "code_complete", CHUNK_BEGINS)?;
-                let word = |field: &str| said.first().and_then(|said| said.get(field));
-                let selected = self.said_with(current, "work_selected", &[])?;
-                let title = match selected.first().and_then(rework::commit_title) {
+                let word = |field: &str| run.facts.chunk.accounts.last().and_then(|said| said.get(field));
+                let selected = &run.facts.issue.selected;
+                let title = match rework::commit_title(selected) {
                     Some(title) => Some(title),
                     None => issue::title(&mut self.forge(), run)?,
                 };
                 let again = word("message").and_then(Value::as_str).map(str::to_owned);
                 // It was committed before, and is only committed again.
-                match again.or_else(|| selected.first().and_then(rework::kept_message)) {
+                match again.or_else(|| rework::kept_message(selected)) {
                     Some(message) => message,
                     None => report::commit_message(title.as_deref(), word("commit"), run),
                 }

@@ -7,9 +7,9 @@ use std::mem;
 
 use adapters::secrets::redacted;
 use engine::{Actor, DevKind, Event, Observations, Run, Seen};
-use serde_json::{Map, Value};
+use serde_json::Map;
 
-use super::{CHUNK_BEGINS, LOOKED_THROUGH, NextError, Report, escalation};
+use super::{NextError, Report, escalation};
 use crate::{Answer, AskError, Current, Error, Workspace, spelled};
 
 /// How often the environment is brought up again before a person is asked.
@@ -19,8 +19,6 @@ const SKIP: &str = "skip";
 pub const ABOUT_DEV: &[&str] = &["continue", SKIP];
 /// The check by which an agent's code is handed back once.
 pub const SEED_CHECK: &str = "dev_seed_check";
-/// The events before which a chunk was not done.
-const CHUNK_DONE: &[&str] = &["report_filed", "next_chunk", "chunks_defined"];
 
 impl From<DevError> for NextError {
     fn from(error: DevError) -> Self {
@@ -65,8 +63,7 @@ impl Workspace {
         if !self.has_dev(run)? {
             return Ok(Vec::new());
         }
-        let answers = self.said_with(current, "decision_answered", CHUNK_DONE)?;
-        if answers.first().and_then(|answer| answer.get("option")).and_then(Value::as_str) == Some(SKIP) {
+        if run.facts.chunk.answer.as_deref() == Some(SKIP) {
             return Ok(vec!["the dev server is left as it is, as a person has decided".to_owned()]);
         }
         self.sync()?;
@@ -176,11 +173,7 @@ impl Workspace {
         observations: &Observations,
     ) -> Result<Option<String>, Error> {
         let Some(text) = self.tables_without_seeds(&current.run, observations) else { return Ok(None) };
-        let records = self.newest_records(current, LOOKED_THROUGH)?;
-        let mut of_chunk =
-            records.iter().rev().take_while(|record| !CHUNK_BEGINS.contains(&record.event.as_str()));
-        let was_told = of_chunk.any(|record| record.event == *DevKind::SeedsMissing.event());
-        Ok((!was_told).then_some(text))
+        Ok((!current.run.facts.chunk.was_told_of_seeds).then_some(text))
     }
 
     /// After a person's code that has changed what tables there are, advises on those that no seed file fills.

@@ -5,7 +5,7 @@ use drift::{Docs, DocsError, Finding, Severity};
 use engine::{EventName, Refused, Run};
 use serde_json::json;
 
-use super::{CHUNK_BEGINS, NextError, Report, hooks, short};
+use super::{NextError, Report, hooks, short};
 use crate::{AskError, Current, Workspace, counted, rails, spelled};
 
 /// How many findings an agent is told of at once.
@@ -14,7 +14,7 @@ const FINDINGS_TOLD: usize = 40;
 /// The name under which a person accepts drift.
 const GATE: &str = "doc_drift_check";
 /// How often an agent is told of drift before a person is asked.
-const TOLD: usize = 2;
+const TOLD: u64 = 2;
 
 /// What became of the pages that were mended.
 enum Mended {
@@ -31,7 +31,8 @@ impl Workspace {
     /// What was mended before a crash lies in the tree, and is committed the next time.
     pub(super) fn check_docs(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &*current.run;
-        let has_tried = self.has_tried(current)?;
+        // Warp drives the run, and its agent was told of drift often enough.
+        let has_tried = self.slot.is_some() && run.facts.chunk.drifts >= TOLD;
         let docs = Docs::new(&self.place, &self.shell, run.settings.text("docs_programs")).map_err(world)?;
         let fixed = docs.sync().map_err(world)?;
         let audit = docs.audit().map_err(world)?;
@@ -63,13 +64,6 @@ impl Workspace {
             // The mended docs stay in the tree, where the coder finds them.
             Mended::Untested(why) => Report::new("drift_blocked").with("failure", json!(why)).say(why),
         })
-    }
-
-    /// Tells whether warp drives the run and its agent was told of drift often enough since the chunk or a decision.
-    fn has_tried(&mut self, current: &Current) -> Result<bool, NextError> {
-        let since = [CHUNK_BEGINS, &["decision_answered"]].concat();
-        let told = self.said_with(current, "drift_blocked", &since)?.len();
-        Ok(self.slot.is_some() && told >= TOLD)
     }
 
     /// Commits the pages that were changed since the chunk's commit, or puts them into it.

@@ -1,6 +1,6 @@
 //! What earlier runs of an issue tell the next one: what they planned, tried, learnt and decided.
 
-use engine::{Record, Run};
+use engine::{Record, Run, Workflow, workflow::Meaning};
 use serde_json::Value;
 
 use super::{NextError, short};
@@ -21,7 +21,7 @@ impl Workspace {
             let (from, to) = (stint.events.start, stint.events.end);
             let records = self.records(&current)?;
             let its = records.iter().enumerate().filter(|(seq, _)| (from..to).contains(&(*seq as u64)));
-            let told = told(&its.map(|(_, record)| record).collect::<Vec<_>>());
+            let told = told(&current.workflow, &its.map(|(_, record)| record).collect::<Vec<_>>());
             let done = stint.chunks.iter().map(|chunk| {
                 let commit = chunk.commit.as_deref().map(|commit| format!(" ({})", short(commit)));
                 format!("- done: {}{}", chunk.acs.join(", "), commit.unwrap_or_default())
@@ -40,7 +40,7 @@ impl Workspace {
 }
 
 /// Tells what matters of the records of an earlier run.
-fn told(records: &[&Record]) -> Vec<String> {
+fn told(workflow: &Workflow, records: &[&Record]) -> Vec<String> {
     let mut lines = Vec::new();
     let text = |record: &Record, field: &str| {
         record
@@ -53,9 +53,12 @@ fn told(records: &[&Record]) -> Vec<String> {
     };
     let (mut tried, mut question) = (None, None);
     for record in records {
-        match record.event.as_str() {
-            "plan_ready" => lines.extend(text(record, "approach").map(|plan| format!("- its plan: {plan}"))),
-            "code_complete" => {
+        let phase = record.from.as_ref().unwrap_or(&record.phase);
+        match workflow.meaning(phase, record.event.as_str()) {
+            Some(Meaning::Plan) => {
+                lines.extend(text(record, "approach").map(|plan| format!("- its plan: {plan}")))
+            }
+            Some(Meaning::Work) => {
                 tried = text(record, "summary");
                 for field in ["lessons", "decisions", "risks"] {
                     let notes = record.data.get(field).and_then(Value::as_array).into_iter().flatten();
@@ -66,21 +69,24 @@ fn told(records: &[&Record]) -> Vec<String> {
                     }
                 }
             }
-            "tests_failed" | "drift_blocked" => {
+            Some(Meaning::Outcome("tests_failed" | "drift_blocked")) => {
                 let tried = tried.take().map(|tried| format!("{tried} ")).unwrap_or_default();
                 let failure = text(record, "failure").unwrap_or_default();
                 let failure: String = failure.chars().take(LONGEST_FAILURE).collect();
                 lines.push(format!("- tried, and failed: {tried}{failure}"));
             }
-            "question_asked" => question = text(record, "question"),
-            "decision_answered" => {
-                let (question, option) = (question.take(), text(record, "option"));
-                if let (Some(question), Some(option)) = (question, option) {
-                    let note = text(record, "note").map(|note| format!(" ({note})")).unwrap_or_default();
-                    lines.push(format!("- decided: {question} {option}{note}"));
+            Some(Meaning::Outcome(_)) => {}
+            None => match record.event.as_str() {
+                "question_asked" => question = text(record, "question"),
+                "decision_answered" => {
+                    let (question, option) = (question.take(), text(record, "option"));
+                    if let (Some(question), Some(option)) = (question, option) {
+                        let note = text(record, "note").map(|note| format!(" ({note})")).unwrap_or_default();
+                        lines.push(format!("- decided: {question} {option}{note}"));
+                    }
                 }
-            }
-            _ => {}
+                _ => {}
+            },
         }
     }
     lines

@@ -8,7 +8,7 @@ use commit_guard::Limits;
 use engine::{Actor, COMMIT_GUARD, Event, Held, Run};
 use serde_json::{Map, Value, json};
 
-use super::{CHUNK_BEGINS, NextError, Report};
+use super::{NextError, Report};
 use crate::{Answer, Current, Workspace, counted};
 
 /// The answer by which a person takes what is held.
@@ -28,21 +28,10 @@ impl Workspace {
         Ok(held)
     }
 
-    /// Returns what an agent was told of in the present chunk.
-    pub(super) fn told_of_held(&mut self, current: &Current) -> Result<Vec<Held>, NextError> {
-        let told = self.said_with(current, "tests_failed", CHUNK_BEGINS)?;
-        let held = told.iter().filter_map(|told| told.get("held").cloned());
-        Ok(held.filter_map(|held| serde_json::from_value::<Vec<Held>>(held).ok()).flatten().collect())
-    }
-
     /// Sends a chunk back to the agent for what is held, or asks a person if the agent was told before.
-    pub(super) fn send_back_held(
-        &mut self,
-        run: &Run,
-        held: Vec<Held>,
-        told: &[Held],
-    ) -> Result<Report, NextError> {
+    pub(super) fn send_back_held(&mut self, run: &Run, held: Vec<Held>) -> Result<Report, NextError> {
         self.untick(run)?;
+        let told = &run.facts.chunk.held;
         if held.iter().any(|held| told.iter().any(|told| told.is_same(held))) {
             return Err(NextError::Held(held));
         }

@@ -3,7 +3,7 @@
 use engine::{Held, Objection, Run, one_line};
 use serde_json::{Map, Value, json};
 
-use super::{CHUNK_BEGINS, CLEANUP_FAILED, ISSUE_BEGINS, NextError, Report, issue};
+use super::{CLEANUP_FAILED, NextError, Report, issue};
 use crate::{
     Current, NewItem, Workspace, counted,
     leftover::unfinished_subject,
@@ -35,8 +35,9 @@ impl Workspace {
     /// Files the report of the chunk that was committed, and what the agent told beside it.
     pub(super) fn report_chunk(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &current.run;
-        let mut told = self.said_with(current, "code_complete", CHUNK_BEGINS)?;
-        let summary = told.first().and_then(|told| told.get("summary")).and_then(Value::as_str);
+        let mut told: Vec<Map<String, Value>> = run.facts.chunk.accounts.iter().rev().cloned().collect();
+        let summary =
+            run.facts.chunk.accounts.last().and_then(|told| told.get("summary")).and_then(Value::as_str);
         let title = issue::title(&mut self.forge(), run)?;
         let name = key(run, &format!("chunk-{}", run.chunk.index));
         let about = run.issue.as_deref().map(|issue| format!(" of #{issue}")).unwrap_or_default();
@@ -53,7 +54,7 @@ impl Workspace {
             .say(format!("the chunk report is #{number}"));
         if run.chunk.index <= 1 {
             // What was decided while planning is told with the first chunk.
-            told.extend(self.said_with(current, "plan_ready", ISSUE_BEGINS)?);
+            told.extend(run.facts.issue.plan.clone());
         }
         for said in self.file_notes(run, &told)?.into_iter().chain(self.file_answers(current)?) {
             report = report.say(said);
@@ -64,16 +65,11 @@ impl Workspace {
     /// Files what people have decided about the issue so far, each decision once.
     fn file_answers(&mut self, current: &Current) -> Result<Vec<String>, NextError> {
         let mut said = Vec::new();
-        let questions = self.said_with(current, "question_asked", ISSUE_BEGINS)?;
-        for answer in self.said_with(current, "decision_answered", ISSUE_BEGINS)? {
-            let word = |field: &str| answer.get(field).and_then(Value::as_str).unwrap_or_default();
-            let asked = questions.iter().find(|asked| asked.get("decision") == answer.get("decision"));
-            let Some(question) = asked.and_then(|asked| asked.get("question")).and_then(Value::as_str) else {
-                continue;
-            };
-            let (option, note) = (word("option"), word("note"));
+        for asked in current.run.facts.questions_about_issue().rev() {
+            let Some(option) = asked.option() else { continue };
+            let (question, note) = (asked.word("question"), asked.said("note").unwrap_or_default());
             let body = format!("{question}\n\nDecided: {option}\n{note}\n\n{}", origin(&current.run));
-            let marker = format!("decision:{}", word("decision"));
+            let marker = format!("decision:{}", asked.word("decision"));
             if self.forge().filed(&marker)?.is_none() {
                 let title = format!("{question}: {option}");
                 let number = self.file_away(&title, body, &["decision", "warp-drive"], &marker)?;

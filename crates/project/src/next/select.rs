@@ -4,7 +4,7 @@ use adapters::git::{Listed, slug};
 use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
 use serde_json::{Map, Value, json};
 
-use super::{ISSUE_BEGINS, NextError, Report, issue};
+use super::{NextError, Report, issue};
 use crate::{Current, Item, Workspace, counted, issue_number, rails, why_nothing};
 
 impl Workspace {
@@ -58,7 +58,7 @@ impl Workspace {
     /// Takes the issue that was asked for, or the next one that is ready.
     pub(super) fn discover(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &current.run;
-        let named = run.issue.clone().filter(|_| !is_another_wanted(run));
+        let named = run.issue.clone().filter(|_| !run.facts.wants_another);
         let (issue, said) = match named {
             Some(issue) => {
                 let item =
@@ -71,7 +71,7 @@ impl Workspace {
                 None => return Ok(Report::new("no_work").say(why_nothing(&self.queue()?))),
             },
         };
-        let begun = self.begin_work(run, &issue, is_another_wanted(run))?;
+        let begun = self.begin_work(run, &issue, run.facts.wants_another)?;
         let mut report = Report::new("work_selected")
             .with("requirement", json!(issue))
             .with("branch", json!(begun.branch))
@@ -117,15 +117,13 @@ impl Workspace {
             None => Vec::new(),
         };
         let report = Report::new("chunks_defined");
-        let selected = self.said_with(current, "work_selected", &[])?;
-        if let Some(pull) = selected.first().and_then(|selected| selected.get("pull")) {
+        if let Some(pull) = run.facts.issue.selected.get("pull") {
             return Ok(report.say(format!("what pull request #{pull} waits for is one chunk")));
         }
         if open.is_empty() {
             return Ok(report.say("the issue has no open criteria, so it is one chunk"));
         }
-        let plan = self.said_with(current, "plan_ready", ISSUE_BEGINS)?;
-        let proposal = plan.first().and_then(|plan| plan.get("chunks"));
+        let proposal = run.facts.issue.plan.as_ref().and_then(|plan| plan.get("chunks"));
         let (chunks, said) = match proposal.map(|chunks| proposed(chunks, &open, most)) {
             Some(Ok(chunks)) => (chunks, Some("as the plan groups them".to_owned())),
             Some(Err(why)) => {
@@ -146,14 +144,6 @@ impl Workspace {
 
 fn next(item: &Item) -> String {
     format!("issue {} is next: {}", item.number, item.title)
-}
-
-/// Tells whether the run has been sent on to another issue since it took the last one.
-fn is_another_wanted(run: &Run) -> bool {
-    let mut events = run.history.iter().rev().filter_map(|row| row.event.as_ref());
-    events
-        .find(|event| ["continue_yes", "work_selected"].contains(&event.as_str()))
-        .is_some_and(|event| *event == *"continue_yes")
 }
 
 fn in_order(open: &[String], most: usize) -> Vec<Vec<String>> {

@@ -37,7 +37,9 @@ impl Workspace {
     /// An issue of which every chunk is done keeps the last one open until it is merged, so that there is something left to
     /// take up.
     pub(crate) fn untick_unfinished(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
-        let Some(issue) = run.issue.as_deref().filter(|_| !is_merged(run)) else { return Ok(Vec::new()) };
+        let Some(issue) = run.issue.as_deref().filter(|_| !run.facts.issue.is_merged) else {
+            return Ok(Vec::new());
+        };
         let is_own = self.place.origin().is_some();
         // What warp has ticked in a workspace of its own counts even if the event was refused afterwards.
         let open = issue::open_criteria(&mut self.forge(), issue)?;
@@ -61,7 +63,7 @@ impl Workspace {
     /// Looks at what is to be committed, and tests it. Criteria whose tests fail are not met.
     pub(super) fn test(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &current.run;
-        let conflict = self.left_conflict(current)?;
+        let conflict = self.left_conflict(run);
         if conflict.is_none()
             && let Some(report) = self.look_at_tree(current)?
         {
@@ -85,24 +87,22 @@ impl Workspace {
         if !run.settings.is_on("commit_guard") {
             return Ok(None);
         }
-        let told = self.told_of_held(current)?;
         let (_, prepared) = self.prepare_commit(run)?;
         let held = self.held(run, &prepared)?;
         drop(prepared);
         if held.is_empty() {
             return Ok(None);
         }
-        self.send_back_held(run, held, &told).map(Some)
+        self.send_back_held(run, held).map(Some)
     }
 
     /// Says which of the files that did not fit together still have markers in them: tests need not look at every file.
-    fn left_conflict(&mut self, current: &Current) -> Result<Option<String>, NextError> {
-        let selected = self.said_with(current, "work_selected", &[])?;
-        let files = selected.first().and_then(|selected| selected.get("conflicts")).cloned();
+    fn left_conflict(&self, run: &Run) -> Option<String> {
+        let files = run.facts.issue.selected.get("conflicts").cloned();
         let files: Vec<String> =
             files.and_then(|files| serde_json::from_value(files).ok()).unwrap_or_default();
         let left = rework::has_markers(&self.place.root, &files);
-        Ok(left.map(|file| format!("`{file}` still has lines that begin with <<<<<<< or >>>>>>>")))
+        left.map(|file| format!("`{file}` still has lines that begin with <<<<<<< or >>>>>>>"))
     }
 
     fn test_tree(&mut self, current: &Current) -> Result<Report, NextError> {
@@ -119,8 +119,7 @@ impl Workspace {
         let outcome = suite::run(&self.shell, &self.place, run)?;
         self.laid = laid.filter(|_| outcome.passed && self.slot.is_some());
         if let Some(held) = outcome.held {
-            let told = self.told_of_held(current)?;
-            return Ok(self.send_back_held(run, vec![held], &told)?.say(outcome.output));
+            return Ok(self.send_back_held(run, vec![held])?.say(outcome.output));
         }
         let unproved = if outcome.passed { run.unproved(&outcome.report.passed) } else { Vec::new() };
         if !unproved.is_empty() {
@@ -217,10 +216,4 @@ fn unproved_evidence(unproved: &[&NamedTest], passed: &[String]) -> Report {
     };
     let failure = format!("{}\n{how}", lines.join("\n"));
     Report::new("tests_failed").with("failure", json!(failure)).with("check", json!("evidence")).say(failure)
-}
-
-/// Tells whether the work on the run's issue has left the run's own branch.
-fn is_merged(run: &Run) -> bool {
-    let events = run.history.iter().rev().filter_map(|row| row.event.as_ref());
-    events.take_while(|event| **event != "work_selected").any(|event| *event == "merged")
 }

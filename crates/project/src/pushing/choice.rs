@@ -3,14 +3,11 @@
 use std::fmt;
 
 use adapters::secrets::redact;
-use engine::Record;
-use serde_json::Value;
+use engine::Inquiry;
 
 use super::PUSH;
 use crate::{NextError, Workspace};
 
-/// How many of the newest records are looked through for an answer.
-const LOOKED_THROUGH: usize = 300;
 /// The longest question, in characters.
 const LONGEST: usize = 2000;
 
@@ -58,21 +55,13 @@ impl Workspace {
     /// Returns what a person has answered about a push in the phase that the run is in, newest first.
     pub(crate) fn choices(&mut self) -> Result<Vec<Choice>, NextError> {
         let Some(current) = self.current()? else { return Ok(Vec::new()) };
-        let records = self.newest_records(&current, LOOKED_THROUGH)?;
-        let text = |record: &Record, field: &str| {
-            record.data.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        let run = &current.run;
+        let here = run.facts.questions.iter().rev().take_while(|asked| asked.at >= run.came_here_at());
+        let choice = |asked: &Inquiry| {
+            let question = asked.word("question").to_owned();
+            asked.option().map(|option| Choice { question, option: option.to_owned() })
         };
-        let here = records.iter().rev().take_while(|record| record.phase == current.run.phase);
-        let asked = here.filter(|record| record.event == *"question_asked" && text(record, "kind") == PUSH);
-        let asked: Vec<(String, String)> =
-            asked.map(|record| (text(record, "decision"), text(record, "question"))).collect();
-        let mut choices = Vec::new();
-        for (decision, question) in asked {
-            if let Some(decided) = self.decided(&current, &decision)? {
-                choices.push(Choice { question, option: decided.option });
-            }
-        }
-        Ok(choices)
+        Ok(here.filter(|asked| asked.kind() == PUSH).filter_map(choice).collect())
     }
 }
 

@@ -1,0 +1,67 @@
+//! What a run knows of the work so far: by what events mean in its workflow, not by their names.
+
+use engine::{Inquiry, Run};
+
+use crate::script::play_to;
+
+const PLANNED: &str =
+    "work_selected requirement=1, plan_ready approach=one, chunks_defined acs=[[\"AC-01\"],[\"AC-02\"]], ";
+
+fn run(script: &str) -> Run {
+    play_to(&format!("prerequisites_ok, {script}")).0
+}
+
+#[test]
+fn an_issue_and_its_plan_are_known_until_the_next_one_is_taken() {
+    let known = run(PLANNED.trim_end_matches(", ")).facts.issue;
+    assert_eq!((known.selected["requirement"].as_u64(), known.began_after), (Some(1), 2));
+    assert_eq!(known.plan.unwrap()["approach"], "one");
+    let next = run(&format!("{PLANNED}@awaiting_continue, continue_yes"));
+    assert!(next.facts.wants_another && next.facts.issue.is_merged);
+    let next = run(&format!("{PLANNED}@awaiting_continue, continue_yes, work_selected requirement=2"));
+    assert!(!next.facts.wants_another && !next.facts.issue.is_merged && next.facts.issue.plan.is_none());
+}
+
+#[test]
+fn a_plan_that_was_approved_for_another_issue_is_not_taken() {
+    let asked = "work_selected requirement=1, question Right?, answer yes";
+    let option = |run: &Run| run.facts.answered("scope").and_then(Inquiry::option).map(str::to_owned);
+    assert_eq!(option(&run(asked)).as_deref(), Some("yes"));
+    assert_eq!(run(asked).facts.answered("plan"), None);
+    let next = format!("{asked}, @awaiting_continue, continue_yes, work_selected requirement=2");
+    assert_eq!(option(&run(&next)), None);
+}
+
+#[test]
+fn the_last_failure_and_the_accounts_of_a_chunk_are_known() {
+    let failed = run(&format!("{PLANNED}code_complete summary=a, @testing, tests_failed failure=red"));
+    let failure = failed.facts.issue.failure.clone().unwrap();
+    assert_eq!((failure.text.as_str(), failure.is_of_tests), ("red", true));
+    assert_eq!(failed.facts.chunk.accounts.len(), 1);
+    assert_eq!(failed.facts.entry.clone().unwrap().event, *"tests_failed");
+    let next = run(&format!("{PLANNED}code_complete summary=a, @chunk_complete, next_chunk"));
+    assert!(next.facts.chunk.accounts.is_empty());
+}
+
+#[test]
+fn words_of_another_workflow_mean_the_same() {
+    let coder = |script: &str| play_to(&format!("coder: {script}")).0.facts;
+    let taken = coder("receive_task requirement=1, workspace_ready, submit_plan approach=one, approve");
+    assert!(taken.issue.began_at.is_some());
+    assert_eq!(taken.issue.plan.unwrap()["approach"], "one");
+    let failed = coder("@TESTING, tests_fail failure=red");
+    assert_eq!(failed.issue.failure.unwrap().text, "red");
+}
+
+#[test]
+fn waits_in_a_row_are_counted_until_somebody_answers() {
+    let driven = "driven, work_selected requirement=1, turn claude, ";
+    let waited = run(&format!("{driven}suspend full, over, suspend full"));
+    assert_eq!(waited.facts.access.limits.count, 2);
+    assert_eq!(run(&format!("{driven}suspend full, resume")).facts.access.lifted, waited.facts.access.wait);
+    assert_eq!(run(&format!("{driven}suspend full, over")).facts.access.lifted, None);
+    let answered = run(&format!("{driven}suspend full, over, turned s1"));
+    assert_eq!(answered.facts.access.limits.count, 0);
+    assert!(answered.facts.issue.has_worked);
+    assert_eq!(answered.facts.last_turn.as_deref(), Some("answered"));
+}
