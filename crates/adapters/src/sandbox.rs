@@ -227,6 +227,11 @@ impl NoSandbox {
 }
 
 impl Walls {
+    /// Makes the tree its person's again, once nothing works in it any more.
+    pub fn give_back(&self) -> Result<(), WallError> {
+        if self.rank == Rank::RootAsUser { user::take_back(&self.tree) } else { Ok(()) }
+    }
+
     /// Returns the same sandbox around another tree, which is mounted where this one's is.
     pub fn over(&self, tree: &Path) -> Self {
         Self { tree: tree.to_owned(), ..self.clone() }

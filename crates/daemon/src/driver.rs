@@ -29,7 +29,7 @@ use crate::{
     show::{Show, Shown},
     spend::{Spend, SpendError, spent_by},
     start::{Options, content_shell, sandbox},
-    work::Confined,
+    work::{Confined, Lent},
 };
 
 /// How often the claim is kept up.
@@ -37,6 +37,8 @@ const CLAIM_EVERY: Duration = Duration::from_secs(20);
 
 /// A run, a place to work in, and all that is needed to take it to its end.
 pub struct Driver<'a> {
+    /// Given back before the workspace is, which another run may take then: fields are dropped in order.
+    pub(crate) _lent: Lent,
     pub(crate) workspace: Workspace,
     /// The run's id.
     pub(crate) run: String,

@@ -34,7 +34,7 @@ use crate::{
     header::{Header, SessionCap},
     interrupts::Interrupts,
     show::{Show, Shown},
-    work::{self, Confined},
+    work::{self, Confined, Lent},
 };
 
 /// The setting that holds the automation level.
@@ -255,6 +255,7 @@ impl<'a> Driver<'a> {
             probed: None,
             away: Away::default(),
             asked_seat: None,
+            _lent: Lent(confined.walls.clone()),
             confined,
             claim,
             claimed_at: Instant::now(),

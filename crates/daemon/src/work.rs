@@ -59,6 +59,18 @@ pub(crate) struct Given<'a> {
     pub(crate) route: Option<&'a Route>,
 }
 
+/// The tree of a run, which is given back to its person at the end: they, or an agent that they start, may resume in it.
+pub(crate) struct Lent(pub(crate) Option<Walls>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(walls) = &self.0 {
+            // What stays the sandbox user's, git names when somebody works there.
+            let _ = walls.give_back();
+        }
+    }
+}
+
 impl Confined {
     /// Returns where the agent sees its tree.
     pub(crate) fn place(&self) -> &Path {

@@ -132,6 +132,7 @@ impl Home<'_> {
             let entry = entry.strip_prefix(spelled).map_or(entry.clone(), |rest| self.path.join(rest));
             let Ok(real) = entry.canonicalize() else { continue };
             for directory in [entry, real] {
+                all.extend(self.toolchain_around(&directory));
                 all.extend(tools::around(&directory, &self.path));
                 all.push(directory);
             }
@@ -145,6 +146,17 @@ impl Home<'_> {
         all.extend(programs.flat_map(|program| tools::needs(program, &self.path)));
         all.retain(|path| self.is_emptied(path) && !self.is_too_wide(path));
         all
+    }
+
+    /// Returns the toolchain that a directory belongs to, if it is in another user's home: there the table tells nothing.
+    fn toolchain_around(&self, directory: &Path) -> Option<PathBuf> {
+        let is_toolchain = |path: &&Path| {
+            let rows = HOME.iter().filter(|row| row.shown == Shown::Read);
+            path.file_name()
+                .is_some_and(|name| rows.into_iter().any(|row| Path::new(row.path) == Path::new(name)))
+        };
+        let is_elsewhere = self.mounts.is_closed(directory) && !directory.starts_with(&self.path);
+        directory.ancestors().filter(|_| is_elsewhere).find(is_toolchain).map(Path::to_owned)
     }
 
     /// Tells whether a path is below a directory of which only what is shown is there.

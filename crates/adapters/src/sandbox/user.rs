@@ -26,6 +26,7 @@ use crate::{machine, process};
 
 /// The user's id and group: one that neither distributions nor systemd hand out.
 const ID: u32 = 60606;
+const ROOT: u32 = 0;
 const NAME: &str = "warp";
 /// The program that changes the id, of util-linux.
 const PROGRAM: &str = "setpriv";
@@ -102,7 +103,15 @@ pub(super) fn add_git_settings(mounts: &mut Mounts, kept: &Path, place: &Path) -
 /// Gives the user a file, or a directory with all that is in it.
 pub(super) fn give(path: &Path) -> Result<(), WallError> {
     let each = |directory: BorrowedFd<'_>, name: &CStr, data: &Stat| {
-        if data.st_uid == ID && data.st_gid == ID { Ok(()) } else { set_owner(directory, name) }
+        if data.st_uid == ID && data.st_gid == ID { Ok(()) } else { set_owner(directory, name, ID) }
+    };
+    walk(path, &each).map_err(|source| WallError::Path { path: path.to_owned(), source })
+}
+
+/// Takes a directory back that was given, with all that was made in it: a person's git works in no tree of another user's.
+pub(super) fn take_back(path: &Path) -> Result<(), WallError> {
+    let each = |directory: BorrowedFd<'_>, name: &CStr, data: &Stat| {
+        if data.st_uid == ID { set_owner(directory, name, ROOT) } else { Ok(()) }
     };
     walk(path, &each).map_err(|source| WallError::Path { path: path.to_owned(), source })
 }
@@ -148,8 +157,8 @@ fn wanted(data: &Stat, access: Access) -> u32 {
     }
 }
 
-fn set_owner(directory: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<()> {
-    let (user, group) = (Some(Uid::from_raw(ID)), Some(Gid::from_raw(ID)));
+fn set_owner(directory: BorrowedFd<'_>, name: &CStr, id: u32) -> rustix::io::Result<()> {
+    let (user, group) = (Some(Uid::from_raw(id)), Some(Gid::from_raw(id)));
     chownat(directory, name, user, group, AtFlags::SYMLINK_NOFOLLOW)
 }
 
@@ -234,6 +243,10 @@ mod tests {
         fs::write(tree.join("new"), "").unwrap();
         give_once(&tree).unwrap();
         assert_eq!(owner(&tree.join("new")), 0, "it was given before");
+        take_back(&tree).unwrap();
+        for path in ["", "a", "a/b", "a/b/c", "a/link", "file", "new"] {
+            assert_eq!(owner(&tree.join(path)), 0, "{path}");
+        }
     }
 
     #[test]
