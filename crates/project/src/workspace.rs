@@ -310,7 +310,7 @@ impl Workspace {
         match &self.store {
             Some(store) => Ok(store.flush()?),
             // Acts follow from what was recorded: without a journal there is nothing to act on.
-            None => Err(Error::JournalGone { path: self.place.own.clone() }),
+            None => Err(Error::JournalGone { path: self.store_path()?.unwrap_or_default() }),
         }
     }
 
