@@ -12,10 +12,11 @@ use adapters::{
     refs, secrets,
 };
 use engine::{
-    ANSWERED, Actor, Conversation, Event, Refused, RefusedEvent, Usage, Worker, workflow::SemanticGate,
+    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Usage, Worker,
+    workflow::SemanticGate,
 };
 use journal::Durable;
-use project::{AskError, Current, SEED_CHECK, counted, criteria, ships};
+use project::{AskError, Current, SEED_CHECK, counted, criteria};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -80,9 +81,6 @@ impl From<String> for Complaint {
 impl Driver<'_> {
     /// Puts the phase's work to an agent. An answer that cannot be used is asked for again once; then a person decides.
     pub(crate) fn agent_phase(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        if ships(current) {
-            return self.mechanical(current);
-        }
         if let Some(flow) = self.ask_about_isolation(current)? {
             return Ok(flow);
         }
@@ -113,7 +111,7 @@ impl Driver<'_> {
                 Err(flow) => return Ok(flow),
             };
             let turn = self.turn(&now, work, why, &ready.hand)?;
-            let Some(ended) = turn else { return Ok(Flow::On) };
+            let Some((ended, effect)) = turn else { return Ok(Flow::On) };
             if self.interrupts.is_asked() {
                 return Ok(Flow::End(Finish::Interrupted));
             }
@@ -126,7 +124,7 @@ impl Driver<'_> {
             if self.is_replaced(current, &ready.hand, &ended)? {
                 return Ok(Flow::On);
             }
-            match self.take(current, ended)? {
+            match self.take(current, ended, &effect)? {
                 Ok(()) => return Ok(Flow::On),
                 // What was looked at may have been cut short; it is looked at again later.
                 Err(_) if self.interrupts.is_asked() => return Ok(Flow::End(Finish::Interrupted)),
@@ -188,12 +186,13 @@ impl Driver<'_> {
         mut work: Work,
         complaint: Option<&str>,
         hand: &Hand,
-    ) -> Result<Option<Ended>, DriveError> {
+    ) -> Result<Option<(Ended, Effect)>, DriveError> {
         let worker = self.worker(current, hand);
         let earlier = briefing::earlier(&current.run);
         let started = Event::TurnStarted { worker: worker.clone() };
         let Some(answer) = self.offer(Actor::Engine, started, Map::new())? else { return Ok(None) };
         let run = &answer.current.run;
+        let Some(effect) = run.effect.clone() else { return Ok(None) };
         // Whatever was said before this record counts as heard, so it has to be in the prompt.
         if run.told != current.run.told
             && let Brief::Work(newer) = brief::of(&mut self.workspace, &answer.current)?
@@ -243,10 +242,8 @@ impl Driver<'_> {
         let reported = used(&ended, before.as_ref());
         let usage = match self.spend.as_mut() {
             Some(spend) => {
-                let effect = run.effect.as_ref();
-                let attempt =
-                    effect.map(|effect| format!("{}.{}", effect.id, effect.attempt)).unwrap_or_default();
-                spend.end(&format!("{}.{attempt}", run.id), reported, worker.model.as_deref())?
+                let turn = format!("{}.{}.{}", run.id, effect.id, effect.attempt);
+                spend.end(&turn, reported, worker.model.as_deref())?
             }
             None => reported,
         };
@@ -258,7 +255,7 @@ impl Driver<'_> {
             Map::new()
         };
         self.offer(Actor::Engine, over, data)?;
-        Ok(Some(ended))
+        Ok(Some((ended, effect)))
     }
 
     /// Tells whether an agent has worked without a request that warp has seen. One that was given a way to its models, and
@@ -487,9 +484,14 @@ impl Driver<'_> {
     }
 
     /// Makes an event of an agent's answer.
-    fn take(&mut self, current: &Current, ended: Ended) -> Result<Result<(), Complaint>, DriveError> {
+    fn take(
+        &mut self,
+        current: &Current,
+        ended: Ended,
+        effect: &Effect,
+    ) -> Result<Result<(), Complaint>, DriveError> {
         if current.workflow.hands_in {
-            return self.take_of_loop(current, ended);
+            return self.take_of_loop(current, ended, effect);
         }
         let value = match ended.answer {
             Ok(value) => value,
@@ -512,7 +514,7 @@ impl Driver<'_> {
         let Some((event, data)) = brief::event_of(current, &criteria, &value) else {
             return Ok(Err("the answer names no event of this phase".to_owned().into()));
         };
-        match self.workspace.ask_as(Actor::Agent, event, data.clone()) {
+        match self.workspace.ask_as(Actor::Agent, event, effect.outcome(data.clone())) {
             Ok(answer) => {
                 self.took(&answer);
                 Ok(Ok(()))
@@ -522,6 +524,8 @@ impl Driver<'_> {
                 self.show.show(Shown::Warned(&reason));
                 Ok(Ok(()))
             }
+            // It was replaced meanwhile.
+            Err(AskError::Refused(Refused::StaleAttempt { .. })) => Ok(Ok(())),
             Err(AskError::Refused(refused)) => {
                 let to_overrule = refused.to_overrule(Actor::Agent, &data);
                 Ok(Err(Complaint { refused: to_overrule, ..refused.to_string().into() }))

@@ -140,7 +140,7 @@ impl<'d, 'a> Attached<'d, 'a> {
     fn of(driver: &'d mut Driver<'a>, agent: Interactive, place: &Place) -> Result<Self, SessionError> {
         let current = driver.workspace.current().map_err(StartError::from)?;
         let current = current.ok_or_else(|| StartError::from(project::AskError::NoRun))?;
-        driver.tell_of(&current.workflow, &current.run);
+        driver.tell_of(&current.run);
         let run = &current.run;
         let issue = run.issue.clone().unwrap_or_default();
         let project: String =

@@ -8,7 +8,7 @@ mod parts;
 
 use adapters::machine;
 use engine::{
-    ACCEPT, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, view, visible_text,
+    ACCEPT, Act, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, view, visible_text,
     workflow::Answer,
 };
 use project::{
@@ -147,10 +147,10 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, 
     if second_look::is_due(current) {
         return look_again(workspace, current, &issue);
     }
-    match current.workflow.phase(&current.run.phase).map(|phase| phase.answer) {
-        Some(Answer::Plan) => return plan(workspace, current, &issue),
-        Some(Answer::Work) => return code(workspace, current, &issue),
-        Some(Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise) | None => {}
+    match asks(&current.run) {
+        Answer::Plan => return plan(workspace, current, &issue),
+        Answer::Work => return code(workspace, current, &issue),
+        Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise => {}
     }
     let possible = current.workflow.events_of_agent(&current.run);
     let purpose = current.workflow.phase(&current.run.phase).map(|phase| phase.purpose.clone());
@@ -166,6 +166,14 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, 
     let names: Vec<&str> = possible.iter().map(EventName::as_str).collect();
     let schema = answer::event_schema(&names);
     Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+}
+
+/// Returns what an agent is asked for where the run stands.
+pub(crate) fn asks(run: &Run) -> Answer {
+    match run.act() {
+        Act::Agent { asks, .. } => *asks,
+        Act::Nothing | Act::Job(_) | Act::Person { .. } | Act::Wait { .. } => Answer::Event,
+    }
 }
 
 fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
@@ -340,7 +348,7 @@ pub(crate) fn event_of(
 ) -> Option<(Event, Map<String, Value>)> {
     let data = answer::data(value);
     let event = current.workflow.answer_event(&current.run.phase).cloned();
-    match current.workflow.phase(&current.run.phase)?.answer {
+    match asks(&current.run) {
         Answer::Plan => Some(tools::planned(current, criteria, event?, data)),
         Answer::Work => Some((Event::Named(event?), data)),
         Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise => {

@@ -24,29 +24,23 @@ impl Driver<'_> {
     }
 
     /// Does the same before a phase of warp's own in which the project's tests are run: they may ask the server.
-    pub(crate) fn ready_dev_for_tests(&mut self, current: &Current) -> Result<(), DriveError> {
-        let job = current.workflow.phase(&current.run.phase).and_then(|phase| phase.job);
+    pub(crate) fn ready_dev_for_tests(&mut self, current: &Current, job: Job) -> Result<(), DriveError> {
         match job {
-            Some(
-                Job::RunTests
-                | Job::Commit
-                | Job::CheckDocs
-                | Job::RunFinalTests
-                | Job::Merge
-                | Job::CommitAndMerge,
-            ) => self.ready_dev(current),
-            Some(
-                Job::CheckPrerequisites
-                | Job::SelectWork
-                | Job::DefineChunks
-                | Job::TickCriteria
-                | Job::FileReport
-                | Job::TakeChunk
-                | Job::Summarise
-                | Job::CleanUp
-                | Job::OpenPullRequest,
-            )
-            | None => Ok(()),
+            Job::RunTests
+            | Job::Commit
+            | Job::CheckDocs
+            | Job::RunFinalTests
+            | Job::Merge
+            | Job::CommitAndMerge => self.ready_dev(current),
+            Job::CheckPrerequisites
+            | Job::SelectWork
+            | Job::DefineChunks
+            | Job::TickCriteria
+            | Job::FileReport
+            | Job::TakeChunk
+            | Job::Summarise
+            | Job::CleanUp
+            | Job::OpenPullRequest => Ok(()),
         }
     }
 

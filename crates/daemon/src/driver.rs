@@ -4,11 +4,8 @@ use std::time::{Duration, Instant};
 
 use adapters::agent::NamedError;
 use engine::{
-    Actor, Capped, Event, PROVIDER, RefusedEvent, Run, Standing, Usage, Workflow,
-    ledger::Scope,
-    view,
-    view::Asked,
-    workflow::{Activity, Job},
+    Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Usage, Workflow,
+    ledger::Scope, view, view::Asked, workflow::Job,
 };
 use project::{
     ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
@@ -122,7 +119,7 @@ impl Driver<'_> {
     /// Takes the run to its end, or to where a person is needed.
     pub fn drive(&mut self) -> Result<Finish, DriveError> {
         if let Some(current) = self.workspace.current()? {
-            self.tell_of(&current.workflow, &current.run);
+            self.tell_of(&current.run);
         }
         if self.show.is_attended() {
             self.workspace.decides = Decides::InRun;
@@ -133,24 +130,20 @@ impl Driver<'_> {
             }
             self.keep_claim()?;
             let Some(current) = self.workspace.current()? else { return self.over() };
-            let flow = match &current.run.standing {
-                Standing::Ended { how } => Flow::End(ending(&current.workflow, &current.run, how)),
-                Standing::Stopped => Flow::End(Finish::Stopped),
-                Standing::Parked { .. } => self.person(&current)?,
-                Standing::Suspended { wait } => self.wait(wait)?,
-                Standing::Active => {
-                    match current.workflow.phase(&current.run.phase).map(|phase| phase.activity) {
-                        Some(Activity::Engine) if self.looks_again(&current)? => {
-                            self.agent_phase(&current)?
-                        }
-                        Some(Activity::Engine) => {
-                            self.ready_dev_for_tests(&current)?;
-                            self.mechanical(&current)?
-                        }
-                        Some(Activity::Agent) => self.agent_phase(&current)?,
-                        Some(Activity::Person) | None => self.person(&current)?,
-                    }
+            let flow = match (&current.run.standing, current.run.act()) {
+                (Standing::Ended { how }, _) => Flow::End(ending(&current.workflow, &current.run, how)),
+                (Standing::Stopped, _) => Flow::End(Finish::Stopped),
+                (Standing::Suspended { wait }, _) => self.wait(wait)?,
+                (Standing::Parked { .. }, _) | (_, Act::Person { .. }) => self.person(&current)?,
+                (Standing::Active, Act::Agent { .. }) => self.agent_phase(&current)?,
+                (Standing::Active, Act::Job(Job::TakeChunk)) if self.looks_again(&current)? => {
+                    self.agent_phase(&current)?
                 }
+                (Standing::Active, Act::Job(job)) => {
+                    self.ready_dev_for_tests(&current, *job)?;
+                    self.mechanical(&current)?
+                }
+                (Standing::Active, Act::Nothing | Act::Wait { .. }) => self.mechanical(&current)?,
             };
             if let Flow::End(finish) = flow {
                 return Ok(finish);
@@ -250,6 +243,8 @@ impl Driver<'_> {
                 self.escalate(current, &problem, &["continue"])
             }
             Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
+            // Somebody else has gone on meanwhile; the loop looks again.
+            Err(NextError::Ask(AskError::Refused(Refused::StaleAttempt { .. }))) => Ok(Flow::On),
             Err(NextError::Ask(AskError::Refused(refused))) => {
                 match refused.to_overrule(Actor::Engine, &Map::new()) {
                     Some(refused) => self.raise(current, refused),
@@ -320,12 +315,12 @@ impl Driver<'_> {
         for advice in &answer.advice {
             self.show.show(Shown::Warned(&advice.0));
         }
-        self.tell_of(workflow, run);
+        self.tell_of(run);
     }
 
     /// Tells whoever is away where the run stands. What the loop may answer by itself is told when it is asked.
-    pub(crate) fn tell_of(&mut self, workflow: &Workflow, run: &Run) {
-        if workflow.phase(&run.phase).is_none_or(|phase| phase.unattended.is_none()) {
+    pub(crate) fn tell_of(&mut self, run: &Run) {
+        if !matches!(run.act(), Act::Person { unattended: Some(_), .. }) {
             self.tell_away(run.id.as_str());
         }
     }

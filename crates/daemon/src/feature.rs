@@ -119,8 +119,7 @@ pub(crate) fn wants_promise(current: &Current) -> bool {
 
 fn asked(current: &Current) -> Asked<'_> {
     let (workflow, run) = (&current.workflow, &current.run);
-    let answer = workflow.phase(&run.phase).map(|phase| phase.answer);
-    match (answer.unwrap_or_default(), receipt(current)) {
+    match (brief::asks(run), receipt(current)) {
         (Answer::Promise, _) => Asked::Promise,
         (Answer::Verdict, _) => Asked::Findings,
         (Answer::Event, _) => {

@@ -1,7 +1,7 @@
 //! A loop that builds a feature: what an agent's turn left is committed, and its answer is offered.
 
 use adapters::agent::{Ended, NoAnswer};
-use engine::{Actor, Event, EventName, Inquiry, turn::Promised, workflow::ReceiptKind};
+use engine::{Actor, Effect, Event, EventName, Inquiry, Refused, turn::Promised, workflow::ReceiptKind};
 use project::{AskError, Current, NextError};
 use serde_json::{Map, Value, json};
 
@@ -26,6 +26,7 @@ impl Driver<'_> {
         &mut self,
         current: &Current,
         ended: Ended,
+        effect: &Effect,
     ) -> Result<Result<(), Complaint>, DriveError> {
         let value = match ended.answer {
             Ok(value) => self.with_plain_path(value),
@@ -66,11 +67,13 @@ impl Driver<'_> {
         let Some((event, data)) = feature::event_of(current, &value, &handed.head) else {
             return Ok(Err("the answer names no event of this phase".to_owned().into()));
         };
-        match self.workspace.ask_as(Actor::Agent, Event::Named(event), data) {
+        match self.workspace.ask_as(Actor::Agent, Event::Named(event), effect.outcome(data)) {
             Ok(answer) => {
                 self.took(&answer);
                 Ok(Ok(()))
             }
+            // It was replaced meanwhile.
+            Err(AskError::Refused(Refused::StaleAttempt { .. })) => Ok(Ok(())),
             Err(AskError::Refused(refused)) => {
                 // What was taken out may be what is missing.
                 let words = handed

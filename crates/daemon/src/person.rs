@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, thread, time::Duration};
 
 use adapters::machine;
 use engine::{
-    Actor, CRITERIA, Event, PhaseName, Record, Standing, Time,
+    Act, Actor, CRITERIA, Event, PhaseName, Record, Standing, Time,
     workflow::{Job, Target},
 };
 use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
@@ -35,11 +35,10 @@ impl Driver<'_> {
                 format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
             return Ok(Flow::End(Finish::Refused(problem)));
         };
-        let phase = current.workflow.phase(&current.run.phase);
-        if let Some(option) = phase.and_then(|phase| phase.unattended.clone())
+        if let Act::Person { unattended: Some(option), .. } = current.run.act()
             && !self.asks_to_continue(current)?
         {
-            return self.answer(&asked.id, Reply { option, note: None });
+            return self.answer(&asked.id, Reply { option: option.clone(), note: None });
         }
         if self.leaves_criteria_unconfirmed(current) {
             self.offer(Actor::Engine, Event::CriteriaUnconfirmed, Map::new())?;

@@ -5,7 +5,7 @@ use adapters::{
     agent::{Ended, NoAnswer},
     machine, secrets,
 };
-use engine::{Actor, Capped, Event, Setbacks, Time, WaitKind};
+use engine::{Act, Actor, Capped, Event, Setbacks, Time, WaitKind};
 use project::{
     Current,
     admission::{self, Limits, Seat},
@@ -246,7 +246,11 @@ impl Driver<'_> {
 
 /// Returns the role that the phase asks for.
 pub(crate) fn role(current: &Current) -> Option<&str> {
-    current.workflow.phase(&current.run.phase).and_then(|phase| phase.role.as_deref())
+    match current.run.act() {
+        Act::Agent { role, .. } => role.as_deref(),
+        // A second look.
+        Act::Nothing | Act::Job(_) | Act::Person { .. } | Act::Wait { .. } => None,
+    }
 }
 
 pub(crate) fn waits_at_limits(current: &Current) -> bool {

@@ -4,7 +4,7 @@
 //! later one may have broken an earlier one, and only a look at all of them tells. At level 2 a person reviews the pull
 //! request; at level 3 an agent takes one short turn. What it finds unmet, a person decides about.
 
-use engine::{Actor, Event, Run, workflow::Job};
+use engine::{Act, Actor, Event, Run, workflow::Job};
 use project::{Current, counted};
 use serde_json::{Map, Value};
 
@@ -26,9 +26,10 @@ pub(crate) const KIND: &str = "second_look";
 /// Tells whether a run is where the whole issue is looked at once more.
 pub(crate) fn is_due(current: &Current) -> bool {
     let run = &current.run;
-    let takes_chunks =
-        current.workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::TakeChunk));
-    takes_chunks && is_whole(run) && run.level >= MERGES && run.settings.is_on(SETTING)
+    *run.act() == Act::Job(Job::TakeChunk)
+        && is_whole(run)
+        && run.level >= MERGES
+        && run.settings.is_on(SETTING)
 }
 
 /// Tells whether all of several chunks are done.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, AgentTurn, Artifacts, Baseline, Checkpoint, ChunkUsage, CompletedChunk, Conversation,
+    Act, Actor, AgentTurn, Artifacts, Baseline, Checkpoint, ChunkUsage, CompletedChunk, Conversation,
     DeferredChunk, DevSeen, DoomLoop, Effect, EventName, Failure, Finding, Held, HistoryRow, LoopError,
     NamedTest, Objection, Observations, OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing,
     Time, Trip, Usage, Workflow,
@@ -312,12 +312,15 @@ impl Fold {
         for change in &record.changes {
             run.apply(change, &record.event, record.at);
         }
-        if !begins {
+        // A record of an older version does not say what is to be done.
+        if !begins || *run.act() == Act::Nothing {
             let text = &self.workflow_text;
             let workflow = self.workflow.take().or_else(|| Workflow::parse_proved(text).ok().map(Box::new));
             // A text that a later version cannot read any more says so where the run is to go on.
-            if let Some(workflow) = &workflow {
-                run.learn(workflow, record);
+            match &workflow {
+                Some(workflow) if begins => run.direct(workflow),
+                Some(workflow) => run.learn(workflow, record),
+                None => {}
             }
             self.workflow = workflow;
         }

@@ -172,7 +172,7 @@ impl Inquiry {
 }
 
 impl Run {
-    /// Takes in what a record says of the work, after its changes were applied.
+    /// Takes in what a record says of the work, after its changes were applied, and works out what is to be done then.
     pub(crate) fn learn(&mut self, workflow: &Workflow, record: &Record) {
         let phase = record.from.as_ref().unwrap_or(&record.phase);
         let row = workflow.row(phase, record.event.as_str());
@@ -206,6 +206,7 @@ impl Run {
         if workflow.turn_event.as_ref() == Some(&record.event) {
             self.facts.moved_by_agent = false;
         }
+        self.direct(workflow);
     }
 
     /// Takes in what came of a job.

@@ -12,6 +12,7 @@
 mod baseline;
 mod change;
 mod digest;
+mod effect;
 mod event;
 mod facts;
 mod gate;
@@ -35,6 +36,7 @@ pub mod workflow;
 pub use baseline::{Baseline, BaselineState, Proof};
 pub use change::{Change, Fold, FoldError, Record};
 pub use digest::digest;
+pub use effect::{Act, Effect};
 pub use event::{
     Actor, Ask, Boxes, Breach, Claim, ClaimSeen, CommandResult, CommitSeen, Diff, Event, FileSeen, Line,
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
@@ -52,8 +54,8 @@ pub use name::{EventName, PhaseName, RunId};
 pub use objection::{ACCEPT, Objection, RefusedEvent};
 pub use run::{
     AgentTurn, Artifacts, Branches, Checkpoint, ChunkPlan, ChunkUsage, CompletedChunk, Conversation,
-    Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Effect, Failure, Finding, HistoryRow, LoopError,
-    Metrics, NamedTest, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
+    Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Failure, Finding, HistoryRow, LoopError, Metrics,
+    NamedTest, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
 pub use settings::{BadSetting, Kind, Limited, Role, Rule, SetBy, Setting, Settings, Tighter};
 pub use shown::{is_deceptive, one_line, shown};

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Baseline, Capped, EventName, Facts, Held, Objection, PhaseName, RefusedEvent, RunId, Settings, Time, Wait,
+    Baseline, Capped, Effect, EventName, Facts, Held, Objection, PhaseName, RefusedEvent, RunId, Settings,
+    Time, Wait,
 };
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
@@ -325,14 +326,6 @@ pub struct Trip {
     pub reasons: Vec<String>,
     pub at: Time,
     pub from_phase: PhaseName,
-}
-
-/// Work that has to be done in the world, by id; each try has a number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effect {
-    pub id: String,
-    pub attempt: u32,
-    pub phase: PhaseName,
 }
 
 /// The last failed attempt, as far as progress is concerned.

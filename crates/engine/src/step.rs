@@ -134,7 +134,12 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         events: 0,
         counters: BTreeMap::new(),
         trip: None,
-        effect: Some(Effect { id: "e0".to_owned(), attempt: 1, phase: phase.clone() }),
+        effect: Some(Effect {
+            id: "e0".to_owned(),
+            attempt: 1,
+            phase: phase.clone(),
+            act: crate::Act::Nothing,
+        }),
         last_failure: None,
         history: vec![HistoryRow { phase, at, from: None, event: None }],
         chunk: ChunkPlan::default(),
@@ -186,7 +191,8 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
 
 /// Begins a run that stands where `run` stands, as when a state file is adopted.
 pub(crate) fn begin_as(workflow: &Workflow, run: Run, event: &str) -> Step {
-    let run = Run { settings: run.settings.whole(), ..run };
+    let mut run = Run { settings: run.settings.whole(), ..run };
+    run.direct(workflow);
     let mut record =
         Record::new(EventName::new(event), run.started_at.max(run.updated_at), None, run.phase.clone());
     let effects = run.effect.clone().into_iter().collect();

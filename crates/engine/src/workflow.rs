@@ -12,7 +12,7 @@ mod raw;
 mod show;
 mod tool;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub use builtin::{BUILT_IN, BuiltIn, DEFAULT};
 pub use job::Job;
@@ -153,7 +153,7 @@ pub struct Row {
 }
 
 /// What an agent answers with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// An approach; none is asked for where the issue is simple.

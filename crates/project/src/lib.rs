@@ -55,7 +55,7 @@ pub use forge::{
 pub use leftover::{Left, Leftover};
 pub use next::{
     ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, SEED_CHECK, Wanted,
-    escalation, ships,
+    escalation,
 };
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};

@@ -33,9 +33,9 @@ use adapters::{
     process::Go,
 };
 use engine::{
-    Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES,
+    Act, Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES,
     view::{self, Owned},
-    workflow::{Activity, Job},
+    workflow::Job,
 };
 use serde_json::{Map, Value};
 use suite::SuiteError;
@@ -170,25 +170,22 @@ impl Workspace {
     pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), NextError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         let is_open = current.run.standing == Standing::Active;
-        if is_open && ships(&current) {
-            return self.open_pull_request(&current);
-        }
-        let is_mechanical = is_open
-            && current
-                .workflow
-                .phase(&current.run.phase)
-                .is_some_and(|phase| phase.activity == Activity::Engine);
-        let report = match is_mechanical.then(|| self.work(&current, wanted)).transpose() {
-            Err(NextError::Held(held)) => return self.ask_about_held(&current, &held),
-            report => report?.flatten(),
+        let report = match *current.run.act() {
+            Act::Job(Job::OpenPullRequest) if is_open => return self.open_pull_request(&current),
+            Act::Job(job) if is_open => match self.work(&current, job, wanted) {
+                Err(NextError::Held(held)) => return self.ask_about_held(&current, &held),
+                report => report?,
+            },
+            Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
+                return Ok((Vec::new(), None));
+            }
         };
-        let Some(report) = report else { return Ok((Vec::new(), None)) };
         let phase = current.workflow.phase(&current.run.phase);
         let Some(event) = phase.and_then(|phase| phase.said(report.event)) else {
             let (phase, said) = (&current.run.phase, report.said.join("; "));
             return Err(NextError::World(format!("`{phase}` has no event for `{}`: {said}", report.event)));
         };
-        match self.ask_as(Actor::Engine, Event::Named(event.clone()), report.data) {
+        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(&current, report.data)) {
             Ok(answer) => Ok((report.said, Some(answer))),
             Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
                 self.send_back(&current, refused, report.said)
@@ -225,15 +222,13 @@ impl Workspace {
             ("check".to_owned(), Value::from(VERIFICATION_GATES)),
         ]);
         said.push(reason);
-        let answer = self.ask_as(Actor::Engine, Event::Named(event), data)?;
+        let answer = self.ask_as(Actor::Engine, Event::Named(event), outcome_of(current, data))?;
         Ok((said, Some(answer)))
     }
 
-    /// Does a phase's work; nothing if the workflow names no job for it.
-    fn work(&mut self, current: &Current, wanted: &Wanted) -> Result<Option<Report>, NextError> {
+    /// Does a phase's work.
+    fn work(&mut self, current: &Current, job: Job, wanted: &Wanted) -> Result<Report, NextError> {
         let run = &current.run;
-        let Some(phase) = current.workflow.phase(&run.phase) else { return Ok(None) };
-        let Some(job) = phase.job else { return Ok(None) };
         match reach(job) {
             Reach::Journal | Reach::LastStep => {}
             Reach::Content => self.show_now()?,
@@ -241,7 +236,7 @@ impl Workspace {
                 self.sync_journal()?;
             }
         }
-        Ok(Some(match job {
+        Ok(match job {
             Job::CheckPrerequisites => {
                 let report = self.prerequisites(run)?;
                 self.prepare_dev(run, report)?
@@ -260,13 +255,16 @@ impl Workspace {
                 Report { said, ..report }
             }
             Job::RunFinalTests => self.test_finally(run)?,
-            // It is done before the agent's work, and moves nothing.
-            Job::OpenPullRequest => return Ok(None),
+            // It moves nothing, so it has no report.
+            Job::OpenPullRequest => return Err(NextError::World("the pull request is open".to_owned())),
             Job::Merge => self.merge(current)?,
             Job::CommitAndMerge => self.commit_and_merge(current)?,
             Job::Summarise => self.summarise(run)?,
-            Job::CleanUp => self.clean_up(run, phase.said(CLEANUP_FAILED).is_some())?,
-        }))
+            Job::CleanUp => {
+                let phase = current.workflow.phase(&run.phase);
+                self.clean_up(run, phase.is_some_and(|phase| phase.said(CLEANUP_FAILED).is_some()))?
+            }
+        })
     }
 
     /// Returns what whoever works on a run has to know: where it stands, and the text for its phase.
@@ -309,10 +307,12 @@ impl Workspace {
     }
 }
 
-/// Tells whether warp has something to do before an agent works in the phase that a run is in: its pull request is missing.
-pub fn ships(current: &Current) -> bool {
-    let phase = current.workflow.phase(&current.run.phase);
-    phase.is_some_and(|phase| phase.job == Some(Job::OpenPullRequest)) && !current.run.has_proved_pr()
+/// Says with an outcome which try of which effect it is of: one that was replaced meanwhile does not count.
+fn outcome_of(current: &Current, data: Map<String, Value>) -> Map<String, Value> {
+    match &current.run.effect {
+        Some(effect) => effect.outcome(data),
+        None => data,
+    }
 }
 
 /// Returns the question that a problem becomes which nobody here can solve.

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{Advice, Outcome, Step};
 use crate::{
-    Actor, Ask, Change, Decision, Effect, EventName, Observations, PhaseName, Record, Run, Standing, Time,
-    Workflow, workflow::Row,
+    Act, Actor, Ask, Change, Decision, Effect, EventName, Observations, PhaseName, Record, Run, Standing,
+    Time, Workflow, workflow::Row,
 };
 
 pub(super) struct Draft<'a> {
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
         }
         let ends = self.workflow.ends_in(to);
         let id = format!("e{}", self.run.events);
-        let effect = (!ends).then(|| Effect { id, attempt: 1, phase: to.clone() });
+        let effect = (!ends).then(|| Effect { id, attempt: 1, phase: to.clone(), act: Act::Nothing });
         self.change(Change::EffectSet { effect: effect.clone() });
         self.effects = effect.into_iter().collect();
         if ends {
@@ -173,6 +173,10 @@ impl<'a> Draft<'a> {
         self.run.learn(self.workflow, &self.record);
         self.run.close_record(self.at);
         self.records.push(self.record);
+        // What the new effect is to do is known once all of it is decided.
+        if !self.effects.is_empty() {
+            self.effects = self.run.effect.clone().into_iter().collect();
+        }
         Step {
             run: self.run,
             records: self.records,

@@ -305,9 +305,9 @@ fn attempt_started(workflow: &Workflow, run: &Run, ask: &Ask, id: &str) -> Resul
     };
     let next = Effect { attempt: current.attempt.saturating_add(1), ..current.clone() };
     let mut draft = Draft::new(workflow, run, ask);
-    draft.change(Change::EffectSet { effect: Some(next.clone()) });
+    draft.change(Change::EffectSet { effect: Some(next) });
     let mut step = draft.finish();
-    step.effects = vec![next];
+    step.effects = step.run.effect.clone().into_iter().collect();
     Ok(step)
 }
 

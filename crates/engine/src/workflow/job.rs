@@ -3,12 +3,12 @@
 //! A workflow names the job of such a phase (`does`), and may have its own words for what comes of it (`says`). Which
 //! outcomes a job has is known here, so that a workflow which could not go on is refused before it is run.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Activity;
 
 /// What a program does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Job {
     /// Looks whether everything is there: a level, a branch, a test command.

@@ -65,3 +65,26 @@ fn waits_in_a_row_are_counted_until_somebody_answers() {
     assert!(answered.facts.issue.has_worked);
     assert_eq!(answered.facts.last_turn.as_deref(), Some("answered"));
 }
+
+#[test]
+fn an_effect_says_what_is_to_be_done() {
+    let act = |script: &str| format!("{:?}", play_to(script).0.act());
+    let wait = "prerequisites_ok, suspend full";
+    for (script, expected) in [
+        ("prerequisites_ok", "Job(SelectWork)"),
+        ("@planning", "Agent { role: Some(\"coder\"), asks: Plan }"),
+        ("@coding", "Agent { role: Some(\"coder\"), asks: Work }"),
+        (
+            "@awaiting_continue",
+            "Person { question: Some(\"Continue to next task?\"), unattended: Some(\"no\") }",
+        ),
+        ("coder: @PLANNING", "Agent { role: Some(\"coder\"), asks: Event }"),
+        ("autonomous-loop: @review", "Agent { role: Some(\"reviewer\"), asks: Verdict }"),
+        ("autonomous-loop: @ship", "Job(OpenPullRequest)"),
+        ("autonomous-loop: @ship, engine noted pr_url=#1", "Agent { role: Some(\"coder\"), asks: Promise }"),
+        ("factory: ", "Nothing"),
+    ] {
+        assert_eq!(act(script), expected, "{script}");
+    }
+    assert!(act(wait).starts_with("Wait { on: Limit"), "{}", act(wait));
+}
