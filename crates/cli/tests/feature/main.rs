@@ -5,6 +5,7 @@ mod bounds;
 mod claude;
 mod held;
 mod person;
+mod renamed;
 mod sharing;
 mod support;
 mod whole;

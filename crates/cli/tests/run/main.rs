@@ -21,6 +21,7 @@ mod proof;
 mod pushing;
 mod questions;
 mod remote;
+mod renamed;
 mod rework;
 mod running;
 mod second_look;
