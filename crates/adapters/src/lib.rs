@@ -6,7 +6,6 @@
 pub mod agent;
 pub mod boundary;
 pub mod copying;
-pub mod forge;
 pub mod git;
 pub mod history;
 pub mod hold;

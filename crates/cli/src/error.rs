@@ -6,9 +6,10 @@ use std::{error::Error as StdError, fmt};
 
 use adapters::refs::GitError;
 use engine::{EventName, Refused};
+use forge::{ForgeError, Refusal};
 use journal::{OpenError, StoreError};
 use project::{
-    AskError, BeginError, DecideError, Error, ForgeError, PlaceError,
+    AskError, BeginError, DecideError, Error, PlaceError,
     config::ConfigError,
     rails::VaultError,
     setup::SetupError,
@@ -101,7 +102,10 @@ fn failure(error: &Error) -> CommandError {
         Error::Locked { .. } => {
             CommandError::of(Exit::OutsideSaidNo, error).hint("`warp status` shows the run; try again")
         }
-        Error::Write { .. } | Error::Contended => CommandError::of(Exit::OutsideSaidNo, error),
+        Error::Write { .. } | Error::Contended | Error::Git(_) => {
+            CommandError::of(Exit::OutsideSaidNo, error)
+        }
+        Error::Forge(error) => forge_error(error),
     }
 }
 
@@ -291,29 +295,46 @@ impl From<Refused> for CommandError {
 
 impl From<ForgeError> for CommandError {
     fn from(error: ForgeError) -> Self {
-        match &error {
-            ForgeError::Missing { .. } | ForgeError::NotAPull { .. } => Self::of(Exit::Refused, &error)
-                .hint("`warp issue list` and `warp pr list` show what there is"),
-            ForgeError::NotAnIssue { number } => Self::of(Exit::Refused, &error)
-                .hint(format!("`warp pr show {number}` shows it; `warp pr approve {number}` approves it")),
-            ForgeError::Taken { number } => Self::of(Exit::Refused, &error).hint(format!(
-                "`warp issue show {number}` shows it; without `--number` the next one is given"
-            )),
-            ForgeError::ImportedAs { number, .. } => Self::of(Exit::Refused, &error)
-                .hint(format!("without `--number` #{number} is brought up to date")),
-            ForgeError::Text { .. } | ForgeError::Number { .. } => Self::of(Exit::Usage, &error),
-            ForgeError::Full { number, .. } => Self::of(Exit::Refused, &error)
-                .hint(format!("`warp issue new` files another that refers to #{number}")),
-            ForgeError::NotAPerson { .. } | ForgeError::OwnPull { .. } => Self::of(Exit::Refused, &error),
-            ForgeError::Merged { .. } => {
-                Self::of(Exit::Refused, &error).hint("`warp issue new` files an issue about what is left")
-            }
-            ForgeError::Event { .. } => {
-                Self::of(Exit::BadData, &error).hint("`warp doctor` checks the whole journal")
-            }
-            ForgeError::Git(_) => Self::of(Exit::OutsideSaidNo, &error),
-            ForgeError::Failed(error) => failure(error),
+        failure(&error.into())
+    }
+}
+
+fn forge_error(error: &ForgeError) -> CommandError {
+    match error {
+        ForgeError::NotThere { .. } => CommandError::of(Exit::Refused, error).hint(WHAT_THERE_IS),
+        ForgeError::Refused(refusal) => refused(refusal),
+        ForgeError::Conflict { .. } => {
+            CommandError::of(Exit::Refused, error).hint("look at it and try again")
         }
+        ForgeError::Later { .. } | ForgeError::Unreachable(_) => CommandError::of(Exit::OutsideSaidNo, error),
+        ForgeError::BadAnswer { .. } => {
+            CommandError::of(Exit::BadData, error).hint("`warp doctor` checks the whole journal")
+        }
+    }
+}
+
+const WHAT_THERE_IS: &str = "`warp issue list` and `warp pr list` show what there is";
+
+fn refused(refusal: &Refusal) -> CommandError {
+    let shown = CommandError::of(Exit::Refused, refusal);
+    match refusal {
+        Refusal::NotAPull { .. } => shown.hint(WHAT_THERE_IS),
+        Refusal::NotAnIssue { id } => {
+            shown.hint(format!("`warp pr show {id}` shows it; `warp pr approve {id}` approves it"))
+        }
+        Refusal::Taken { id } => {
+            shown.hint(format!("`warp issue show {id}` shows it; without `--number` the next one is given"))
+        }
+        Refusal::ImportedAs { id, .. } => {
+            shown.hint(format!("without `--number` #{id} is brought up to date"))
+        }
+        Refusal::Text { .. } | Refusal::Number { .. } => CommandError::of(Exit::Usage, refusal),
+        Refusal::Full { id, .. } => {
+            shown.hint(format!("`warp issue new` files another that refers to #{id}"))
+        }
+        Refusal::Merged { .. } => shown.hint("`warp issue new` files an issue about what is left"),
+        Refusal::NotAPerson { .. } | Refusal::OwnPull { .. } => shown,
+        Refusal::Unsupported { .. } | Refusal::Said { .. } => CommandError::of(Exit::OutsideSaidNo, refusal),
     }
 }
 

@@ -11,10 +11,11 @@ use engine::{
     ACCEPT, Act, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, view, visible_text,
     workflow::Answer,
 };
+use forge::ItemId;
 use project::{
     Current, Workspace, counted,
     criteria::{self, Criteria},
-    issue_number, prompts,
+    prompts,
     tools::{self, APPROVE, PLAN},
 };
 use serde_json::{Map, Value, json};
@@ -425,8 +426,8 @@ pub(crate) struct Issue {
 
 impl Issue {
     pub(crate) fn read(workspace: &mut Workspace, run: &Run) -> Result<Self, DriveError> {
-        let item = match run.issue.as_deref().and_then(issue_number) {
-            Some(number) => workspace.forge().item(number)?,
+        let item = match run.issue.as_deref().and_then(ItemId::typed) {
+            Some(number) => workspace.tracker().item(number)?,
             None => None,
         };
         Ok(match item {

@@ -7,8 +7,9 @@ use engine::{
     Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Usage, Workflow,
     ledger::Scope, view, view::Asked, workflow::Job,
 };
+use forge::ForgeError;
 use project::{
-    ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, ForgeError, NextError, Wanted, Workspace,
+    ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, NextError, Wanted, Workspace,
     admission::AdmissionError,
     escalation,
     pushing::{Decides, PUSH},

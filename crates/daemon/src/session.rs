@@ -8,7 +8,8 @@ mod summary;
 use std::{collections::BTreeSet, fmt, time::Instant};
 
 use engine::Usage;
-use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, issue_number, slots::SlotError};
+use forge::ItemId;
+use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, slots::SlotError};
 
 use crate::{
     consent::ask_push,
@@ -185,13 +186,13 @@ impl Finish {
 #[derive(Default)]
 struct Taken {
     runs: BTreeSet<String>,
-    issues: BTreeSet<u64>,
+    issues: BTreeSet<ItemId>,
 }
 
 impl Taken {
     fn add(&mut self, run: &str, issue: Option<&str>) {
         self.runs.insert(run.to_owned());
-        self.issues.extend(issue.and_then(issue_number));
+        self.issues.extend(issue.and_then(ItemId::typed));
     }
 
     /// Takes what comes next; returns the name by which it is started.
@@ -212,7 +213,7 @@ impl Taken {
 
 /// What a session works on next.
 enum Next {
-    Issue(u64),
+    Issue(ItemId),
     Run(Interrupted),
 }
 

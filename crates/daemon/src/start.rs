@@ -17,12 +17,13 @@ use adapters::{
     secrets::redacted,
 };
 use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
+use forge::{ForgeError, ItemId};
 use hooks::{Server, ServerError};
 use project::{
-    AskError, BeginError, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, ForgeError, NextError,
-    Place, Request, Shell, Workspace,
+    AskError, BeginError, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place,
+    Request, Shell, Workspace,
     config::{Config, Origin},
-    find_workflow, issue_number,
+    find_workflow,
     slots::{Kind, Pool, SlotError},
 };
 use serde_json::Map;
@@ -98,7 +99,7 @@ pub enum StartError {
     #[error("`{workflow}` needs a feature, described in words")]
     NoFeature { workflow: String },
     #[error("issue {number} cannot be worked on: {why}")]
-    NotReady { number: u64, why: String },
+    NotReady { number: ItemId, why: String },
     #[error("{about} is worked on in `{}`, which is a checkout of yours", root.display())]
     InCheckout { about: String, root: PathBuf },
     #[error("{about} is worked on by process {pid} in `{}`", root.display())]
@@ -327,7 +328,7 @@ fn find(here: &mut Workspace, options: &Options) -> Result<Found, StartError> {
             return Err(StartError::NotAboutIssues { workflow: workflow.clone() });
         }
         if let Some(feature) = &options.issue {
-            if feature.trim().is_empty() || issue_number(feature).is_some() {
+            if feature.trim().is_empty() || ItemId::typed(feature).is_some() {
                 return Err(StartError::NoFeature { workflow: workflow.clone() });
             }
             let run = loop_about(here, workflow, feature)?;
@@ -345,7 +346,7 @@ fn find(here: &mut Workspace, options: &Options) -> Result<Found, StartError> {
         let issue = run.as_ref().and_then(|current| current.run.issue.clone());
         return Ok(Found { issue, feature: None, run });
     };
-    let Some(number) = issue_number(issue) else {
+    let Some(number) = ItemId::typed(issue) else {
         let open = open(here, issue, &format!("run {issue}"))?;
         let run = open.ok_or_else(|| StartError::NotANumber(issue.clone()))?;
         return Ok(Found { issue: run.run.issue.clone(), feature: None, run: Some(run) });
@@ -418,7 +419,7 @@ fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>,
 }
 
 /// Looks whether a named issue can be worked on. To name it is to approve it, once its run has begun.
-fn ready(here: &mut Workspace, number: u64, options: &Options) -> Result<(), StartError> {
+fn ready(here: &mut Workspace, number: ItemId, options: &Options) -> Result<(), StartError> {
     match here.why_not_ready(number, options.workflow.as_deref())? {
         Some(why) => Err(StartError::NotReady { number, why }),
         None => Ok(()),
@@ -466,7 +467,7 @@ fn begin(
     if let Some(slot) = &workspace.slot {
         slot.note_run(answer.current.run.id.as_str())?;
     }
-    if let Some(number) = found.issue.as_deref().and_then(issue_number) {
+    if let Some(number) = found.issue.as_deref().and_then(ItemId::typed) {
         here.approve_named(number)?;
     }
     workspace.say_next(answer.advice);

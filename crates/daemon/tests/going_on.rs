@@ -12,7 +12,8 @@ use adapters::{
 };
 use daemon::{Driver, Finish, Interrupts, Options, Reply, Show, Shown};
 use engine::view::Asked;
-use project::{By, Dirs, NewItem, Place, Workspace};
+use forge::{By, NewItem, Query};
+use project::{Dirs, Place, Workspace};
 use testkit::Sandbox;
 
 /// Set where the run is, to its level.
@@ -61,16 +62,16 @@ fn inside(level: u64) {
     driver.finish().unwrap();
     assert_eq!(eager.asked, ["Continue to next task?"], "once: after the second there is none");
     let mut workspace = Workspace::open(place, dirs).unwrap();
-    let pulls = workspace.forge().open_pulls().unwrap();
+    let pulls = workspace.forge().pulls(Query::Open).unwrap();
     assert_eq!(pulls.len(), if level == 2 { ISSUES.len() } else { 0 });
-    let stints = ISSUES.map(|issue| workspace.account(issue).unwrap().stints);
+    let stints = ISSUES.map(|issue| workspace.account(issue.into()).unwrap().stints);
     let [[one], [two]] = stints.each_ref().map(Vec::as_slice) else { panic!("{stints:?}") };
     assert_eq!(one.run, two.run);
     assert_eq!([&one.branch, &two.branch], ["feature/issue-1-word-1", "feature/issue-2-word-2"]);
     assert_eq!([one.commits.len(), two.commits.len()], [1, 1]);
     assert!(one.events.end == two.events.start, "{one:?}, {two:?}");
     for issue in ISSUES {
-        let ranges = workspace.account(issue).unwrap().ranges();
+        let ranges = workspace.account(issue.into()).unwrap().ranges();
         let [(base, tip)] = ranges.as_slice() else { panic!("{ranges:?}") };
         let git = Git::new(&workspace.place.root);
         let (stat, _) = git.change_between(base, tip, &["--name-only"]).unwrap();
@@ -118,11 +119,12 @@ fn file_issues(sandbox: &Sandbox) {
     let place = Place::at(&sandbox.root()).unwrap();
     let home = sandbox.home().canonicalize().unwrap();
     let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
-    let mut workspace = Workspace::open(place, dirs).unwrap();
-    let mut forge = workspace.forge().by(By::person("Ann"));
+    let workspace = Workspace::open(place, dirs).unwrap();
+    let tracker = workspace.tracker_as(By::person("Ann"));
     for issue in ISSUES {
         let body = format!("- [ ] the word word{issue} is in file{issue}.txt\n");
-        let filed = forge.file(NewItem::of(format!("Word {issue}"), body, Default::default()), None).unwrap();
-        forge.approve(filed.number).unwrap();
+        let filed =
+            tracker.file(&NewItem::of(format!("Word {issue}"), body, Default::default()), None).unwrap();
+        tracker.approve(filed.id).unwrap();
     }
 }

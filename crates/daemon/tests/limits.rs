@@ -24,7 +24,8 @@ use adapters::{
 };
 use daemon::{After, Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Record, Standing, Time, view::Asked};
-use project::{By, Dirs, NewItem, Place, Workspace};
+use forge::{By, NewItem};
+use project::{Dirs, Place, Workspace};
 use testkit::Sandbox;
 
 const TEST: &str = "every_run_of_a_pool_waits_for_the_reset_and_no_retry_is_charged";
@@ -158,12 +159,12 @@ fn file_issues(sandbox: &Sandbox) {
     let place = Place::at(&sandbox.root()).unwrap();
     let home = sandbox.home().canonicalize().unwrap();
     let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
-    let mut workspace = Workspace::open(place, dirs).unwrap();
-    let mut forge = workspace.forge().by(By::person("Ann"));
+    let workspace = Workspace::open(place, dirs).unwrap();
+    let tracker = workspace.tracker_as(By::person("Ann"));
     for issue in ISSUES {
         let body = format!("- [ ] the word word{issue} is in file{issue}.txt\n");
         let item = NewItem::of(format!("Word {issue}"), body, Default::default());
-        let filed = forge.file(item, None).unwrap();
-        forge.approve(filed.number).unwrap();
+        let filed = tracker.file(&item, None).unwrap();
+        tracker.approve(filed.id).unwrap();
     }
 }

@@ -41,8 +41,7 @@ use std::{
 use adapters::{git, machine, sandbox::View};
 use engine::{Outcome, Owner, Run, view::Head};
 use project::{
-    Dirs, Error, ForgeError, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError,
-    spelled,
+    Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
 };
 
 pub use answer::Answer;
@@ -312,8 +311,6 @@ enum Failure {
     Rescue(#[from] rails::rescue::RescueError),
     #[error(transparent)]
     Setup(#[from] SetupError),
-    #[error(transparent)]
-    Forge(#[from] ForgeError),
     #[error("failed to write `{}`", file.display())]
     Count {
         file: PathBuf,

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use engine::{Event, Run, Standing, view};
+use forge::ItemId;
 use project::{
-    AskError, BeginError, DecideError, Dirs, Error, Given, Place, Quick, Request, Workspace, issue_number,
+    AskError, BeginError, DecideError, Dirs, Error, Given, Place, Quick, Request, Workspace,
     setup::{self, Choice},
     spelled,
     spend::More,
@@ -212,7 +213,7 @@ fn unquoted(text: &str) -> &str {
 fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure> {
     let owner = caller(input);
     let mut workspace = here.open()?;
-    let number = request.issue.as_deref().and_then(issue_number);
+    let number = request.issue.as_deref().and_then(ItemId::typed);
     if workspace.current()?.is_none()
         && let Some(why) = why_not(&mut workspace, &request, number)?
     {
@@ -256,7 +257,7 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
 fn why_not(
     workspace: &mut Workspace,
     request: &Request,
-    number: Option<u64>,
+    number: Option<ItemId>,
 ) -> Result<Option<String>, Failure> {
     if request.feature.is_some() {
         return Ok(None);

@@ -14,9 +14,11 @@ use adapters::{
     refs,
 };
 use engine::{Change, CompletedChunk, Record, Workflow, workflow::Meaning};
+use forge::{Item, ItemId};
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::{Current, Error, ForgeError, Item, Workspace, issue_number};
+use crate::{Current, Error, Workspace};
 
 /// What one run did for one issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub enum StintOutcome {
     /// Merged as this commit, if it is known.
     Merged(Option<String>),
     /// Handed over as this pull request.
-    HandedOver(u64),
+    HandedOver(ItemId),
 }
 
 /// Everything that was done for one issue, oldest first.
@@ -84,7 +86,7 @@ impl Account {
     }
 
     /// Returns the stints of a pull request: those that were handed over as it, and what they were resumed from.
-    pub fn of_pull(&self, pull: u64) -> Vec<&Stint> {
+    pub fn of_pull(&self, pull: ItemId) -> Vec<&Stint> {
         let is_of = |stint: &Stint| stint.outcome == StintOutcome::HandedOver(pull);
         let Some(first) = self.stints.iter().position(is_of) else { return Vec::new() };
         let before = self.stints[..first].iter().rev();
@@ -146,28 +148,26 @@ fn ranges<'a>(stints: impl Iterator<Item = &'a Stint>) -> Vec<(String, String)> 
 
 impl Workspace {
     /// Returns the account of an issue.
-    pub fn account(&mut self, issue: u64) -> Result<Account, ForgeError> {
-        let item = self.forge().item(issue)?;
+    pub fn account(&mut self, issue: ItemId) -> Result<Account, Error> {
+        let item = self.tracker().item(issue)?;
         let mut stints = Vec::new();
         for current in self.runs_about(issue, item.as_deref())? {
-            let of_issue = |stint: &Stint| stint.issue.as_deref().and_then(issue_number) == Some(issue);
+            let of_issue = |stint: &Stint| stint.issue.as_deref().and_then(ItemId::typed) == Some(issue);
             stints.extend(self.stints(&current)?.into_iter().filter(of_issue));
         }
         Ok(Account { stints })
     }
 
     /// Returns what a run did, by issue, oldest first.
-    pub fn stints(&mut self, current: &Current) -> Result<Vec<Stint>, ForgeError> {
+    pub fn stints(&mut self, current: &Current) -> Result<Vec<Stint>, Error> {
         let mut stints = read(&self.records(current)?, current);
         let origin = git::locate(self.place.origin().unwrap_or(&self.place.root));
         let is_alone = stints.len() == 1;
         for stint in &mut stints {
-            let issue = stint.issue.as_deref().and_then(issue_number);
-            let item = issue.map(|issue| self.forge().item(issue)).transpose()?.flatten();
+            let issue = stint.issue.as_deref().and_then(ItemId::typed);
+            let item = issue.map(|issue| self.tracker().item(issue)).transpose()?.flatten();
             let marker = format!("undone:{}", stint.run);
-            stint.is_undone = item.is_some_and(|item| {
-                item.comments.iter().any(|comment| comment.marker.as_ref() == Some(&marker))
-            });
+            stint.is_undone = item.is_some_and(|item| item.has_comment(&marker));
             if let Some(origin) = &origin {
                 stint.merge = merge_of(origin, stint, is_alone)?;
             }
@@ -177,7 +177,7 @@ impl Workspace {
 
     /// Returns the runs that have worked on an issue, oldest first: those that turned to it last, and those that have left a
     /// word in it before they turned to another.
-    fn runs_about(&mut self, issue: u64, item: Option<&Item>) -> Result<Vec<Current>, Error> {
+    fn runs_about(&mut self, issue: ItemId, item: Option<&Item>) -> Result<Vec<Current>, Error> {
         let mut runs = self.about_issue(&issue.to_string())?;
         let markers = item.iter().flat_map(|item| &item.comments);
         for run in markers.filter_map(|comment| run_of(comment.marker.as_deref()?)) {
@@ -200,11 +200,7 @@ fn run_of(marker: &str) -> Option<&str> {
 
 /// Looks up from where to where a stint has moved its target. Runs of earlier versions have noted it once for the whole run,
 /// which tells nothing if that worked on several issues.
-fn merge_of(
-    origin: &Location,
-    stint: &Stint,
-    is_alone: bool,
-) -> Result<Option<(String, String)>, ForgeError> {
+fn merge_of(origin: &Location, stint: &Stint, is_alone: bool) -> Result<Option<(String, String)>, Error> {
     let one = |name: &str| refs::one(origin, name);
     let noted = |key: &str| -> Result<Option<(String, String)>, refs::ReadError> {
         Ok(one(&merged_as(key, "from"))?.zip(one(&merged_as(key, "to"))?))
@@ -213,7 +209,7 @@ fn merge_of(
         (None, true) => noted(&stint.run),
         (found, _) => Ok(found),
     };
-    look().map_err(|error: refs::ReadError| ForgeError::Git(error.to_string()))
+    look().map_err(|error: refs::ReadError| Error::Git(error.to_string()))
 }
 
 impl Stint {
@@ -224,7 +220,7 @@ impl Stint {
 
 /// Returns the name under which the merge of a run's work for an issue is noted.
 pub(crate) fn merge_key(run: &str, issue: Option<&str>) -> String {
-    match issue.and_then(issue_number) {
+    match issue.and_then(ItemId::typed) {
         Some(issue) => format!("{run}/{issue}"),
         None => run.to_owned(),
     }
@@ -347,7 +343,7 @@ fn take_data(stint: &mut Stint, outcome: Option<&str>, record: &Record) {
             stint.resumes = record.data.contains_key("resumes");
         }
         "merged" => {
-            stint.outcome = match record.data.get("pull").and_then(Value::as_u64) {
+            stint.outcome = match record.data.get("pull").and_then(|pull| ItemId::deserialize(pull).ok()) {
                 Some(pull) => StintOutcome::HandedOver(pull),
                 None => StintOutcome::Merged(text("commit").or_else(|| stint.tested.clone())),
             };
@@ -388,8 +384,8 @@ mod tests {
 
     #[test]
     fn the_rounds_of_a_pull_request_are_one_range_and_its_merge_has_all_of_them() {
-        let first = stint("a", "b", StintOutcome::HandedOver(7));
-        let second = stint("a", "c", StintOutcome::HandedOver(7));
+        let first = stint("a", "b", StintOutcome::HandedOver(ItemId::from(7)));
+        let second = stint("a", "c", StintOutcome::HandedOver(ItemId::from(7)));
         assert_eq!(ranges_of(&[first.clone(), second.clone()]), [pair("a", "c")]);
         let first = Stint { merge: Some(pair("m", "n")), ..first };
         assert_eq!(ranges_of(&[first, second]), [pair("m", "n")]);

@@ -64,8 +64,11 @@ impl Workspace {
         let text = serde_json::to_string(&owner).expect("an owner can be written as JSON");
         for _ in 0..TRIES {
             let now = machine::now().millis();
-            let store = self.store()?;
-            match boundary::around("claim", || store.acquire(&name, &text, now, until(now))) {
+            let acquired = {
+                let store = self.store()?;
+                boundary::around("claim", || store.acquire(&name, &text, now, until(now)))
+            };
+            match acquired {
                 Ok(lease) => return Ok(Claim { name, about, generation: lease.generation }),
                 Err(LeaseError::Held { owner, .. }) => {
                     let owner: Option<Owner> = serde_json::from_str(&owner).ok();
@@ -85,7 +88,7 @@ impl Workspace {
 
     /// Returns the other process that has claimed an issue, if it is still there.
     pub(crate) fn claimant(&mut self, issue: &str) -> Result<Option<Owner>, Error> {
-        let Some(store) = &self.store else { return Ok(None) };
+        let Some(store) = self.store.get() else { return Ok(None) };
         let now = machine::now().millis();
         let lease = store.lease(&lease(issue))?.filter(|lease| now < lease.expires_at);
         let owner: Option<Owner> = lease.and_then(|lease| serde_json::from_str(&lease.owner).ok());

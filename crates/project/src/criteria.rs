@@ -7,9 +7,10 @@ use engine::{
     ACCEPT, Actor, CRITERIA, Event, Refused, Run, read_boxes,
     workflow::{Answer as Asked, Meaning},
 };
+use forge::{Edit, ItemId};
 use serde_json::{Map, Value, json};
 
-use crate::{AskError, Current, Edit, ForgeError, Workspace, issue_number};
+use crate::{AskError, Current, Error, Workspace};
 
 const HEADING: &str = "## Acceptance criteria";
 /// What stands above criteria that nobody has confirmed.
@@ -33,14 +34,14 @@ pub enum Criteria {
 
 impl Workspace {
     /// Tells whether a run that warp drives has criteria to work by, where its workflow asks an agent for a plan.
-    pub fn criteria_of(&mut self, current: &Current) -> Result<Criteria, ForgeError> {
+    pub fn criteria_of(&mut self, current: &Current) -> Result<Criteria, Error> {
         let run = &current.run;
         let plans = current.workflow.phases.iter().any(|phase| phase.answer == Asked::Plan);
         let is_meant = plans && run.owner.is_driver();
-        let Some(number) = run.issue.as_deref().filter(|_| is_meant).and_then(issue_number) else {
+        let Some(number) = run.issue.as_deref().filter(|_| is_meant).and_then(ItemId::typed) else {
             return Ok(Criteria::Given);
         };
-        Ok(match self.forge().item(number)? {
+        Ok(match self.tracker().item(number)? {
             Some(item) if item.is_capability() => Criteria::Given,
             Some(item) => read(&item.body),
             None => Criteria::Given,
@@ -53,14 +54,14 @@ impl Workspace {
         current: &Current,
         criteria: &[String],
         by: Option<&str>,
-    ) -> Result<(), ForgeError> {
-        let Some(number) = current.run.issue.as_deref().and_then(issue_number) else { return Ok(()) };
+    ) -> Result<(), Error> {
+        let Some(number) = current.run.issue.as_deref().and_then(ItemId::typed) else { return Ok(()) };
         if criteria.is_empty() || self.criteria_of(current)? == Criteria::Given {
             return Ok(());
         }
-        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+        let item = self.tracker().get(number)?;
         let body = Some(written(&item.body, criteria, by));
-        self.forge().edit(number, &Edit { title: None, body })?;
+        self.tracker().edit(number, &Edit { title: None, body, base: Some(item.body.clone()) })?;
         Ok(())
     }
 
@@ -81,8 +82,8 @@ impl Workspace {
             Ok(Criteria::Missing | Criteria::Unconfirmed(_)) => {
                 format!("the issue has no acceptance criteria: send 1 to {MOST} of them as `criteria`")
             }
-            Err(ForgeError::Failed(error)) => return Err(error.into()),
-            Err(error) => error.to_string(),
+            Err(Error::Forge(error)) => error.to_string(),
+            Err(error) => return Err(error.into()),
         };
         Err(Refused::Gate { phase, event, gate: GATE.to_owned(), reason }.into())
     }

@@ -10,10 +10,11 @@ use std::{
 
 use adapters::machine;
 use engine::{Actor, Decision, Event, Inquiry, Standing};
+use forge::{Item, ItemId, NewItem, Query};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Answer, AskError, By, Current, Error, ForgeError, Item, NewItem, NextError, Place, Workspace,
+    Answer, AskError, Current, Error, NextError, Place, Workspace, person_in,
     spend::{More, MoreError},
 };
 
@@ -147,7 +148,7 @@ impl Workspace {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         match known.as_ref().filter(|(of, _)| of == root) {
             Some((_, name)) => name.clone(),
-            None => known.insert((root.to_owned(), By::person_in(root).name)).1.clone(),
+            None => known.insert((root.to_owned(), person_in(root).name)).1.clone(),
         }
     }
 
@@ -156,7 +157,7 @@ impl Workspace {
     ///
     /// The issue comes first, because why a chunk was put off names it: a process that dies in between leaves the question
     /// open, and whoever comes next finds the same issue. An answer that comes in between counts, and closes the issue.
-    pub fn put_off(&mut self) -> Result<Option<Overdue>, ForgeError> {
+    pub fn put_off(&mut self) -> Result<Option<Overdue>, Error> {
         let Some(current) = self.current()? else { return Ok(None) };
         let Standing::Parked { decision } = &current.run.standing else { return Ok(None) };
         if decision.deadline.is_none_or(|deadline| machine::now() < deadline) {
@@ -167,34 +168,34 @@ impl Workspace {
         match self.ask_as(Actor::Engine, Event::ChunkDeferred { why: why.clone() }, Map::new()) {
             Ok(answer) => return Ok(Some(Overdue::PutOff { why, answer: Box::new(answer) })),
             Err(AskError::Refused(_) | AskError::NoRun) => {}
-            Err(AskError::Failed(error)) => return Err(error.into()),
+            Err(AskError::Failed(error)) => return Err(error),
         }
         let now = self.select(Some(current.run.id.as_str()))?.unwrap_or_else(|| current.clone());
         let Some(decided) = self.decided(&now, &decision.id)? else { return Ok(Some(Overdue::Gone)) };
-        self.forge().close(todo, Some(&format!("decided after all: {}", decided.option)))?;
+        self.tracker().close(todo, Some(&format!("decided after all: {}", decided.option)))?;
         Ok(Some(Overdue::Decided(decided)))
     }
 
     /// Returns the open issues that questions about an issue have become, oldest first, each with its question.
-    pub(crate) fn todos(&mut self, number: u64) -> Result<Vec<(u64, String)>, ForgeError> {
+    pub(crate) fn todos(&mut self, number: ItemId) -> Result<Vec<(ItemId, String)>, Error> {
         let (marker, begins) = (marker(&number.to_string()), about(&number.to_string()));
-        let todos = self.forge().filed_as(&marker)?.into_iter().filter(|item| item.is_open());
+        let todos = self.tracker().items(Query::Marked(&marker))?.into_iter().filter(|item| item.is_open());
         let question = |item: &Item| item.title.strip_prefix(&begins).unwrap_or(&item.title).to_owned();
-        Ok(todos.map(|item| (item.number, question(&item))).collect())
+        Ok(todos.map(|item| (item.id, question(&item))).collect())
     }
 
     /// Closes the issues that questions about an issue have become, which is merged.
-    pub(crate) fn close_todos(&mut self, number: u64, words: &str) -> Result<(), NextError> {
+    pub(crate) fn close_todos(&mut self, number: ItemId, words: &str) -> Result<(), NextError> {
         for (todo, _) in self.todos(number)? {
             let said = format!("#{number} is done without an answer. {words}");
             self.comment(todo, &said, &format!("settled:{number}"))?;
-            self.forge().close(todo, Some(&format!("#{number} is merged")))?;
+            self.tracker().close(todo, Some(&format!("#{number} is merged")))?;
         }
         Ok(())
     }
 
     /// Makes an open question an issue of its own, assigned to the person, once; returns its number.
-    fn file_todo(&mut self, current: &Current, decision: &Decision) -> Result<u64, ForgeError> {
+    fn file_todo(&mut self, current: &Current, decision: &Decision) -> Result<ItemId, Error> {
         let issue = current.run.issue.as_deref().unwrap_or_default();
         let short: String = decision.question.chars().take(LONGEST_TITLE).collect();
         let short = short.lines().next().unwrap_or_default().to_owned();
@@ -202,12 +203,12 @@ impl Workspace {
             title: format!("{}{short}", about(issue)),
             body: todo(current, &decision.question, &decision.options),
             labels: [TODO, "warp-drive"].into_iter().map(str::to_owned).collect(),
-            number: None,
+            ..NewItem::default()
         };
-        let filed = self.forge().file(todo, Some(&format!("{}{}", marker(issue), decision.id)))?;
+        let filed = self.tracker().file(&todo, Some(&format!("{}{}", marker(issue), decision.id)))?;
         let person = self.person();
-        self.forge().assign(filed.number, Some(&person))?;
-        Ok(filed.number)
+        self.tracker().assign(filed.id, Some(&person))?;
+        Ok(filed.id)
     }
 }
 

@@ -12,8 +12,9 @@ use adapters::{
     },
     refs,
 };
+use forge::ItemId;
 
-use crate::{ForgeError, Stint, Workspace, spelled};
+use crate::{Error, Stint, Workspace, spelled};
 
 /// What earlier runs have left.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub(crate) fn unfinished_subject(issue: &str) -> String {
 
 impl Workspace {
     /// Looks for what earlier runs of an issue have left. Nothing is changed.
-    pub fn left_over(&mut self, issue: u64) -> Result<Option<Leftover>, ForgeError> {
+    pub fn left_over(&mut self, issue: ItemId) -> Result<Option<Leftover>, Error> {
         let account = self.account(issue)?;
         let is_over = |stint: &&Stint| stint.in_slot && !stint.is_open;
         let pending: Vec<Stint> = account.pending().iter().filter(is_over).cloned().collect();
@@ -63,14 +64,14 @@ impl Workspace {
         let root = self.place.origin().unwrap_or(&self.place.root);
         let Some(origin) = git::locate(root) else { return Ok(None) };
         let target = format!("refs/heads/{}", current.run.branches.merge_target);
-        look(&origin, issue, &target, last, &pending).map_err(|error| ForgeError::Git(spelled(&*error)))
+        look(&origin, issue, &target, last, &pending).map_err(|error| Error::Git(spelled(&*error)))
     }
 
     /// Looks for what earlier runs have left, and brings the issue's ticks in line with it.
-    pub fn settle_left(&mut self, issue: u64) -> Result<Option<Leftover>, ForgeError> {
+    pub fn settle_left(&mut self, issue: ItemId) -> Result<Option<Leftover>, Error> {
         let Some(leftover) = self.left_over(issue)? else { return Ok(None) };
-        self.forge().tick(issue, &leftover.merged)?;
-        self.forge().untick(issue, &leftover.lost)?;
+        self.tracker().tick(issue, &leftover.merged)?;
+        self.tracker().untick(issue, &leftover.lost)?;
         Ok(Some(leftover))
     }
 }
@@ -79,7 +80,7 @@ type Looked<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn look(
     origin: &Location,
-    issue: u64,
+    issue: ItemId,
     target: &str,
     last: &Stint,
     pending: &[Stint],
@@ -125,7 +126,7 @@ fn look(
 
 /// Finds the commits that a run has left, under the branch or, where that was not moved on by anybody, under the run's own
 /// ref. A branch that was put into the person's repository and is gone was deleted by them.
-fn find(origin: &Location, issue: u64, last: &Stint) -> Looked<Option<Left>> {
+fn find(origin: &Location, issue: ItemId, last: &Stint) -> Looked<Option<Left>> {
     let branch = format!("refs/heads/{}", last.branch);
     let (here, own) = (refs::one(origin, &branch)?, kept_as(&last.run));
     let delivered = refs::one(origin, &format!("refs/warp/delivered/{}", last.run))?;

@@ -19,11 +19,11 @@ mod claim;
 pub mod config;
 pub mod criteria;
 mod decide;
-mod forge;
 mod leftover;
 mod named;
 mod next;
 pub mod outlook;
+mod ports;
 mod probe;
 pub mod prompts;
 mod pulls;
@@ -48,15 +48,12 @@ pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use baseline::Ready;
 pub use claim::{Claim, ClaimError};
 pub use decide::{DecideError, Decided, Given, Overdue};
-pub use forge::{
-    By, Candidate, Comment, Edit, Filed, Forge, ForgeError, FromFile, Imported, Item, ItemState, NewItem,
-    NewPull, Priority, Pull, Readiness, Review, Round, issue_number, read_markdown,
-};
 pub use leftover::{Left, Leftover};
 pub use next::{
     ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, SEED_CHECK, Wanted,
     escalation,
 };
+pub use ports::{person_in, read_markdown};
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
 pub use reply::{OTHER, read_reply};

@@ -1,19 +1,17 @@
 //! An issue that a person has named, for `warp run 42` and for `/warp-drive 42` alike: whether it can be worked on, and the
 //! approval that naming it stands for.
 
-use crate::{By, DEFAULT_WORKFLOW, ForgeError, Readiness, Workspace};
+use forge::{ItemId, Query, REQUIREMENT, Readiness, readiness, readiness_if_approved};
+
+use crate::{DEFAULT_WORKFLOW, Error, Workspace, person_in};
 
 impl Workspace {
     /// Says why an issue that a person has named cannot be worked on; nothing if it can.
-    pub fn why_not_ready(
-        &mut self,
-        number: u64,
-        workflow: Option<&str>,
-    ) -> Result<Option<String>, ForgeError> {
+    pub fn why_not_ready(&mut self, number: ItemId, workflow: Option<&str>) -> Result<Option<String>, Error> {
         self.settle_left(number)?;
-        let readiness = self.forge().readiness_if_approved(number)?;
+        let readiness = readiness_if_approved(&*self.tracker(), number)?;
         let is_default = workflow.is_none_or(|workflow| workflow == DEFAULT_WORKFLOW);
-        let pulls = self.forge().open_pulls()?;
+        let pulls = self.forge().pulls(Query::Open)?;
         let pull =
             pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
         match (pull, self.rework(number)?) {
@@ -25,7 +23,7 @@ impl Workspace {
                 )));
             }
             (Some(pull), None) => {
-                let pull = pull.number;
+                let pull = pull.id;
                 return Ok(Some(format!(
                     "it is handed over as pull request #{pull}: `warp pr merge {pull}`, `warp pr request-changes {pull} TEXT` \
                      or `warp pr close {pull}`"
@@ -46,14 +44,17 @@ impl Workspace {
     }
 
     /// Approves an issue that a person has named, if nobody has.
-    pub fn approve_named(&mut self, number: u64) -> Result<(), ForgeError> {
-        if !matches!(self.forge().readiness(number)?, Readiness::NotApproved | Readiness::NotARequirement) {
+    pub fn approve_named(&mut self, number: ItemId) -> Result<(), Error> {
+        if !matches!(
+            readiness(&*self.tracker(), number)?,
+            Readiness::NotApproved | Readiness::NotARequirement
+        ) {
             return Ok(());
         }
-        let by = By::person_in(&self.place.root);
-        let mut forge = self.forge().by(by);
-        forge.label(number, &["req"], &[])?;
-        forge.approve(number)?;
+        let by = person_in(&self.place.root);
+        let tracker = self.tracker_as(by);
+        tracker.ensure_labels(number, &[REQUIREMENT], &[])?;
+        tracker.approve(number)?;
         Ok(())
     }
 }

@@ -37,6 +37,7 @@ use engine::{
     view::{self, Owned},
     workflow::Job,
 };
+use forge::ForgeError;
 use serde_json::{Map, Value};
 use suite::SuiteError;
 
@@ -46,11 +47,10 @@ pub(crate) use land::behind;
 pub use land::{Landed, Mend};
 pub use publish::{Checked, Published};
 pub use rework::Rework;
-pub(crate) use rework::{REQUESTED, rework_of};
+pub(crate) use rework::rework_of;
 
 use crate::{
-    Answer, AskError, Current, Error, ForgeError, Overdue, Workspace, prompts, rails, slots::SlotError,
-    spelled,
+    Answer, AskError, Current, Error, Overdue, Workspace, prompts, rails, slots::SlotError, spelled,
 };
 
 /// The most that is said of why a project's own text cannot be used, in characters.

@@ -20,14 +20,12 @@ use engine::{
     view::{self, Asked, Explanation, Used},
     workflow::Job,
 };
+use forge::{Comment, Item, ItemId, Pull, Query, Readiness, Review, readiness};
 use serde::Serialize;
 
 pub use prospect::{Place, Prospect, Would};
 
-use crate::{
-    Comment, Current, ForgeError, Item, Leftover, Pull, Readiness, Review, Taken, Workspace, next::rework_of,
-    pushing::REFUSED_PUSH,
-};
+use crate::{Current, Error, Leftover, Taken, Workspace, next::rework_of, pushing::REFUSED_PUSH};
 
 /// How many commits of an issue are named.
 const MOST_COMMITS: usize = 50;
@@ -36,7 +34,7 @@ const MOST_COMMITS: usize = 50;
 #[derive(Debug, Serialize)]
 pub struct Outlook {
     pub version: u32,
-    pub issue: u64,
+    pub issue: ItemId,
     pub title: Option<String>,
     #[serde(flatten)]
     pub is: Is,
@@ -60,16 +58,16 @@ pub enum Is {
         on: Vec<Blocker>,
     },
     Cycle {
-        path: Vec<u64>,
+        path: Vec<ItemId>,
     },
     /// It would be taken again, but nobody has answered what its last run asked.
     PutOff {
         todos: Vec<Todo>,
-        after: Vec<u64>,
+        after: Vec<ItemId>,
     },
     /// It would be taken; these come before it.
     Ready {
-        after: Vec<u64>,
+        after: Vec<ItemId>,
     },
     /// A process has claimed it, and has no run for it.
     Claimed {
@@ -136,7 +134,7 @@ pub enum Is {
 /// An issue that another one waits for.
 #[derive(Debug, Serialize)]
 pub struct Blocker {
-    pub issue: u64,
+    pub issue: ItemId,
     /// Nothing if there is no such issue.
     pub title: Option<String>,
 }
@@ -144,7 +142,7 @@ pub struct Blocker {
 /// An issue that a question has become.
 #[derive(Debug, Serialize)]
 pub struct Todo {
-    pub issue: u64,
+    pub issue: ItemId,
     pub question: String,
 }
 
@@ -169,8 +167,8 @@ pub struct Worked {
 /// A pull request.
 #[derive(Debug, Serialize)]
 pub struct Handed {
-    pub pull: u64,
-    pub about: Option<u64>,
+    pub pull: ItemId,
+    pub about: Option<ItemId>,
     pub branch: String,
     pub target: String,
     pub review: Review,
@@ -194,8 +192,8 @@ pub struct Remedy {
 
 impl Workspace {
     /// Says why an issue is where it is.
-    pub fn outlook(&mut self, number: u64) -> Result<Outlook, ForgeError> {
-        let item = self.forge().item(number)?;
+    pub fn outlook(&mut self, number: ItemId) -> Result<Outlook, Error> {
+        let item = self.tracker().item(number)?;
         let run = self.select(Some(&number.to_string()))?;
         let open = run.as_ref().filter(|current| current.run.is_open());
         let explanation = open.map(|current| view::explain(&current.workflow, &current.run, machine::now()));
@@ -210,15 +208,15 @@ impl Workspace {
         Ok(Outlook { version: 1, issue: number, title, is, next, explanation })
     }
 
-    fn of_item(&mut self, item: &Item, last: Option<&Current>) -> Result<Is, ForgeError> {
-        let number = item.number;
+    fn of_item(&mut self, item: &Item, last: Option<&Current>) -> Result<Is, Error> {
+        let number = item.id;
         if item.pull.is_some() {
             return Ok(self.handed(item).map_or(Is::Missing, Is::PullRequest));
         }
         if !item.is_open() {
             return self.closed(item);
         }
-        let pulls = self.forge().open_pulls()?;
+        let pulls = self.forge().pulls(Query::Open)?;
         Ok(match self.taken(number, &pulls, None)? {
             Some(Taken::Run(current)) => in_run(&current),
             Some(Taken::Pull(pull)) => self.handed(&pull).map_or(Is::Missing, Is::HandedOver),
@@ -228,19 +226,14 @@ impl Workspace {
     }
 
     /// Says how an issue stands that nobody works on.
-    fn untaken(
-        &mut self,
-        item: &Item,
-        pulls: &[Arc<Item>],
-        last: Option<&Current>,
-    ) -> Result<Is, ForgeError> {
-        let number = item.number;
+    fn untaken(&mut self, item: &Item, pulls: &[Arc<Item>], last: Option<&Current>) -> Result<Is, Error> {
+        let number = item.id;
         // A pull request whose reviewer wants changes does not keep its issue from being taken.
         let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
         if let Some(handed) = pulls.iter().find(is_about).and_then(|pull| self.handed(pull)) {
             return Ok(Is::HandedOver(handed));
         }
-        Ok(match self.forge().readiness(number)? {
+        Ok(match readiness(&*self.tracker(), number)? {
             Readiness::Missing => Is::Missing,
             Readiness::Closed => self.closed(item)?,
             Readiness::NotARequirement => Is::NotARequirement,
@@ -260,26 +253,26 @@ impl Workspace {
         })
     }
 
-    fn blockers(&mut self, on: &[u64]) -> Result<Vec<Blocker>, ForgeError> {
+    fn blockers(&mut self, on: &[ItemId]) -> Result<Vec<Blocker>, Error> {
         let mut blockers = Vec::with_capacity(on.len());
         for issue in on {
-            let title = self.forge().item(*issue)?.map(|item| item.title.clone());
+            let title = self.tracker().item(*issue)?.map(|item| item.title.clone());
             blockers.push(Blocker { issue: *issue, title });
         }
         Ok(blockers)
     }
 
     /// Says how an issue stands that can be taken.
-    fn free(&mut self, number: u64) -> Result<Is, ForgeError> {
+    fn free(&mut self, number: ItemId) -> Result<Is, Error> {
         let after = self.free_before(number)?;
         let todos = self.todos(number)?.into_iter();
         let todos: Vec<Todo> = todos.map(|(issue, question)| Todo { issue, question }).collect();
         Ok(if todos.is_empty() { Is::Ready { after } } else { Is::PutOff { todos, after } })
     }
 
-    fn free_before(&mut self, number: u64) -> Result<Vec<u64>, ForgeError> {
+    fn free_before(&mut self, number: ItemId) -> Result<Vec<ItemId>, Error> {
         let queue = self.queue()?;
-        let free = queue.iter().filter(|queued| queued.is_free()).map(|queued| queued.candidate.item.number);
+        let free = queue.iter().filter(|queued| queued.is_free()).map(|queued| queued.candidate.item.id);
         Ok(free.take_while(|free| *free != number).collect())
     }
 
@@ -295,8 +288,8 @@ impl Workspace {
     }
 
     /// Says that an issue's work was taken back after its merge, if nothing was done for it since.
-    fn reverted(&mut self, item: &Item) -> Result<Option<Is>, ForgeError> {
-        let account = self.account(item.number)?;
+    fn reverted(&mut self, item: &Item) -> Result<Option<Is>, Error> {
+        let account = self.account(item.id)?;
         let Some(last) = account.stints.last().filter(|stint| stint.is_undone) else { return Ok(None) };
         let marker = format!("undone:{}", last.run);
         let said = item.comments.iter().rev().find(|comment| comment.marker.as_ref() == Some(&marker));
@@ -305,17 +298,17 @@ impl Workspace {
     }
 
     /// Says how a closed issue was done: what was merged is told by the comment that warp left then.
-    fn closed(&mut self, item: &Item) -> Result<Is, ForgeError> {
+    fn closed(&mut self, item: &Item) -> Result<Is, Error> {
         let merged = item.comments.iter().rev().find_map(|comment| Some((comment.at, merge(comment)?)));
         let Some((at, (run, merged))) = merged else {
             return Ok(Is::Closed { at: item.updated_at, because: item.closed_because.clone() });
         };
-        let commits = self.commits_of(item.number, &merged)?;
+        let commits = self.commits_of(item.id, &merged)?;
         Ok(Is::Done { at, run, merged, commits })
     }
 
     /// Names the commits of an issue, whatever runs made them.
-    fn commits_of(&mut self, issue: u64, merged: &str) -> Result<Vec<String>, ForgeError> {
+    fn commits_of(&mut self, issue: ItemId, merged: &str) -> Result<Vec<String>, Error> {
         let ranges = self.account(issue)?.ranges();
         let root = self.place.origin().unwrap_or(&self.place.root);
         let mut commits = Vec::new();
@@ -325,7 +318,7 @@ impl Workspace {
             commits.extend(named.filter_map(Result::ok).flatten().take(MOST_COMMITS));
         }
         if commits.is_empty() {
-            commits = Git::new(root).commits_about(merged, issue, MOST_COMMITS).unwrap_or_default();
+            commits = Git::new(root).commits_about(merged, issue.as_str(), MOST_COMMITS).unwrap_or_default();
         }
         Ok(commits)
     }
@@ -333,7 +326,7 @@ impl Workspace {
     fn handed(&self, item: &Item) -> Option<Handed> {
         let pull = item.pull.as_ref()?;
         Some(Handed {
-            pull: item.number,
+            pull: item.id,
             about: pull.issue,
             branch: pull.branch.clone(),
             target: pull.target.clone(),

@@ -29,7 +29,7 @@ pub(crate) fn gather(
     for probe in probes {
         match probe {
             Probe::Diff { base, words } => seen.diff = Some(git.diff(base.as_deref(), words, &mut listed)),
-            Probe::Boxes { issue } => seen.boxes = Some(workspace.forge().boxes(issue)),
+            Probe::Boxes { issue } => seen.boxes = Some(workspace.tracker().boxes(issue)),
             Probe::Head => seen.head = Some(git.head()),
             Probe::Commits { since } => seen.commits = Some(git.commits(since)),
             Probe::Tree => seen.tree = Some(git.tree()),

@@ -11,11 +11,11 @@ use engine::{
     Run, Settings,
     view::{self, Asked},
 };
+use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
 use journal::Durable;
 
 use crate::{
-    By, Current, Dirs, ForgeError, Item, Landed, Mend, NextError, Place, Pull, Review, Shell, StintOutcome,
-    Workspace, issue_number,
+    Current, Dirs, Error, Landed, Mend, NextError, Place, Shell, StintOutcome, Workspace,
     pushing::{Goal, Outlet, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
     spelled,
@@ -35,7 +35,7 @@ pub struct MergedPull {
     /// What was pushed, or why nothing was, a line each.
     pub said: Vec<String>,
     /// The issue that is closed by it.
-    pub closed: Option<u64>,
+    pub closed: Option<ItemId>,
 }
 
 /// What became of a pull request that was to be brought onto its target.
@@ -60,21 +60,21 @@ pub enum UpdatedPull {
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     #[error("#{number} is merged already, as {commit}")]
-    Merged { number: u64, commit: String },
+    Merged { number: ItemId, commit: String },
     #[error("#{number} is closed")]
-    Closed { number: u64 },
+    Closed { number: ItemId },
     #[error("{by} wants changes in #{number} before it is merged")]
-    ChangesRequested { number: u64, by: String, issue: Option<u64> },
+    ChangesRequested { number: ItemId, by: String, issue: Option<ItemId> },
     #[error("the run that has made #{number} waits for an answer: {}", asked.question)]
-    Undecided { number: u64, asked: Asked },
+    Undecided { number: ItemId, asked: Asked },
     #[error("it is not known which run has made #{number}")]
-    NoRun { number: u64 },
+    NoRun { number: ItemId },
     #[error("branch `{branch}` of #{number} cannot be had: {why}")]
-    NoBranch { number: u64, branch: String, why: String },
+    NoBranch { number: ItemId, branch: String, why: String },
     #[error("#{number} is not merged: {why}")]
-    Stuck { number: u64, branch: String, why: String, mend: Mend },
+    Stuck { number: ItemId, branch: String, why: String, mend: Mend },
     #[error("#{number} is not merged, and nothing was moved: {why}")]
-    NotTaken { number: u64, target: String, why: String },
+    NotTaken { number: ItemId, target: String, why: String },
     #[error(transparent)]
     Slot(#[from] SlotError),
     #[error(transparent)]
@@ -82,7 +82,7 @@ pub enum MergeError {
     #[error(transparent)]
     Next(#[from] NextError),
     #[error(transparent)]
-    Failed(#[from] crate::Error),
+    Failed(#[from] Error),
 }
 
 impl MergedPull {
@@ -99,13 +99,13 @@ impl Workspace {
     pub fn merge_pull(
         &mut self,
         pool: &Pool,
-        number: u64,
+        number: ItemId,
         by: By,
         settings: &Settings,
-        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
     ) -> Result<MergedPull, MergeError> {
-        let (item, pull) = self.mergeable(number)?;
-        let current = self.made_by(&item, &pull)?.ok_or(MergeError::NoRun { number })?;
+        let pull = self.mergeable(number)?;
+        let current = self.made_by(&pull)?.ok_or(MergeError::NoRun { number })?;
         // A loop asks whether its work is good enough. One that is about an issue may ask what to do next.
         if pull.issue.is_none()
             && let Some(asked) = view::asked(&current.workflow, &current.run)
@@ -124,12 +124,12 @@ impl Workspace {
         let landed = workspace.land_pull(&run, number, &pull);
         let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
         let (commit, behind, said) = landed?;
-        self.forge().by(by).merged(number, &commit)?;
+        self.forge_as(by).merge(number, &Merge { head: &pull.head, landed: Some(&commit) })?;
         self.tick_again(number, &pull, &run)?;
         self.finish_issue(&run, &commit)?;
         discarded.transpose()?;
         let closed = match pull.issue {
-            Some(issue) => self.forge().item(issue)?.filter(|item| !item.is_open()).map(|item| item.number),
+            Some(issue) => self.tracker().item(issue)?.filter(|item| !item.is_open()).map(|item| item.id),
             None => None,
         };
         Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, said, closed })
@@ -141,18 +141,17 @@ impl Workspace {
     pub fn update_pull(
         &mut self,
         pool: &Pool,
-        number: u64,
+        number: ItemId,
         settings: &Settings,
-        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
     ) -> Result<UpdatedPull, MergeError> {
-        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
-        let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
+        let (item, pull) = self.forge().get(number)?;
         match (&pull.merged, item.is_open()) {
             (Some(commit), _) => return Err(MergeError::Merged { number, commit: commit.clone() }),
             (None, false) => return Err(MergeError::Closed { number }),
             (None, true) => {}
         }
-        let current = self.made_by(&item, &pull)?.ok_or(MergeError::NoRun { number })?;
+        let current = self.made_by(&pull)?.ok_or(MergeError::NoRun { number })?;
         let mut run = Run::clone(&current.run);
         run.branches.merge_target.clone_from(&pull.target);
         let slot = pool.take(Kind::Clone, &pull.target)?;
@@ -164,7 +163,7 @@ impl Workspace {
             .and_then(|shell| update_in(&slot, &shell, &mut run, (number, &pull), &durable));
         let mut failed = None;
         if let Ok(UpdatedPull::Moved { commit, said, .. }) = &mut updated {
-            self.forge().rebase_head(number, commit)?;
+            self.forge().offer_head(number, commit, true)?;
             let durable = self.sync_journal()?;
             match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch), &durable) {
                 Ok(pushed) => *said = pushed,
@@ -179,11 +178,11 @@ impl Workspace {
     }
 
     /// Returns the pull request of an issue: the one that is open, else the last one.
-    pub fn pull_about(&mut self, issue: u64) -> Result<Option<u64>, ForgeError> {
-        let pulls = self.forge().open_pulls()?;
+    pub fn pull_about(&mut self, issue: ItemId) -> Result<Option<ItemId>, Error> {
+        let pulls = self.forge().pulls(Query::Open)?;
         let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(issue));
         if let Some(open) = pulls.iter().find(is_about) {
-            return Ok(Some(open.number));
+            return Ok(Some(open.id));
         }
         let stints = self.account(issue)?.stints;
         Ok(stints.iter().rev().find_map(|stint| match stint.outcome {
@@ -193,12 +192,12 @@ impl Workspace {
     }
 
     /// Names the commits of a pull request, oldest first: those that it offers, or those that it was merged as.
-    pub fn pull_commits(&mut self, item: &Item) -> Result<Vec<String>, ForgeError> {
+    pub fn pull_commits(&mut self, item: &Item) -> Result<Vec<String>, Error> {
         let Some(pull) = &item.pull else { return Ok(Vec::new()) };
         let merge = match (&pull.merged, pull.issue) {
             (Some(_), Some(issue)) => {
                 let account = self.account(issue)?;
-                account.of_pull(item.number).into_iter().find_map(|stint| stint.merge.clone())
+                account.of_pull(item.id).into_iter().find_map(|stint| stint.merge.clone())
             }
             (Some(_) | None, _) => None,
         };
@@ -213,24 +212,23 @@ impl Workspace {
     /// open again; returns those.
     pub fn close_pull(
         &mut self,
-        number: u64,
+        number: ItemId,
         by: By,
         reason: Option<&str>,
     ) -> Result<Vec<String>, NextError> {
-        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
-        let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
-        self.forge().by(by).close(number, reason)?;
+        let (_, pull) = self.forge().get(number)?;
+        self.forge_as(by).close(number, reason)?;
         let Some(issue) = pull.issue.filter(|_| pull.merged.is_none()) else { return Ok(Vec::new()) };
         if self.is_taken_back(number, &pull)? || self.is_in_target(&pull)? {
             return Ok(Vec::new());
         }
-        let Some(current) = self.made_by(&item, &pull)? else { return Ok(Vec::new()) };
+        let Some(current) = self.made_by(&pull)? else { return Ok(Vec::new()) };
         // A person's own branch keeps what is committed on it, and a later run begins there.
         if !current.run.owns_workspace {
             return Ok(Vec::new());
         }
         let criteria = self.met_by(number, &current.run, issue)?;
-        self.forge().untick(issue, &criteria)?;
+        self.tracker().untick(issue, &criteria)?;
         // Last, because it says that all of it was done.
         let words = format!("Pull request #{number} is closed without a merge: what it met is open again.");
         self.comment(issue, &words, &taken_back(number))?;
@@ -238,21 +236,21 @@ impl Workspace {
     }
 
     /// Ticks again what was open since the pull request was closed: it is merged after all.
-    fn tick_again(&mut self, number: u64, pull: &Pull, run: &Run) -> Result<(), NextError> {
+    fn tick_again(&mut self, number: ItemId, pull: &Pull, run: &Run) -> Result<(), NextError> {
         let Some(issue) = pull.issue else { return Ok(()) };
         if self.is_taken_back(number, pull)? {
             let criteria = self.met_by(number, run, issue)?;
-            self.forge().tick(issue, &criteria)?;
+            self.tracker().tick(issue, &criteria)?;
         }
         Ok(())
     }
 
     /// Returns the criteria of an issue that a pull request meets, whatever runs have worked on it.
-    fn met_by(&mut self, number: u64, run: &Run, issue: u64) -> Result<Vec<String>, NextError> {
+    fn met_by(&mut self, number: ItemId, run: &Run, issue: ItemId) -> Result<Vec<String>, NextError> {
         let account = self.account(issue)?;
         let criteria: Vec<String> =
             account.of_pull(number).into_iter().flat_map(|stint| stint.criteria()).cloned().collect();
-        let is_about = run.issue.as_deref().and_then(issue_number) == Some(issue);
+        let is_about = run.issue.as_deref().and_then(ItemId::typed) == Some(issue);
         if !criteria.is_empty() || !is_about {
             return Ok(criteria);
         }
@@ -260,11 +258,10 @@ impl Workspace {
     }
 
     /// Tells whether the ticks of a pull request were taken back when it was closed.
-    fn is_taken_back(&mut self, number: u64, pull: &Pull) -> Result<bool, NextError> {
+    fn is_taken_back(&mut self, number: ItemId, pull: &Pull) -> Result<bool, NextError> {
         let Some(issue) = pull.issue else { return Ok(false) };
-        let comments = self.forge().item(issue)?.map(|issue| issue.comments.clone()).unwrap_or_default();
-        let marker = taken_back(number);
-        Ok(comments.iter().any(|comment| comment.marker.as_ref() == Some(&marker)))
+        let item = self.tracker().item(issue)?;
+        Ok(item.is_some_and(|item| item.has_comment(&taken_back(number))))
     }
 
     /// Tells whether somebody has merged a pull request with git.
@@ -274,9 +271,8 @@ impl Workspace {
     }
 
     /// Returns a pull request that may be merged.
-    fn mergeable(&mut self, number: u64) -> Result<(Arc<Item>, Pull), MergeError> {
-        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
-        let pull = item.pull.clone().ok_or(ForgeError::NotAPull { number })?;
+    fn mergeable(&mut self, number: ItemId) -> Result<Pull, MergeError> {
+        let (item, pull) = self.forge().get(number)?;
         match (&pull.merged, item.is_open(), pull.review) {
             (Some(commit), _, _) => Err(MergeError::Merged { number, commit: commit.clone() }),
             (None, false, _) => Err(MergeError::Closed { number }),
@@ -284,33 +280,24 @@ impl Workspace {
                 let by = pull.reviewed_by.unwrap_or_else(|| "somebody".to_owned());
                 Err(MergeError::ChangesRequested { number, by, issue: pull.issue })
             }
-            (None, true, Review::Pending | Review::Approved) => Ok((item, pull)),
+            (None, true, Review::Pending | Review::Approved) => Ok(pull),
         }
     }
 
-    /// Finds the run that handed a pull request over: its issue has a comment about it, or the run itself knows it.
-    fn made_by(&mut self, item: &Item, pull: &Pull) -> Result<Option<Current>, NextError> {
-        let Some(issue) = pull.issue else {
-            let url = format!("#{}", item.number);
-            // What only an agent says is its pull request may be another run's.
-            let knows_it = |current: &Current| {
-                current.run.artifacts.pr_url.as_ref() == Some(&url) && current.run.has_proved_pr()
-            };
-            return Ok(self.runs()?.into_iter().find(knows_it));
-        };
-        let words = format!("Handed over as pull request #{}.", item.number);
-        let comments = self.forge().item(issue)?.map(|issue| issue.comments.clone()).unwrap_or_default();
-        let said = comments.iter().find(|comment| comment.text == words);
-        let run = said.and_then(|comment| comment.marker.as_deref()?.strip_prefix("handed-over:"));
-        let selector = run.map_or_else(|| issue.to_string(), str::to_owned);
-        Ok(self.select(Some(&selector))?)
+    /// Returns the run that has made a pull request, else one about its issue.
+    fn made_by(&mut self, pull: &Pull) -> Result<Option<Current>, NextError> {
+        match (&pull.run, pull.issue) {
+            (Some(run), _) => Ok(self.select(Some(run))?),
+            (None, Some(issue)) => Ok(self.select(Some(&issue.to_string()))?),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Returns as which commit it is merged, and why the person's own target is not there yet, if it is not.
     fn land_pull(
         &mut self,
         run: &Run,
-        number: u64,
+        number: ItemId,
         pull: &Pull,
     ) -> Result<(String, Option<String>, Vec<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
@@ -343,7 +330,7 @@ impl Workspace {
 }
 
 /// Names the comment that says that the ticks of a pull request were taken back.
-fn taken_back(number: u64) -> String {
+fn taken_back(number: ItemId) -> String {
     format!("closed-unmerged:{number}")
 }
 
@@ -352,7 +339,7 @@ fn update_in(
     slot: &Slot,
     shell: &Shell,
     run: &mut Run,
-    (number, pull): (u64, &Pull),
+    (number, pull): (ItemId, &Pull),
     durable: &Durable,
 ) -> Result<UpdatedPull, MergeError> {
     let stuck =

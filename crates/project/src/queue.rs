@@ -10,11 +10,9 @@ use std::{
 
 use adapters::machine;
 use engine::{Owner, PROVIDER, Run, RunId, Standing};
+use forge::{Candidate, Item, ItemId, Query, Readiness, candidates, readiness, ready};
 
-use crate::{
-    Candidate, ClaimError, Current, ForgeError, Item, Readiness, Rework, Workspace, issue_number,
-    next::rework_of,
-};
+use crate::{ClaimError, Current, Error, Rework, Workspace, next::rework_of};
 
 /// What keeps an issue that is ready from being taken.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ impl fmt::Display for Taken {
         match self {
             Self::Run(current) => write!(f, "run {} has it, in {}", current.run.id, current.run.phase),
             Self::Claimed(owner) => write!(f, "claimed by process {}", owner.pid),
-            Self::Pull(pull) => write!(f, "handed over as pull request #{}", pull.number),
+            Self::Pull(pull) => write!(f, "handed over as pull request #{}", pull.id),
         }
     }
 }
@@ -42,7 +40,7 @@ impl fmt::Display for Taken {
 pub struct Interrupted {
     pub run: String,
     /// Nothing if it was left before it had chosen one.
-    pub issue: Option<u64>,
+    pub issue: Option<ItemId>,
 }
 
 /// Which runs are resumed.
@@ -61,7 +59,7 @@ pub struct Queued {
     /// Nothing if it is free; what is not ready was not looked at.
     pub taken: Option<Taken>,
     /// The pull request of it that waits for another round.
-    pub rework: Option<u64>,
+    pub rework: Option<ItemId>,
 }
 
 impl Queued {
@@ -73,15 +71,15 @@ impl Queued {
 
 impl Workspace {
     /// Returns every open requirement in the order in which they are taken: what reviewers wait for comes first.
-    pub fn queue(&mut self) -> Result<Vec<Queued>, ForgeError> {
-        let candidates = self.forge().candidates()?;
-        let pulls = self.forge().open_pulls()?;
+    pub fn queue(&mut self) -> Result<Vec<Queued>, Error> {
+        let candidates = candidates(&*self.tracker())?;
+        let pulls = self.forge().pulls(Query::Open)?;
         let reworks = self.reworks()?;
         let mut queue = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             let taken = match candidate.readiness {
                 // What is on its way may have met all its criteria.
-                Readiness::Ready | Readiness::Met => self.taken(candidate.item.number, &pulls, None)?,
+                Readiness::Ready | Readiness::Met => self.taken(candidate.item.id, &pulls, None)?,
                 Readiness::Missing
                 | Readiness::Closed
                 | Readiness::NotARequirement
@@ -89,45 +87,54 @@ impl Workspace {
                 | Readiness::Blocked { .. }
                 | Readiness::Cycle { .. } => None,
             };
-            let is_it = |(issue, _): &&(u64, Rework)| *issue == candidate.item.number;
+            let is_it = |(issue, _): &&(ItemId, Rework)| *issue == candidate.item.id;
             let rework = reworks.iter().find(is_it).map(|(_, rework)| rework.pull);
             queue.push(Queued { candidate, taken, rework });
         }
-        queue.sort_by_key(|queued| queued.rework.unwrap_or(u64::MAX));
+        queue.sort_by_key(|queued| (queued.rework.is_none(), queued.rework));
         Ok(queue)
     }
 
     /// Returns what keeps issues from being taken, by their numbers.
-    pub fn all_taken(&mut self) -> Result<BTreeMap<u64, Taken>, ForgeError> {
+    pub fn all_taken(&mut self) -> Result<BTreeMap<ItemId, Taken>, Error> {
         let queue = self.queue()?.into_iter();
-        Ok(queue.filter_map(|queued| Some((queued.candidate.item.number, queued.taken?))).collect())
+        Ok(queue.filter_map(|queued| Some((queued.candidate.item.id, queued.taken?))).collect())
     }
 
     /// Returns the first issue that is ready and free, and none of those that are `passed` over.
-    pub fn first_free(&mut self, passed: &BTreeSet<u64>) -> Result<Option<u64>, ForgeError> {
-        let pulls = self.forge().open_pulls()?;
+    pub fn first_free(&mut self, passed: &BTreeSet<ItemId>) -> Result<Option<ItemId>, Error> {
+        let pulls = self.forge().pulls(Query::Open)?;
         for (issue, _) in self.reworks()? {
             if !passed.contains(&issue) && self.taken(issue, &pulls, None)?.is_none() {
                 return Ok(Some(issue));
             }
         }
-        self.forge().first_ready(|workspace, item| {
-            let is_free =
-                !passed.contains(&item.number) && workspace.taken(item.number, &pulls, None)?.is_none();
-            Ok(is_free.then_some(item.number))
-        })
+        let tracker = self.tracker();
+        for item in ready(&*tracker)? {
+            let id = item?.id;
+            if !passed.contains(&id) && self.taken(id, &pulls, None)?.is_none() {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 
     /// Takes the first issue that is ready and free, and claims it. A run does not stand in its own way.
-    pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Arc<Item>>, ForgeError> {
-        let pulls = self.forge().open_pulls()?;
+    pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Arc<Item>>, Error> {
+        let pulls = self.forge().pulls(Query::Open)?;
         for (issue, _) in self.reworks()? {
-            let Some(item) = self.forge().item(issue)? else { continue };
+            let Some(item) = self.tracker().item(issue)? else { continue };
             if let Some(taken) = self.take(&item, &pulls, by)? {
                 return Ok(Some(taken));
             }
         }
-        self.forge().first_ready(|workspace, item| workspace.take(item, &pulls, by))
+        let tracker = self.tracker();
+        for item in ready(&*tracker)? {
+            if let Some(taken) = self.take(&item?, &pulls, by)? {
+                return Ok(Some(taken));
+            }
+        }
+        Ok(None)
     }
 
     /// Claims an issue that is ready, if it is free.
@@ -136,33 +143,33 @@ impl Workspace {
         item: &Arc<Item>,
         pulls: &[Arc<Item>],
         by: &RunId,
-    ) -> Result<Option<Arc<Item>>, ForgeError> {
-        if self.taken(item.number, pulls, Some(by))?.is_some() {
+    ) -> Result<Option<Arc<Item>>, Error> {
+        if self.taken(item.id, pulls, Some(by))?.is_some() {
             return Ok(None);
         }
         // What an earlier run has left may have been merged meanwhile.
-        let is_news = self.settle_left(item.number)?.is_some();
+        let is_news = self.settle_left(item.id)?.is_some();
         if is_news
-            && self.forge().readiness(item.number)? == Readiness::Met
-            && self.rework(item.number)?.is_none()
+            && readiness(&*self.tracker(), item.id)? == Readiness::Met
+            && self.rework(item.id)?.is_none()
         {
             return Ok(None);
         }
-        match self.claim(&item.number.to_string()) {
+        match self.claim(&item.id.to_string()) {
             Ok(_) => Ok(Some(Arc::clone(item))),
             // Somebody was faster.
             Err(ClaimError::Held { .. }) => Ok(None),
-            Err(ClaimError::Failed(error)) => Err(error.into()),
+            Err(ClaimError::Failed(error)) => Err(error),
         }
     }
 
     /// Returns what keeps an issue from being taken: somebody works on it, or has handed it over.
     pub(crate) fn taken(
         &mut self,
-        number: u64,
+        number: ItemId,
         pulls: &[Arc<Item>],
         by: Option<&RunId>,
-    ) -> Result<Option<Taken>, ForgeError> {
+    ) -> Result<Option<Taken>, Error> {
         let issue = number.to_string();
         let run = self.select(Some(&issue))?;
         let is_other = |current: &Current| current.run.is_open() && Some(&current.run.id) != by;
@@ -183,7 +190,7 @@ impl Workspace {
         &mut self,
         passed: &BTreeSet<String>,
         when: When,
-    ) -> Result<Option<Interrupted>, ForgeError> {
+    ) -> Result<Option<Interrupted>, Error> {
         let can_go_on = |run: &Run| match &run.standing {
             Standing::Active => true,
             Standing::Parked { decision } => decision.reason == PROVIDER,
@@ -194,12 +201,12 @@ impl Workspace {
         let left = self.driven()?.into_iter().filter(|current| is_left(current) && can_go_on(&current.run));
         Ok(left.map(|current| current.run).find(|run| is_new(run)).map(|run| Interrupted {
             run: run.id.to_string(),
-            issue: run.issue.as_deref().and_then(issue_number),
+            issue: run.issue.as_deref().and_then(ItemId::typed),
         }))
     }
 
     /// Returns the newest run of warp's own that nobody carries on.
-    pub fn unfinished(&mut self) -> Result<Option<Current>, ForgeError> {
+    pub fn unfinished(&mut self) -> Result<Option<Current>, Error> {
         let mut left: Vec<Current> = self.driven()?.into_iter().filter(is_left).collect();
         // One that waits for a time comes after everything that can be done now.
         left.sort_by_key(|current| is_waiting(&current.run));

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 pub use schema::{finding_schema, plan_properties, question_schema, work_properties};
 
 use crate::{
-    Answer, AskError, Current, Error, ForgeError, Workspace,
+    Answer, AskError, Current, Error, Workspace,
     criteria::{self, Criteria},
     rails,
 };
@@ -116,8 +116,10 @@ impl Workspace {
         let fields = input.as_object().cloned().unwrap_or_default();
         let criteria = match self.criteria_of(&current) {
             Ok(criteria) => criteria,
-            Err(ForgeError::Failed(error)) => return Err(error),
-            Err(error) => return Ok(Called::refused(format!("`{name}` is refused: {error}"))),
+            Err(Error::Forge(error)) => {
+                return Ok(Called::refused(format!("`{name}` is refused: {error}")));
+            }
+            Err(error) => return Err(error),
         };
         let (event, data) = match wish(&current, &criteria, name, fields) {
             Wish::Look => return Ok(Called::taken(self.standing(&current))),

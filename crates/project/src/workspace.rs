@@ -9,10 +9,11 @@ mod show;
 mod tally;
 mod workflows;
 
-use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
+use forge::ForgeError;
 use journal::{
     Durable, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
     StreamView, Streams, Version, streams::read_all,
@@ -26,7 +27,8 @@ pub use tally::{Edits, count_edit};
 pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
 use crate::{
-    Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, forge, pushing::Decides, slots::Slot,
+    Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, ports::ProjectStore, pushing::Decides,
+    slots::Slot,
 };
 
 /// How many events are read at a time.
@@ -41,8 +43,7 @@ pub struct Workspace {
     pub(crate) dev: dev::Kept,
     pub place: Place,
     pub dirs: Dirs,
-    /// None while the project never had a run.
-    pub(crate) store: Option<Arc<dyn Store>>,
+    pub(crate) store: ProjectStore,
     /// How what the repository holds is run.
     pub shell: Shell,
     /// Set in a workspace of the run's own: what connects it with the person's repository.
@@ -57,8 +58,6 @@ pub struct Workspace {
     last: Option<Current>,
     /// The newest records of that run, as far as they were read: a driver looks through them several times for one phase.
     newest: Option<Newest>,
-    /// Issues and pull requests as they were read or changed last, by their numbers.
-    pub(crate) items: BTreeMap<u64, forge::Kept>,
     /// What the agent of a loop was told of that the commit guard holds.
     pub(crate) told_held: Vec<Held>,
     /// What a person is told with the next event that is recorded.
@@ -160,6 +159,10 @@ pub enum Error {
     },
     #[error("events were recorded by others all the time; nothing was done")]
     Contended,
+    #[error("the repository cannot be read: {0}")]
+    Git(String),
+    #[error(transparent)]
+    Forge(ForgeError),
 }
 
 /// Why an event was not taken.
@@ -205,19 +208,7 @@ pub enum BeginError {
 impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
-        let store = match place.project_id()? {
-            Some(id) => {
-                let path = dirs.journal(&id);
-                let store = dirs.stores.open_existing(&path)?;
-                match &store {
-                    Some(_) => place.note_journal(&path),
-                    None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
-                    None => {}
-                }
-                store
-            }
-            None => None,
-        };
+        let store = ProjectStore::open(&place, &dirs)?;
         Ok(Self {
             laid: None,
             told_held: Vec::new(),
@@ -232,7 +223,6 @@ impl Workspace {
             workflow: None,
             last: None,
             newest: None,
-            items: BTreeMap::new(),
             unsaid: Vec::new(),
             views: Views::AtOnce,
         })
@@ -259,7 +249,7 @@ impl Workspace {
 
     /// Tells whether there is a journal.
     pub(crate) fn has_store(&self) -> bool {
-        self.store.is_some()
+        self.store.get().is_some()
     }
 
     /// Makes the journal if there is none: for what is done in a project that never had a run.
@@ -268,25 +258,17 @@ impl Workspace {
     }
 
     pub(crate) fn store(&mut self) -> Result<Arc<dyn Store>, Error> {
-        if let Some(store) = &self.store {
-            return Ok(Arc::clone(store));
-        }
-        let id = self.place.ensure_project_id()?;
-        let path = self.dirs.journal(&id);
-        let store = self.dirs.stores.open(&path)?;
-        self.place.note_journal(&path);
-        self.store = Some(Arc::clone(&store));
-        Ok(store)
+        self.store.ensure()
     }
 
     /// Returns the streams that are asked for; none while there is no journal.
     pub(crate) fn find(&self, query: Query<'_>) -> Result<Vec<StreamHead>, Error> {
-        self.store.as_ref().map_or(Ok(Vec::new()), |store| Ok(store.find(query)?))
+        self.store.get().map_or(Ok(Vec::new()), |store| Ok(store.find(query)?))
     }
 
     /// Returns what is kept beside the streams that are asked for; none while there is no journal.
     pub(crate) fn views(&self, query: Query<'_>) -> Result<Vec<StreamView>, Error> {
-        self.store.as_ref().map_or(Ok(Vec::new()), |store| Ok(store.views(query)?))
+        self.store.get().map_or(Ok(Vec::new()), |store| Ok(store.views(query)?))
     }
 
     /// Lets events wait for the disk, and views for whoever may look at them, until something is done about those events.
@@ -307,16 +289,21 @@ impl Workspace {
 
     /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
     pub(crate) fn sync_journal(&self) -> Result<Durable, Error> {
-        match &self.store {
+        match self.store.get() {
             Some(store) => Ok(store.flush()?),
             // Acts follow from what was recorded: without a journal there is nothing to act on.
             None => Err(Error::JournalGone { path: self.store_path()?.unwrap_or_default() }),
         }
     }
 
+    /// Tells whether whoever drives the run waits for the disk, before something is done about what was recorded.
+    pub(crate) fn syncs_later(&self) -> bool {
+        self.views != Views::AtOnce
+    }
+
     /// Waits until what was just recorded is on disk, unless whoever drives the run does so later.
     pub(crate) fn has_recorded(&self) -> Result<(), Error> {
-        if self.views == Views::AtOnce {
+        if !self.syncs_later() {
             self.sync_journal()?;
         }
         Ok(())

@@ -3,7 +3,8 @@
 
 use adapters::boundary;
 use engine::{Actor, Event, EventName, Standing};
-use project::{Dirs, Given, ItemState, Overdue, Place, Request, Workspace};
+use forge::{ItemId, ItemState};
+use project::{Dirs, Given, Overdue, Place, Request, Workspace};
 use serde_json::{Map, json};
 use testkit::Sandbox;
 
@@ -64,7 +65,7 @@ fn an_answer_that_comes_while_a_question_is_put_off_counts_and_its_issue_is_clos
     assert_eq!((decided.option.as_str(), decided.by.as_deref()), ("hello", Some("Ann")));
     let current = workspace.current().unwrap().unwrap();
     assert_eq!((current.run.chunk.index, current.run.deferred.len()), (1, 0));
-    let todo = workspace.forge().item(1).unwrap().unwrap();
+    let todo = workspace.tracker().item(ItemId::from(1)).unwrap().unwrap();
     assert_eq!(todo.state, ItemState::Closed);
 }
 
@@ -88,8 +89,8 @@ fn a_question_is_put_off_once_wherever_the_process_dies() {
         let current = workspace.current().unwrap().unwrap();
         let why: Vec<&str> = current.run.deferred.iter().map(|chunk| chunk.why.as_str()).collect();
         assert_eq!(why, ["nobody decided in time; see #1"]);
-        assert!(workspace.forge().item(2).unwrap().is_none());
-        assert_eq!(workspace.forge().item(1).unwrap().unwrap().state, ItemState::Open);
+        assert!(workspace.tracker().item(ItemId::from(2)).unwrap().is_none());
+        assert_eq!(workspace.tracker().item(ItemId::from(1)).unwrap().unwrap().state, ItemState::Open);
         if lived.is_ok() {
             assert!(at > 3, "{at}");
             return;

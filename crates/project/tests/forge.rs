@@ -7,11 +7,12 @@ use std::{
     thread,
 };
 
-use journal::{NewEvent, Query, Scope, Store, View};
-use project::{
-    By, Dirs, Edit, Filed, Forge, ForgeError, Item, ItemState, NewItem, NewPull, Place, Priority, Readiness,
-    Review, Workspace,
+use forge::{
+    By, Edit, Filed, ForgeError, Item, ItemId, ItemState, Merge, NewItem, NewPull, Priority, Query,
+    Readiness, Refusal, Review, Tracker, candidates, readiness,
 };
+use journal::{NewEvent, Scope, Store, View};
+use project::{Dirs, Place, Workspace};
 use testkit::Sandbox;
 
 fn open(sandbox: &Sandbox) -> Workspace {
@@ -25,18 +26,37 @@ fn project() -> (Sandbox, Workspace) {
     (sandbox, workspace)
 }
 
-fn ada(workspace: &mut Workspace) -> Forge<'_> {
-    workspace.forge().by(By::person("Ada"))
+fn ada(workspace: &Workspace) -> Arc<dyn Tracker> {
+    workspace.tracker_as(By::person("Ada"))
+}
+
+fn id(number: u64) -> ItemId {
+    ItemId::from(number)
+}
+
+fn filed(number: u64, was_there: bool) -> Filed {
+    Filed { id: id(number), was_there, url: None }
+}
+
+/// Returns every issue and pull request.
+fn all(workspace: &Workspace) -> Vec<Arc<Item>> {
+    let mut items = workspace.tracker().items(Query::All).unwrap();
+    items.extend(workspace.forge().pulls(Query::All).unwrap());
+    items.sort_by_key(|item| item.id);
+    items
 }
 
 fn issue(title: &str, body: &str, labels: &[&str]) -> NewItem {
     let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-    NewItem { title: title.to_owned(), body: body.to_owned(), labels, number: None }
+    NewItem { title: title.to_owned(), body: body.to_owned(), labels, ..NewItem::default() }
 }
 
 fn titled(title: &str) -> NewItem {
     issue(title, "", &[])
 }
+
+/// The commit that pull requests offer.
+const HEAD: &str = "97165b483c";
 
 fn pull(branch: &str) -> NewPull {
     NewPull {
@@ -44,13 +64,14 @@ fn pull(branch: &str) -> NewPull {
         body: String::new(),
         branch: branch.to_owned(),
         target: "main".to_owned(),
-        head: "97165b483c".to_owned(),
-        issue: Some(1),
+        head: HEAD.to_owned(),
+        issue: Some(id(1)),
+        run: None,
     }
 }
 
-fn titles(forge: &mut Forge<'_>) -> Vec<String> {
-    forge.open_items().unwrap().iter().map(|item| item.title.clone()).collect()
+fn titles(workspace: &Workspace) -> Vec<String> {
+    workspace.tracker().items(Query::Open).unwrap().iter().map(|item| item.title.clone()).collect()
 }
 
 fn journal(workspace: &Workspace) -> Arc<dyn Store> {
@@ -63,7 +84,7 @@ fn forget_snapshots(workspace: &Workspace) {
     let nothing =
         r#"{"format":1,"by":{"actor":"engine","name":"warp"},"event":"labelled","added":[],"removed":[]}"#;
     let store = journal(workspace);
-    for view in store.views(Query::Names("item:")).unwrap() {
+    for view in store.views(journal::Query::Names("item:")).unwrap() {
         let event = NewEvent { at: view.updated_at, kind: "labelled".to_owned(), body: nothing.into() };
         let (mark, topic) = (view.mark.as_deref(), view.topic.as_deref());
         store.append(&view.stream, &view.version, &[event], View { snapshot: b"", mark, topic }).unwrap();
@@ -72,47 +93,47 @@ fn forget_snapshots(workspace: &Workspace) {
 
 #[test]
 fn issues_and_pull_requests_share_their_numbers() {
-    let (_sandbox, mut workspace) = project();
-    let mut forge = ada(&mut workspace);
-    assert_eq!(forge.all_items().unwrap(), []);
-    assert_eq!(forge.item(1).unwrap(), None);
-    assert_eq!(forge.file(titled("One"), None).unwrap(), Filed { number: 1, was_there: false });
-    assert_eq!(forge.open_pull(pull("feature/a"), None).unwrap(), Filed { number: 2, was_there: false });
-    let imported = NewItem { number: Some(42), ..titled("From a file") };
-    assert_eq!(forge.file(imported.clone(), None).unwrap().number, 42);
-    assert!(matches!(forge.file(imported, None), Err(ForgeError::Taken { number: 42 })));
-    assert_eq!(forge.file(titled("After the highest"), None).unwrap().number, 43);
-    let numbers: Vec<u64> = forge.open_items().unwrap().iter().map(|item| item.number).collect();
-    assert_eq!(numbers, [1, 2, 42, 43]);
+    let (_sandbox, workspace) = project();
+    let tracker = ada(&workspace);
+    assert_eq!(all(&workspace), []);
+    assert_eq!(tracker.item(id(1)).unwrap(), None);
+    assert_eq!(tracker.file(&titled("One"), None).unwrap(), filed(1, false));
+    assert_eq!(workspace.forge().ensure_pull(&pull("feature/a"), "a").unwrap(), filed(2, false));
+    let imported = NewItem { id: Some(id(42)), ..titled("From a file") };
+    assert_eq!(tracker.file(&imported.clone(), None).unwrap().id, id(42));
+    assert!(matches!(tracker.file(&imported, None), Err(ForgeError::Refused(Refusal::Taken { .. }))));
+    assert_eq!(tracker.file(&titled("After the highest"), None).unwrap().id, id(43));
+    let ids: Vec<ItemId> = all(&workspace).iter().map(|item| item.id).collect();
+    assert_eq!(ids, [1, 2, 42, 43].map(id));
     assert!(matches!(
-        forge.file(NewItem { number: Some(0), ..titled("Zero") }, None),
-        Err(ForgeError::Number { .. })
+        tracker.file(&NewItem { id: Some(id(0)), ..titled("Zero") }, None),
+        Err(ForgeError::Refused(Refusal::Number { .. }))
     ));
 }
 
 #[test]
 fn many_writers_leave_no_gap_and_no_double() {
-    let (sandbox, mut workspace) = project();
-    workspace.forge().file(titled("The first"), None).unwrap();
+    let (sandbox, workspace) = project();
+    workspace.tracker().file(&titled("The first"), None).unwrap();
     let barrier = Barrier::new(4);
-    let numbers: Vec<u64> = thread::scope(|scope| {
+    let numbers: Vec<ItemId> = thread::scope(|scope| {
         let writer = |name: usize| {
             let (sandbox, barrier) = (&sandbox, &barrier);
             scope.spawn(move || {
-                let mut workspace = open(sandbox);
+                let workspace = open(sandbox);
                 barrier.wait();
                 let file = |number: usize| {
-                    let filed = workspace.forge().file(titled(&format!("{name} {number}")), None).unwrap();
-                    filed.number
+                    let filed = workspace.tracker().file(&titled(&format!("{name} {number}")), None).unwrap();
+                    filed.id
                 };
-                (0..25).map(file).collect::<Vec<u64>>()
+                (0..25).map(file).collect::<Vec<ItemId>>()
             })
         };
         let writers: Vec<_> = (0..4).map(writer).collect();
         writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
     });
-    let all: BTreeSet<u64> = numbers.iter().copied().collect();
-    assert_eq!(all, (2..=101).collect::<BTreeSet<u64>>());
+    let all: BTreeSet<ItemId> = numbers.iter().copied().collect();
+    assert_eq!(all, (2..=101).map(id).collect::<BTreeSet<ItemId>>());
     assert_eq!(numbers.len(), 100);
 }
 
@@ -125,18 +146,18 @@ fn two_writers_with_one_marker_file_once() {
             let writer = |_| {
                 let (sandbox, barrier) = (&sandbox, &barrier);
                 scope.spawn(move || {
-                    let mut workspace = open(sandbox);
+                    let workspace = open(sandbox);
                     barrier.wait();
-                    workspace.forge().file(titled("Report"), Some("run-a/chunk-1")).unwrap()
+                    workspace.tracker().file(&titled("Report"), Some("run-a/chunk-1")).unwrap()
                 })
             };
             let writers: Vec<_> = (0..2).map(writer).collect();
             writers.into_iter().map(|writer| writer.join().unwrap()).collect()
         });
-        assert_eq!((filed[0].number, filed[1].number), (1, 1), "{round}");
+        assert_eq!((filed[0].id, filed[1].id), (id(1), id(1)), "{round}");
         assert_eq!(filed.iter().filter(|filed| filed.was_there).count(), 1, "{round}");
-        let mut workspace = open(&sandbox);
-        assert_eq!(workspace.forge().all_items().unwrap().len(), 1, "{round}");
+        let workspace = open(&sandbox);
+        assert_eq!(all(&workspace).len(), 1, "{round}");
     }
 }
 
@@ -154,18 +175,18 @@ fn a_crash_before_or_after_an_act_repeats_nothing() {
         let crash = point.clone();
         boundary::watch(move |at| assert_ne!(at, crash, "the test stops here"));
         let act = |workspace: &mut Workspace| {
-            let mut forge = workspace.forge();
-            let number = forge.file(issue(&point, "- [ ] one", &[]), Some(&point)).unwrap().number;
-            forge.comment(number, "done", Some("report")).unwrap();
-            forge.tick(number, &["AC-01".to_owned()]).unwrap();
-            forge.close(number, None).unwrap();
+            let tracker = workspace.tracker();
+            let number = tracker.file(&issue(&point, "- [ ] one", &[]), Some(&point)).unwrap().id;
+            tracker.comment(number, "done", Some("report")).unwrap();
+            tracker.tick(number, &["AC-01".to_owned()]).unwrap();
+            tracker.close(number, None).unwrap();
         };
         let crashed = catch_unwind(AssertUnwindSafe(|| act(&mut open(&sandbox))));
         assert!(crashed.is_err(), "{point} was passed");
         boundary::unwatch();
         act(&mut open(&sandbox));
     }
-    let items = open(&sandbox).forge().all_items().unwrap();
+    let items = all(&open(&sandbox));
     assert_eq!(items.len(), 8, "each was filed once");
     for item in items {
         assert_eq!((item.comments.len(), item.boxes().checked()), (1, 1), "{}", item.title);
@@ -176,67 +197,70 @@ fn a_crash_before_or_after_an_act_repeats_nothing() {
 
 #[test]
 fn a_marker_holds_however_often_the_item_changes() {
-    let (_sandbox, mut workspace) = project();
-    let mut forge = workspace.forge();
-    let first = forge.file(titled("Report"), Some("key")).unwrap();
-    forge.comment(1, "seen", Some("c")).unwrap();
-    forge.comment(1, "seen", Some("c")).unwrap();
-    forge.comment(1, "seen", None).unwrap();
-    forge.close(1, Some("done")).unwrap();
-    assert_eq!(forge.filed("key").unwrap(), Some(first.number));
-    assert_eq!(forge.file(titled("Another"), Some("key")).unwrap(), Filed { number: 1, was_there: true });
-    let item = forge.item(1).unwrap().unwrap();
+    let (_sandbox, workspace) = project();
+    let tracker = workspace.tracker();
+    let first = tracker.file(&titled("Report"), Some("key")).unwrap();
+    tracker.comment(id(1), "seen", Some("c")).unwrap();
+    tracker.comment(id(1), "seen", Some("c")).unwrap();
+    tracker.comment(id(1), "seen", None).unwrap();
+    tracker.close(id(1), Some("done")).unwrap();
+    assert_eq!(tracker.filed("key").unwrap(), Some(first.id));
+    assert_eq!(tracker.file(&titled("Another"), Some("key")).unwrap(), filed(1, true));
+    let item = tracker.item(id(1)).unwrap().unwrap();
     assert_eq!((item.title.as_str(), item.comments.len()), ("Report", 2));
     assert_eq!(item.closed_because.as_deref(), Some("done"));
-    assert_eq!(forge.open_pull(pull("b"), Some("pull")).unwrap().number, 2);
-    assert_eq!(forge.open_pull(pull("b"), Some("pull")).unwrap(), Filed { number: 2, was_there: true });
+    assert_eq!(workspace.forge().ensure_pull(&pull("b"), "pull").unwrap().id, id(2));
+    assert_eq!(workspace.forge().ensure_pull(&pull("b"), "pull").unwrap(), filed(2, true));
 }
 
 #[test]
 fn ticking_again_changes_nothing() {
-    let (_sandbox, mut workspace) = project();
+    let (_sandbox, workspace) = project();
     let body = "- [ ] one\n```\n- [ ] code\n```\n- [ ] two\n<!-- - [ ] hidden -->\n- [x] three\n";
-    workspace.forge().file(issue("T", body, &[]), None).unwrap();
+    workspace.tracker().file(&issue("T", body, &[]), None).unwrap();
     let criteria = ["AC-02", "AC-03", "AC-07"].map(str::to_owned);
-    assert_eq!(workspace.forge().tick(1, &criteria).unwrap(), 2);
-    let ticked = workspace.forge().item(1).unwrap().unwrap();
+    assert_eq!(workspace.tracker().tick(id(1), &criteria).unwrap().count_ticked(&criteria), 2);
+    let ticked = workspace.tracker().item(id(1)).unwrap().unwrap();
     assert_eq!(ticked.body, body.replace("- [ ] two", "- [x] two"));
-    assert_eq!(workspace.forge().tick(1, &criteria).unwrap(), 2);
-    assert_eq!(workspace.forge().item(1).unwrap().unwrap(), ticked);
+    assert_eq!(workspace.tracker().tick(id(1), &criteria).unwrap().count_ticked(&criteria), 2);
+    assert_eq!(workspace.tracker().item(id(1)).unwrap().unwrap(), ticked);
     let events = journal(&workspace).read(Scope::Store, 0, 100).unwrap();
     assert_eq!(events.iter().filter(|event| event.kind == "ticked").count(), 1);
-    assert!(matches!(workspace.forge().tick(9, &criteria), Err(ForgeError::Missing { number: 9 })));
+    assert!(matches!(workspace.tracker().tick(id(9), &criteria), Err(ForgeError::NotThere { .. })));
 }
 
 /// Does everything that can be done to items.
 fn lead_a_life(workspace: &mut Workspace) {
-    let mut forge = ada(workspace);
-    forge.file(issue("A parser", "- [ ] reads\n- [ ] writes\n", &["req"]), Some("a")).unwrap();
-    forge.edit(1, &Edit { title: Some("The parser".to_owned()), body: None }).unwrap();
-    forge.edit(1, &Edit { title: None, body: Some("- [ ] reads\n- [ ] writes well\n".to_owned()) }).unwrap();
-    forge.label(1, &["p1-critical", "x"], &[]).unwrap();
-    forge.label(1, &["y"], &["x", "nothing"]).unwrap();
-    forge.approve(1).unwrap();
-    forge.assign(1, Some("run-a")).unwrap();
-    forge.comment(1, "hello\nyou", None).unwrap();
-    forge.tick(1, &["AC-02".to_owned()]).unwrap();
-    forge.close(1, None).unwrap();
-    forge.reopen(1).unwrap();
-    workspace.forge().open_pull(pull("feature/a"), Some("p")).unwrap();
-    let mut forge = ada(workspace);
-    forge.review(2, Review::ChangesRequested, Some("a test is missing")).unwrap();
-    forge.review(2, Review::Approved, None).unwrap();
-    forge.merged(2, "1234567890").unwrap();
-    forge.merged(2, "1234567890").unwrap();
+    let tracker = ada(workspace);
+    tracker.file(&issue("A parser", "- [ ] reads\n- [ ] writes\n", &["req"]), Some("a")).unwrap();
+    tracker.edit(id(1), &Edit { title: Some("The parser".to_owned()), ..Edit::default() }).unwrap();
+    tracker
+        .edit(id(1), &Edit { body: Some("- [ ] reads\n- [ ] writes well\n".to_owned()), ..Edit::default() })
+        .unwrap();
+    tracker.ensure_labels(id(1), &["p1-critical", "x"], &[]).unwrap();
+    tracker.ensure_labels(id(1), &["y"], &["x", "nothing"]).unwrap();
+    tracker.approve(id(1)).unwrap();
+    tracker.assign(id(1), Some("run-a")).unwrap();
+    tracker.comment(id(1), "hello\nyou", None).unwrap();
+    tracker.tick(id(1), &["AC-02".to_owned()]).unwrap();
+    tracker.close(id(1), None).unwrap();
+    tracker.reopen(id(1)).unwrap();
+    workspace.forge().ensure_pull(&pull("feature/a"), "p").unwrap();
+    let forge = workspace.forge_as(By::person("Ada"));
+    forge.review(id(2), HEAD, Review::ChangesRequested, Some("a test is missing")).unwrap();
+    forge.review(id(2), HEAD, Review::Approved, None).unwrap();
+    let merge = Merge { head: HEAD, landed: Some("1234567890") };
+    forge.merge(id(2), &merge).unwrap();
+    forge.merge(id(2), &merge).unwrap();
 }
 
 #[test]
 fn folding_the_events_gives_what_is_kept_beside_them() {
     let (_sandbox, mut workspace) = project();
     lead_a_life(&mut workspace);
-    let kept = workspace.forge().all_items().unwrap();
+    let kept = all(&workspace);
     forget_snapshots(&workspace);
-    assert_eq!(workspace.forge().all_items().unwrap(), kept);
+    assert_eq!(all(&workspace), kept);
     let [issue, pull] = <[Arc<Item>; 2]>::try_from(kept).unwrap();
     assert_eq!(issue.body, "- [ ] reads\n- [x] writes well\n");
     assert_eq!(issue.labels, ["approved", "p1-critical", "req", "y"].map(str::to_owned).into());
@@ -245,99 +269,72 @@ fn folding_the_events_gives_what_is_kept_beside_them() {
     let opened = pull.pull.as_ref().unwrap();
     assert_eq!((opened.review, opened.merged.as_deref()), (Review::Approved, Some("1234567890")));
     assert_eq!(pull.comments[0].text, "a test is missing");
-    assert!(matches!(ada(&mut workspace).reopen(2), Err(ForgeError::Merged { number: 2 })));
-    assert!(matches!(ada(&mut workspace).merged(1, "x"), Err(ForgeError::NotAPull { number: 1 })));
+    assert!(matches!(ada(&workspace).reopen(id(2)), Err(ForgeError::Refused(Refusal::Merged { .. }))));
+    let merged = workspace.forge().merge(id(1), &Merge { head: "x", landed: Some("x") });
+    assert!(matches!(merged, Err(ForgeError::Refused(Refusal::NotAPull { .. }))));
     // What comes after a lost snapshot makes it whole again.
-    let edited = ada(&mut workspace).comment(1, "on it goes", None).unwrap();
-    assert_eq!(workspace.forge().item(1).unwrap().unwrap(), edited);
-    assert_eq!(workspace.forge().file(titled("again"), Some("a")).unwrap().number, 1);
+    let edited = ada(&workspace).comment(id(1), "on it goes", None).unwrap();
+    assert_eq!(workspace.tracker().item(id(1)).unwrap().unwrap(), edited);
+    assert_eq!(workspace.tracker().file(&titled("again"), Some("a")).unwrap().id, id(1));
 }
 
 #[test]
 fn open_ones_are_listed_without_reading_closed_ones() {
     let (_sandbox, mut workspace) = project();
-    let mut forge = workspace.forge();
+    let tracker = workspace.tracker();
     for number in 1..=5 {
-        forge.file(titled(&format!("Report {number}")), None).unwrap();
-        forge.close(number, None).unwrap();
+        tracker.file(&titled(&format!("Report {number}")), None).unwrap();
+        tracker.close(id(number), None).unwrap();
     }
-    forge.file(issue("Open", "", &["req"]), None).unwrap();
+    tracker.file(&issue("Open", "", &["req"]), None).unwrap();
     // A closed one that cannot be read at all is nobody's business.
     let store = journal(&workspace);
-    let view = store.views(Query::Topic("issues:closed")).unwrap().remove(0);
+    let view = store.views(journal::Query::Topic("issues:closed")).unwrap().remove(0);
     let event = NewEvent { at: 1, kind: "x".to_owned(), body: b"no JSON".to_vec() };
     let beside = View { snapshot: b"", mark: None, topic: view.topic.as_deref() };
     store.append(&view.stream, &view.version, &[event], beside).unwrap();
-    let mut forge = workspace.forge();
-    assert_eq!(titles(&mut forge), ["Open"]);
-    assert_eq!(forge.candidates().unwrap().len(), 1);
-    assert_eq!((forge.closed_issues().unwrap(), forge.closed_pulls().unwrap()), (5, 0));
-    assert!(matches!(forge.all_items(), Err(ForgeError::Event { seq: 2, .. })));
+    let tracker = workspace.tracker();
+    assert_eq!(titles(&workspace), ["Open"]);
+    assert_eq!(candidates(&*tracker).unwrap().len(), 1);
+    assert_eq!((tracker.count_closed().unwrap(), workspace.forge().count_closed().unwrap()), (5, 0));
+    assert!(matches!(tracker.items(Query::All), Err(ForgeError::BadAnswer { .. })));
     assert_eq!(workspace.runs().unwrap().len(), 0, "items are no runs");
     assert!(workspace.select(None).unwrap().is_none());
 }
 
 #[test]
 fn what_others_do_is_seen_by_whoever_has_looked_before() {
-    let (sandbox, mut workspace) = project();
+    let (sandbox, workspace) = project();
     for title in ["One", "Two", "Three"] {
-        workspace.forge().file(titled(title), None).unwrap();
+        workspace.tracker().file(&titled(title), None).unwrap();
     }
-    assert_eq!(titles(&mut workspace.forge()), ["One", "Two", "Three"]);
-    let mut other = open(&sandbox);
-    ada(&mut other).close(2, None).unwrap();
-    let retitled = Edit { title: Some("The first".to_owned()), body: None };
-    ada(&mut other).edit(1, &retitled).unwrap();
-    other.forge().file(titled("Four"), None).unwrap();
-    assert_eq!(titles(&mut workspace.forge()), ["The first", "Three", "Four"]);
-    assert!(!workspace.forge().item(2).unwrap().unwrap().is_open());
+    assert_eq!(titles(&workspace), ["One", "Two", "Three"]);
+    let other = open(&sandbox);
+    ada(&other).close(id(2), None).unwrap();
+    let retitled = Edit { title: Some("The first".to_owned()), ..Edit::default() };
+    ada(&other).edit(id(1), &retitled).unwrap();
+    other.tracker().file(&titled("Four"), None).unwrap();
+    assert_eq!(titles(&workspace), ["The first", "Three", "Four"]);
+    assert!(!workspace.tracker().item(id(2)).unwrap().unwrap().is_open());
     // A change is made of what is there by then.
-    ada(&mut other).comment(3, "from afar", None).unwrap();
-    let item = ada(&mut workspace).comment(3, "and from here", None).unwrap();
+    ada(&other).comment(id(3), "from afar", None).unwrap();
+    let item = ada(&workspace).comment(id(3), "and from here", None).unwrap();
     let texts: Vec<&str> = item.comments.iter().map(|comment| comment.text.as_str()).collect();
     assert_eq!(texts, ["from afar", "and from here"]);
-    assert_eq!(other.forge().item(3).unwrap().unwrap(), item);
+    assert_eq!(other.tracker().item(id(3)).unwrap().unwrap(), item);
     // So many are read at once.
     for number in 5..40 {
-        other.forge().file(titled(&format!("Nr. {number}")), None).unwrap();
+        other.tracker().file(&titled(&format!("Nr. {number}")), None).unwrap();
     }
-    ada(&mut other).reopen(2).unwrap();
-    let all = titles(&mut workspace.forge());
+    ada(&other).reopen(id(2)).unwrap();
+    let all = titles(&workspace);
     assert_eq!((all.len(), all[1].as_str(), all.last().unwrap().as_str()), (39, "Two", "Nr. 39"));
 }
 
 #[test]
-fn only_a_person_approves() {
-    let (_sandbox, mut workspace) = project();
-    let mut forge = workspace.forge();
-    forge.file(issue("T", "- [ ] a", &["req", "approved"]), None).unwrap();
-    assert!(matches!(forge.approve(1), Err(ForgeError::NotAPerson { .. })));
-    assert_eq!(forge.readiness(1).unwrap(), Readiness::NotApproved, "a label by itself approves nothing");
-    workspace.forge().by(By::agent("claude")).label(1, &["approved"], &[]).unwrap();
-    assert_eq!(workspace.forge().readiness(1).unwrap(), Readiness::NotApproved);
-    ada(&mut workspace).label(1, &["approved"], &[]).unwrap();
-    assert_eq!(workspace.forge().item(1).unwrap().unwrap().approved_by.as_deref(), Some("Ada"));
-    workspace.forge().by(By::person("Bob")).approve(1).unwrap();
-    assert_eq!(workspace.forge().item(1).unwrap().unwrap().approved_by.as_deref(), Some("Ada"));
-    assert_eq!(workspace.forge().readiness(1).unwrap(), Readiness::Ready);
-    ada(&mut workspace).label(1, &[], &["approved"]).unwrap();
-    assert_eq!(workspace.forge().readiness(1).unwrap(), Readiness::NotApproved);
-}
-
-#[test]
-fn nobody_approves_a_pull_request_of_their_own() {
-    let (_sandbox, mut workspace) = project();
-    ada(&mut workspace).open_pull(pull("a"), None).unwrap();
-    assert!(matches!(ada(&mut workspace).approve(1), Err(ForgeError::NotAnIssue { number: 1 })));
-    let refused = ada(&mut workspace).review(1, Review::Approved, None);
-    assert!(matches!(refused, Err(ForgeError::OwnPull { number: 1, .. })));
-    workspace.forge().by(By::person("Bob")).review(1, Review::Approved, None).unwrap();
-}
-
-#[test]
 fn issues_are_taken_by_priority_and_age_and_the_others_say_why_not() {
-    let (_sandbox, mut workspace) = project();
-    let mut forge = ada(&mut workspace);
+    let (_sandbox, workspace) = project();
+    let tracker = ada(&workspace);
     let ready = ["req", "approved"];
     for (body, labels) in [
         ("", &["req"][..]),                                            // 1: not approved
@@ -351,14 +348,13 @@ fn issues_are_taken_by_priority_and_age_and_the_others_say_why_not() {
         ("", &[]),                                                     // 9: no requirement
         ("blocked by #9, #10", &[&ready[..], &["p3-medium", "p1-critical"]].concat()), // 10
     ] {
-        forge.file(issue("T", body, labels), None).unwrap();
+        tracker.file(&issue("T", body, labels), None).unwrap();
     }
-    forge.close(9, None).unwrap();
-    let found: Vec<(u64, String)> = forge
-        .candidates()
+    tracker.close(id(9), None).unwrap();
+    let found: Vec<(ItemId, String)> = candidates(&*tracker)
         .unwrap()
         .into_iter()
-        .map(|candidate| (candidate.item.number, candidate.readiness.to_string()))
+        .map(|candidate| (candidate.item.id, candidate.readiness.to_string()))
         .collect();
     let wanted = [
         (4, "blocked by #2"),
@@ -371,22 +367,22 @@ fn issues_are_taken_by_priority_and_age_and_the_others_say_why_not() {
         (7, "blocked by itself: #7 -> #5 -> #6 -> #7"),
         (8, "blocked by #99"),
     ];
-    assert_eq!(found, wanted.map(|(number, why)| (number, why.to_owned())));
+    assert_eq!(found, wanted.map(|(number, why)| (id(number), why.to_owned())));
     for (number, why) in [(11, "not there"), (9, "closed"), (4, "blocked by #2"), (3, "ready")] {
-        assert_eq!(forge.readiness(number).unwrap().to_string(), why);
+        assert_eq!(readiness(&*tracker, id(number)).unwrap().to_string(), why);
     }
-    forge.reopen(9).unwrap();
-    assert_eq!(forge.readiness(9).unwrap(), Readiness::NotARequirement);
+    tracker.reopen(id(9)).unwrap();
+    assert_eq!(readiness(&*tracker, id(9)).unwrap(), Readiness::NotARequirement);
     assert!(Priority::Low < Priority::None);
 }
 
 #[test]
 fn texts_are_cleaned_and_bounded() {
-    let (_sandbox, mut workspace) = project();
-    let mut forge = workspace.forge();
+    let (_sandbox, workspace) = project();
+    let tracker = workspace.tracker();
     let dirty = issue("  A\n title\u{1b}[31m \u{0}", "a\r\n\tb\u{7}<!-- kept -->\n", &[" req "]);
-    forge.file(dirty, None).unwrap();
-    let item = forge.item(1).unwrap().unwrap();
+    tracker.file(&dirty, None).unwrap();
+    let item = tracker.item(id(1)).unwrap().unwrap();
     assert_eq!((item.title.as_str(), item.body.as_str()), ("A title[31m", "a\n\tb<!-- kept -->\n"));
     assert_eq!(item.labels, ["req".to_owned()].into());
     for (new, wanted) in [
@@ -396,24 +392,40 @@ fn texts_are_cleaned_and_bounded() {
         (issue("T", "", &["a,b"]), "the label `a,b` has a comma"),
         (issue("T", "", &[""]), "the label is empty"),
     ] {
-        assert_eq!(forge.file(new, None).unwrap_err().to_string(), wanted);
+        assert_eq!(tracker.file(&new, None).unwrap_err().to_string(), wanted);
     }
-    assert!(forge.comment(1, " \n", None).is_err());
+    assert!(tracker.comment(id(1), " \n", None).is_err());
     for _ in 0..16 {
-        forge.comment(1, &"x".repeat(64 * 1024), None).unwrap();
+        tracker.comment(id(1), &"x".repeat(64 * 1024), None).unwrap();
     }
-    assert!(matches!(forge.comment(1, "x", None), Err(ForgeError::Full { number: 1, .. })));
-    assert_eq!(forge.all_items().unwrap().len(), 1);
+    assert!(matches!(tracker.comment(id(1), "x", None), Err(ForgeError::Refused(Refusal::Full { .. }))));
+    assert_eq!(all(&workspace).len(), 1);
 }
 
 #[test]
 fn looking_makes_nothing() {
-    let (sandbox, mut workspace) = project();
-    let mut forge = workspace.forge();
-    assert_eq!(forge.candidates().unwrap(), []);
-    assert_eq!(forge.readiness(1).unwrap(), Readiness::Missing);
-    assert_eq!(forge.filed("x").unwrap(), None);
-    assert!(matches!(forge.close(1, None), Err(ForgeError::Missing { number: 1 })));
+    let (sandbox, workspace) = project();
+    let tracker = workspace.tracker();
+    assert_eq!(candidates(&*tracker).unwrap(), []);
+    assert_eq!(readiness(&*tracker, id(1)).unwrap(), Readiness::Missing);
+    assert_eq!(tracker.filed("x").unwrap(), None);
+    assert!(matches!(tracker.close(id(1), None), Err(ForgeError::NotThere { .. })));
     assert!(!sandbox.home().join("state").exists());
     assert_eq!(sandbox.read(".git/warp/project-id"), None);
+}
+
+#[test]
+fn a_pull_request_that_is_older_than_its_run_knows_it_by_its_marker() {
+    let (_sandbox, workspace) = project();
+    let forge = workspace.forge();
+    let run_of = |new: &NewPull, marker: &str| {
+        let filed = forge.ensure_pull(new, marker).unwrap();
+        forge.get(filed.id).unwrap().1.run
+    };
+    let old = pull("feature/a");
+    assert_eq!(run_of(&old, "pull:0123456789:42").as_deref(), Some("0123456789"));
+    assert_eq!(run_of(&old, "pull:abcdefghij:").as_deref(), Some("abcdefghij"), "a loop is about no issue");
+    assert_eq!(run_of(&old, "somebody's own"), None);
+    let new = NewPull { run: Some("run-b".to_owned()), ..old };
+    assert_eq!(run_of(&new, "pull:run-a:7").as_deref(), Some("run-b"));
 }

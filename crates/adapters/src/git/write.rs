@@ -307,7 +307,7 @@ impl<'a> Git<'a> {
     }
 
     /// Returns the commits up to `tip` that refer to an issue as warp's own do, oldest first, at most `most`: hash and subject.
-    pub fn commits_about(&self, tip: &str, issue: u64, most: usize) -> Result<Vec<String>, String> {
+    pub fn commits_about(&self, tip: &str, issue: &str, most: usize) -> Result<Vec<String>, String> {
         let (grep, count) = (format!("--grep=^Refs #{issue}$"), format!("--max-count={most}"));
         let fixed = ["log", "--no-color", "--no-show-signature", "--format=%h %s"];
         let text = self.text(&[&fixed[..], &[&grep, &count, tip, "--"]].concat(), &[])?;

@@ -6,8 +6,9 @@ use engine::{
     ledger::{Books, By, Line, Report, Unit},
     view::{CapUse, Cost, render_cost},
 };
+use forge::ItemId;
 use project::{
-    Workspace, config, issue_number,
+    Workspace, config,
     spend::{self, Caps, Ledger, Scope, Tags},
 };
 
@@ -133,8 +134,8 @@ fn whose(
 
 /// Tells whether there is such an issue, worked on or not.
 fn is_filed(workspace: &mut Workspace, issue: &str) -> Result<bool, CommandError> {
-    let Some(number) = issue_number(issue) else { return Ok(false) };
-    Ok(workspace.forge().item(number)?.is_some_and(|item| item.pull.is_none()))
+    let Some(number) = ItemId::typed(issue) else { return Ok(false) };
+    Ok(workspace.tracker().item(number)?.is_some_and(|item| item.pull.is_none()))
 }
 
 impl Whose {

@@ -1,7 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use adapters::git::Git;
-use project::{Account, Current, Stint, StintOutcome, Workspace, issue_number};
+use forge::ItemId;
+use project::{Account, Current, Stint, StintOutcome, Workspace};
 
 use super::{open, person_place, pool};
 use crate::{error::CommandError, exit::Exit, output};
@@ -57,7 +58,7 @@ fn account(workspace: &mut Workspace, selector: Option<&str>) -> Result<Account,
     let is_by_id = |current: &Current| selector == Some(current.run.id.as_str());
     let issue = match &named {
         Some(current) if is_by_id(current) => None,
-        Some(_) | None => selector.and_then(issue_number),
+        Some(_) | None => selector.and_then(ItemId::typed),
     };
     let account = match issue {
         Some(issue) => workspace.account(issue)?,

@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use adapters::machine;
 use engine::view;
-use project::{Current, Workspace, issue_number, outlook::Is};
+use forge::ItemId;
+use project::{Current, Workspace, outlook::Is};
 
 use super::open;
 use crate::{error::CommandError, exit::Exit, output};
@@ -31,8 +32,8 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let is_by_id = named.as_ref().is_some_and(|current| current.run.id.as_str() == selector);
     let issue = match &named {
         Some(current) if is_by_id && !current.run.is_open() => None,
-        Some(current) if is_by_id => current.run.issue.as_deref().and_then(issue_number),
-        Some(_) | None => issue_number(selector),
+        Some(current) if is_by_id => current.run.issue.as_deref().and_then(ItemId::typed),
+        Some(_) | None => ItemId::typed(selector),
     };
     match (issue, named) {
         (Some(number), named) => explain_issue(&mut workspace, number, named, json),
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 
 fn explain_issue(
     workspace: &mut Workspace,
-    number: u64,
+    number: ItemId,
     last: Option<Current>,
     json: bool,
 ) -> Result<Exit, CommandError> {

@@ -1,9 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use engine::Actor;
-use project::{
-    By, Edit, ForgeError, FromFile, Item, NewItem, Readiness, Workspace, actor, issue_number, read_markdown,
-};
+use forge::{By, Edit, ForgeError, FromFile, Item, ItemId, NewItem, Readiness, Refusal, import, readiness};
+use project::{Workspace, actor, person_in, read_markdown};
 
 use super::{
     items::{self, State},
@@ -54,7 +53,7 @@ enum Action {
     Show {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -64,7 +63,7 @@ enum Action {
     Edit {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// The title, in one line
         #[arg(long, value_name = "TEXT", group = "what")]
         title: Option<String>,
@@ -76,7 +75,7 @@ enum Action {
     Comment {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// What to say
         text: String,
     },
@@ -85,7 +84,7 @@ enum Action {
     Label {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// A label to add; may be given several times
         #[arg(long, value_name = "LABEL", group = "what")]
         add: Vec<String>,
@@ -97,13 +96,13 @@ enum Action {
     Approve {
         /// Their numbers, as `warp issue list` shows them
         #[arg(value_name = "NUMBER", value_parser = number, required = true)]
-        numbers: Vec<u64>,
+        numbers: Vec<ItemId>,
     },
     /// Close an issue
     Close {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// Why, in a few words
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
@@ -112,7 +111,7 @@ enum Action {
     Reopen {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
     },
     /// File issues from Markdown files, or bring them up to date
     Import {
@@ -121,7 +120,7 @@ enum Action {
         files: Vec<PathBuf>,
         /// The number of the issue, for a single file
         #[arg(long, value_name = "N", value_parser = number)]
-        number: Option<u64>,
+        number: Option<ItemId>,
         /// Approve them at once
         #[arg(long)]
         approve: bool,
@@ -129,8 +128,8 @@ enum Action {
 }
 
 /// Reads `42` or `#42`.
-pub(super) fn number(text: &str) -> Result<u64, String> {
-    issue_number(text).ok_or_else(|| "write a number like 42".to_owned())
+pub(super) fn number(text: &str) -> Result<ItemId, String> {
+    ItemId::typed(text).ok_or_else(|| "write a number like 42".to_owned())
 }
 
 impl Arguments {
@@ -164,9 +163,9 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let root = workspace.place.root.clone();
     let by = match actor(&root) {
         Actor::Agent => By::agent("agent"),
-        Actor::Person | Actor::Engine => By::person_in(&root),
+        Actor::Person | Actor::Engine => person_in(&root),
     };
-    let mut forge = workspace.forge().by(by);
+    let tracker = workspace.tracker_as(by);
     match &arguments.action {
         Action::List { .. } | Action::Show { .. } => {}
         Action::New { title, body, body_file, label, approve } => {
@@ -174,49 +173,49 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
                 Some(file) => read(file)?,
                 None => body.clone().unwrap_or_default(),
             };
-            let filed = forge.file(NewItem::of(title, body, label.iter().cloned().collect()), None)?;
+            let filed = tracker.file(&NewItem::of(title, body, label.iter().cloned().collect()), None)?;
             if *approve {
-                forge.approve(filed.number)?;
+                tracker.approve(filed.id)?;
             }
-            if let Some(item) = forge.item(filed.number)? {
+            if let Some(item) = tracker.item(filed.id)? {
                 output::print(&items::line(&item))?;
                 hint_criteria(&item);
-                hint_approval(&item, forge.readiness(item.number)?);
+                hint_approval(&item, readiness(&*tracker, item.id)?);
             }
         }
         Action::Edit { number, title, body_file } => {
             let body = body_file.as_deref().map(read).transpose()?;
-            let item = forge.edit(*number, &Edit { title: title.clone(), body })?;
+            let item = tracker.edit(*number, &Edit { title: title.clone(), body, base: None })?;
             output::print(&items::line(&item))?;
             hint_criteria(&item);
         }
         Action::Comment { number, text } => {
-            forge.comment(*number, text, None)?;
+            tracker.comment(*number, text, None)?;
             output::print(&format!("#{number} has your comment"))?;
         }
         Action::Label { number, add, remove } => {
-            let item = forge.label(*number, &texts(add), &texts(remove))?;
+            let item = tracker.ensure_labels(*number, &texts(add), &texts(remove))?;
             output::print(&format!("#{number} is labelled {}", items::labels(&item)))?;
         }
         Action::Approve { numbers } => {
             for number in numbers {
-                let item = forge.approve(*number)?;
-                let readiness = forge.readiness(*number)?;
+                let item = tracker.approve(*number)?;
+                let readiness = readiness(&*tracker, *number)?;
                 let who = item.approved_by.as_deref().unwrap_or_default();
                 output::print(&format!("#{number} is approved by {who}: {readiness}"))?;
             }
         }
         Action::Close { number, reason } => {
             // What its branch alone meets is open again then.
-            if forge.item(*number)?.is_some_and(|item| item.pull.is_some()) {
-                let error = CommandError::from(ForgeError::NotAnIssue { number: *number });
+            if tracker.item(*number)?.is_some_and(|item| item.pull.is_some()) {
+                let error = CommandError::from(ForgeError::from(Refusal::NotAnIssue { id: *number }));
                 return Err(error.hint(format!("`warp pr close {number}` closes it")));
             }
-            forge.close(*number, reason.as_deref())?;
+            tracker.close(*number, reason.as_deref())?;
             output::print(&format!("#{number} is closed"))?;
         }
         Action::Reopen { number } => {
-            forge.reopen(*number)?;
+            tracker.reopen(*number)?;
             output::print(&format!("#{number} is open"))?;
         }
         Action::Import { files, number, approve } => {
@@ -224,10 +223,10 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
                 return Err(CommandError::new(Exit::Usage, "`--number` is for a single file"));
             }
             for path in files {
-                let imported = forge.import(&from_file(&root, path, *number)?)?;
-                let number = imported.item.number;
+                let imported = import(&*tracker, &from_file(&root, path, *number)?)?;
+                let number = imported.item.id;
                 if *approve {
-                    forge.approve(number)?;
+                    tracker.approve(number)?;
                 }
                 let what = if imported.was_there { "is up to date with" } else { "is filed from" };
                 output::print(&format!("{} {what} {}", items::line(&imported.item), path.display()))?;
@@ -258,34 +257,34 @@ fn texts(labels: &[String]) -> Vec<&str> {
 /// Says that an issue has no criteria.
 fn hint_criteria(item: &Item) {
     if items::lacks_criteria(item) {
-        output::note(&items::without_criteria(item.number));
+        output::note(&items::without_criteria(item.id));
     }
 }
 
 /// Says what is missing before an issue is worked on.
 fn hint_approval(item: &Item, readiness: Readiness) {
     if readiness == Readiness::NotApproved {
-        output::note(&format!("`warp issue approve {}` lets it be worked on", item.number));
+        output::note(&format!("`warp issue approve {}` lets it be worked on", item.id));
     }
 }
 
 fn list(workspace: &mut Workspace, labels: &[String], state: State, json: bool) -> Result<(), CommandError> {
     let taken = workspace.all_taken()?;
-    let mut forge = workspace.forge();
-    let mut issues = state.items(&mut forge)?;
-    issues.retain(|item| item.pull.is_none() && labels.iter().all(|label| item.labels.contains(label)));
+    let tracker = workspace.tracker();
+    let mut issues = tracker.items(state.query())?;
+    issues.retain(|item| state.is_meant(item) && labels.iter().all(|label| item.labels.contains(label)));
     if json {
         let mut shown = Vec::new();
         for item in &issues {
-            shown.push(items::json(item, &forge.readiness(item.number)?, taken.get(&item.number)));
+            shown.push(items::json(item, &readiness(&*tracker, item.id)?, taken.get(&item.id)));
         }
         return output::print_json(&shown);
     }
     let mut rows = Vec::new();
     for item in &issues {
-        rows.push(items::row(item, &forge.readiness(item.number)?, taken.get(&item.number)));
+        rows.push(items::row(item, &readiness(&*tracker, item.id)?, taken.get(&item.id)));
     }
-    let (shown, closed) = (issues.len(), forge.closed_issues()?);
+    let (shown, closed) = (issues.len(), tracker.count_closed()?);
     let mut text = items::table(&rows);
     text.push_str(&match (state, shown) {
         (State::Open, 0) => "No open issues".to_owned(),
@@ -309,10 +308,10 @@ fn read(path: &Path) -> Result<String, CommandError> {
 }
 
 /// Reads a file that is to be imported. It is known by its place in the project, or by its path outside of it.
-fn from_file(root: &Path, path: &Path, number: Option<u64>) -> Result<FromFile, CommandError> {
+fn from_file(root: &Path, path: &Path, id: Option<ItemId>) -> Result<FromFile, CommandError> {
     let text = read(path)?;
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let file = whole.strip_prefix(root).unwrap_or(&whole).to_string_lossy().into_owned();
-    let hoped_for = path.file_stem().and_then(|stem| stem.to_str()).and_then(issue_number);
-    Ok(FromFile { file, text, number, hoped_for })
+    let hoped_for = path.file_stem().and_then(|stem| stem.to_str()).and_then(ItemId::typed);
+    Ok(FromFile { file, text, id, hoped_for })
 }

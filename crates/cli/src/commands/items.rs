@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::{Actor, read_dependencies};
-use project::{Forge, ForgeError, Item, ItemState, Pull, Readiness, Review, Round, Taken, Workspace};
+use engine::Actor;
+use forge::{Item, ItemId, ItemState, Pull, Query, Readiness, Review, Round, readiness};
+use project::{Taken, Workspace};
 use serde_json::{Value, json};
 
 use crate::{error::CommandError, exit::Exit, output};
@@ -20,21 +21,24 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Returns the items that are wanted; closed ones are not read unless they are.
-    pub(super) fn items(self, forge: &mut Forge<'_>) -> Result<Vec<Arc<Item>>, ForgeError> {
-        let mut items = match self {
-            Self::Open => forge.open_items()?,
-            Self::Closed | Self::All => forge.all_items()?,
-        };
-        items.retain(|item| self != Self::Closed || !item.is_open());
-        Ok(items)
+    /// Returns what is asked for; closed ones are not read unless they are wanted.
+    pub(super) fn query(self) -> Query<'static> {
+        match self {
+            Self::Open => Query::Open,
+            Self::Closed | Self::All => Query::All,
+        }
+    }
+
+    /// Tells whether an item that was found is wanted.
+    pub(super) fn is_meant(self, item: &Item) -> bool {
+        self != Self::Closed || !item.is_open()
     }
 }
 
 /// Prints an issue or a pull request.
-pub(super) fn show(workspace: &mut Workspace, number: u64, as_json: bool) -> Result<(), CommandError> {
-    let item = workspace.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
-    let readiness = workspace.forge().readiness(number)?;
+pub(super) fn show(workspace: &mut Workspace, number: ItemId, as_json: bool) -> Result<(), CommandError> {
+    let item = workspace.tracker().get(number)?;
+    let readiness = readiness(&*workspace.tracker(), number)?;
     let taken = workspace.all_taken()?.remove(&number);
     if as_json {
         return output::print_json(&json(&item, &readiness, taken.as_ref()));
@@ -44,20 +48,20 @@ pub(super) fn show(workspace: &mut Workspace, number: u64, as_json: bool) -> Res
 }
 
 /// Returns the pull request that a person means by its own number or by that of its issue.
-pub(super) fn pull(workspace: &mut Workspace, number: u64) -> Result<Arc<Item>, CommandError> {
-    let item = workspace.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
+pub(super) fn pull(workspace: &mut Workspace, number: ItemId) -> Result<Arc<Item>, CommandError> {
+    let item = workspace.tracker().get(number)?;
     if item.pull.is_some() {
         return Ok(item);
     }
     if let Some(pull) = workspace.pull_about(number)? {
-        return Ok(workspace.forge().item(pull)?.ok_or(ForgeError::Missing { number: pull })?);
+        return Ok(workspace.forge().get(pull)?.0);
     }
     let error = CommandError::new(Exit::Refused, format!("#{number} is an issue, and has no pull request"));
     Err(error.hint(format!("`warp explain {number}` says where it is")))
 }
 
 pub(super) fn line(item: &Item) -> String {
-    format!("#{} {}", item.number, item.title)
+    format!("#{} {}", item.id, item.title)
 }
 
 pub(super) fn labels(item: &Item) -> String {
@@ -71,7 +75,7 @@ pub(super) fn lacks_criteria(item: &Item) -> bool {
 }
 
 /// Says what happens to an issue without criteria, and what to do about it.
-pub(super) fn without_criteria(number: u64) -> String {
+pub(super) fn without_criteria(number: ItemId) -> String {
     format!(
         "#{number} has no `- [ ]` criteria: `warp run {number}` has the agent propose some and asks you about them; \
          `warp issue edit {number} --body-file FILE` adds your own"
@@ -100,7 +104,7 @@ pub(super) fn row(item: &Item, readiness: &Readiness, taken: Option<&Taken>) -> 
             | Readiness::Blocked { .. },
         ) => readiness.to_string(),
     };
-    [format!("#{}", item.number), standing, criteria, title(item), labels(item)]
+    [format!("#{}", item.id), standing, criteria, title(item), labels(item)]
 }
 
 /// A pull request in a table: number, standing, branches, title, issue.
@@ -109,7 +113,7 @@ pub(super) fn pull_row(item: &Item) -> [String; 5] {
         let issue = pull.issue.map(|issue| format!("for #{issue}")).unwrap_or_default();
         (format!("{} -> {}", pull.branch, pull.target), issue)
     });
-    [format!("#{}", item.number), pull_standing(item).to_owned(), branches, title(item), issue]
+    [format!("#{}", item.id), pull_standing(item).to_owned(), branches, title(item), issue]
 }
 
 fn pull_standing(item: &Item) -> &'static str {
@@ -183,10 +187,10 @@ fn page(item: &Item, commits: &[String], readiness: &Readiness, taken: Option<&T
         text.push_str(&format!("\n-- {who} at {at}\n{}\n", comment.text.trim_end()));
     }
     if lacks_criteria(item) {
-        text.push_str(&format!("\n{}\n", without_criteria(item.number)));
+        text.push_str(&format!("\n{}\n", without_criteria(item.id)));
     }
     if *readiness == Readiness::NotApproved {
-        text.push_str(&format!("\n`warp issue approve {}` lets it be worked on\n", item.number));
+        text.push_str(&format!("\n`warp issue approve {}` lets it be worked on\n", item.id));
     }
     text
 }
@@ -222,7 +226,7 @@ pub(super) fn json(item: &Item, readiness: &Readiness, taken: Option<&Taken>) ->
         .map(|comment| json!({ "author": comment.author, "at": comment.at, "text": comment.text }))
         .collect();
     json!({
-        "number": item.number,
+        "number": item.id,
         "title": item.title,
         "body": item.body,
         "state": item.state,
@@ -234,7 +238,7 @@ pub(super) fn json(item: &Item, readiness: &Readiness, taken: Option<&Taken>) ->
         "assignee": item.assignee,
         "approved_by": item.approved_by,
         "criteria": criteria,
-        "depends_on": read_dependencies(&item.body, item.number),
+        "depends_on": item.depends_on(),
         "comments": comments,
         "pull": item.pull,
         "opened_at": item.opened_at,

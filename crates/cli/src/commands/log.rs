@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use engine::view::{LogRow, render_log};
-use project::{Current, Workspace, issue_number};
+use forge::ItemId;
+use project::{Current, Workspace};
 
 use super::open;
 use crate::{error::CommandError, exit::Exit, output};
@@ -57,7 +58,7 @@ fn parts(workspace: &mut Workspace, selector: Option<&str>) -> Result<Vec<Part>,
     let is_by_id = |current: &Current| selector == Some(current.run.id.as_str());
     let issue = match &named {
         Some(current) if is_by_id(current) => None,
-        Some(_) | None => selector.and_then(issue_number),
+        Some(_) | None => selector.and_then(ItemId::typed),
     };
     let Some(issue) = issue else {
         let current = named.ok_or_else(|| CommandError::no_run(selector, "run"))?;

@@ -1,9 +1,8 @@
 use std::path::PathBuf;
 
 use daemon::{After, Options, Walled, content_shell, sandbox};
-use project::{
-    By, ForgeError, Item, Mend, MergeError, MergedPull, Readiness, Review, UpdatedPull, Workspace,
-};
+use forge::{ForgeError, Item, ItemId, Readiness, Refusal, Review};
+use project::{Mend, MergeError, MergedPull, UpdatedPull, Workspace, person_in};
 
 use super::{
     consent,
@@ -35,7 +34,7 @@ enum Action {
     Show {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -44,7 +43,7 @@ enum Action {
     Approve {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// A word to go with it
         text: Option<String>,
     },
@@ -52,7 +51,7 @@ enum Action {
     RequestChanges {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// What to say
         #[arg(required_unless_present = "message")]
         text: Option<String>,
@@ -64,7 +63,7 @@ enum Action {
     Update {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// Who resolves conflicts: claude, codex, opencode, acp:LINE, command:LINE or script:FILE [default: as set]
         #[arg(long)]
         agent: Option<String>,
@@ -76,7 +75,7 @@ enum Action {
     Merge {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// Run the project's tests, which an agent may have changed, outside the sandbox
         #[arg(long)]
         no_sandbox: bool,
@@ -85,7 +84,7 @@ enum Action {
     Close {
         /// Its number, as `warp pr list` shows it, or that of its issue
         #[arg(value_parser = number)]
-        number: u64,
+        number: ItemId,
         /// Why, in a few words
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
@@ -111,19 +110,19 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     match &arguments.action {
         Action::List { state, json } => list(&mut workspace, *state, *json)?,
         Action::Show { number, json } => {
-            let number = items::pull(&mut workspace, *number)?.number;
+            let number = items::pull(&mut workspace, *number)?.id;
             items::show(&mut workspace, number, *json)?;
         }
         Action::Approve { number, text } => {
-            let number = items::pull(&mut workspace, *number)?.number;
-            review(&mut workspace, number, Review::Approved, text.as_deref())?;
-            output::print(&format!("#{number} is approved"))?;
+            let pull = items::pull(&mut workspace, *number)?;
+            review(&workspace, &pull, Review::Approved, text.as_deref())?;
+            output::print(&format!("#{} is approved", pull.id))?;
         }
         Action::RequestChanges { number, text, message } => {
             let pull = items::pull(&mut workspace, *number)?;
-            let number = pull.number;
+            let number = pull.id;
             for text in text.iter().chain(message) {
-                review(&mut workspace, number, Review::ChangesRequested, Some(text))?;
+                review(&workspace, &pull, Review::ChangesRequested, Some(text))?;
             }
             let next = match pull.pull.as_ref().and_then(|pull| pull.issue) {
                 Some(issue) => format!("; `warp run {issue}` makes them"),
@@ -136,13 +135,13 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             return update(&mut workspace, &pull, agent.clone(), Walled::unless(*no_sandbox));
         }
         Action::Merge { number, no_sandbox } => {
-            let number = items::pull(&mut workspace, *number)?.number;
+            let number = items::pull(&mut workspace, *number)?.id;
             merge(&mut workspace, number, Walled::unless(*no_sandbox))?;
         }
         Action::Close { number, reason } => {
-            let by = By::person_in(&workspace.place.root);
+            let by = person_in(&workspace.place.root);
             let pull = items::pull(&mut workspace, *number)?;
-            let number = pull.number;
+            let number = pull.id;
             let issue = pull.pull.as_ref().and_then(|pull| pull.issue);
             let open_again = workspace.close_pull(number, by, reason.as_deref())?;
             output::print(&format!("#{number} is closed; its branch stays"))?;
@@ -155,13 +154,14 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 }
 
 fn review(
-    workspace: &mut Workspace,
-    number: u64,
+    workspace: &Workspace,
+    item: &Item,
     review: Review,
     text: Option<&str>,
 ) -> Result<(), CommandError> {
-    let by = By::person_in(&workspace.place.root);
-    workspace.forge().by(by).review(number, review, text)?;
+    let by = person_in(&workspace.place.root);
+    let pull = item.pull.as_ref().ok_or(ForgeError::from(Refusal::NotAPull { id: item.id }))?;
+    workspace.forge_as(by).review(item.id, &pull.head, review, text)?;
     Ok(())
 }
 
@@ -172,7 +172,7 @@ fn update(
     agent: Option<String>,
     walled: Walled,
 ) -> Result<Exit, CommandError> {
-    let number = item.number;
+    let number = item.id;
     let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
@@ -195,7 +195,7 @@ fn update(
         }
         UpdatedPull::Conflicts { files } => files.join(", "),
     };
-    let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;
+    let pull = item.pull.as_ref().ok_or(ForgeError::from(Refusal::NotAPull { id: number }))?;
     let (branch, target) = (&pull.branch, &pull.target);
     let Some(issue) = pull.issue else {
         let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
@@ -206,18 +206,18 @@ fn update(
     output::say(&format!(
         "`{branch}` and `{target}` have changed the same lines of {files}: an agent resolves that"
     ));
-    let by = By::person_in(&workspace.place.root);
+    let by = person_in(&workspace.place.root);
     workspace.request_update(number, by)?;
     let options =
         Options { issue: Some(issue.to_string()), agent, after: After::Once, walled, ..Options::default() };
     run::work_on(&person_place(workspace)?, &options)
 }
 
-fn merge(workspace: &mut Workspace, number: u64, walled: Walled) -> Result<(), CommandError> {
+fn merge(workspace: &mut Workspace, number: ItemId, walled: Walled) -> Result<(), CommandError> {
     let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
-    let by = By::person_in(&workspace.place.root);
+    let by = person_in(&workspace.place.root);
     let merged = workspace.merge_pull(&pool, number, by, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
@@ -288,16 +288,16 @@ impl From<MergeError> for CommandError {
 }
 
 fn list(workspace: &mut Workspace, state: State, json: bool) -> Result<(), CommandError> {
-    let mut forge = workspace.forge();
-    let mut pulls = state.items(&mut forge)?;
-    pulls.retain(|item| item.pull.is_some());
+    let forge = workspace.forge();
+    let mut pulls = forge.pulls(state.query())?;
+    pulls.retain(|item| state.is_meant(item));
     if json {
         let shown: Vec<_> =
             pulls.iter().map(|item| items::json(item, &Readiness::NotARequirement, None)).collect();
         return output::print_json(&shown);
     }
     let rows: Vec<_> = pulls.iter().map(|pull| items::pull_row(pull)).collect();
-    let closed = forge.closed_pulls()?;
+    let closed = forge.count_closed()?;
     let mut text = items::table(&rows);
     text.push_str(&match (state, pulls.len()) {
         (State::Open, 0) => "No open pull requests".to_owned(),

@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use adapters::agent::NamedError;
 use daemon::{After, DriveError, Finish, Interrupts, Options, SessionError, Show, StartError, Walled};
-use project::{Dirs, Place, issue_number, spend};
+use forge::ItemId;
+use project::{Dirs, Place, spend};
 
 use super::{config::key_value, place};
 use crate::{
@@ -182,7 +183,7 @@ fn unquoted(first: &str, rest: &[String]) -> CommandError {
     let words = format!("{first} {}", rest.join(" "));
     let error =
         CommandError::new(Exit::Usage, format!("one issue or one feature is worked on, not `{words}`"));
-    match issue_number(first) {
+    match ItemId::typed(first) {
         Some(_) => error.hint("`warp run --until-empty` takes one approved issue after the other"),
         None => {
             error.hint(format!("a feature goes in quotes: `warp run --workflow autonomous-loop \"{words}\"`"))

@@ -9,7 +9,8 @@ use engine::{
     Standing,
     view::{self, Owned, Status},
 };
-use project::{Current, Place, Workspace, issue_number, outlook::Is, rails};
+use forge::ItemId;
+use project::{Current, Place, Workspace, outlook::Is, rails};
 
 use super::{items, open};
 use crate::{
@@ -108,8 +109,8 @@ pub(crate) fn owned(current: &Current) -> Owned {
 fn which(workspace: &mut Workspace, current: &Current) -> Result<String, CommandError> {
     let run = &current.run;
     let mut text = format!("Run: {}\n", run.id);
-    let number = run.issue.as_deref().and_then(issue_number);
-    if let Some(item) = number.map(|number| workspace.forge().item(number)).transpose()?.flatten() {
+    let number = run.issue.as_deref().and_then(ItemId::typed);
+    if let Some(item) = number.map(|number| workspace.tracker().item(number)).transpose()?.flatten() {
         text.push_str(&format!("Title: {}\n", item.title));
     }
     let name = run.issue.as_deref().unwrap_or(run.id.as_str());
@@ -205,7 +206,7 @@ fn nothing_here(
 
 /// An issue that has no run is explained.
 fn named_nothing(workspace: &mut Workspace, name: &str, selector: &str) -> Result<String, CommandError> {
-    if let Some(number) = issue_number(selector) {
+    if let Some(number) = ItemId::typed(selector) {
         let outlook = workspace.outlook(number)?;
         if !matches!(outlook.is, Is::Missing) {
             return Ok(outlook.render());

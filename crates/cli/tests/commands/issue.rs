@@ -1,7 +1,8 @@
 use std::fs;
 
+use forge::{ItemId, Merge, NewPull};
 use insta::assert_snapshot;
-use project::{Dirs, NewPull, Place, Quick, Workspace, quick_head};
+use project::{Dirs, Place, Quick, Workspace, quick_head};
 use testkit::{Said, Sandbox};
 
 use crate::{json, sandbox};
@@ -180,8 +181,8 @@ fn a_file_is_one_issue_however_often_it_is_imported() {
     note: #43 has no `- [ ]` criteria: `warp run 43` has the agent propose some and asks you about them; `warp issue edit 43 --body-file FILE` adds your own
     note: #44 has no `- [ ]` criteria: `warp run 44` has the agent propose some and asks you about them; `warp issue edit 44 --body-file FILE` adds your own
     ");
-    let mut tick = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
-    tick.forge().tick(42, &["AC-01".to_owned()]).unwrap();
+    let tick = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
+    tick.tracker().tick(ItemId::from(42), &["AC-01".to_owned()]).unwrap();
     sandbox.write("issues/42.md", "# Read all names\n\n- [ ] long\n- [ ] quoted\n- [ ] plain\n");
     assert_snapshot!(seen(&sandbox, &["issue", "import", "--approve", "issues/42.md"]), @"#42 Read all names is up to date with issues/42.md");
     assert_snapshot!(seen(&sandbox, &["issue", "show", "42"]), @"
@@ -304,17 +305,18 @@ fn dirs(sandbox: &Sandbox) -> Dirs {
 fn a_pull_request_is_shown_and_reviewed() {
     let sandbox = sandbox();
     sandbox.warp_ok(&["issue", "new", "--title", "Read names"]);
-    let mut workspace = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
+    let workspace = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
     let pull = |branch: &str| NewPull {
         title: "Read names".to_owned(),
         body: "Three commits.".to_owned(),
         branch: branch.to_owned(),
         target: "main".to_owned(),
         head: "97165b483c".to_owned(),
-        issue: Some(1),
+        issue: Some(ItemId::from(1)),
+        run: None,
     };
-    workspace.forge().open_pull(pull("feature/a"), None).unwrap();
-    workspace.forge().open_pull(pull("feature/b"), None).unwrap();
+    workspace.forge().ensure_pull(&pull("feature/a"), "a").unwrap();
+    workspace.forge().ensure_pull(&pull("feature/b"), "b").unwrap();
     assert_snapshot!(seen(&sandbox, &["pr", "list"]), @"
     #2  waits for review  feature/a -> main  Read names  for #1
     #3  waits for review  feature/b -> main  Read names  for #1
@@ -335,7 +337,8 @@ fn a_pull_request_is_shown_and_reviewed() {
     ");
     assert_snapshot!(seen(&sandbox, &["pr", "approve", "2"]), @"#2 is approved");
     assert_snapshot!(seen(&sandbox, &["pr", "close", "3", "--reason", "twice"]), @"#3 is closed; its branch stays");
-    workspace.forge().merged(2, "1234567890").unwrap();
+    let merge = Merge { head: "97165b483c", landed: Some("1234567890") };
+    workspace.forge().merge(ItemId::from(2), &merge).unwrap();
     assert_snapshot!(seen(&sandbox, &["pr", "list"]), @"No open pull requests, 2 closed (`warp pr list --state closed`)");
     assert_snapshot!(seen(&sandbox, &["pr", "list", "--state", "closed"]), @"
     #2  merged  feature/a -> main  Read names  for #1
@@ -366,16 +369,17 @@ fn an_issue_that_somebody_has_is_not_said_to_be_ready() {
     assert_snapshot!(plain(&["issue", "list"]).lines().next().unwrap(), @"#42  run [RUN] has it, in prerequisites  0/1  Names  approved, req");
     assert_snapshot!(plain(&["issue", "show", "42"]).lines().nth(1).unwrap(), @"open, run [RUN] has it, in prerequisites");
     sandbox.warp_ok(&["state", "reset", "."]);
-    let mut workspace = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
+    let workspace = Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs(&sandbox)).unwrap();
     let pull = NewPull {
         title: "Names".to_owned(),
         body: String::new(),
         branch: "feature/names".to_owned(),
         target: "main".to_owned(),
         head: "0".repeat(40),
-        issue: Some(42),
+        issue: Some(ItemId::from(42)),
+        run: None,
     };
-    workspace.forge().open_pull(pull, None).unwrap();
+    workspace.forge().ensure_pull(&pull, "pull").unwrap();
     assert_snapshot!(plain(&["issue", "list"]).lines().next().unwrap(), @"#42  handed over as pull request #43  0/1  Names  approved, req");
     let shown = json(&sandbox.warp_ok(&["issue", "show", "42", "--json"]));
     assert_eq!(

@@ -1,9 +1,8 @@
 //! The pull request: the work is handed in, checked, reviewed and merged.
 
 use engine::{Actor, Event, EventName, Settings};
-use project::{
-    By, Current, MergeError, NextError, Published, Review, Workspace, issue_number, slots::Pool, spelled,
-};
+use forge::{By, ItemId, Review};
+use project::{Current, MergeError, NextError, Published, Workspace, slots::Pool, spelled};
 use serde_json::{Map, Value, json};
 
 use super::{Attached, Happening};
@@ -52,8 +51,8 @@ impl Attached<'_, '_> {
 
     /// Closes the issue whose work is merged: whoever approved that has seen what it meets.
     fn close_issue(&mut self, current: &Current) -> Result<(), DriveError> {
-        if let Some(number) = current.run.issue.as_deref().and_then(issue_number) {
-            self.driver.workspace.forge().close(number, Some("merged"))?;
+        if let Some(number) = current.run.issue.as_deref().and_then(ItemId::typed) {
+            self.driver.workspace.tracker().close(number, Some("merged"))?;
         }
         Ok(())
     }
@@ -71,7 +70,7 @@ impl Attached<'_, '_> {
                 self.driver.offer(Actor::Engine, Event::Named(event), data)?;
                 Ok(())
             }
-            (_, Some(pull)) => self.type_in(&format!("Pull request #{} is not merged yet. Wait.", pull.number)),
+            (_, Some(pull)) => self.type_in(&format!("Pull request #{} is not merged yet. Wait.", pull.id)),
             (_, None) => self.type_in(
                 "Nothing is handed in yet: write PHASE:awaiting_ci to $PHASE_FILE when the work can be checked.",
             ),
@@ -89,13 +88,12 @@ impl Attached<'_, '_> {
         }
         let (event, data) = match self.driver.workspace.check_pull(&current.run) {
             Ok(checked) if checked.passed => {
-                self.driver.show.show(Shown::Did(&checked.said));
+                self.driver.show.show(Shown::Did(checked.said()));
                 ("ci_passed", Map::new())
             }
             Ok(checked) => {
-                let failure = format!("{}\n{}", checked.said, checked.output);
-                self.driver.show.show(Shown::Warned(&checked.said));
-                ("ci_failed", failed(failure))
+                self.driver.show.show(Shown::Warned(checked.said()));
+                ("ci_failed", failed(checked.log))
             }
             Err(NextError::World(_)) if self.driver.interrupts.is_asked() => {
                 return Ok(Flow::End(Finish::Interrupted));
@@ -118,7 +116,7 @@ impl Attached<'_, '_> {
             let Some(item) = self.driver.workspace.pull_of(&current.run)? else {
                 return Ok(Flow::End(Finish::Refused("the pull request is not there any more".to_owned())));
             };
-            let (number, is_open) = (item.number, item.is_open());
+            let (number, is_open) = (item.id, item.is_open());
             let words = item.comments.last().map(|comment| comment.text.clone()).unwrap_or_default();
             let pull = item
                 .pull
@@ -162,7 +160,7 @@ impl Attached<'_, '_> {
         current.run.level >= 3 && current.run.settings.is_on("auto_merge")
     }
 
-    pub(super) fn merge(&mut self, number: u64) -> Result<(&'static str, Map<String, Value>), DriveError> {
+    pub(super) fn merge(&mut self, number: ItemId) -> Result<(&'static str, Map<String, Value>), DriveError> {
         let dirs = self.driver.workspace.dirs.clone();
         self.driver.workspace.sync()?;
         let mut here = Workspace::open(self.place.clone(), dirs.clone())?;

@@ -1,6 +1,7 @@
 //! What became of the issues of a session, in a line each.
 
-use project::{ForgeError, Workspace, counted, issue_number};
+use forge::{ForgeError, ItemId, Query};
+use project::{Workspace, counted};
 
 use crate::{
     driver::Finish,
@@ -21,8 +22,8 @@ impl Summary {
         issue: Option<&str>,
         finish: &Finish,
     ) -> Result<(), ForgeError> {
-        let Some(number) = issue.and_then(issue_number) else { return Ok(()) };
-        let title = here.forge().item(number)?.map(|item| item.title.clone()).unwrap_or_default();
+        let Some(number) = issue.and_then(ItemId::typed) else { return Ok(()) };
+        let title = here.tracker().item(number)?.map(|item| item.title.clone()).unwrap_or_default();
         let about = format!("#{number} {title}");
         self.rows.push(match finish {
             Finish::Done => match handed_over(here, number)? {
@@ -62,8 +63,8 @@ impl Summary {
 }
 
 /// Returns the pull request by which an issue waits to be merged.
-fn handed_over(here: &mut Workspace, number: u64) -> Result<Option<u64>, ForgeError> {
-    let pulls = here.forge().open_pulls()?;
-    let is_about = |pull: &project::Pull| pull.issue == Some(number);
-    Ok(pulls.iter().find(|item| item.pull.as_ref().is_some_and(is_about)).map(|pull| pull.number))
+fn handed_over(here: &mut Workspace, number: ItemId) -> Result<Option<ItemId>, ForgeError> {
+    let pulls = here.forge().pulls(Query::Open)?;
+    let is_about = |pull: &forge::Pull| pull.issue == Some(number);
+    Ok(pulls.iter().find(|item| item.pull.as_ref().is_some_and(is_about)).map(|pull| pull.id))
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
 
 use engine::Time;
+use forge::Query;
 use journal::sqlite;
 use project::{Workspace, slots::Pool};
 
@@ -29,9 +30,12 @@ impl End {
         end.add("status", &git(&root, &["status", "--porcelain"]));
         end.refs("refs", &root, "refs");
         end.refs("remote's refs", &world.remote(), "refs");
-        for item in workspace.forge().all_items().unwrap() {
+        let mut items = workspace.tracker().items(Query::All).unwrap();
+        items.extend(workspace.forge().pulls(Query::All).unwrap());
+        items.sort_by_key(|item| item.id);
+        for item in items {
             let labels: Vec<&str> = item.labels.iter().map(String::as_str).collect();
-            end.0.push(format!("#{} {} {labels:?} {:?}", item.number, item.title, item.state));
+            end.0.push(format!("#{} {} {labels:?} {:?}", item.id, item.title, item.state));
             end.add("text", &item.body);
             let mut pull = item.pull.clone();
             pull.iter_mut()

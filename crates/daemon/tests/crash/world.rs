@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use project::{By, Dirs, NewItem, Place, Workspace, config};
+use forge::{By, NewItem};
+use project::{Dirs, Place, Workspace, config};
 use testkit::Sandbox;
 
 use crate::LEVEL;
@@ -49,11 +50,11 @@ pub(crate) fn prepare(sandbox: &Sandbox) {
     sandbox.git(&["clone", "--quiet", "--bare", "--template=", ".", remote]);
     sandbox.git(&["remote", "add", "origin", remote]);
     let world = World { home: home.canonicalize().unwrap(), level: 3 };
-    let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    let workspace = Workspace::open(world.place(), world.dirs()).unwrap();
     config::remember(&world.place(), &world.dirs(), "push", Some("target")).unwrap();
-    let mut forge = workspace.forge().by(By::person("Ann"));
-    let filed = forge.file(NewItem::of("Read five things", ISSUE, Default::default()), None).unwrap();
-    forge.approve(filed.number).unwrap();
+    let tracker = workspace.tracker_as(By::person("Ann"));
+    let filed = tracker.file(&NewItem::of("Read five things", ISSUE, Default::default()), None).unwrap();
+    tracker.approve(filed.id).unwrap();
 }
 
 #[derive(Clone, Debug)]

@@ -23,6 +23,7 @@ use adapters::{
 };
 use daemon::{Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Standing, view::Asked};
+use forge::Query;
 use project::Workspace;
 use tempfile::TempDir;
 use testkit::Sandbox;
@@ -234,7 +235,7 @@ fn end(world: &World) -> String {
         "what warp notes for agents is no part of the work: {files}"
     );
     let forced = current.run.receipts.iter().filter(|receipt| receipt.forced).count();
-    let items = workspace.forge().all_items().unwrap();
+    let items = workspace.forge().pulls(Query::All).unwrap();
     let pulls: Vec<String> = items
         .iter()
         .filter_map(|item| item.pull.as_ref().map(|pull| format!("{} {}", item.title, pull.branch)))

@@ -27,11 +27,11 @@ pub fn read_dependencies(markdown: &str, own: u64) -> BTreeSet<u64> {
 }
 
 /// Returns a shortest way from `start` back to it, if its dependencies lead back: `[1, 2, 1]`.
-pub fn find_cycle<E>(
-    start: u64,
-    mut depends_on: impl FnMut(u64) -> Result<BTreeSet<u64>, E>,
-) -> Result<Option<Vec<u64>>, E> {
-    let mut came_from: BTreeMap<u64, u64> = BTreeMap::new();
+pub fn find_cycle<I: Copy + Ord, E>(
+    start: I,
+    mut depends_on: impl FnMut(I) -> Result<BTreeSet<I>, E>,
+) -> Result<Option<Vec<I>>, E> {
+    let mut came_from: BTreeMap<I, I> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);
     while let Some(at) = waiting.pop_front() {
         for next in depends_on(at)? {

@@ -11,11 +11,12 @@ use adapters::git::{
     slug,
 };
 use engine::Run;
+use forge::ItemId;
 use serde_json::{Map, Value, json};
 
 use super::{NextError, list, short};
 use crate::{
-    DEFAULT_WORKFLOW, Left, Leftover, Rework, Workspace, counted, issue_number,
+    DEFAULT_WORKFLOW, Left, Leftover, Rework, Workspace, counted,
     leftover::unfinished_subject,
     rails,
     slots::{Slot, SlotError},
@@ -53,7 +54,7 @@ impl Workspace {
         if self.slot.is_none() {
             return self.begin_here(run, issue, is_another);
         }
-        if let Some(number) = issue_number(issue) {
+        if let Some(number) = ItemId::typed(issue) {
             if let Some(rework) = self.rework(number)? {
                 return self.begin_rework(run, number, &rework);
             }
@@ -139,8 +140,8 @@ impl Workspace {
 
     /// Returns the name of an issue's branch.
     pub(super) fn branch_name(&mut self, issue: &str) -> Result<String, NextError> {
-        let title = match issue_number(issue) {
-            Some(number) => self.forge().item(number)?.map(|item| item.title.clone()).unwrap_or_default(),
+        let title = match ItemId::typed(issue) {
+            Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()).unwrap_or_default(),
             None => String::new(),
         };
         Ok(format!("feature/issue-{issue}-{}", slug(&title)))
@@ -151,7 +152,7 @@ impl Workspace {
     fn resume(
         &mut self,
         run: &Run,
-        issue: u64,
+        issue: ItemId,
         leftover: &Leftover,
         left: &Left,
     ) -> Result<Begun, NextError> {
@@ -182,7 +183,7 @@ impl Workspace {
         )];
         begun.said.extend(unfinished.said());
         begun.said.extend(gone(leftover));
-        let open = super::issue::open_criteria(&mut self.forge(), &issue.to_string())?;
+        let open = super::issue::open_criteria(&*self.tracker(), &issue.to_string())?;
         // Other workflows have no chunks: their agent finds the work on the branch.
         let is_done = run.workflow == *DEFAULT_WORKFLOW
             && !open.is_empty()
@@ -202,7 +203,7 @@ impl Workspace {
     }
 
     /// Takes up the branch of a pull request, for changes that were requested or to bring it onto its target.
-    fn begin_rework(&mut self, run: &Run, issue: u64, rework: &Rework) -> Result<Begun, NextError> {
+    fn begin_rework(&mut self, run: &Run, issue: ItemId, rework: &Rework) -> Result<Begun, NextError> {
         let newest = self.newest_target(run)?;
         let earlier = self.left_over(issue)?.filter(|leftover| leftover.branch == rework.branch);
         let slot = self.own_slot()?;

@@ -23,7 +23,7 @@ impl Workspace {
                 let selected = &run.facts.issue.selected;
                 let title = match rework::commit_title(selected) {
                     Some(title) => Some(title),
-                    None => issue::title(&mut self.forge(), run)?,
+                    None => issue::title(&*self.tracker(), run)?,
                 };
                 let again = word("message").and_then(Value::as_str).map(str::to_owned);
                 // It was committed before, and is only committed again.
@@ -33,10 +33,11 @@ impl Workspace {
                 }
             }
         };
-        let tested = self.laid.take().map(|laid| self.place.git().take_up(laid)).transpose();
-        let tested = tested.map_err(NextError::World)?.flatten();
+        let laid = self.laid.take();
         // From here on something is changed.
         self.sync_journal()?;
+        let tested = laid.map(|laid| self.place.git().take_up(laid)).transpose();
+        let tested = tested.map_err(NextError::World)?.flatten();
         let (left_out, mut prepared) = match tested {
             Some(prepared) => (Vec::new(), prepared),
             None => self.prepare_commit(run)?,

@@ -1,10 +1,11 @@
 //! What earlier runs of an issue tell the next one: what they planned, tried, learnt and decided.
 
 use engine::{Record, Run, Workflow, workflow::Meaning};
+use forge::ItemId;
 use serde_json::Value;
 
 use super::{NextError, short};
-use crate::{Workspace, issue_number};
+use crate::Workspace;
 
 /// How much of what a failed test printed is told to the next run, in characters.
 const LONGEST_FAILURE: usize = 1500;
@@ -14,7 +15,7 @@ const LONGEST_EARLIER: usize = 8000;
 impl Workspace {
     /// Tells what earlier runs of the run's issue have planned, tried, learnt and decided.
     pub fn earlier(&mut self, run: &Run) -> Result<Option<String>, NextError> {
-        let Some(issue) = run.issue.as_deref().and_then(issue_number) else { return Ok(None) };
+        let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
         let mut parts = Vec::new();
         for stint in self.account(issue)?.stints.into_iter().filter(|stint| stint.run != run.id.as_str()) {
             let Some(current) = self.select(Some(&stint.run))? else { continue };

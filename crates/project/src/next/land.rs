@@ -13,14 +13,14 @@ use adapters::{
     refs::GitError,
 };
 use engine::Run;
+use forge::{ForgeError, Item, ItemId, NewPull, Refusal};
 use journal::Durable;
 use serde_json::json;
 
-use super::{NextError, Report, Wanted, review, short};
+use super::{NextError, Report, Wanted, publish, review, short};
 use crate::{
-    Current, ForgeError, Item, NewPull, Workspace,
+    Current, Workspace,
     account::merge_key,
-    issue_number,
     pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY, undecided},
     rails,
     slots::SlotError,
@@ -384,9 +384,9 @@ impl Workspace {
             branch = slot.deliver(run.id.as_str(), commit, &branch, &durable)?;
         }
         let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch), &durable)?;
-        let issue = run.issue.as_deref().and_then(issue_number);
+        let issue = run.issue.as_deref().and_then(ItemId::typed);
         let title = match issue {
-            Some(number) => self.forge().item(number)?.map(|item| item.title.clone()),
+            Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()),
             None => run.feature.clone(),
         };
         let pull = NewPull {
@@ -396,25 +396,25 @@ impl Workspace {
             target: target.clone(),
             head: commit.to_owned(),
             issue,
+            run: Some(run.id.to_string()),
         };
-        let about = run.issue.as_deref().unwrap_or_default();
-        let filed = self.forge().open_pull(pull, Some(&format!("pull:{}:{about}", run.id)))?;
+        let filed = self.forge().ensure_pull(&pull, &publish::marker(run))?;
         if let Some(number) = issue {
-            let words = format!("Handed over as pull request #{}.", filed.number);
+            let words = format!("Handed over as pull request #{}.", filed.id);
             self.comment(number, &words, &format!("handed-over:{}", run.id))?;
         }
         if let Some(why) = refused {
             let remote = outlet.remote.as_deref().unwrap_or("the remote");
             let words = format!("{why}\n\n`{remote}` refuses pushes to `{target}`: merge `{branch}` there.");
-            self.comment(filed.number, &words, &format!("{REFUSED_PUSH}{}", run.id))?;
+            self.comment(filed.id, &words, &format!("{REFUSED_PUSH}{}", run.id))?;
         }
         let mut report = Report::new("merged")
             .with("handed_over", json!(branch))
-            .with("pull", json!(filed.number))
-            .say(format!("`{branch}` is handed over as pull request #{}", filed.number))
+            .with("pull", json!(filed.id))
+            .say(format!("`{branch}` is handed over as pull request #{}", filed.id))
             .say(format!(
                 "`warp pr show {0}` shows it; `warp pr merge {0}` merges it into `{target}`",
-                filed.number
+                filed.id
             ));
         report.said.extend(pushed);
         Ok(report)
@@ -422,8 +422,8 @@ impl Workspace {
 
     /// Closes an issue whose criteria are all met by what was merged, and says so in it.
     pub(crate) fn finish_issue(&mut self, run: &Run, commit: &str) -> Result<(), NextError> {
-        let Some(number) = run.issue.as_deref().and_then(issue_number) else { return Ok(()) };
-        let Some(item) = self.forge().item(number)? else { return Ok(()) };
+        let Some(number) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(()) };
+        let Some(item) = self.tracker().item(number)? else { return Ok(()) };
         let left = unticked(&item);
         let words = if left.is_empty() {
             format!("Merged as {}.", short(commit))
@@ -435,18 +435,15 @@ impl Workspace {
             return self.comment(number, &words, &marker);
         }
         self.close_todos(number, &words)?;
-        match self.forge().close_with(number, &words, &marker, "merged") {
-            // One that is full goes without a comment.
-            Err(ForgeError::Full { .. }) => drop(self.forge().close(number, Some("merged"))?),
-            closed => drop(closed?),
-        }
+        self.comment(number, &words, &marker)?;
+        self.tracker().close(number, Some("merged"))?;
         Ok(())
     }
 
     /// Comments on an issue; one that is full goes without.
-    pub(crate) fn comment(&mut self, number: u64, words: &str, marker: &str) -> Result<(), NextError> {
-        match self.forge().comment(number, words, Some(marker)) {
-            Ok(_) | Err(ForgeError::Full { .. }) => Ok(()),
+    pub(crate) fn comment(&mut self, number: ItemId, words: &str, marker: &str) -> Result<(), NextError> {
+        match self.tracker().comment(number, words, Some(marker)) {
+            Ok(_) | Err(ForgeError::Refused(Refusal::Full { .. })) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

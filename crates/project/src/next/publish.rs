@@ -7,17 +7,21 @@ use std::sync::Arc;
 
 use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
+use forge::{
+    Checks as _, ChecksState, CommandChecks, CommandRun, CommandState, ForgeError, Item, ItemId, NewPull,
+};
 use journal::Durable;
 use serde_json::{Map, json};
+use suite::SuiteError;
 
 use super::{NextError, hooks, issue, report, review, short};
-use crate::{Answer, Current, Item, NewPull, Workspace, issue_number, pushing::Goal, rails};
+use crate::{Answer, Current, Workspace, pushing::Goal, rails};
 
 /// Work that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The pull request.
-    pub number: u64,
+    pub number: ItemId,
     pub branch: String,
     pub commit: String,
     /// What was pushed, or why nothing was; nothing where there is no remote.
@@ -28,10 +32,15 @@ pub struct Published {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     pub passed: bool,
-    /// How they ended, in words.
-    pub said: String,
-    /// The last of what they printed.
-    pub output: String,
+    /// How they ended, in a line of words, and the last of what they printed.
+    pub log: String,
+}
+
+impl Checked {
+    /// Returns how they ended, in words.
+    pub fn said(&self) -> &str {
+        self.log.lines().next().unwrap_or_default()
+    }
 }
 
 impl Workspace {
@@ -47,7 +56,7 @@ impl Workspace {
     /// Commits what is there, delivers it, and opens the run's pull request or moves it on.
     pub fn publish(&mut self, current: &Current, durable: &Durable) -> Result<Published, NextError> {
         let run = &current.run;
-        let title = issue::title(&mut self.forge(), run)?;
+        let title = issue::title(&*self.tracker(), run)?;
         let message = report::commit_message(title.as_deref(), None, run);
         if let Err(error) = self.commit_all(run, &message) {
             return Err(NextError::World(self.told_or_held(error)?));
@@ -74,8 +83,9 @@ impl Workspace {
 
     /// Returns the pull request that a run has opened.
     pub fn pull_of(&mut self, run: &Run) -> Result<Option<Arc<Item>>, NextError> {
-        match self.forge().filed(&marker(run))? {
-            Some(number) => Ok(self.forge().item(number)?),
+        let forge = self.forge();
+        match forge.opened(&marker(run))? {
+            Some(id) => Ok(forge.pull(id)?),
             None => Ok(None),
         }
     }
@@ -90,8 +100,27 @@ impl Workspace {
 
     /// Runs the checks of what was handed in last.
     pub fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
-        let outcome = suite::run(&self.shell, &self.place, run)?;
-        Ok(Checked { passed: outcome.passed, said: outcome.said, output: outcome.output })
+        let commit = self.git().head_commit().map_err(NextError::World)?;
+        let checks = CommandChecks::new(|_| {
+            Ok(match suite::run(&self.shell, &self.place, run) {
+                Ok(outcome) => {
+                    let state = if outcome.passed { CommandState::Passed } else { CommandState::Failed };
+                    CommandRun { state, output: format!("{}\n{}", outcome.said, outcome.output) }
+                }
+                Err(SuiteError(why)) => CommandRun { state: CommandState::Infra, output: why },
+            })
+        });
+        checks.restart(&commit).map_err(kept_from_checks)?;
+        let log = checks.log(&checks.step(&commit))?;
+        match checks.state(&commit)? {
+            ChecksState::Passed => Ok(Checked { passed: true, log }),
+            ChecksState::Failed(_) => Ok(Checked { passed: false, log }),
+            ChecksState::Infra(_)
+            | ChecksState::None
+            | ChecksState::NotStarted
+            | ChecksState::Running
+            | ChecksState::Skipped => Err(NextError::World(log)),
+        }
     }
 
     /// Commits all that is there, if there is anything.
@@ -116,13 +145,13 @@ impl Workspace {
         self.keep_outside(run, &hash)
     }
 
-    pub(super) fn offer_pull(&mut self, run: &Run, branch: &str, commit: &str) -> Result<u64, NextError> {
+    pub(super) fn offer_pull(&mut self, run: &Run, branch: &str, commit: &str) -> Result<ItemId, NextError> {
         if let Some(item) = self.pull_of(run)? {
-            boundary::around("offer", || self.forge().offer_head(item.number, commit))?;
-            return Ok(item.number);
+            boundary::around("offer", || self.forge().offer_head(item.id, commit, false))?;
+            return Ok(item.id);
         }
-        let number = run.issue.as_deref().and_then(issue_number);
-        let title = issue::title(&mut self.forge(), run)?;
+        let number = run.issue.as_deref().and_then(ItemId::typed);
+        let title = issue::title(&*self.tracker(), run)?;
         let pull = NewPull {
             title: title
                 .or_else(|| run.feature.as_deref().map(report::title_of))
@@ -132,13 +161,14 @@ impl Workspace {
             target: run.branches.merge_target.clone(),
             head: commit.to_owned(),
             issue: number,
+            run: Some(run.id.to_string()),
         };
-        let filed = self.forge().open_pull(pull, Some(&marker(run)))?;
+        let filed = self.forge().ensure_pull(&pull, &marker(run))?;
         if let Some(number) = number {
-            let words = format!("Handed over as pull request #{}.", filed.number);
+            let words = format!("Handed over as pull request #{}.", filed.id);
             self.comment(number, &words, &format!("handed-over:{}", run.id))?;
         }
-        Ok(filed.number)
+        Ok(filed.id)
     }
 }
 
@@ -155,6 +185,16 @@ impl Published {
     }
 }
 
-fn marker(run: &Run) -> String {
+/// Returns what kept the project's own command from running.
+fn kept_from_checks(error: ForgeError) -> NextError {
+    let ForgeError::Unreachable(cause) = error else { return error.into() };
+    match cause.downcast() {
+        Ok(error) => *error,
+        Err(cause) => ForgeError::Unreachable(cause).into(),
+    }
+}
+
+/// Returns the marker under which a run's pull request is opened.
+pub(super) fn marker(run: &Run) -> String {
     format!("pull:{}:{}", run.id, run.issue.as_deref().unwrap_or_default())
 }

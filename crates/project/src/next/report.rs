@@ -1,11 +1,12 @@
 //! Texts about the work, and where they are filed: commit messages, chunk reports, summaries, what was learnt.
 
 use engine::{Held, Objection, Run, one_line};
+use forge::{ItemId, NewItem};
 use serde_json::{Map, Value, json};
 
 use super::{CLEANUP_FAILED, NextError, Report, issue};
 use crate::{
-    Current, NewItem, Workspace, counted,
+    Current, Workspace, counted,
     leftover::unfinished_subject,
     rails::{self, guard},
     spelled,
@@ -38,7 +39,7 @@ impl Workspace {
         let mut told: Vec<Map<String, Value>> = run.facts.chunk.accounts.iter().rev().cloned().collect();
         let summary =
             run.facts.chunk.accounts.last().and_then(|told| told.get("summary")).and_then(Value::as_str);
-        let title = issue::title(&mut self.forge(), run)?;
+        let title = issue::title(&*self.tracker(), run)?;
         let name = key(run, &format!("chunk-{}", run.chunk.index));
         let about = run.issue.as_deref().map(|issue| format!(" of #{issue}")).unwrap_or_default();
         let heading = format!(
@@ -70,7 +71,7 @@ impl Workspace {
             let (question, note) = (asked.word("question"), asked.said("note").unwrap_or_default());
             let body = format!("{question}\n\nDecided: {option}\n{note}\n\n{}", origin(&current.run));
             let marker = format!("decision:{}", asked.word("decision"));
-            if self.forge().filed(&marker)?.is_none() {
+            if self.tracker().filed(&marker)?.is_none() {
                 let title = format!("{question}: {option}");
                 let number = self.file_away(&title, body, &["decision", "warp-drive"], &marker)?;
                 said.push(format!("decision #{number}: {option}"));
@@ -196,7 +197,7 @@ impl Workspace {
         let again = if self.slot.is_some() { "warp run" } else { "/warp-drive" };
         let again = format!("`{again} {}` continues it", run.issue.as_deref().unwrap_or_default());
         if let Some(pull) = offered {
-            let said = format!("what was done for pull request #{} is kept; {again}", pull.number);
+            let said = format!("what was done for pull request #{} is kept; {again}", pull.id);
             return Ok(Some(Saved { said, branch: None }));
         }
         let branch = match &self.slot {
@@ -216,8 +217,9 @@ impl Workspace {
         body: String,
         labels: &[&str],
         marker: &str,
-    ) -> Result<u64, NextError> {
-        Ok(self.forge().file_closed(titled(title, body, labels), Some(marker))?.number)
+    ) -> Result<ItemId, NextError> {
+        let new = NewItem { is_closed: true, ..titled(title, body, labels) };
+        Ok(self.tracker().file(&new, Some(marker))?.id)
     }
 
     /// Files something that a person has to look at.
@@ -227,8 +229,8 @@ impl Workspace {
         body: String,
         labels: &[&str],
         marker: &str,
-    ) -> Result<u64, NextError> {
-        Ok(self.forge().file(titled(title, body, labels), Some(marker))?.number)
+    ) -> Result<ItemId, NextError> {
+        Ok(self.tracker().file(&titled(title, body, labels), Some(marker))?.id)
     }
 }
 
@@ -236,7 +238,7 @@ fn titled(title: &str, body: String, labels: &[&str]) -> NewItem {
     let title: String = title.trim().chars().take(LONGEST_TITLE).collect();
     let title = if title.is_empty() { "Without a title".to_owned() } else { title };
     let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-    NewItem { title, body, labels, number: None }
+    NewItem { title, body, labels, ..NewItem::default() }
 }
 
 /// Names a report, so that it is filed once.

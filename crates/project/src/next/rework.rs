@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use adapters::git::{outgoing::Against, resume::MoveError};
 use engine::{Actor, Run};
+use forge::{By, ForgeError, Item, ItemId, Query, REQUESTED, Refusal, Review};
 use journal::Durable;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::{NextError, Report, short};
 use crate::{
-    By, ForgeError, Item, Review, Workspace, issue_number,
+    Error, Workspace,
     pushing::{Goal, Outlet},
     slots::Slot,
     spelled,
 };
 
-/// How the marker of a comment begins by which changes are requested.
-pub(crate) const REQUESTED: &str = "changes-requested:";
 /// How the marker of a comment begins that says that another round is there.
 pub(crate) const ROUND: &str = "round:";
 /// How the marker of a comment begins by which a person wants a pull request brought onto its target.
@@ -29,7 +29,7 @@ const UPDATE: &str = "update:";
 /// Another round that a pull request waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rework {
-    pub pull: u64,
+    pub pull: ItemId,
     pub branch: String,
     /// The commit that was offered last.
     pub head: String,
@@ -41,19 +41,19 @@ pub struct Rework {
 
 impl Workspace {
     /// Returns the next round that the open pull request of an issue waits for; nothing if it waits for a person.
-    pub fn rework(&mut self, issue: u64) -> Result<Option<Rework>, ForgeError> {
-        let pulls = self.forge().open_pulls()?;
+    pub fn rework(&mut self, issue: ItemId) -> Result<Option<Rework>, Error> {
+        let pulls = self.forge().pulls(Query::Open)?;
         let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(issue));
         Ok(pulls.iter().find(is_about).and_then(|item| rework_of(item)))
     }
 
     /// Returns the open issues whose pull requests wait for another round, the oldest pull request first.
-    pub(crate) fn reworks(&mut self) -> Result<Vec<(u64, Rework)>, ForgeError> {
+    pub(crate) fn reworks(&mut self) -> Result<Vec<(ItemId, Rework)>, Error> {
         let mut found = Vec::new();
-        for item in self.forge().open_pulls()? {
+        for item in self.forge().pulls(Query::Open)? {
             let issue = item.pull.as_ref().and_then(|pull| pull.issue);
             let (Some(issue), Some(rework)) = (issue, rework_of(&item)) else { continue };
-            if self.forge().item(issue)?.is_some_and(|issue| issue.is_open()) {
+            if self.tracker().item(issue)?.is_some_and(|issue| issue.is_open()) {
                 found.push((issue, rework));
             }
         }
@@ -61,24 +61,23 @@ impl Workspace {
     }
 
     /// Puts down that a person wants a pull request brought onto its target.
-    pub fn request_update(&mut self, number: u64, by: By) -> Result<(), ForgeError> {
-        let item = self.forge().item(number)?.ok_or(ForgeError::Missing { number })?;
-        let pull = item.pull.as_ref().ok_or(ForgeError::NotAPull { number })?;
+    pub fn request_update(&mut self, number: ItemId, by: By) -> Result<(), Error> {
+        let (_, pull) = self.forge().get(number)?;
         let words = format!("To be brought onto the newest `{}`.", pull.target);
-        self.forge().by(by).comment(number, &words, Some(&format!("{UPDATE}{}", pull.head)))?;
+        self.forge_as(by).comment(number, &words, Some(&format!("{UPDATE}{}", pull.head)))?;
         Ok(())
     }
 
     /// Returns the open pull request by which an earlier run has offered the branch of a run's issue.
     pub(super) fn offered(&mut self, run: &Run) -> Result<Option<Arc<Item>>, NextError> {
         let branch = self.git().branch();
-        let Some(issue) = run.issue.as_deref().and_then(issue_number) else { return Ok(None) };
-        let own = self.pull_of(run)?.map(|item| item.number);
+        let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
+        let own = self.pull_of(run)?.map(|item| item.id);
         let is_it = |item: &&Arc<Item>| {
-            let is_same = |pull: &crate::Pull| pull.issue == Some(issue) && pull.branch == branch;
-            Some(item.number) != own && item.pull.as_ref().is_some_and(is_same)
+            let is_same = |pull: &forge::Pull| pull.issue == Some(issue) && pull.branch == branch;
+            Some(item.id) != own && item.pull.as_ref().is_some_and(is_same)
         };
-        Ok(self.forge().open_pulls()?.iter().find(is_it).cloned())
+        Ok(self.forge().pulls(Query::Open)?.iter().find(is_it).cloned())
     }
 
     /// Moves the branch of a pull request on to what was tested, and offers that for review.
@@ -88,8 +87,8 @@ impl Workspace {
         item: &Item,
         commit: &str,
     ) -> Result<Report, NextError> {
-        let (number, pull) =
-            (item.number, item.pull.as_ref().ok_or(ForgeError::NotAPull { number: item.number })?);
+        let number = item.id;
+        let pull = item.pull.as_ref().ok_or(Refusal::NotAPull { id: number }).map_err(ForgeError::from)?;
         let durable = self.sync_journal()?;
         // In a person's checkout the branch is where they have it.
         let moved =
@@ -113,7 +112,7 @@ impl Workspace {
             true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), &durable)?,
             false => None,
         };
-        self.forge().offer_head(number, commit)?;
+        self.forge().offer_head(number, commit, false)?;
         let words = format!("Run {} offers {} (before: {}).", run.id, short(commit), short(&pull.head));
         self.comment(number, &words, &format!("{ROUND}{}", run.id))?;
         let report = Report::new("merged")
@@ -171,7 +170,7 @@ pub(crate) fn rework_of(item: &Item) -> Option<Rework> {
         let round = &item.comments[last.map_or(0, |last| last + 1)..];
         let first = round.iter().position(|comment| marked(REQUESTED, &comment.marker));
         let said = round[first.unwrap_or(0)..].iter();
-        let is_review = |comment: &&crate::Comment| {
+        let is_review = |comment: &&forge::Comment| {
             comment.author.actor == Actor::Person && !marked(UPDATE, &comment.marker)
         };
         said.filter(is_review)
@@ -184,12 +183,12 @@ pub(crate) fn rework_of(item: &Item) -> Option<Rework> {
         return None;
     }
     let (branch, head) = (pull.branch.clone(), pull.head.clone());
-    Some(Rework { pull: item.number, branch, head, comments, is_update })
+    Some(Rework { pull: item.id, branch, head, comments, is_update })
 }
 
 /// Returns the title of a commit that makes requested changes.
 pub(super) fn commit_title(selected: &Map<String, Value>) -> Option<String> {
-    let pull = selected.get("pull").and_then(Value::as_u64)?;
+    let pull = ItemId::deserialize(selected.get("pull")?).ok()?;
     Some(format!("changes requested in #{pull}"))
 }
 

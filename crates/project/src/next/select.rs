@@ -2,10 +2,11 @@
 
 use adapters::git::{Listed, slug};
 use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
+use forge::{Item, ItemId};
 use serde_json::{Map, Value, json};
 
 use super::{NextError, Report, issue};
-use crate::{Current, Item, Workspace, counted, issue_number, rails, why_nothing};
+use crate::{Current, Workspace, counted, rails, why_nothing};
 
 impl Workspace {
     pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
@@ -62,12 +63,12 @@ impl Workspace {
         let (issue, said) = match named {
             Some(issue) => {
                 let item =
-                    issue_number(&issue).map(|number| self.forge().item(number)).transpose()?.flatten();
+                    ItemId::typed(&issue).map(|number| self.tracker().item(number)).transpose()?.flatten();
                 let said = item.as_deref().map_or_else(|| format!("issue {issue} was asked for"), next);
                 (issue, said)
             }
             None => match self.take_next(&run.id)? {
-                Some(item) => (item.number.to_string(), next(&item)),
+                Some(item) => (item.id.to_string(), next(&item)),
                 None => return Ok(Report::new("no_work").say(why_nothing(&self.queue()?))),
             },
         };
@@ -113,7 +114,7 @@ impl Workspace {
         let run = &current.run;
         let most = usize::try_from(run.settings.count("max_acs_per_commit")).unwrap_or(usize::MAX).max(1);
         let open = match &run.issue {
-            Some(issue) => issue::open_criteria(&mut self.forge(), issue)?,
+            Some(issue) => issue::open_criteria(&*self.tracker(), issue)?,
             None => Vec::new(),
         };
         let report = Report::new("chunks_defined");
@@ -143,7 +144,7 @@ impl Workspace {
 }
 
 fn next(item: &Item) -> String {
-    format!("issue {} is next: {}", item.number, item.title)
+    format!("issue {} is next: {}", item.id, item.title)
 }
 
 fn in_order(open: &[String], most: usize) -> Vec<Vec<String>> {

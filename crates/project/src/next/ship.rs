@@ -1,18 +1,24 @@
 //! The end of a loop: its branch is pushed where it may leave, offered as a pull request, and merged where the
 //! level says so. A loop in a person's checkout and one in a workspace of its own take the same way.
 
-use adapters::{boundary, forge, git::outgoing::Against};
+use std::time::Duration;
+
+use adapters::{boundary, git::outgoing::Against};
 use engine::{Actor, Event, EventName, Run, Standing};
+use forge::{By, Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
 use serde_json::{Map, json};
 
-use super::{NextError, hooks, report, review};
+use super::{NextError, hooks, publish, report, review};
 use crate::{
-    Answer, By, Current, Dirs, Error, MergeError, MergedPull, Place, Shell, Workspace,
+    Answer, Current, Dirs, Error, MergeError, MergedPull, Place, Shell, Workspace, ports,
     pushing::{Goal, Outlet, PUSH},
     slots::Pool,
     spelled,
 };
+
+/// How long GitHub may take to open a pull request.
+const PULL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A branch of a person's own checkout, after it was to be pushed.
 enum PushedHere {
@@ -128,12 +134,19 @@ impl Workspace {
         branch: &str,
         goal: Goal,
         _: &Durable,
-    ) -> Option<Result<String, String>> {
-        if goal != Goal::HandOver || !forge::is_installed() {
-            return None;
-        }
+    ) -> Option<Result<String, ForgeError>> {
+        let gh = ports::gh(&self.place.root, PULL_LIMIT).filter(|_| goal == Goal::HandOver)?;
         let title = run.feature.as_deref().map_or_else(|| branch.to_owned(), report::title_of);
-        Some(forge::pull_request(&self.place.root, &run.branches.merge_target, branch, &title))
+        let pull = NewPull {
+            body: title.clone(),
+            title,
+            branch: branch.to_owned(),
+            target: run.branches.merge_target.clone(),
+            run: Some(run.id.to_string()),
+            ..NewPull::default()
+        };
+        let filed = gh.ensure_pull(&pull, &publish::marker(run));
+        Some(filed.map(|filed| filed.url.unwrap_or_else(|| format!("#{}", filed.id))))
     }
 
     /// Pushes a branch of a person's own checkout, if there is a remote and it may leave.
@@ -181,11 +194,11 @@ impl Workspace {
         let run = &current.run;
         let close = current.workflow.close_event.as_ref().map(EventName::as_str);
         let Standing::Ended { how } = &run.standing else { return Ok(None) };
-        let number = run.artifacts.pr_url.as_deref().and_then(|url| url.strip_prefix('#')?.parse().ok());
+        let number = run.artifacts.pr_url.as_deref().and_then(|url| ItemId::typed(url.strip_prefix('#')?));
         let (Some(number), true, Goal::Merge) = (number, close == Some(how.as_str()), goal(run)) else {
             return Ok(None);
         };
-        if let Some(pull) = self.forge().item(number)?.and_then(|item| item.pull.clone()) {
+        if let Some(pull) = self.tracker().item(number)?.and_then(|item| item.pull.clone()) {
             let for_review = self.for_review(run, &pull.head)?;
             if !for_review.is_empty() {
                 let why = format!("#{number} is not merged: {}", review::reason(&for_review));

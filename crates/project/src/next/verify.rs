@@ -16,7 +16,7 @@ impl Workspace {
         let Some(issue) = &run.issue else {
             return Ok(report.say("the run has no issue to tick criteria in"));
         };
-        Ok(match issue::tick(&mut self.forge(), issue, run.current_criteria())? {
+        Ok(match issue::tick(&*self.tracker(), issue, run.current_criteria())? {
             Some(ticked) => report
                 .say(format!("ticked in issue {issue}: {}", counted(ticked as u64, "criterion", "criteria"))),
             None => report.say(format!("there is no issue {issue} to tick criteria in")),
@@ -28,7 +28,7 @@ impl Workspace {
         let Some(issue) = run.issue.as_deref().filter(|_| run.docs_updated && !run.committed) else {
             return Ok(());
         };
-        issue::untick(&mut self.forge(), issue, run.current_criteria())
+        issue::untick(&*self.tracker(), issue, run.current_criteria())
     }
 
     /// Takes the ticks back from criteria whose work is not committed, and returns those: finished chunks stay done, because
@@ -42,22 +42,22 @@ impl Workspace {
         };
         let is_own = self.place.origin().is_some();
         // What warp has ticked in a workspace of its own counts even if the event was refused afterwards.
-        let open = issue::open_criteria(&mut self.forge(), issue)?;
+        let open = issue::open_criteria(&*self.tracker(), issue)?;
         let is_ticked = |criterion: &String| is_own && !open.contains(criterion);
         let mut criteria = run.current_criteria().to_vec();
         criteria.retain(|criterion| !run.committed && (run.docs_updated || is_ticked(criterion)));
-        issue::untick(&mut self.forge(), issue, &criteria)?;
+        issue::untick(&*self.tracker(), issue, &criteria)?;
         if is_own && criteria.is_empty() && self.offered(run)?.is_none() && self.is_all_ticked(issue)? {
             let is_open = run.committed && !run.current_criteria().is_empty();
             let last = run.completed_chunks.last().map(|chunk| chunk.acs.as_slice());
             criteria = if is_open { run.current_criteria() } else { last.unwrap_or_default() }.to_vec();
-            issue::untick(&mut self.forge(), issue, &criteria)?;
+            issue::untick(&*self.tracker(), issue, &criteria)?;
         }
         Ok(criteria)
     }
 
     fn is_all_ticked(&mut self, issue: &str) -> Result<bool, NextError> {
-        Ok(issue::open_criteria(&mut self.forge(), issue)?.is_empty())
+        Ok(issue::open_criteria(&*self.tracker(), issue)?.is_empty())
     }
 
     /// Looks at what is to be committed, and tests it. Criteria whose tests fail are not met.

@@ -1,10 +1,11 @@
 //! What `warp run` would do now.
 
 use engine::view::asked;
+use forge::{ItemId, Readiness};
 use serde::Serialize;
 
 use super::{Remedy, words};
-use crate::{Current, ForgeError, Queued, Readiness, Workspace, why_nothing};
+use crate::{Current, Error, Queued, Workspace, why_nothing};
 
 /// What `warp run` would do now, and why nothing else.
 #[derive(Debug, Serialize)]
@@ -29,7 +30,7 @@ pub enum Would {
         answer: Option<String>,
     },
     Take {
-        issue: u64,
+        issue: ItemId,
         title: String,
     },
     Nothing {
@@ -40,7 +41,7 @@ pub enum Would {
 /// An issue in the queue.
 #[derive(Debug, Serialize)]
 pub struct Place {
-    pub issue: u64,
+    pub issue: ItemId,
     pub title: String,
     /// Why it is not taken now, or that it is next.
     pub is: String,
@@ -48,7 +49,7 @@ pub struct Place {
 
 impl Workspace {
     /// Says what `warp run` would do now.
-    pub fn prospect(&mut self) -> Result<Prospect, ForgeError> {
+    pub fn prospect(&mut self) -> Result<Prospect, Error> {
         let project = self.place.name();
         let unfinished = self.unfinished()?;
         let queue = self.queue()?;
@@ -61,7 +62,7 @@ impl Workspace {
                     .map(|asked| format!("warp answer {} {}", asked.id, asked.options.join("|"))),
             },
             (None, Some(Queued { candidate, .. })) => {
-                Would::Take { issue: candidate.item.number, title: candidate.item.title.clone() }
+                Would::Take { issue: candidate.item.id, title: candidate.item.title.clone() }
             }
             (None, None) => Would::Nothing { why: why_nothing(&queue) },
         };
@@ -74,21 +75,18 @@ impl Workspace {
     }
 }
 
-fn place(queued: &Queued, next: Option<u64>) -> Place {
+fn place(queued: &Queued, next: Option<ItemId>) -> Place {
     let item = &queued.candidate.item;
-    let is = match (&queued.candidate.readiness, &queued.taken) {
-        (_, None) if queued.rework.is_some() => {
-            let pull = queued.rework.unwrap_or_default();
-            format!(
-                "{}pull request #{pull} waits for changes",
-                if next == Some(item.number) { "next: " } else { "" }
-            )
+    let is_next = next == Some(item.id);
+    let is = match (&queued.candidate.readiness, &queued.taken, queued.rework) {
+        (_, None, Some(pull)) => {
+            format!("{}pull request #{pull} waits for changes", if is_next { "next: " } else { "" })
         }
-        (Readiness::Ready, None) if next == Some(item.number) => "next".to_owned(),
-        (Readiness::Ready | Readiness::Met, Some(taken)) => taken.to_string(),
-        (readiness, _) => readiness.to_string(),
+        (Readiness::Ready, None, None) if is_next => "next".to_owned(),
+        (Readiness::Ready | Readiness::Met, Some(taken), _) => taken.to_string(),
+        (readiness, _, _) => readiness.to_string(),
     };
-    Place { issue: item.number, title: item.title.clone(), is }
+    Place { issue: item.id, title: item.title.clone(), is }
 }
 
 impl Prospect {

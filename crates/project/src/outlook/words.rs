@@ -1,9 +1,10 @@
 //! How an outlook is said.
 
 use engine::view::{Asked, Used};
+use forge::{ItemId, Review};
 
 use super::{Blocker, Handed, Is, Outlook, Remedy, Todo, Worked};
-use crate::{Review, counted};
+use crate::counted;
 
 impl Outlook {
     /// Writes the outlook as people read it.
@@ -114,7 +115,7 @@ fn said(is: &Is) -> String {
 }
 
 /// Says what a person can do about where an issue is.
-pub(super) fn remedies(issue: u64, is: &Is) -> Vec<Remedy> {
+pub(super) fn remedies(issue: ItemId, is: &Is) -> Vec<Remedy> {
     let run = |does: &str| remedy(format!("warp run {issue}"), does);
     match is {
         Is::Missing => vec![
@@ -317,6 +318,6 @@ fn pull(handed: &Handed) -> String {
     format!("(`{}` -> `{}`, {is}{conflicts})", handed.branch, handed.target)
 }
 
-pub(super) fn numbers(numbers: &[u64], between: &str) -> String {
+pub(super) fn numbers(numbers: &[ItemId], between: &str) -> String {
     numbers.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(between)
 }

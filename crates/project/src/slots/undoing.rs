@@ -12,11 +12,12 @@ use adapters::git::{
     target::{ForwardError, Forwarded},
 };
 use engine::{Run, Settings};
+use forge::{APPROVED, ForgeError, ItemId};
 use journal::Durable;
 
 use super::{Kind, Pool, Slot, SlotError};
 use crate::{
-    Account, Dirs, ForgeError, NextError, Place, Shell, Stint, StintOutcome, Workspace, issue_number,
+    Account, Dirs, NextError, Place, Shell, Stint, StintOutcome, Workspace,
     next::behind,
     pushing::{Goal, Outlet},
 };
@@ -48,9 +49,9 @@ pub struct Reverted {
     /// What was pushed, or why nothing was, a line each.
     pub said: Vec<String>,
     /// The issues whose work was taken back.
-    pub issues: Vec<u64>,
+    pub issues: Vec<ItemId>,
     /// Those of them that were closed, and are open again.
-    pub reopened: Vec<u64>,
+    pub reopened: Vec<ItemId>,
 }
 
 /// Why nothing was undone. The target is where it was.
@@ -95,12 +96,12 @@ impl Workspace {
             let stints = self.stints(&current)?;
             let mut resumed = Vec::new();
             for stint in stints.iter().filter(|stint| stint.resumes) {
-                let Some(issue) = stint.issue.as_deref().and_then(issue_number) else { continue };
+                let Some(issue) = stint.issue.as_deref().and_then(ItemId::typed) else { continue };
                 resumed.extend(before(&self.account(issue)?, stint));
             }
             return Ok(ToUndo { about, run: Run::clone(&current.run), stints, resumed });
         }
-        let issue = issue_number(selector).ok_or_else(unknown)?;
+        let issue = ItemId::typed(selector).ok_or_else(unknown)?;
         let about = format!("issue {issue}");
         let Account { stints } = self.account(issue)?;
         if let Some(open) = stints.iter().find(|stint| stint.is_open) {
@@ -143,10 +144,10 @@ impl Workspace {
 
     /// Opens the issues again whose work is not part of the target any more, once; returns all of them, and those that were
     /// closed.
-    fn reopen_undone(&mut self, undo: &ToUndo) -> Result<(Vec<u64>, Vec<u64>), RevertError> {
-        let mut by_issue: BTreeMap<u64, Vec<&Stint>> = BTreeMap::new();
+    fn reopen_undone(&mut self, undo: &ToUndo) -> Result<(Vec<ItemId>, Vec<ItemId>), RevertError> {
+        let mut by_issue: BTreeMap<ItemId, Vec<&Stint>> = BTreeMap::new();
         for stint in concerned(undo) {
-            if let Some(issue) = stint.issue.as_deref().and_then(issue_number) {
+            if let Some(issue) = stint.issue.as_deref().and_then(ItemId::typed) {
                 by_issue.entry(issue).or_default().push(stint);
             }
         }
@@ -161,22 +162,18 @@ impl Workspace {
     }
 
     /// Opens one issue again; tells whether it was closed.
-    fn reopen_issue(&mut self, number: u64, stints: &[&Stint], target: &str) -> Result<bool, RevertError> {
-        let Some(item) = self.forge().item(number)? else { return Ok(false) };
+    fn reopen_issue(&mut self, number: ItemId, stints: &[&Stint], target: &str) -> Result<bool, RevertError> {
+        let Some(item) = self.tracker().item(number)? else { return Ok(false) };
         let marker = |stint: &Stint| format!("undone:{}", stint.run);
-        let is_known = |stint: &&&Stint| {
-            let marker = marker(stint);
-            item.comments.iter().any(|comment| comment.marker.as_ref() == Some(&marker))
-        };
-        let news: Vec<&&Stint> = stints.iter().filter(|stint| !is_known(stint)).collect();
+        let news: Vec<&&Stint> = stints.iter().filter(|stint| !item.has_comment(&marker(stint))).collect();
         if news.is_empty() {
             return Ok(false);
         }
         let criteria: Vec<String> = news.iter().flat_map(|stint| stint.criteria()).cloned().collect();
-        self.forge().untick(number, &criteria)?;
+        self.tracker().untick(number, &criteria)?;
         // Whoever has undone it says whether it is to be tried again.
-        self.forge().label(number, &[], &["approved"])?;
-        self.forge().reopen(number)?;
+        self.tracker().ensure_labels(number, &[], &[APPROVED])?;
+        self.tracker().reopen(number)?;
         // Last, because it says that all of it was done.
         for stint in news {
             let words = format!("Run {} is undone: `{target}` has nothing of it any more.", stint.run);

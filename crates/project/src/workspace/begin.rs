@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
-use adapters::{git::Git, machine, process, secrets::redacted};
+use adapters::{git::Git, machine, secrets::redacted};
 use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, view, workflow::Subject};
+use forge::Forge as _;
 use journal::{Appended, StreamId, Version};
 use serde_json::Map;
 
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     config::{self, Config, ConfigError},
+    ports,
     pushing::Goal,
     rails, text,
 };
@@ -26,7 +28,7 @@ use crate::{
 const LARGEST: u64 = 8 * 1024 * 1024;
 /// How many files that are not committed are remembered.
 const MOST_DIRTY: usize = 300;
-/// How long the forge's command line may take to say who the user is.
+/// How long GitHub's command line may take to say who the user is.
 const WHO_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What a person asks for when a run begins.
@@ -245,7 +247,7 @@ impl Workspace {
                 session: request.session.clone(),
                 ..machine::owner(request.pid.unwrap_or_else(machine::parent))
             },
-            github_user: github_user(&self.place.root),
+            github_user: self.github_user(),
             issue: request.issue.clone(),
             feature: request.feature.clone().map(redacted),
             branches,
@@ -259,6 +261,12 @@ impl Workspace {
             at: machine::now(),
         };
         Ok((beginning, advice))
+    }
+
+    /// Asks GitHub's command line who the user is; nobody if it is not there or not logged in.
+    fn github_user(&self) -> String {
+        let login = ports::gh(&self.place.root, WHO_LIMIT).and_then(|gh| gh.whoami().ok());
+        login.map(|by| by.name).unwrap_or_default()
     }
 }
 
@@ -280,22 +288,4 @@ fn not_committed(git: &Git<'_>, advice: &mut Vec<Advice>) -> BTreeMap<String, St
         dirty.split_off(&beyond);
     }
     dirty
-}
-
-/// Asks GitHub's command line who the user is; nobody if it is not there or not logged in. A process that begins many runs
-/// asks for the first.
-fn github_user(root: &Path) -> String {
-    static KNOWN: OnceLock<String> = OnceLock::new();
-    // To try to start what is not there takes longer than to look for it.
-    if !process::is_installed("gh") {
-        return String::new();
-    }
-    if let Some(known) = KNOWN.get() {
-        return known.clone();
-    }
-    match process::run("gh", ["api", "user", "-q", ".login"], root, &[("GH_PROMPT_DISABLED", "1")], WHO_LIMIT)
-    {
-        Ok(finished) if finished.is_success() => KNOWN.get_or_init(|| finished.text()).clone(),
-        Ok(_) | Err(_) => String::new(),
-    }
 }

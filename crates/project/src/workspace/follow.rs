@@ -23,7 +23,7 @@ pub struct Followed {
 impl Workspace {
     /// Begins to follow the project's journal; nothing while it has none.
     pub fn follower(&mut self) -> Result<Option<Follower>, Error> {
-        let Some(store) = &self.store else { return Ok(None) };
+        let Some(store) = self.store.get() else { return Ok(None) };
         Ok(Some(Follower { watch: store.watch(Scope::Store, store.last_position()?)? }))
     }
 

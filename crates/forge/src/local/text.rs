@@ -1,33 +1,34 @@
 //! The texts of items: cleaned, without secrets, and of a bounded length.
 
-use adapters::secrets::redacted;
+use crate::{ForgeError, Item, Refusal};
 
-use super::{ForgeError, Item};
-
-/// The longest title, name, label and marker, in characters.
-const TITLE: usize = 200;
-const NAME: usize = 200;
-const LABEL: usize = 50;
+/// The longest marker and label, in characters.
 const MARKER: usize = 200;
+const LABEL: usize = 50;
 /// The longest text of an item and of a comment, in bytes.
-pub(crate) const BODY: usize = 256 * 1024;
+pub const BODY: usize = 256 * 1024;
 const COMMENT: usize = 64 * 1024;
 /// How much an item may hold: an item is read whole.
 const COMMENTS: usize = 1000;
 const ALL_COMMENTS: usize = 1024 * 1024;
 const LABELS: usize = 50;
 
-pub(super) fn title(text: &str) -> Result<String, ForgeError> {
-    line("title", text, TITLE)
+/// A kind of one-line text.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    what: &'static str,
+    /// How long it may be, in characters.
+    most: usize,
 }
 
-/// A name in one line: of a branch, a commit, somebody.
-pub(super) fn name(what: &'static str, text: &str) -> Result<String, ForgeError> {
-    line(what, text, NAME)
-}
+pub(super) const TITLE: Line = Line { what: "title", most: 200 };
+pub(super) const NAME: Line = Line { what: "name", most: 200 };
+pub(super) const BRANCH: Line = Line { what: "branch", most: 200 };
+pub(super) const TARGET: Line = Line { what: "target branch", most: 200 };
+pub(super) const COMMIT: Line = Line { what: "commit", most: 200 };
 
-pub(super) fn label(text: &str) -> Result<String, ForgeError> {
-    let label = line("label", text, LABEL)?;
+pub(super) fn label(text: &str, redact: impl Fn(String) -> String) -> Result<String, ForgeError> {
+    let label = line(Line { what: "label", most: LABEL }, text, redact)?;
     if label.contains(',') {
         return Err(bad("label", format!("`{label}` has a comma")));
     }
@@ -35,25 +36,25 @@ pub(super) fn label(text: &str) -> Result<String, ForgeError> {
 }
 
 /// A marker is compared, so it is taken as it is or not at all.
-pub(super) fn marker(text: &str) -> Result<String, ForgeError> {
+pub(super) fn marker(text: &str, redact: impl Fn(String) -> String) -> Result<String, ForgeError> {
     if text.chars().any(char::is_control) {
         return Err(bad("marker", "has characters that cannot be shown".to_owned()));
     }
-    line("marker", text, MARKER).map(|_| text.to_owned())
+    line(Line { what: "marker", most: MARKER }, text, redact).map(|_| text.to_owned())
 }
 
-pub(super) fn body(text: &str) -> Result<String, ForgeError> {
-    block("text", text, BODY)
+pub(super) fn body(text: &str, redact: impl Fn(String) -> String) -> Result<String, ForgeError> {
+    block("text", text, BODY, redact)
 }
 
-pub(super) fn comment(text: &str) -> Result<String, ForgeError> {
-    let text = block("comment", text, COMMENT)?;
+pub(super) fn comment(text: &str, redact: impl Fn(String) -> String) -> Result<String, ForgeError> {
+    let text = block("comment", text, COMMENT, redact)?;
     if text.trim().is_empty() { Err(bad("comment", "is empty".to_owned())) } else { Ok(text) }
 }
 
 /// Sees to it that an item does not outgrow what can be read whole.
 pub(super) fn check_room(item: &Item) -> Result<(), ForgeError> {
-    let full = |problem: String| Err(ForgeError::Full { number: item.number, problem });
+    let full = |problem: String| Err(Refusal::Full { id: item.id, problem }.into());
     if item.comments.len() > COMMENTS {
         return full(format!("it has {COMMENTS} comments"));
     }
@@ -64,9 +65,13 @@ pub(super) fn check_room(item: &Item) -> Result<(), ForgeError> {
 }
 
 /// Makes a text one line, without what cannot be shown.
-fn line(what: &'static str, text: &str, most: usize) -> Result<String, ForgeError> {
+pub(super) fn line(
+    Line { what, most }: Line,
+    text: &str,
+    redact: impl Fn(String) -> String,
+) -> Result<String, ForgeError> {
     let visible: String = text.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect();
-    let line = redacted(visible.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = redact(visible.split_whitespace().collect::<Vec<_>>().join(" "));
     match line.chars().count() {
         0 => Err(bad(what, "is empty".to_owned())),
         length if length > most => Err(bad(what, format!("has {length} characters; the most is {most}"))),
@@ -75,9 +80,14 @@ fn line(what: &'static str, text: &str, most: usize) -> Result<String, ForgeErro
 }
 
 /// Takes out what cannot be shown, but for ends of lines and tabs.
-fn block(what: &'static str, text: &str, most: usize) -> Result<String, ForgeError> {
+fn block(
+    what: &'static str,
+    text: &str,
+    most: usize,
+    redact: impl Fn(String) -> String,
+) -> Result<String, ForgeError> {
     let text: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect();
-    let text = redacted(text);
+    let text = redact(text);
     if text.len() > most {
         return Err(bad(what, format!("has {} bytes; the most is {most}", text.len())));
     }
@@ -85,5 +95,5 @@ fn block(what: &'static str, text: &str, most: usize) -> Result<String, ForgeErr
 }
 
 fn bad(what: &'static str, problem: String) -> ForgeError {
-    ForgeError::Text { what, problem }
+    Refusal::Text { what, problem }.into()
 }

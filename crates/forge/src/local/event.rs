@@ -1,96 +1,19 @@
-//! An issue or a pull request, and what can happen to it.
+//! What happens to an item of the embedded forge, and what that makes of it.
 
 use std::collections::BTreeSet;
 
-use engine::{Actor, Boxes, Time, read_boxes, with_ticks};
+use engine::{Actor, Time, with_ticks};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    By,
-    readiness::{APPROVED, CAPABILITY},
-};
-
-/// An issue; with [`Item::pull`], a pull request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Item {
-    pub number: u64,
-    pub title: String,
-    /// Markdown. Its boxes are the criteria.
-    pub body: String,
-    pub labels: BTreeSet<String>,
-    pub state: ItemState,
-    /// Why it was closed, if somebody said so.
-    pub closed_because: Option<String>,
-    pub author: By,
-    pub assignee: Option<String>,
-    /// The person who approved it.
-    pub approved_by: Option<String>,
-    pub comments: Vec<Comment>,
-    pub pull: Option<Pull>,
-    pub opened_at: Time,
-    pub updated_at: Time,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemState {
-    Open,
-    Closed,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comment {
-    pub author: By,
-    pub at: Time,
-    pub text: String,
-    /// The marker it was made under, so that it is made once.
-    pub marker: Option<String>,
-}
-
-/// What a pull request has that an issue has not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pull {
-    pub branch: String,
-    pub target: String,
-    /// The commit that is offered.
-    pub head: String,
-    /// The issue that it is about.
-    pub issue: Option<u64>,
-    pub review: Review,
-    pub reviewed_by: Option<String>,
-    /// The commit it was merged as.
-    pub merged: Option<String>,
-    /// The commits that were offered one after the other, and what reviewers said of each, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rounds: Vec<Round>,
-}
-
-/// A commit that a pull request has offered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
-    pub head: String,
-    pub at: Time,
-    /// What the last reviewer of it said, and who that was.
-    pub review: Option<(Review, String)>,
-}
+use crate::{APPROVED, By, Comment, Item, ItemId, ItemState, Pull, Review, Round};
 
 /// How many rounds of a pull request are kept.
 const ROUNDS_KEPT: usize = 50;
 
-impl Pull {
-    fn begin_round(&mut self, head: &str, at: Time) {
-        self.rounds.push(Round { head: head.to_owned(), at, review: None });
-        let old = self.rounds.len().saturating_sub(ROUNDS_KEPT);
-        self.rounds.drain(..old);
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Review {
-    Pending,
-    Approved,
-    ChangesRequested,
+fn begin_round(pull: &mut Pull, head: &str, at: Time) {
+    pull.rounds.push(Round { head: head.to_owned(), at, review: None });
+    let old = pull.rounds.len().saturating_sub(ROUNDS_KEPT);
+    pull.rounds.drain(..old);
 }
 
 /// What happened to an item, as the journal keeps it.
@@ -195,28 +118,14 @@ impl What {
 }
 
 impl Item {
-    /// Returns its criteria.
-    pub fn boxes(&self) -> Boxes {
-        read_boxes(&self.body)
-    }
-
-    /// Tells whether it gathers requirements, and has no criteria of its own.
-    pub fn is_capability(&self) -> bool {
-        self.labels.contains(CAPABILITY)
-    }
-
-    pub fn is_open(&self) -> bool {
-        self.state == ItemState::Open
-    }
-
     /// Makes an item of the event that opens it; nothing if it is another event.
-    pub(super) fn opened(number: u64, at: Time, by: &By, what: &What) -> Option<Self> {
+    pub(super) fn opened(id: ItemId, at: Time, by: &By, what: &What) -> Option<Self> {
         let (title, body, labels, pull) = match what {
             What::IssueOpened { title, body, labels, .. } => (title, body, labels.clone(), None),
             What::PullOpened { title, body, pull, .. } => {
                 let mut pull = pull.clone();
                 let head = pull.head.clone();
-                pull.begin_round(&head, at);
+                begin_round(&mut pull, &head, at);
                 (title, body, BTreeSet::new(), Some(pull))
             }
             What::Edited { .. }
@@ -231,7 +140,7 @@ impl Item {
             | What::Merged { .. } => return None,
         };
         Some(Self {
-            number,
+            id,
             title: title.clone(),
             body: body.clone(),
             approved_by: approver(&labels, by),
@@ -299,7 +208,7 @@ impl Item {
                     } else {
                         pull.review = Review::Pending;
                         pull.reviewed_by = None;
-                        pull.begin_round(head, at);
+                        begin_round(pull, head, at);
                     }
                 }
             }

@@ -1,0 +1,266 @@
+//! Issues, pull requests and checks, wherever a project has them.
+//!
+//! Three ports: [`Tracker`] for issues, [`Forge`] for pull requests, [`Checks`] for what tests a commit. They are apart
+//! because a project may have its issues elsewhere than its code. [`LocalForge`] is both of the first, embedded in the
+//! project's journal; [`Gh`] opens pull requests by GitHub's command line; [`CommandChecks`] runs the project's own tests;
+//! [`fake`] is a double that fails when it is told to.
+//!
+//! Invariants:
+//! - What could not be found out is an error. `None` and an empty list mean that there is nothing.
+//! - A write that may be repeated takes a marker: whoever comes again with it is given what is there. What begins with
+//!   `ensure`, and whatever only sets something, changes nothing when it is done again.
+//! - Reviews and merges name the commit that they are about, and are refused for any other.
+//! - Only a person approves an issue; the label alone, set by anybody else, approves nothing.
+//! - A port acts in one account's name ([`Tracker::whoami`]); whoever acts for somebody else takes another one.
+//!
+//! What is deliberately absent: git, processes, the clock and the network. They are passed in.
+
+mod checks;
+mod error;
+pub mod fake;
+mod gh;
+mod id;
+mod import;
+mod item;
+mod local;
+mod readiness;
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use engine::{Actor, Boxes, Seen, read_boxes};
+
+pub use checks::{Checks, ChecksState, CommandChecks, CommandRun, CommandState, StepId};
+pub use error::{ForgeError, Refusal};
+pub use gh::{Gh, GhAnswer};
+pub use id::ItemId;
+pub use import::{FromFile, Imported, import};
+pub use item::{By, Comment, Item, ItemState, Pull, Review, Round};
+pub use local::{Access, BODY, Host, LocalForge};
+pub use readiness::{
+    APPROVED, Candidate, Priority, REQUIREMENT, Readiness, candidates, readiness, readiness_if_approved,
+    ready,
+};
+
+use item::CAPABILITY;
+
+/// How the marker of a comment begins by which a reviewer requests changes.
+pub const REQUESTED: &str = "changes-requested:";
+
+/// The issues of a project, in somebody's name.
+///
+/// Where issues and pull requests share their ids ([`Capabilities::shares_ids`]), a pull request is found here too.
+pub trait Tracker: fmt::Debug + Send + Sync {
+    /// Returns what this tracker can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Returns in whose name it acts.
+    fn whoami(&self) -> Result<By, ForgeError>;
+
+    /// Returns an item; none only where it is certain that there is none.
+    fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError>;
+
+    /// Returns the issues that are asked for, all of them, in the order of their ids. Their comments may be left out.
+    fn items(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError>;
+
+    /// Returns how many issues are closed, without reading them.
+    fn count_closed(&self) -> Result<u64, ForgeError>;
+
+    /// Returns the issue that was filed under a marker.
+    fn filed(&self, marker: &str) -> Result<Option<ItemId>, ForgeError>;
+
+    /// Files an issue, once for each marker.
+    fn file(&self, new: &NewItem, marker: Option<&str>) -> Result<Filed, ForgeError>;
+
+    /// Changes an item's title or text. An issue that gets its first criteria becomes a requirement.
+    fn edit(&self, id: ItemId, edit: &Edit) -> Result<Arc<Item>, ForgeError>;
+
+    /// Adds a comment, once for each marker.
+    fn comment(&self, id: ItemId, text: &str, marker: Option<&str>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Sees to it that an item has these labels and has not those.
+    fn ensure_labels(&self, id: ItemId, add: &[&str], remove: &[&str]) -> Result<Arc<Item>, ForgeError>;
+
+    /// Approves an issue, in a person's name. The first approval stays.
+    fn approve(&self, id: ItemId) -> Result<Arc<Item>, ForgeError>;
+
+    /// Returns the person who has approved an item; none only where it is certain that nobody has who may.
+    fn approval(&self, item: &Item) -> Result<Option<String>, ForgeError>;
+
+    /// Says who works on an issue; none gives it back. This is a word to readers and no lock.
+    fn assign(&self, id: ItemId, to: Option<&str>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Ticks criteria (`AC-01` is the first box), and changes nothing else in the text, whoever edits it meanwhile.
+    fn tick(&self, id: ItemId, criteria: &[String]) -> Result<Arc<Item>, ForgeError>;
+
+    /// Takes the ticks from criteria, in the same way.
+    fn untick(&self, id: ItemId, criteria: &[String]) -> Result<Arc<Item>, ForgeError>;
+
+    /// Closes an item. One that is closed stays as it is.
+    fn close(&self, id: ItemId, reason: Option<&str>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Opens an item again.
+    fn reopen(&self, id: ItemId) -> Result<Arc<Item>, ForgeError>;
+
+    /// Returns an item that has to be there.
+    fn get(&self, id: ItemId) -> Result<Arc<Item>, ForgeError> {
+        self.item(id)?.ok_or(ForgeError::NotThere { id })
+    }
+
+    /// Looks at the criteria of an issue that is named in a run.
+    fn boxes(&self, issue: &str) -> Seen<Boxes> {
+        let absent = || Seen::Absent(format!("there is no issue {issue}"));
+        let Some(id) = ItemId::typed(issue) else { return absent() };
+        match self.item(id) {
+            Ok(Some(item)) => Seen::Value(item.boxes()),
+            Ok(None) => absent(),
+            Err(error) => Seen::Failed(error.to_string()),
+        }
+    }
+}
+
+/// The pull requests of a project, in somebody's name.
+pub trait Forge: fmt::Debug + Send + Sync {
+    /// Returns what this forge can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Returns in whose name it acts.
+    fn whoami(&self) -> Result<By, ForgeError>;
+
+    /// Returns a pull request; none only where it is certain that there is no such item.
+    fn pull(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError>;
+
+    /// Returns the pull requests that are asked for, all of them, with their comments, in the order of their ids.
+    fn pulls(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError>;
+
+    /// Returns how many pull requests are closed, without reading them.
+    fn count_closed(&self) -> Result<u64, ForgeError>;
+
+    /// Returns the pull request that was opened under a marker.
+    fn opened(&self, marker: &str) -> Result<Option<ItemId>, ForgeError>;
+
+    /// Sees to it that there is a pull request for this branch under this marker.
+    fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<Filed, ForgeError>;
+
+    /// Offers another commit, which was pushed. `keeps_review` says that it is the same work on a newer target.
+    fn offer_head(&self, id: ItemId, head: &str, keeps_review: bool) -> Result<Arc<Item>, ForgeError>;
+
+    /// Adds a comment, once for each marker.
+    fn comment(&self, id: ItemId, text: &str, marker: Option<&str>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Reviews a pull request at the commit that was looked at. Nobody approves their own.
+    fn review(
+        &self,
+        id: ItemId,
+        head: &str,
+        review: Review,
+        text: Option<&str>,
+    ) -> Result<Arc<Item>, ForgeError>;
+
+    /// Merges a pull request at the commit that was reviewed, and closes it. One that is merged already is merged.
+    fn merge(&self, id: ItemId, merge: &Merge<'_>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Closes a pull request. One that is closed stays as it is.
+    fn close(&self, id: ItemId, reason: Option<&str>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Returns a pull request that has to be there.
+    fn get(&self, id: ItemId) -> Result<(Arc<Item>, Pull), ForgeError> {
+        let item = self.pull(id)?.ok_or(ForgeError::NotThere { id })?;
+        let pull = item.pull.clone().ok_or(Refusal::NotAPull { id })?;
+        Ok((item, pull))
+    }
+}
+
+/// What a tracker or a forge can do, as data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// What it is, in words.
+    pub name: &'static str,
+    /// Whether an issue can be filed under an id of the caller's choice.
+    pub chooses_ids: bool,
+    /// Whether issues and pull requests have one row of ids.
+    pub shares_ids: bool,
+    /// Whether it moves branches itself. Where it does not, a merge says which commit the work was landed as.
+    pub moves_branches: bool,
+}
+
+/// Which items are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Query<'a> {
+    Open,
+    All,
+    /// Those whose marker begins like this.
+    Marked(&'a str),
+}
+
+/// An issue to be filed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewItem {
+    pub title: String,
+    pub body: String,
+    pub labels: BTreeSet<String>,
+    /// The id it must have; without one, the forge's next.
+    pub id: Option<ItemId>,
+    /// Whether it is closed from the beginning: it is only to be read again.
+    pub is_closed: bool,
+}
+
+impl NewItem {
+    /// Makes an issue of a text. One with criteria is a requirement, unless it is a capability: the boxes of that are
+    /// requirements.
+    pub fn of(title: impl Into<String>, body: impl Into<String>, mut labels: BTreeSet<String>) -> Self {
+        let body = body.into();
+        if !labels.contains(CAPABILITY) && !read_boxes(&body).items.is_empty() {
+            labels.insert(REQUIREMENT.to_owned());
+        }
+        Self { title: title.into(), body, labels, ..Self::default() }
+    }
+}
+
+/// A pull request to be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewPull {
+    pub title: String,
+    pub body: String,
+    pub branch: String,
+    pub target: String,
+    /// The commit that is offered.
+    pub head: String,
+    /// The issue that it is about.
+    pub issue: Option<ItemId>,
+    /// The run that has made it.
+    pub run: Option<String>,
+}
+
+/// What is to be changed in an item's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edit {
+    pub title: Option<String>,
+    pub body: Option<String>,
+    /// The text that the new one was made of: if it is another by now, that is a conflict.
+    pub base: Option<String>,
+}
+
+/// A merge of a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merge<'a> {
+    /// The commit that was reviewed.
+    pub head: &'a str,
+    /// The commit that it was brought to the target as, where that is done already.
+    pub landed: Option<&'a str>,
+}
+
+/// Where something was filed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filed {
+    pub id: ItemId,
+    /// Whether it was there before, under the same marker.
+    pub was_there: bool,
+    /// Where a person looks at it, on forges that have pages.
+    pub url: Option<String>,
+}
+
+/// Refuses what only a person may do.
+fn check_person(by: &By) -> Result<(), Refusal> {
+    let is_person = by.actor == Actor::Person;
+    if is_person { Ok(()) } else { Err(Refusal::NotAPerson { name: by.name.clone() }) }
+}

@@ -1,0 +1,283 @@
+//! Items in the store: a stream for each, its folded state kept beside it.
+//!
+//! Reading, deciding and appending unless somebody was faster is all here; what is decided is not.
+
+use std::sync::Arc;
+
+use engine::Time;
+use journal::{
+    Appended, NewEvent, Query, State, Store, StoreError, StoredEvent, StreamHead, StreamId, StreamView,
+    Streams, Version, View,
+    streams::{append, retry},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Access, Host,
+    event::{FORMAT, Happened, What},
+    text,
+};
+use crate::{By, Filed, ForgeError, Item, ItemId, ItemState, Refusal};
+
+/// How the names of the streams begin. The number that follows has as many digits as the highest one, so that the
+/// last name is that of the highest number.
+const ITEMS: &str = "item:";
+const DIGITS: usize = 9;
+const HIGHEST: u64 = 999_999_999;
+
+/// Topics: what is open is found without reading what is closed, and issues without pull requests.
+pub(super) const OPEN_ISSUES: &str = "issues:open";
+pub(super) const CLOSED_ISSUES: &str = "issues:closed";
+pub(super) const OPEN_PULLS: &str = "pulls:open";
+pub(super) const CLOSED_PULLS: &str = "pulls:closed";
+
+/// The streams of items in a project's store.
+#[derive(Clone, Debug)]
+pub(super) struct Items {
+    pub(super) host: Arc<dyn Host>,
+}
+
+/// An item as it stands in the store.
+struct Stored {
+    item: Arc<Item>,
+    version: Version,
+    /// The mark that the stream holds, which it has to present again.
+    mark: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot<I> {
+    format: u32,
+    item: I,
+}
+
+impl Items {
+    /// Returns an item.
+    pub(super) fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError> {
+        Ok(self.load(id)?.map(|stored| stored.item))
+    }
+
+    /// Returns the items with a topic, oldest first.
+    pub(super) fn about(&self, topic: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
+        self.views(Query::Topic(topic))
+    }
+
+    /// Returns every item, oldest first.
+    pub(super) fn all(&self) -> Result<Vec<Arc<Item>>, ForgeError> {
+        self.views(Query::Names(ITEMS))
+    }
+
+    /// Returns the items whose marker begins like this, oldest first.
+    pub(super) fn marked(&self, marker: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
+        self.views(Query::Marks(&mark(marker)))
+    }
+
+    /// Returns how many items have a topic, without reading them.
+    pub(super) fn count(&self, topic: &str) -> Result<u64, ForgeError> {
+        Ok(self.heads(Query::Topic(topic))?.len() as u64)
+    }
+
+    /// Returns the item that was filed under a marker.
+    pub(super) fn find(&self, marker: &str) -> Result<Option<ItemId>, ForgeError> {
+        let holder = self.heads(Query::Mark(&mark(marker)))?.pop();
+        Ok(holder.and_then(|head| id_of(&head.stream)))
+    }
+
+    /// Files an item under its number or the next one, with what happens to it first, once for the marker of the event
+    /// that opens it.
+    pub(super) fn open(&self, by: &By, whats: &[What], wanted: Option<ItemId>) -> Result<Filed, ForgeError> {
+        let [what, later @ ..] = whats else { unreachable!("an event opens it") };
+        if let Some(id) = wanted.filter(|id| stream(*id).is_none()) {
+            return Err(Refusal::Number { id, most: HIGHEST }.into());
+        }
+        let filed = |id, was_there| Ok(Filed { id, was_there, url: None });
+        if let Some(marker) = what.marker()
+            && let Some(id) = self.find(marker)?
+        {
+            return filed(id, true);
+        }
+        retry(contended(), || {
+            let id = match wanted {
+                Some(id) => id,
+                None => self.next()?,
+            };
+            let at = self.host.now();
+            let mut item = Item::opened(id, at, by, what).expect("it is an event that opens an item");
+            later.iter().for_each(|what| item.apply(at, by, what));
+            text::check_room(&item)?;
+            let mark = what.marker().map(mark);
+            let stored = Stored { item: Arc::new(item), version: Version::NONE, mark };
+            match self.append(by, &stored, at, whats)? {
+                Appended::Done(_) => filed(id, false).map(Some),
+                Appended::Moved if wanted.is_some() => Err(Refusal::Taken { id }.into()),
+                Appended::Moved => Ok(None),
+                Appended::MarkTaken(holder) => filed(id_of(&holder).ok_or_else(contended)?, true).map(Some),
+            }
+        })
+    }
+
+    /// Records what `decide` makes of an item, and returns the item as it is then.
+    pub(super) fn change(
+        &self,
+        by: &By,
+        id: ItemId,
+        decide: impl Fn(&Item) -> Result<Vec<What>, ForgeError>,
+    ) -> Result<Arc<Item>, ForgeError> {
+        retry(contended(), || {
+            let mut stored = self.load(id)?.ok_or(ForgeError::NotThere { id })?;
+            let whats = decide(&stored.item)?;
+            if whats.is_empty() {
+                return Ok(Some(stored.item));
+            }
+            // A clock that went back does not make an item older.
+            let at = self.host.now().max(stored.item.updated_at);
+            let item = Arc::make_mut(&mut stored.item);
+            for what in &whats {
+                item.apply(at, by, what);
+            }
+            text::check_room(&stored.item)?;
+            match self.append(by, &stored, at, &whats)? {
+                Appended::Done(_) => Ok(Some(stored.item)),
+                Appended::Moved => Ok(None),
+                Appended::MarkTaken(_) => unreachable!("the stream holds the mark already"),
+            }
+        })
+    }
+
+    fn load(&self, id: ItemId) -> Result<Option<Stored>, ForgeError> {
+        let (Some(store), Some(stream)) = (self.host.store(Access::Read)?, stream(id)) else {
+            return Ok(None);
+        };
+        store.load(&stream)?.map(|view| stored(store, view)).transpose()
+    }
+
+    fn next(&self) -> Result<ItemId, ForgeError> {
+        let last = self.heads(Query::LastName(ITEMS))?.pop().and_then(|head| id_of(&head.stream)?.number());
+        let number = last.unwrap_or(0).saturating_add(1);
+        let id = ItemId::from(number);
+        if number > HIGHEST { Err(Refusal::Number { id, most: HIGHEST }.into()) } else { Ok(id) }
+    }
+
+    fn heads(&self, query: Query<'_>) -> Result<Vec<StreamHead>, ForgeError> {
+        let store = self.host.store(Access::Read)?;
+        store.map_or(Ok(Vec::new()), |store| Ok(store.find(query)?))
+    }
+
+    /// Returns the items that are asked for, oldest first.
+    fn views(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError> {
+        let Some(store) = self.host.store(Access::Read)? else { return Ok(Vec::new()) };
+        let mut items = Vec::new();
+        for view in store.views(query)? {
+            items.push(stored(Arc::clone(&store), view)?.item);
+        }
+        items.sort_by_key(|item| item.id);
+        Ok(items)
+    }
+
+    fn append(&self, by: &By, stored: &Stored, at: Time, whats: &[What]) -> Result<Appended, ForgeError> {
+        let json = "an item can be written as JSON";
+        let event = |what: &What| NewEvent {
+            at: at.millis(),
+            kind: what.name().to_owned(),
+            body: serde_json::to_vec(&Happened { format: FORMAT, by: by.clone(), what: what.clone() })
+                .expect(json),
+        };
+        let events: Vec<NewEvent> = whats.iter().map(event).collect();
+        let snapshot = serde_json::to_vec(&Snapshot { format: FORMAT, item: &*stored.item }).expect(json);
+        let view =
+            View { snapshot: &snapshot, mark: stored.mark.as_deref(), topic: Some(topic_of(&stored.item)) };
+        let name = whats.last().map_or("nothing", What::name);
+        let stream = stream(stored.item.id).expect("its id was checked before");
+        let store = self.host.store(Access::Write)?.expect("whoever writes gets a store");
+        let mut appended = None;
+        self.host.around(name, &mut || {
+            appended = Some(append(&*store, &stream, &stored.version, &events, view));
+        });
+        let appended = appended.expect("it was called")?;
+        self.host.has_recorded()?;
+        Ok(appended)
+    }
+}
+
+/// Makes an item of what is kept beside its stream, or of its events where that is no use.
+fn stored(store: Arc<dyn Store>, view: StreamView) -> Result<Stored, ForgeError> {
+    let loaded = Streams::<Item>::of(store).open(view)?;
+    let mut item = loaded.state;
+    // Items that are older than the field say it by the marker that they were opened under.
+    if let Some(pull) = item.pull.as_mut().filter(|pull| pull.run.is_none()) {
+        let marked = loaded.mark.as_deref().and_then(|mark| mark.strip_prefix(FILED)?.strip_prefix("pull:"));
+        pull.run = marked.and_then(|marked| Some(marked.split_once(':')?.0.to_owned()));
+    }
+    Ok(Stored { item: Arc::new(item), version: loaded.version, mark: loaded.mark })
+}
+
+impl State for Item {
+    type Fold = Option<Self>;
+    type Error = ForgeError;
+
+    fn from_snapshot(view: &StreamView) -> Result<Option<Self>, ForgeError> {
+        let snapshot: Option<Snapshot<Self>> = serde_json::from_slice(&view.snapshot).ok();
+        Ok(snapshot.filter(|snapshot| snapshot.format == FORMAT).map(|snapshot| snapshot.item))
+    }
+
+    fn add(fold: &mut Option<Self>, event: &StoredEvent) -> Result<(), ForgeError> {
+        let happened: Happened = serde_json::from_slice(&event.body)
+            .map_err(|error| unreadable(&event.stream, event.seq, &error.to_string()))?;
+        let at = Time::from_millis(event.at);
+        match fold {
+            Some(item) => item.apply(at, &happened.by, &happened.what),
+            None => {
+                let id = id_of(&event.stream)
+                    .ok_or_else(|| unreadable(&event.stream, event.seq, "its stream has no number"))?;
+                *fold = Self::opened(id, at, &happened.by, &happened.what);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(stream: &StreamId, fold: Option<Self>) -> Result<Self, ForgeError> {
+        fold.ok_or_else(|| unreadable(stream, 0, "nothing opens it"))
+    }
+}
+
+impl From<StoreError> for ForgeError {
+    fn from(error: StoreError) -> Self {
+        Self::unreachable(error)
+    }
+}
+
+fn unreadable(stream: &StreamId, seq: u64, problem: &str) -> ForgeError {
+    let id = id_of(stream).map_or_else(|| stream.to_string(), |id| format!("#{id}"));
+    ForgeError::BadAnswer { problem: format!("event {seq} of {id} cannot be read: {problem}") }
+}
+
+fn contended() -> ForgeError {
+    let why = "events were recorded by others all the time; nothing was done".to_owned();
+    ForgeError::Later { until: None, why }
+}
+
+/// Returns the stream of an item; none if the id is no number that an item can have here.
+fn stream(id: ItemId) -> Option<StreamId> {
+    let number = id.number().filter(|number| (1..=HIGHEST).contains(number))?;
+    Some(StreamId::parse(format!("{ITEMS}{number:0DIGITS$}")).expect("a number is made of plain characters"))
+}
+
+fn id_of(stream: &StreamId) -> Option<ItemId> {
+    stream.as_str().strip_prefix(ITEMS)?.parse::<u64>().ok().map(ItemId::from)
+}
+
+/// How the marks of items begin.
+const FILED: &str = "file:";
+
+fn mark(marker: &str) -> String {
+    format!("{FILED}{marker}")
+}
+
+fn topic_of(item: &Item) -> &'static str {
+    match (&item.pull, item.state) {
+        (None, ItemState::Open) => OPEN_ISSUES,
+        (None, ItemState::Closed) => CLOSED_ISSUES,
+        (Some(_), ItemState::Open) => OPEN_PULLS,
+        (Some(_), ItemState::Closed) => CLOSED_PULLS,
+    }
+}
