@@ -238,9 +238,9 @@ fn a_session_resumes_every_run_that_was_killed_before_it_says_done() {
     }
     driven.script(&apart(&issues));
     // All begin at once, as several drivers do.
-    for (issue, at) in issues.iter().zip([30, 31, 60, 115, 122, 125, 128, 131, 137, 143]) {
+    for (issue, at) in issues.iter().zip([28, 29, 58, 113, 120, 123, 126, 129, 135, 139]) {
         let mut command = driven.run_command(&["--level", "3"]);
-        if at > 30 {
+        if at > 28 {
             command.arg(issue.to_string());
         }
         let ended = command.env("WARP_CRASH_AT", at.to_string()).output().unwrap();
