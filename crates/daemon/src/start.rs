@@ -378,7 +378,7 @@ fn open(here: &mut Workspace, name: &str, about: &str) -> Result<Option<Current>
 fn about_feature(here: &Workspace, options: &Options) -> Result<Option<String>, StartError> {
     let Some(name) = &options.workflow else { return Ok(None) };
     let workflow = find_workflow(&here.place, name)?;
-    Ok((workflow.subject == Subject::Feature).then(|| workflow.name))
+    Ok((workflow.subject == Subject::Feature).then_some(workflow.name))
 }
 
 /// Finds the open run that builds a feature, whether it was begun here by warp or in an agent.

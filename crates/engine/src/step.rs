@@ -464,7 +464,10 @@ fn check_attempt(run: &Run, ask: &Ask) -> Result<(), Refused> {
     let attempt = attempt.ok_or_else(|| Refused::data("attempt", "must be the attempt's number, from 1"))?;
     match &run.effect {
         Some(current) if current.id == id && u64::from(current.attempt) == attempt => Ok(()),
-        current => Err(Refused::StaleAttempt { effect: id.to_owned(), attempt, current: current.clone() }),
+        current => {
+            let current = current.clone().map(Box::new);
+            Err(Refused::StaleAttempt { effect: id.to_owned(), attempt, current })
+        }
     }
 }
 

@@ -345,7 +345,7 @@ fn known_roles(project: &Place) -> Result<Vec<String>, ConfigError> {
     let files = workflow_files(project).map_err(|source| ConfigError::Read { path, source })?;
     let own = files.into_iter().filter_map(|(name, _)| find_workflow(project, &name).ok());
     let phases = built_in.chain(own).flat_map(|workflow| workflow.phases);
-    let roles: BTreeSet<String> = phases.filter_map(|phase| phase.role.map(String::from)).collect();
+    let roles: BTreeSet<String> = phases.filter_map(|phase| phase.role).collect();
     Ok(roles.into_iter().collect())
 }
 

@@ -187,9 +187,7 @@ pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {
 
 /// Sets the measures of these budgets back to their start.
 pub(super) fn renew(draft: &mut Draft<'_>, workflow: &Workflow, reasons: &[String], keep: &[String]) {
-    for budget in
-        workflow.budgets.iter().filter(|budget| reasons.iter().any(|reason| budget.reason == *reason))
-    {
+    for budget in workflow.budgets.iter().filter(|budget| reasons.contains(&budget.reason)) {
         match &budget.measure {
             Measure::Counter(counter) if keep.contains(counter) => {}
             Measure::Counter(counter) => draft.set_counter(counter, 0),

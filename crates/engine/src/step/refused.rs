@@ -23,7 +23,7 @@ pub enum Refused {
     #[error("`{event}` is refused: the run is over ({how})")]
     Ended { event: EventName, how: String },
     #[error("outcome of attempt {attempt} of `{effect}` is refused: {}", current_attempt(.current))]
-    StaleAttempt { effect: String, attempt: u64, current: Option<Effect> },
+    StaleAttempt { effect: String, attempt: u64, current: Option<Box<Effect>> },
     #[error("`{field}` {problem}")]
     Data { field: String, problem: String },
     #[error("`{event}` is refused in `{phase}`: it needs a person; tell them, and wait")]
@@ -67,7 +67,7 @@ fn list(events: &[EventName]) -> String {
     events.iter().map(EventName::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn current_attempt(current: &Option<Effect>) -> String {
+fn current_attempt(current: &Option<Box<Effect>>) -> String {
     match current {
         Some(effect) => format!("`{}` is at attempt {}", effect.id, effect.attempt),
         None => "nothing is under way".to_owned(),

@@ -470,11 +470,11 @@ impl Names<'_> {
         EventName::new(name)
     }
 
-    fn counters(&mut self, names: &Vec<String>) -> Vec<String> {
+    fn counters(&mut self, names: &[String]) -> Vec<String> {
         for name in names.iter() {
             self.word("counter", name);
         }
-        names.clone()
+        names.to_vec()
     }
 
     fn count(&mut self, limit: &Limit) {
