@@ -3,9 +3,9 @@
 
 mod bounds;
 mod claude;
+mod copied;
 mod held;
 mod person;
-mod renamed;
 mod sharing;
 mod support;
 mod whole;
