@@ -30,7 +30,7 @@ pub enum ChecksState {
     Running,
     /// These steps say that the code is wrong.
     Failed(Vec<StepId>),
-    /// These steps failed, and no change of the code would mend them.
+    /// These steps failed, and no change of the code would fix them.
     Infra(Vec<StepId>),
     Passed,
     /// They were left out, by their own rules.

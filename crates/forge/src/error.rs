@@ -46,7 +46,7 @@ pub enum Refusal {
     Text { what: &'static str, problem: String },
     #[error("#{id} is full: {problem}")]
     Full { id: ItemId, problem: String },
-    #[error("only a person approves, and {name} is none")]
+    #[error("only a person can approve; {name} is not one")]
     NotAPerson { name: String },
     #[error("{name} has opened #{id}; somebody else reviews it")]
     OwnPull { id: ItemId, name: String },
