@@ -2,7 +2,7 @@
 //!
 //! Redirects are not followed and nothing is retried: only the caller knows what may be repeated. No error shows the
 //! address, which may hold a secret. Answers that stream are not for this client; the metering proxy has its own, on
-//! the same [`connector`].
+//! the same [`connector()`].
 
 mod connector;
 

@@ -2,7 +2,7 @@
 //!
 //! One call does the work of one mechanical phase: it looks, acts, and reports the event as the engine's own. A phase
 //! that is an agent's or a person's is described instead. Issues, reports and pull requests are the project's own
-//! ([`crate::Forge`]). In a workspace of the run's own ([`crate::slots`]) warp also makes the branch, and brings the
+//! ([`forge`]). In a workspace of the run's own ([`crate::slots`]) warp also makes the branch, and brings the
 //! work to the person's repository.
 //!
 //! Every act is looked for in the world before it is done, so that a phase whose work was cut short can be done again.
