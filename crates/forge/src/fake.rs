@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -16,8 +15,8 @@ use engine::Time;
 use journal::{MemoryStore, Store};
 
 use crate::{
-    Access, By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Item, ItemId,
-    LocalForge, Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
+    By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Item, ItemId, LocalForge,
+    Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
 };
 
 /// How a call fails.
@@ -46,14 +45,14 @@ pub struct Fake {
 impl Fake {
     /// Returns an empty forge, in somebody's name.
     pub fn new(by: By) -> Self {
-        let memory = Arc::new(Memory::new(MemoryStore::new()));
+        let memory = Arc::new(Memory::new(Arc::new(MemoryStore::new())));
         Self { local: LocalForge::new(Arc::clone(&memory) as _, by), memory, faults: Arc::default() }
     }
 
     /// Returns the same forge, in somebody else's name.
     #[must_use]
     pub fn by(&self, by: By) -> Self {
-        Self { local: LocalForge::new(Arc::clone(&self.memory) as _, by), ..self.clone() }
+        Self { local: self.local.by(by), ..self.clone() }
     }
 
     /// Lets the next call of `verb`, the name of a method of the ports, fail, whoever calls it. Several calls fail in the
@@ -193,6 +192,7 @@ impl Checks for FakeChecks {
 }
 
 /// A [`Host`] with a store of its own and a clock that ticks with every look.
+#[derive(Debug)]
 pub struct Memory {
     store: Arc<dyn Store>,
     now: AtomicI64,
@@ -200,14 +200,8 @@ pub struct Memory {
 
 impl Memory {
     /// Returns a host of this store.
-    pub fn new(store: impl Store + 'static) -> Self {
-        Self { store: Arc::new(store), now: AtomicI64::new(0) }
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("now", &self.now).finish_non_exhaustive()
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, now: AtomicI64::new(0) }
     }
 }
 
@@ -220,11 +214,19 @@ impl Host for Memory {
         text
     }
 
-    fn store(&self, _: Access) -> Result<Option<Arc<dyn Store>>, ForgeError> {
-        Ok(Some(Arc::clone(&self.store)))
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(Arc::clone(&self.store))
+    }
+
+    fn ensure_store(&self) -> Result<Arc<dyn Store>, ForgeError> {
+        Ok(Arc::clone(&self.store))
+    }
+
+    fn has_recorded(&self) -> Result<(), ForgeError> {
+        Ok(())
     }
 }
 
-fn locked<T: ?Sized>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -35,7 +35,7 @@ pub use gh::{Gh, GhAnswer};
 pub use id::ItemId;
 pub use import::{FromFile, Imported, import};
 pub use item::{By, Comment, Item, ItemState, Pull, Review, Round};
-pub use local::{Access, BODY, Host, LocalForge};
+pub use local::{BODY, Host, LocalForge};
 pub use readiness::{
     APPROVED, Candidate, Priority, REQUIREMENT, Readiness, candidates, readiness, readiness_if_approved,
     ready,

@@ -32,39 +32,39 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// Takes secrets out of a text before it is kept.
     fn redact(&self, text: String) -> String;
 
-    /// Returns the project's store. Where there is none yet, whoever writes gets a new one.
-    fn store(&self, access: Access) -> Result<Option<Arc<dyn Store>>, ForgeError>;
+    /// Returns the project's store; none while nothing was ever recorded.
+    fn store(&self) -> Option<Arc<dyn Store>>;
+
+    /// Returns the project's store, and makes it if there is none.
+    fn ensure_store(&self) -> Result<Arc<dyn Store>, ForgeError>;
+
+    /// Waits until what was just recorded is on disk, unless somebody does so later.
+    fn has_recorded(&self) -> Result<(), ForgeError>;
 
     /// Calls `act`, which is about to record `name`: a place for the points of crash tests.
     fn around(&self, name: &str, act: &mut dyn FnMut()) {
         let _ = name;
         act();
     }
-
-    /// Waits until what was just recorded is on disk, unless somebody else does before anything is done about it.
-    fn has_recorded(&self) -> Result<(), ForgeError> {
-        Ok(())
-    }
-}
-
-/// What a store is wanted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    Read,
-    Write,
 }
 
 /// The embedded forge, in somebody's name.
 #[derive(Clone, Debug)]
 pub struct LocalForge {
-    items: Items,
+    items: Arc<Items>,
     by: By,
 }
 
 impl LocalForge {
     /// Returns the forge of a project, in somebody's name.
     pub fn new(host: Arc<dyn Host>, by: By) -> Self {
-        Self { items: Items { host }, by }
+        Self { items: Arc::new(Items::new(host)), by }
+    }
+
+    /// Returns the same forge, in somebody else's name. Both have one cache.
+    #[must_use]
+    pub fn by(&self, by: By) -> Self {
+        Self { items: Arc::clone(&self.items), by }
     }
 
     fn redact(&self, text: String) -> String {
@@ -119,7 +119,7 @@ impl LocalForge {
     }
 
     fn find(&self, marker: &str) -> Result<Option<ItemId>, ForgeError> {
-        self.items.find(&self.marker(marker)?)
+        self.items.filed(&self.marker(marker)?)
     }
 
     fn marker(&self, marker: &str) -> Result<String, ForgeError> {

@@ -4,14 +4,17 @@ use std::{
     env,
     io::{self, Read as _},
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use adapters::{boundary, git::Git, machine, process, secrets::redacted};
 use engine::Time;
-use forge::{Access, BODY, By, Forge, ForgeError, Gh, GhAnswer, Host, LocalForge, Tracker};
-use journal::Store;
+use forge::{BODY, By, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
+use journal::{Durable, Store};
 
 use crate::{Dirs, Error, Place, Workspace, text};
 
@@ -23,7 +26,7 @@ impl Workspace {
 
     /// Returns the project's issues, in somebody's name.
     pub fn tracker_as(&self, by: By) -> Arc<dyn Tracker> {
-        Arc::new(self.local(by))
+        Arc::new(self.local.by(by))
     }
 
     /// Returns the project's pull requests, in warp's own name.
@@ -33,12 +36,7 @@ impl Workspace {
 
     /// Returns the project's pull requests, in somebody's name.
     pub fn forge_as(&self, by: By) -> Arc<dyn Forge> {
-        Arc::new(self.local(by))
-    }
-
-    fn local(&self, by: By) -> LocalForge {
-        let around = Around { store: self.store.clone(), syncs_later: self.syncs_later() };
-        LocalForge::new(Arc::new(around), by)
+        Arc::new(self.local.by(by))
     }
 }
 
@@ -79,31 +77,36 @@ pub(crate) fn gh(root: &Path, limit: Duration) -> Option<Gh> {
 }
 
 /// The project's store, shared by a workspace and its forge; none while nothing was ever recorded.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct ProjectStore {
     place: Place,
     dirs: Dirs,
-    store: Arc<OnceLock<Arc<dyn Store>>>,
+    opened: OnceLock<Arc<dyn Store>>,
+    /// Whether somebody sees to it later that what is recorded is on disk.
+    flushes_later: AtomicBool,
 }
 
 impl ProjectStore {
     /// Opens a project's store, if there is one.
     pub(crate) fn open(place: &Place, dirs: &Dirs) -> Result<Self, Error> {
-        let opened = Self { place: place.clone(), dirs: dirs.clone(), store: Arc::default() };
+        let opened = OnceLock::new();
         if let Some(id) = place.project_id()? {
             let path = dirs.journal(&id);
             match dirs.stores.open_existing(&path)? {
-                Some(store) => opened.keep(&path, store),
+                Some(store) => {
+                    place.note_journal(&path);
+                    opened.get_or_init(|| store);
+                }
                 None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
                 None => {}
             }
         }
-        Ok(opened)
+        Ok(Self { place: place.clone(), dirs: dirs.clone(), opened, flushes_later: AtomicBool::new(false) })
     }
 
     /// Returns the store, if there is one.
     pub(crate) fn get(&self) -> Option<&Arc<dyn Store>> {
-        self.store.get()
+        self.opened.get()
     }
 
     /// Returns the store, and makes it if there is none.
@@ -114,26 +117,38 @@ impl ProjectStore {
         let id = self.place.ensure_project_id()?;
         let path = self.dirs.journal(&id);
         let store = self.dirs.stores.open(&path)?;
-        self.keep(&path, Arc::clone(&store));
-        Ok(store)
+        self.place.note_journal(&path);
+        Ok(Arc::clone(self.opened.get_or_init(|| store)))
     }
 
-    fn keep(&self, path: &Path, store: Arc<dyn Store>) {
-        self.place.note_journal(path);
-        // Whoever was faster has opened the same one.
-        let _ = self.store.set(store);
+    /// Lets what is recorded wait for the disk until somebody calls [`ProjectStore::flush`].
+    pub(crate) fn flush_later(&self) {
+        self.flushes_later.store(true, Ordering::Relaxed);
+    }
+
+    /// Sees to it that everything that was recorded is on disk.
+    pub(crate) fn flush(&self) -> Result<Durable, Error> {
+        match self.get() {
+            Some(store) => Ok(store.flush()?),
+            // Acts follow from what was recorded: without a journal there is nothing to act on.
+            None => {
+                let id = self.place.project_id()?;
+                let path = id.map(|id| self.dirs.journal(&id)).unwrap_or_default();
+                Err(Error::JournalGone { path })
+            }
+        }
+    }
+
+    /// Waits until what was just recorded is on disk, unless somebody does so later.
+    pub(crate) fn has_recorded(&self) -> Result<(), Error> {
+        if !self.flushes_later.load(Ordering::Relaxed) {
+            self.flush()?;
+        }
+        Ok(())
     }
 }
 
-/// The project around its embedded forge.
-#[derive(Debug)]
-struct Around {
-    store: ProjectStore,
-    /// Whether whoever drives a run waits for the disk before something is done about what was recorded.
-    syncs_later: bool,
-}
-
-impl Host for Around {
+impl Host for ProjectStore {
     fn now(&self) -> Time {
         machine::now()
     }
@@ -142,22 +157,20 @@ impl Host for Around {
         redacted(text)
     }
 
-    fn store(&self, access: Access) -> Result<Option<Arc<dyn Store>>, ForgeError> {
-        match access {
-            Access::Read => Ok(self.store.get().cloned()),
-            Access::Write => self.store.ensure().map(Some).map_err(ForgeError::unreachable),
-        }
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        self.get().cloned()
+    }
+
+    fn ensure_store(&self) -> Result<Arc<dyn Store>, ForgeError> {
+        self.ensure().map_err(ForgeError::unreachable)
+    }
+
+    fn has_recorded(&self) -> Result<(), ForgeError> {
+        Self::has_recorded(self).map_err(ForgeError::unreachable)
     }
 
     fn around(&self, name: &str, act: &mut dyn FnMut()) {
         boundary::around(name, act);
-    }
-
-    fn has_recorded(&self) -> Result<(), ForgeError> {
-        match self.store.get().filter(|_| !self.syncs_later) {
-            Some(store) => store.flush().map(drop).map_err(ForgeError::unreachable),
-            None => Ok(()),
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
-use forge::ForgeError;
+use forge::{By, ForgeError, Host, LocalForge};
 use journal::{
     Durable, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
     StreamView, Streams, Version, streams::read_all,
@@ -43,7 +43,9 @@ pub struct Workspace {
     pub(crate) dev: dev::Kept,
     pub place: Place,
     pub dirs: Dirs,
-    pub(crate) store: ProjectStore,
+    pub(crate) store: Arc<ProjectStore>,
+    /// The project's issues and pull requests, in warp's own name.
+    pub(crate) local: LocalForge,
     /// How what the repository holds is run.
     pub shell: Shell,
     /// Set in a workspace of the run's own: what connects it with the person's repository.
@@ -208,13 +210,15 @@ pub enum BeginError {
 impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
-        let store = ProjectStore::open(&place, &dirs)?;
+        let store = Arc::new(ProjectStore::open(&place, &dirs)?);
+        let local = LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp());
         Ok(Self {
             laid: None,
             told_held: Vec::new(),
             place,
             dirs,
             store,
+            local,
             shell: Shell::default(),
             slot: None,
             decides: Decides::default(),
@@ -257,7 +261,7 @@ impl Workspace {
         self.store().map(drop)
     }
 
-    pub(crate) fn store(&mut self) -> Result<Arc<dyn Store>, Error> {
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Error> {
         self.store.ensure()
     }
 
@@ -276,6 +280,7 @@ impl Workspace {
     /// For whoever drives a run, and calls [`Workspace::sync`] before anything outside of the journal is done.
     pub fn sync_later(&mut self) -> Result<(), Error> {
         self.store()?;
+        self.store.flush_later();
         self.views = Views::Later { unshown: None };
         Ok(())
     }
@@ -289,24 +294,7 @@ impl Workspace {
 
     /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
     pub(crate) fn sync_journal(&self) -> Result<Durable, Error> {
-        match self.store.get() {
-            Some(store) => Ok(store.flush()?),
-            // Acts follow from what was recorded: without a journal there is nothing to act on.
-            None => Err(Error::JournalGone { path: self.store_path()?.unwrap_or_default() }),
-        }
-    }
-
-    /// Tells whether whoever drives the run waits for the disk, before something is done about what was recorded.
-    pub(crate) fn syncs_later(&self) -> bool {
-        self.views != Views::AtOnce
-    }
-
-    /// Waits until what was just recorded is on disk, unless whoever drives the run does so later.
-    pub(crate) fn has_recorded(&self) -> Result<(), Error> {
-        if !self.syncs_later() {
-            self.sync_journal()?;
-        }
-        Ok(())
+        self.store.flush()
     }
 
     /// Returns the run that is open in this workspace.

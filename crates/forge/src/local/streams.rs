@@ -1,19 +1,23 @@
 //! Items in the store: a stream for each, its folded state kept beside it.
 //!
-//! Reading, deciding and appending unless somebody was faster is all here; what is decided is not.
+//! What was read is cached by its version. Whoever asks again, as a session does for the queue and a run for its issue,
+//! reads only what has changed. What is decided about an item is not here.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use engine::Time;
 use journal::{
-    Appended, NewEvent, Query, State, Store, StoreError, StoredEvent, StreamHead, StreamId, StreamView,
-    Streams, Version, View,
+    Appended, NewEvent, Query, State, StoreError, StoredEvent, StreamHead, StreamId, StreamView, Streams,
+    Version, View,
     streams::{append, retry},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Access, Host,
+    Host,
     event::{FORMAT, Happened, What},
     text,
 };
@@ -31,13 +35,15 @@ pub(super) const CLOSED_ISSUES: &str = "issues:closed";
 pub(super) const OPEN_PULLS: &str = "pulls:open";
 pub(super) const CLOSED_PULLS: &str = "pulls:closed";
 
-/// The streams of items in a project's store.
-#[derive(Clone, Debug)]
+/// The items in a project's store.
+#[derive(Debug)]
 pub(super) struct Items {
     pub(super) host: Arc<dyn Host>,
+    cache: Mutex<BTreeMap<ItemId, Stored>>,
 }
 
 /// An item as it stands in the store.
+#[derive(Clone, Debug)]
 struct Stored {
     item: Arc<Item>,
     version: Version,
@@ -52,6 +58,10 @@ struct Snapshot<I> {
 }
 
 impl Items {
+    pub(super) fn new(host: Arc<dyn Host>) -> Self {
+        Self { host, cache: Mutex::default() }
+    }
+
     /// Returns an item.
     pub(super) fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError> {
         Ok(self.load(id)?.map(|stored| stored.item))
@@ -59,27 +69,41 @@ impl Items {
 
     /// Returns the items with a topic, oldest first.
     pub(super) fn about(&self, topic: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
-        self.views(Query::Topic(topic))
+        let heads = self.find(Query::Topic(topic))?;
+        let ids: BTreeSet<ItemId> = heads.iter().filter_map(|head| id_of(&head.stream)).collect();
+        self.cache().retain(|id, stored| topic_of(&stored.item) != topic || ids.contains(id));
+        let mut items = Vec::with_capacity(heads.len());
+        for head in &heads {
+            let Some(id) = id_of(&head.stream) else { continue };
+            let stored = match self.cached(id, head) {
+                Some(stored) => Some(stored),
+                None => self.read(id, &head.stream)?,
+            };
+            // It may have left the topic in between.
+            items.extend(stored.map(|stored| stored.item).filter(|item| topic_of(item) == topic));
+        }
+        items.sort_by_key(|item| item.id);
+        Ok(items)
     }
 
     /// Returns every item, oldest first.
     pub(super) fn all(&self) -> Result<Vec<Arc<Item>>, ForgeError> {
-        self.views(Query::Names(ITEMS))
+        self.sorted(Query::Names(ITEMS))
     }
 
     /// Returns the items whose marker begins like this, oldest first.
     pub(super) fn marked(&self, marker: &str) -> Result<Vec<Arc<Item>>, ForgeError> {
-        self.views(Query::Marks(&mark(marker)))
+        self.sorted(Query::Marks(&mark(marker)))
     }
 
     /// Returns how many items have a topic, without reading them.
     pub(super) fn count(&self, topic: &str) -> Result<u64, ForgeError> {
-        Ok(self.heads(Query::Topic(topic))?.len() as u64)
+        Ok(self.find(Query::Topic(topic))?.len() as u64)
     }
 
     /// Returns the item that was filed under a marker.
-    pub(super) fn find(&self, marker: &str) -> Result<Option<ItemId>, ForgeError> {
-        let holder = self.heads(Query::Mark(&mark(marker)))?.pop();
+    pub(super) fn filed(&self, marker: &str) -> Result<Option<ItemId>, ForgeError> {
+        let holder = self.find(Query::Mark(&mark(marker)))?.pop();
         Ok(holder.and_then(|head| id_of(&head.stream)))
     }
 
@@ -90,11 +114,11 @@ impl Items {
         if let Some(id) = wanted.filter(|id| stream(*id).is_none()) {
             return Err(Refusal::Number { id, most: HIGHEST }.into());
         }
-        let filed = |id, was_there| Ok(Filed { id, was_there, url: None });
+        let filed = |id, was_there| Filed { id, was_there, url: None };
         if let Some(marker) = what.marker()
-            && let Some(id) = self.find(marker)?
+            && let Some(id) = self.filed(marker)?
         {
-            return filed(id, true);
+            return Ok(filed(id, true));
         }
         retry(contended(), || {
             let id = match wanted {
@@ -108,10 +132,10 @@ impl Items {
             let mark = what.marker().map(mark);
             let stored = Stored { item: Arc::new(item), version: Version::NONE, mark };
             match self.append(by, &stored, at, whats)? {
-                Appended::Done(_) => filed(id, false).map(Some),
+                Appended::Done(_) => Ok(Some(filed(id, false))),
                 Appended::Moved if wanted.is_some() => Err(Refusal::Taken { id }.into()),
                 Appended::Moved => Ok(None),
-                Appended::MarkTaken(holder) => filed(id_of(&holder).ok_or_else(contended)?, true).map(Some),
+                Appended::MarkTaken(holder) => Ok(Some(filed(id_of(&holder).ok_or_else(contended)?, true))),
             }
         })
     }
@@ -137,7 +161,11 @@ impl Items {
             }
             text::check_room(&stored.item)?;
             match self.append(by, &stored, at, &whats)? {
-                Appended::Done(_) => Ok(Some(stored.item)),
+                Appended::Done(version) => {
+                    let item = Arc::clone(&stored.item);
+                    self.cache().insert(id, Stored { version, ..stored });
+                    Ok(Some(item))
+                }
                 Appended::Moved => Ok(None),
                 Appended::MarkTaken(_) => unreachable!("the stream holds the mark already"),
             }
@@ -145,33 +173,52 @@ impl Items {
     }
 
     fn load(&self, id: ItemId) -> Result<Option<Stored>, ForgeError> {
-        let (Some(store), Some(stream)) = (self.host.store(Access::Read)?, stream(id)) else {
-            return Ok(None);
-        };
-        store.load(&stream)?.map(|view| stored(store, view)).transpose()
+        let Some(stream) = stream(id) else { return Ok(None) };
+        let Some(head) = self.find(Query::Stream(&stream))?.pop() else { return Ok(None) };
+        match self.cached(id, &head) {
+            Some(stored) => Ok(Some(stored)),
+            None => self.read(id, &stream),
+        }
+    }
+
+    fn cached(&self, id: ItemId, head: &StreamHead) -> Option<Stored> {
+        self.cache().get(&id).filter(|stored| stored.version == head.version).cloned()
+    }
+
+    fn read(&self, id: ItemId, stream: &StreamId) -> Result<Option<Stored>, ForgeError> {
+        let Some(store) = self.host.store() else { return Ok(None) };
+        let Some(view) = store.load(stream)? else { return Ok(None) };
+        let stored = stored(&Streams::of(store), view)?;
+        self.cache().insert(id, stored.clone());
+        Ok(Some(stored))
+    }
+
+    fn cache(&self) -> MutexGuard<'_, BTreeMap<ItemId, Stored>> {
+        // Each change of the cache is one call, so it is whole wherever somebody panicked.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the streams that are asked for; none while the project has no store.
+    fn find(&self, query: Query<'_>) -> Result<Vec<StreamHead>, ForgeError> {
+        self.host.store().map_or(Ok(Vec::new()), |store| Ok(store.find(query)?))
+    }
+
+    fn sorted(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError> {
+        let Some(store) = self.host.store() else { return Ok(Vec::new()) };
+        let views = store.views(query)?;
+        let streams = Streams::of(store);
+        let items = views.into_iter().map(|view| Ok(stored(&streams, view)?.item));
+        let mut items: Vec<Arc<Item>> = items.collect::<Result<_, ForgeError>>()?;
+        items.sort_by_key(|item| item.id);
+        Ok(items)
     }
 
     fn next(&self) -> Result<ItemId, ForgeError> {
-        let last = self.heads(Query::LastName(ITEMS))?.pop().and_then(|head| id_of(&head.stream)?.number());
+        let last = self.find(Query::LastName(ITEMS))?.pop();
+        let last = last.and_then(|head| id_of(&head.stream)?.number());
         let number = last.unwrap_or(0).saturating_add(1);
         let id = ItemId::from(number);
         if number > HIGHEST { Err(Refusal::Number { id, most: HIGHEST }.into()) } else { Ok(id) }
-    }
-
-    fn heads(&self, query: Query<'_>) -> Result<Vec<StreamHead>, ForgeError> {
-        let store = self.host.store(Access::Read)?;
-        store.map_or(Ok(Vec::new()), |store| Ok(store.find(query)?))
-    }
-
-    /// Returns the items that are asked for, oldest first.
-    fn views(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError> {
-        let Some(store) = self.host.store(Access::Read)? else { return Ok(Vec::new()) };
-        let mut items = Vec::new();
-        for view in store.views(query)? {
-            items.push(stored(Arc::clone(&store), view)?.item);
-        }
-        items.sort_by_key(|item| item.id);
-        Ok(items)
     }
 
     fn append(&self, by: &By, stored: &Stored, at: Time, whats: &[What]) -> Result<Appended, ForgeError> {
@@ -188,20 +235,20 @@ impl Items {
             View { snapshot: &snapshot, mark: stored.mark.as_deref(), topic: Some(topic_of(&stored.item)) };
         let name = whats.last().map_or("nothing", What::name);
         let stream = stream(stored.item.id).expect("its id was checked before");
-        let store = self.host.store(Access::Write)?.expect("whoever writes gets a store");
+        let store = self.host.ensure_store()?;
         let mut appended = None;
         self.host.around(name, &mut || {
             appended = Some(append(&*store, &stream, &stored.version, &events, view));
         });
-        let appended = appended.expect("it was called")?;
+        let appended = appended.expect("the host calls it once")?;
         self.host.has_recorded()?;
         Ok(appended)
     }
 }
 
 /// Makes an item of what is kept beside its stream, or of its events where that is no use.
-fn stored(store: Arc<dyn Store>, view: StreamView) -> Result<Stored, ForgeError> {
-    let loaded = Streams::<Item>::of(store).open(view)?;
+fn stored(streams: &Streams<Item>, view: StreamView) -> Result<Stored, ForgeError> {
+    let loaded = streams.open(view)?;
     let mut item = loaded.state;
     // Items that are older than the field say it by the marker that they were opened under.
     if let Some(pull) = item.pull.as_mut().filter(|pull| pull.run.is_none()) {

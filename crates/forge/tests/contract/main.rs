@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cache;
 mod faults;
 mod pulls;
 mod suite;
@@ -15,7 +16,7 @@ use forge::{
     By, Forge, LocalForge, Tracker,
     fake::{Fake, Memory},
 };
-use journal::SqliteStore;
+use journal::Stores;
 use suite::World;
 
 /// Holds every world to the suite.
@@ -56,23 +57,27 @@ on_every_forge!(
 /// The embedded forge in a file.
 struct Local {
     _directory: tempfile::TempDir,
-    host: Arc<Memory>,
+    local: LocalForge,
     commits: AtomicU64,
 }
 
 fn local() -> Local {
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(directory.path().join("journal.db")).unwrap();
-    Local { host: Arc::new(Memory::new(store)), _directory: directory, commits: AtomicU64::new(0) }
+    let store = Stores::default().open(directory.path().join("journal.db")).unwrap();
+    Local {
+        local: LocalForge::new(Arc::new(Memory::new(store)), By::warp()),
+        _directory: directory,
+        commits: AtomicU64::new(0),
+    }
 }
 
 impl World for Local {
     fn tracker(&self, by: By) -> Arc<dyn Tracker> {
-        Arc::new(LocalForge::new(Arc::clone(&self.host) as _, by))
+        Arc::new(self.local.by(by))
     }
 
     fn forge(&self, by: By) -> Arc<dyn Forge> {
-        Arc::new(LocalForge::new(Arc::clone(&self.host) as _, by))
+        Arc::new(self.local.by(by))
     }
 
     fn push(&self, _branch: &str) -> String {

@@ -264,7 +264,7 @@ impl Workspace {
         let name = events.last().map_or("nothing", |event| event.kind.as_str());
         let store = self.store()?;
         let appended = boundary::around(name, || append(&*store, &current.stream, expected, &events, view))?;
-        self.has_recorded()?;
+        self.store.has_recorded()?;
         Ok(appended)
     }
 }
