@@ -64,11 +64,8 @@ impl Workspace {
         let text = serde_json::to_string(&owner).expect("an owner can be written as JSON");
         for _ in 0..TRIES {
             let now = machine::now().millis();
-            let acquired = {
-                let store = self.store()?;
-                boundary::around("claim", || store.acquire(&name, &text, now, until(now)))
-            };
-            match acquired {
+            let store = self.store()?;
+            match boundary::around("claim", || store.acquire(&name, &text, now, until(now))) {
                 Ok(lease) => return Ok(Claim { name, about, generation: lease.generation }),
                 Err(LeaseError::Held { owner, .. }) => {
                     let owner: Option<Owner> = serde_json::from_str(&owner).ok();

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
-use forge::{
-    Checks as _, ChecksState, CommandChecks, CommandRun, CommandState, ForgeError, Item, ItemId, NewPull,
-};
+use forge::{Checks as _, ChecksState, CommandChecks, CommandRun, CommandState, Item, ItemId, NewPull};
 use journal::Durable;
 use serde_json::{Map, json};
 use suite::SuiteError;
@@ -101,16 +99,14 @@ impl Workspace {
     /// Runs the checks of what was handed in last.
     pub fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
         let commit = self.git().head_commit().map_err(NextError::World)?;
-        let checks = CommandChecks::new(|_| {
-            Ok(match suite::run(&self.shell, &self.place, run) {
-                Ok(outcome) => {
-                    let state = if outcome.passed { CommandState::Passed } else { CommandState::Failed };
-                    CommandRun { state, output: format!("{}\n{}", outcome.said, outcome.output) }
-                }
-                Err(SuiteError(why)) => CommandRun { state: CommandState::Infra, output: why },
-            })
+        let checks = CommandChecks::new(|_| match suite::run(&self.shell, &self.place, run) {
+            Ok(outcome) => {
+                let state = if outcome.passed { CommandState::Passed } else { CommandState::Failed };
+                Ok(CommandRun { state, output: format!("{}\n{}", outcome.said, outcome.output) })
+            }
+            Err(SuiteError(why)) => Ok(CommandRun { state: CommandState::Infra, output: why }),
         });
-        checks.restart(&commit).map_err(kept_from_checks)?;
+        checks.restart(&commit)?;
         let log = checks.log(&checks.step(&commit))?;
         match checks.state(&commit)? {
             ChecksState::Passed => Ok(Checked { passed: true, log }),
@@ -182,15 +178,6 @@ impl Published {
             short(&self.commit),
             self.number
         )
-    }
-}
-
-/// Returns what kept the project's own command from running.
-fn kept_from_checks(error: ForgeError) -> NextError {
-    let ForgeError::Unreachable(cause) = error else { return error.into() };
-    match cause.downcast() {
-        Ok(error) => *error,
-        Err(cause) => ForgeError::Unreachable(cause).into(),
     }
 }
 
