@@ -44,6 +44,18 @@ fn the_last_failure_and_the_accounts_of_a_chunk_are_known() {
 }
 
 #[test]
+fn advice_on_seed_data_holds_until_there_is_other_code() {
+    let advised = format!("{PLANNED}code_complete summary=a, advice no seed data for cups");
+    let seeds = |script: &str| run(script).facts.chunk.seeds;
+    assert_eq!(seeds(&advised).as_deref(), Some("no seed data for cups"));
+    assert!(seeds(&format!("{advised}, @testing, tests_failed failure=red")).is_some());
+    assert_eq!(
+        seeds(&format!("{advised}, @testing, tests_failed failure=red, code_complete summary=b")),
+        None
+    );
+}
+
+#[test]
 fn words_of_another_workflow_mean_the_same() {
     let coder = |script: &str| play_to(&format!("coder: {script}")).0.facts;
     let taken = coder("receive_task requirement=1, workspace_ready, submit_plan approach=one, approve");

@@ -20,8 +20,9 @@
 //! A line shows the recorded events, where the run then stands, its counters, and the effects to be started.
 
 use engine::{
-    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, Diff, Effect, Event, FileSeen, Line, Outcome, Run,
-    Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow, begin,
+    Actor, Ask, Boxes, Capped, CommandResult, CommitSeen, DevKind, Diff, Effect, Event, FileSeen, Line,
+    Outcome, Run, Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow,
+    begin,
     ledger::{CapReached, Scope, Unit},
     step,
     view::asked,
@@ -151,6 +152,7 @@ impl Player {
                 options: vec!["continue".to_owned()],
             },
             "defer" => Event::ChunkDeferred { why: "nobody answered".to_owned() },
+            "advice" => Event::DevSeen { kind: DevKind::SeedsMissing, text: rest.to_owned() },
             "tell" => Event::Told { text: rest.to_owned() },
             "turn" => Event::TurnStarted { worker: Worker { agent: rest.to_owned(), ..Worker::default() } },
             "converse" => Event::ConversationBegun { session: rest.to_owned() },
