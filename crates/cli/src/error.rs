@@ -273,6 +273,7 @@ impl From<Refused> for CommandError {
             }
             Refused::Gate { .. }
             | Refused::Advisory { .. }
+            | Refused::Once { .. }
             | Refused::StaleAttempt { .. }
             | Refused::NeedsPerson { .. }
             | Refused::OwnWork { .. }

@@ -16,7 +16,7 @@ use engine::{
     workflow::SemanticGate,
 };
 use journal::Durable;
-use project::{AskError, Current, SEED_CHECK, counted, criteria};
+use project::{AskError, Current, counted, criteria};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -520,7 +520,7 @@ impl Driver<'_> {
                 Ok(Ok(()))
             }
             // Advice, which is in the prompt of the next turn: nothing was wrong with the answer.
-            Err(AskError::Refused(Refused::Gate { gate, reason, .. })) if gate == SEED_CHECK => {
+            Err(AskError::Refused(Refused::Once { reason, .. })) => {
                 self.show.show(Shown::Warned(&reason));
                 Ok(Ok(()))
             }

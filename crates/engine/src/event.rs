@@ -249,6 +249,10 @@ pub enum Probe {
     Frozen { file: String, at: String, since: Option<String> },
     /// What agents that others started have used in the workspace since then.
     Usage { since: Time },
+    /// The tables that the change since `base` (or the last commit) makes and no seed data fills.
+    Seeds { base: Option<String> },
+    /// Whether somebody wrote or confirmed acceptance criteria in the issue.
+    Criteria { issue: String },
 }
 
 /// A line of a file in the workspace.
@@ -363,6 +367,12 @@ pub struct Observations {
     /// What was used since the run began, where warp does not start the agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Seen<Usage>>,
+    /// Tables of the change that no seed data fills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseeded: Option<Seen<Vec<String>>>,
+    /// Whether the issue has acceptance criteria that an agent may plan by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_criteria: Option<Seen<bool>>,
 }
 
 impl Observations {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::{
     Actor, DevKind, EventName, Held, Record, Run, Time, WaitKind, Workflow,
     run::ENTRIES_KEPT,
-    step::PROVIDER,
+    step::{PROVIDER, seeds},
     workflow::{Act, Activity, Job, Meaning},
 };
 
@@ -184,7 +184,9 @@ impl Run {
                 accounts.push(said(record));
                 let surplus = accounts.len().saturating_sub(ACCOUNTS_KEPT);
                 accounts.drain(..surplus);
-                self.facts.chunk.seeds = None;
+                // An agent was told before, and has handed its work in as it is.
+                let missing = seeds::missing(&record.observations);
+                self.facts.chunk.seeds = missing.filter(|_| record.actor != Actor::Agent);
             }
             None => self.learn_own(record),
         }

@@ -61,8 +61,8 @@ pub use settings::{BadSetting, Kind, Limited, Role, Rule, SetBy, Setting, Settin
 pub use shown::{is_deceptive, one_line, shown};
 pub use signature::failure_signature;
 pub use step::{
-    Advice, Beginning, CRITERIA, FrozenTests, Outcome, PROVIDER, Refused, Step, VERIFICATION_GATES, begin,
-    doom_loop, is_document, needs, step,
+    Advice, Beginning, CRITERIA, FrozenTests, MOST_CRITERIA, Outcome, PROVIDER, Refused, Step,
+    VERIFICATION_GATES, begin, doom_loop, is_document, needs, note_of, step,
 };
 pub use test_name::names_test;
 pub use time::{BadTime, Time};

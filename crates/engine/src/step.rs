@@ -17,6 +17,7 @@ mod promise;
 pub(crate) mod receipts;
 mod reconcile;
 mod refused;
+pub(crate) mod seeds;
 mod turns;
 mod waits;
 
@@ -25,9 +26,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 pub use acceptance::{FrozenTests, is_document};
-pub use criteria::CRITERIA;
+pub use criteria::{CRITERIA, MOST_CRITERIA};
 pub use notes::doom_loop;
-pub use refused::Refused;
+pub use refused::{Refused, note_of};
 pub use turns::PROVIDER;
 
 use crate::{
@@ -203,8 +204,22 @@ pub(crate) fn begin_as(workflow: &Workflow, run: Run, event: &str) -> Step {
     Step { run, records: vec![record], effects, advice: Vec::new(), outcome: Outcome::Moved }
 }
 
-/// Names what has to be looked up before `event` can be decided.
-pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, Value>) -> Vec<Probe> {
+/// Names what has to be looked up before `event` of `actor` can be decided.
+pub fn needs(
+    workflow: &Workflow,
+    run: &Run,
+    actor: Actor,
+    event: &Event,
+    data: &Map<String, Value>,
+) -> Vec<Probe> {
+    let mut probes = probes(workflow, run, event, data);
+    // A person is believed, and need not wait for what proves nothing to anybody.
+    let is_for_agents = |probe: &Probe| matches!(probe, Probe::Tests { .. } | Probe::Criteria { .. });
+    probes.retain(|probe| actor == Actor::Agent || !is_for_agents(probe));
+    probes
+}
+
+fn probes(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, Value>) -> Vec<Probe> {
     let Event::Named(name) = event else { return needs_of_note(workflow, run, event) };
     let Some(row) = workflow.row(&run.phase, name.as_str()) else {
         return needs_without_row(workflow, run, name, data);
@@ -214,6 +229,7 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
         probes.extend(receipts::probes(workflow, run, data));
     }
     probes.extend(acceptance::probes(workflow, run, row));
+    probes.extend(criteria::probe(workflow, run, row));
     match row.gate {
         Some(SemanticGate::DiffRelevanceCheck) => {
             probes.push(Probe::Diff { base: run.chunk.base.clone(), words: gate::criteria_words(run) });
@@ -221,6 +237,7 @@ pub fn needs(workflow: &Workflow, run: &Run, event: &Event, data: &Map<String, V
         Some(SemanticGate::AcCountCheck) => probes.extend(boxes_of(run)),
         None => {}
     }
+    probes.extend(seeds::probe(run, row));
     for act in row.acts.iter() {
         match act {
             Act::DefineChunks | Act::TakeNextChunk => {
@@ -287,16 +304,16 @@ fn needs_of_note(workflow: &Workflow, run: &Run, event: &Event) -> Vec<Probe> {
                 return next_chunk();
             }
             if let Some(offered) = acceptance::approved(run, decision, option) {
-                return needs(workflow, run, &Event::Named(offered.event.clone()), &offered.data);
+                return probes(workflow, run, &Event::Named(offered.event.clone()), &offered.data);
             }
             if let Some(refused) = overrule::taken(workflow, run, decision, option) {
-                return needs(workflow, run, &Event::Named(refused.event.clone()), &refused.data);
+                return probes(workflow, run, &Event::Named(refused.event.clone()), &refused.data);
             }
             workflow.question(&run.phase, &decision.reason).map(|_| Probe::Head).into_iter().collect()
         }
         (Event::DecisionAnswered { decision, option }, Standing::Active) => {
             match turns::answered_row(workflow, run, decision, option) {
-                Some(row) => needs(workflow, run, &Event::Named(row), &Map::new()),
+                Some(row) => probes(workflow, run, &Event::Named(row), &Map::new()),
                 None => Vec::new(),
             }
         }
@@ -382,6 +399,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     check_attempt(run, ask)?;
     check_status(row, ask)?;
     check_findings(run, row, ask)?;
+    criteria::check(run, row, ask)?;
     let mut draft = Draft::new(workflow, run, ask);
     overrule::note(&mut draft, row, check_gates(run, row, ask)?);
     draft.advise_all(evidence::check(workflow, run, row, ask)?);
@@ -392,6 +410,7 @@ fn take_row(workflow: &Workflow, run: &Run, ask: &Ask, event: &EventName) -> Res
     if acceptance::check(workflow, run, row, ask)? == acceptance::Frozen::WithPlan {
         return Ok(acceptance::offer(draft, row, ask));
     }
+    draft.advise_all(seeds::check(run, row, ask)?.into_iter().map(Advice).collect());
 
     draft.count(row);
     if let Some(budget) = budgets::parking(&draft, row, event) {

@@ -152,7 +152,7 @@ fn look_alike(ours: (&Workflow, &Run), theirs: (&Workflow, &Run), now: Time) {
         let explained = explain(workflow, run, now).render();
         let probes: Vec<String> = offers(workflow, run)
             .iter()
-            .map(|event| format!("{:?}", needs(workflow, run, event, &data())))
+            .map(|event| format!("{:?}", needs(workflow, run, Actor::Agent, event, &data())))
             .collect();
         format!(
             "{status}{explained}{events:?}{tools:?}{:?}{:?}{:?}{probes:?}",

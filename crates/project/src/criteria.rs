@@ -3,24 +3,17 @@
 //!
 //! A line above them says whose they are. Criteria that nobody has confirmed are asked about again by every later run.
 
-use engine::{
-    ACCEPT, Actor, CRITERIA, Event, Refused, Run, read_boxes,
-    workflow::{Answer as Asked, Meaning},
-};
-use forge::{Edit, ItemId};
+use engine::{ACCEPT, CRITERIA, Event, MOST_CRITERIA, Run, Seen, read_boxes, workflow::Answer as Asked};
+use forge::{Edit, ForgeError, ItemId};
 use serde_json::{Map, Value, json};
 
-use crate::{AskError, Current, Error, Workspace};
+use crate::{Current, Error, Workspace};
 
 const HEADING: &str = "## Acceptance criteria";
 /// What stands above criteria that nobody has confirmed.
 const UNCONFIRMED: &str = "Proposed by the agent; nobody has confirmed them.";
-/// The most criteria that are proposed for an issue, and the most characters of each.
-pub(crate) const MOST: usize = 10;
+/// The most characters of a criterion that is proposed.
 pub(crate) const LONGEST: usize = 200;
-
-/// The gate that holds a plan while the issue has no criteria.
-const GATE: &str = "criteria_check";
 
 /// What the issue of a run says about when it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +34,19 @@ impl Workspace {
         let Some(number) = run.issue.as_deref().filter(|_| is_meant).and_then(ItemId::typed) else {
             return Ok(Criteria::Given);
         };
+        Ok(self.read_criteria(number)?)
+    }
+
+    /// Looks up for a plan whether the issue has criteria to work by.
+    pub(crate) fn has_criteria(&mut self, issue: &str) -> Seen<bool> {
+        match ItemId::typed(issue).map(|number| self.read_criteria(number)) {
+            Some(Ok(criteria)) => Seen::Value(criteria == Criteria::Given),
+            Some(Err(error)) => Seen::Failed(error.to_string()),
+            None => Seen::Absent(format!("{issue} is no issue")),
+        }
+    }
+
+    fn read_criteria(&mut self, number: ItemId) -> Result<Criteria, ForgeError> {
         Ok(match self.tracker().item(number)? {
             Some(item) if item.is_capability() => Criteria::Given,
             Some(item) => read(&item.body),
@@ -64,29 +70,6 @@ impl Workspace {
         self.tracker().edit(number, &Edit { title: None, body, base: Some(item.body.clone()) })?;
         Ok(())
     }
-
-    /// Refuses an agent's plan that leaves the issue without criteria.
-    pub(crate) fn hold_for_criteria(
-        &mut self,
-        current: &Current,
-        actor: Actor,
-        event: &Event,
-    ) -> Result<(), AskError> {
-        let meaning = current.workflow.meaning(&current.run.phase, event.name().as_str());
-        if actor != Actor::Agent || meaning != Some(Meaning::Plan) {
-            return Ok(());
-        }
-        let (phase, event) = (current.run.phase.clone(), event.name());
-        let reason = match self.criteria_of(current) {
-            Ok(Criteria::Given) => return Ok(()),
-            Ok(Criteria::Missing | Criteria::Unconfirmed(_)) => {
-                format!("the issue has no acceptance criteria: send 1 to {MOST} of them as `criteria`")
-            }
-            Err(Error::Forge(error)) => error.to_string(),
-            Err(error) => return Err(error.into()),
-        };
-        Err(Refused::Gate { phase, event, gate: GATE.to_owned(), reason }.into())
-    }
 }
 
 /// Returns the criteria that come with a plan, each as one line.
@@ -103,7 +86,7 @@ pub fn proposed(plan: &Map<String, Value>) -> Vec<String> {
     };
     let mut found: Vec<String> = Vec::new();
     for line in lines.filter_map(Value::as_str).map(clean) {
-        if !line.is_empty() && !found.contains(&line) && found.len() < MOST {
+        if !line.is_empty() && !found.contains(&line) && found.len() < MOST_CRITERIA {
             found.push(line);
         }
     }
@@ -189,7 +172,7 @@ mod tests {
         assert_eq!(found[..2], lines(&["one two", "three"]));
         assert_eq!((found.len(), found[2].len()), (3, LONGEST));
         let many = json!({ "criteria": (0..30).map(|line| line.to_string()).collect::<Vec<_>>() });
-        assert_eq!(proposed(many.as_object().unwrap()).len(), MOST);
+        assert_eq!(proposed(many.as_object().unwrap()).len(), MOST_CRITERIA);
         assert_eq!(proposed(&Map::new()), Vec::<String>::new());
     }
 

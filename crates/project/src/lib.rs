@@ -50,8 +50,7 @@ pub use claim::{Claim, ClaimError};
 pub use decide::{DecideError, Decided, Given, Overdue};
 pub use leftover::{Left, Leftover};
 pub use next::{
-    ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, SEED_CHECK, Wanted,
-    escalation,
+    ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, Wanted, escalation,
 };
 pub use ports::{person_in, read_markdown};
 pub use pulls::{MergeError, MergedPull, UpdatedPull};

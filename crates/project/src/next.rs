@@ -41,7 +41,7 @@ use forge::ForgeError;
 use serde_json::{Map, Value};
 use suite::SuiteError;
 
-pub use dev::{ABOUT_DEV, SEED_CHECK};
+pub use dev::ABOUT_DEV;
 pub use hand_in::HandedIn;
 pub(crate) use land::behind;
 pub use land::{Landed, Mend};

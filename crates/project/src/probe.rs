@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use adapters::git::Listed;
-use engine::{Advice, CommandResult, Observations, Probe, Run};
+use engine::{Advice, CommandResult, Observations, Probe, Run, Seen};
 
 use crate::{Shell, Workspace, next::acceptance, spend::session};
 
@@ -57,6 +57,14 @@ pub(crate) fn gather(
             Probe::Frozen { file, at, since } => {
                 seen.frozen = Some(git.frozen(file, at, since.as_deref()));
             }
+            Probe::Seeds { base } => {
+                seen.unseeded = Some(match git.diff(base.as_deref(), &[], &mut listed) {
+                    Seen::Value(diff) => workspace.tables_without_seeds(about, &diff.files),
+                    Seen::Absent(why) => Seen::Absent(why),
+                    Seen::Failed(why) => Seen::Failed(why),
+                });
+            }
+            Probe::Criteria { issue } => seen.has_criteria = Some(workspace.has_criteria(issue)),
             Probe::Usage { since } => {
                 seen.usage = session::look_up(workspace, about, *since, &mut advice);
             }

@@ -4,13 +4,42 @@
 //! confirmed: that is recorded, and stands in every report.
 
 use super::{Refused, Step, draft::Draft, overrule};
-use crate::{ACCEPT, Actor, Ask, Change, Decision, EventName, Objection, Run, Standing, Workflow};
+use crate::{
+    ACCEPT, Actor, Ask, Change, Decision, EventName, Objection, Probe, Run, Seen, Standing, Workflow,
+    workflow::{Meaning, Row},
+};
 
 /// The kind of the question whether proposed criteria are right.
 pub const CRITERIA: &str = "criteria";
 
+/// The most criteria that are proposed for an issue.
+pub const MOST_CRITERIA: usize = 10;
+
+/// The gate that holds a plan while the issue has no criteria.
+const GATE: &str = "criteria_check";
+
 /// The level from which nothing is merged by criteria that nobody has confirmed.
 const CONFIRMED_FROM: u64 = 3;
+
+/// Names the look at the issue's criteria, where a plan is handed in to warp.
+pub(super) fn probe(workflow: &Workflow, run: &Run, row: &Row) -> Option<Probe> {
+    let is_plan = workflow.meaning(&run.phase, row.event.as_str()) == Some(Meaning::Plan);
+    let issue = run.issue.clone().filter(|_| is_plan && run.owner.is_driver())?;
+    Some(Probe::Criteria { issue })
+}
+
+/// Refuses an agent's plan that leaves the issue without criteria.
+pub(super) fn check(run: &Run, row: &Row, ask: &Ask) -> Result<(), Refused> {
+    let reason = match &ask.observations.has_criteria {
+        Some(Seen::Value(false)) if ask.actor == Actor::Agent => {
+            format!("the issue has no acceptance criteria: send 1 to {MOST_CRITERIA} of them as `criteria`")
+        }
+        Some(Seen::Failed(why)) => why.clone(),
+        Some(Seen::Value(_) | Seen::Absent(_)) | None => return Ok(()),
+    };
+    let (phase, event, gate) = (run.phase.clone(), row.event.clone(), GATE.to_owned());
+    Err(Refused::Gate { phase, event, gate, reason })
+}
 
 /// Goes on with criteria that nobody has confirmed, because nobody is there.
 pub(super) fn unconfirmed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {

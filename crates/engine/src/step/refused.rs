@@ -1,8 +1,14 @@
 //! Why an event was refused. Nothing has changed then.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::{Actor, Decision, Effect, EventName, PhaseName, RefusedEvent, Run, Wait, Workflow};
+use super::{Step, step};
+use crate::{
+    Actor, Ask, Decision, DevKind, Effect, Event, EventName, PhaseName, RefusedEvent, Run, Wait, Workflow,
+};
+
+/// The most that is kept of the summary of a refused event, in characters.
+const LONGEST_SUMMARY: usize = 300;
 
 /// A refusal; the run is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +20,9 @@ pub enum Refused {
     /// By a check that a person may overrule.
     #[error("`{event}` is refused in `{phase}` by {gate}: {reason}")]
     Advisory { phase: PhaseName, event: EventName, gate: String, reason: String },
+    /// By advice that is given once: the same event is taken the next time.
+    #[error("`{event}` is refused in `{phase}` by {gate}: {reason}, or hand it in again as it is")]
+    Once { phase: PhaseName, event: EventName, gate: String, reason: String },
     #[error("`{event}` is refused: the run waits for decision {}: {} ({})", decision.id, decision.question, decision.options.join(", "))]
     Parked { event: EventName, decision: Box<Decision> },
     #[error("`{event}` is refused: the run waits: {wait}")]
@@ -58,6 +67,42 @@ impl Refused {
         }
         Self::NotPossible { phase: run.phase.clone(), event: event.clone(), possible }
     }
+}
+
+/// Returns what is recorded of a refused event: advice that is given once, or the failed approaches that came along. What
+/// did not work is known even if the event does not count.
+pub fn note_of(workflow: &Workflow, run: &Run, ask: &Ask, refused: &Refused) -> Option<Step> {
+    let note = match refused {
+        Refused::Once { reason, .. } => {
+            let event = Event::DevSeen { kind: DevKind::SeedsMissing, text: reason.clone() };
+            Ask { actor: Actor::Engine, ..Ask::new(event, ask.at) }
+        }
+        _ => {
+            let noted = Event::Named(EventName::new(Event::NOTED));
+            Ask { actor: ask.actor, data: failed_approaches(run, ask)?, ..Ask::new(noted, ask.at) }
+        }
+    };
+    // A workflow without notes has nowhere to keep them.
+    step(workflow, run, &note).ok()
+}
+
+/// Returns a checkpoint with the failed approaches of an event that no checkpoint has yet; nothing if there are none.
+fn failed_approaches(run: &Run, ask: &Ask) -> Option<Map<String, Value>> {
+    let is_known = |tried: &&str| {
+        run.checkpoints
+            .iter()
+            .any(|checkpoint| checkpoint.failed_approaches.iter().any(|known| known == tried))
+    };
+    let tried = ask.data.get("failed_approaches")?.as_array()?.iter().filter_map(Value::as_str);
+    let new: Vec<&str> = tried.filter(|tried| !is_known(tried)).collect();
+    if new.is_empty() || ask.event.name() == *Event::NOTED {
+        return None;
+    }
+    let summary = ask.data.get("summary").and_then(Value::as_str).unwrap_or("no summary");
+    let summary: String = summary.chars().take(LONGEST_SUMMARY).collect();
+    let summary = format!("`{}` was refused: {summary}", ask.event.name());
+    let checkpoint = json!({ "summary": summary, "failed_approaches": new });
+    Some(Map::from_iter([("checkpoint".to_owned(), checkpoint)]))
 }
 
 fn list(events: &[EventName]) -> String {

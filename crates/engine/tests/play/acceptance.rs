@@ -212,7 +212,7 @@ fn tests_are_run_with_the_command_that_they_were_first_run_with() {
         ));
         assert_eq!(run.phase, "work", "{lines}");
         let event = Event::Named(EventName::new("work_finished"));
-        let probes = needs(workflow("autonomous-loop"), &run, &event, &Map::new());
+        let probes = needs(workflow("autonomous-loop"), &run, engine::Actor::Agent, &event, &Map::new());
         let tests = probes
             .into_iter()
             .find_map(|probe| if let Probe::Tests { command, .. } = probe { Some(command) } else { None });

@@ -128,7 +128,13 @@ fn evidence_for_an_issue_covers_all_its_chunks_since_the_first() {
     let (run, _) = play_to(&done);
     let data = json!({"evidence": [{"ac": "AC-01", "file": "a", "line": 1}]});
     let Value::Object(data) = data else { panic!("an object") };
-    let probes = needs(workflow("warp-drive"), &run, &Event::Named("requirement_done".into()), &data);
+    let probes = needs(
+        workflow("warp-drive"),
+        &run,
+        engine::Actor::Agent,
+        &Event::Named("requirement_done".into()),
+        &data,
+    );
     let [Probe::Lines { base, .. }, Probe::Usage { .. }] = probes.as_slice() else { panic!("{probes:?}") };
     assert_eq!(base.as_deref(), Some("0123456789abcdef"), "since the first chunk");
     assert_eq!(run.chunk.base.as_deref(), Some("bbbb"));

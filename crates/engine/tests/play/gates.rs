@@ -93,7 +93,7 @@ fn a_doubtful_change_is_advice_and_stays_on_record_until_it_is_no_more() {
 
 fn probes(run: &Run, event: &str, data: &[&str]) -> Vec<Probe> {
     let data = data.iter().map(|field| ((*field).to_owned(), Value::from("x"))).collect();
-    needs(workflow(&run.workflow), run, &Event::Named(event.into()), &data)
+    needs(workflow(&run.workflow), run, engine::Actor::Agent, &Event::Named(event.into()), &data)
 }
 
 #[test]
@@ -120,12 +120,54 @@ fn a_decision_names_what_it_wants_looked_up() {
     assert_eq!(probes(&at("autonomous-loop: @plan"), "plan_written", &[]), [Probe::Head]);
     // What the phase does not have needs nothing, and so does what the engine does by itself.
     assert_eq!(probes(&at("@coding"), "committed", &[]), []);
-    assert_eq!(needs(workflow("warp-drive"), &at("@coding"), &Event::StopRequested, &Map::new()), []);
+    assert_eq!(
+        needs(
+            workflow("warp-drive"),
+            &at("@coding"),
+            engine::Actor::Agent,
+            &Event::StopRequested,
+            &Map::new()
+        ),
+        []
+    );
     let words = ["login", "page", "opens", "dashboard"].map(str::to_owned).to_vec();
     let diff = Probe::Diff { base: Some("0123456789abcdef".to_owned()), words };
-    assert_eq!(probes(&at(LOGIN), "code_complete", &[]), [diff]);
+    let seeds = Probe::Seeds { base: Some("0123456789abcdef".to_owned()) };
+    assert_eq!(probes(&at(LOGIN), "code_complete", &[]), [diff, seeds]);
     let gates = r#"warp-drive verification_gates={"tests_passed":["make-audit"]}: @testing"#;
     assert_eq!(probes(&at(gates), "tests_passed", &[]), [Probe::Commands(vec!["make-audit".to_owned()])]);
+}
+
+#[test]
+fn an_agent_is_told_once_of_tables_without_seed_data_and_a_person_is_believed() {
+    let made = r#"code_complete unseeded=cups;pots evidence=[{"ac":"AC-01","file":"a.rs","line":1}]"#;
+    assert_snapshot!(play(&format!("{LOGIN}, agent {made}, agent {made}")), @r#"
+    chunks_defined acs=[["AC-01"],["AC-02"]] boxes=0/3 head=0123456789abcdef: coding e4
+    agent code_complete unseeded=cups;pots evidence=[{"ac":"AC-01","file":"a.rs","line":1}]: refused: `code_complete` is refused in `coding` by dev_seed_check: no seed data for cups, pots: add some in the same commit, or hand it in again as it is
+    agent code_complete unseeded=cups;pots evidence=[{"ac":"AC-01","file":"a.rs","line":1}]: updating_docs e6
+    "#);
+    assert_snapshot!(last(&format!("{LOGIN}, {made}")), @"  no seed data for cups, pots: add some in the same commit");
+    let seeds = |who: &str| play_to(&format!("{LOGIN}, {who}{made}")).0.facts.chunk.seeds;
+    for who in ["", "agent "] {
+        let missing = "no seed data for cups, pots: add some in the same commit";
+        assert_eq!(seeds(who).as_deref(), Some(missing), "{who}");
+    }
+}
+
+#[test]
+fn an_agent_plans_by_criteria_that_somebody_wrote_or_confirmed() {
+    let planned =
+        |who: &str| last(&format!("coder: @PLANNING, {who}submit_plan approach=one criteria=missing"));
+    assert_snapshot!(
+        planned("agent "),
+        @"agent submit_plan approach=one criteria=missing: refused: `submit_plan` is refused in `PLANNING` by criteria_check: the issue has no acceptance criteria: send 1 to 10 of them as `criteria`"
+    );
+    assert_snapshot!(planned(""), @"submit_plan approach=one criteria=missing: PLAN_REVIEW [planning_iterations 1] e3");
+    let mut run = play_to("coder: @PLANNING").0;
+    let criteria = Probe::Criteria { issue: "42".to_owned() };
+    assert!(!probes(&run, "submit_plan", &[]).contains(&criteria), "others bring their own");
+    run.owner.session = Some(engine::Owner::DRIVER.to_owned());
+    assert!(probes(&run, "submit_plan", &[]).contains(&criteria));
 }
 
 #[test]
@@ -133,8 +175,8 @@ fn criteria_are_told_apart_by_their_whole_label() {
     let mut run = play_to(r#"@chunking, chunks_defined acs=[["AC-1"]]"#).0;
     run.chunk.texts = ["AC-10: tenth", "AC-1: first"].map(str::to_owned).to_vec();
     assert_eq!(
-        probes(&run, "code_complete", &[]),
-        [Probe::Diff { base: None, words: vec!["first".to_owned()] }]
+        probes(&run, "code_complete", &[])[0],
+        Probe::Diff { base: None, words: vec!["first".to_owned()] }
     );
 }
 

@@ -55,10 +55,10 @@ fn what_is_needed_for_the_refused_event_is_looked_up_again() {
     let (run, _) = play_to(&format!("{ENFORCED}, raise agent code_complete {SHOWN} diff=~src/a.rs"));
     let answer = |option: &str| {
         let event = Event::DecisionAnswered { decision: "r1.5".to_owned(), option: option.to_owned() };
-        needs(workflow("warp-drive"), &run, &event, &Map::new())
+        needs(workflow("warp-drive"), &run, engine::Actor::Agent, &event, &Map::new())
     };
     let names: Vec<bool> = answer("accept").iter().map(|probe| matches!(probe, Probe::Diff { .. })).collect();
-    assert_eq!(names, [false, true]);
+    assert_eq!(names, [false, true, false]);
     assert_eq!(answer("continue"), []);
 }
 

@@ -100,8 +100,13 @@ fn a_commit_is_new_if_it_comes_after_the_phases_first() {
     let (run, _) = play_to("autonomous-loop: @deepen, plan_deepened head=aaaa");
     assert_eq!((run.phase.as_str(), run.phase_head.as_deref()), ("work", Some("aaaa")));
     let event = engine::Event::Named("work_finished".into());
-    let probes =
-        engine::needs(crate::support::workflow("autonomous-loop"), &run, &event, &Default::default());
+    let probes = engine::needs(
+        crate::support::workflow("autonomous-loop"),
+        &run,
+        engine::Actor::Agent,
+        &event,
+        &Default::default(),
+    );
     let claim =
         engine::Claim { artifact: None, git_sha: Some("HEAD".to_owned()), since: Some("aaaa".to_owned()) };
     assert!(probes.contains(&engine::Probe::Receipt(claim)), "{probes:?}");

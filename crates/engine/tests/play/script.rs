@@ -8,7 +8,7 @@
 //! | `driven` | from here on the run is one that warp drives, without a line |
 //! | `@PHASE` | goes to that phase by the shortest way, without a line |
 //! | `+31m`, `+5ms` | lets time pass |
-//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `commits`, `diff`, `boxes`, `gate`, `file`, `commit`, `lines`, `ran` (of tests) and `frozen` are observations, the rest is data; what evidence and receipts name is there, unless said otherwise |
+//! | `EVENT KEY=VALUE...` | asks; `tree`, `head`, `commits`, `diff`, `boxes`, `unseeded`, `criteria`, `gate`, `file`, `commit`, `lines`, `ran` (of tests) and `frozen` are observations, the rest is data; what evidence and receipts name is there, unless said otherwise |
 //! | `agent EVENT ...`, `engine EVENT ...` | asks in that one's name |
 //! | `edit FILE` | a file was edited |
 //! | `question TEXT`, `defer`, `tell TEXT`, `turn AGENT`, `turned SESSION`, `idled SESSION` | questions, and agents that warp starts |
@@ -24,7 +24,7 @@ use engine::{
     Outcome, Run, Seen, Standing, Step, TestsSeen, TestsVerdict, Time, Usage, WaitKind, Worker, Workflow,
     begin,
     ledger::{CapReached, Scope, Unit},
-    step,
+    note_of, step,
     view::asked,
 };
 use serde_json::Value;
@@ -92,7 +92,12 @@ impl Player {
                     self.lines.extend(step.advice.iter().map(|advice| format!("  {}", advice.0)));
                     self.run = step.run;
                 }
-                Err(refused) => self.lines.push(format!("{text}: refused: {refused}")),
+                Err(refused) => {
+                    self.lines.push(format!("{text}: refused: {refused}"));
+                    if let Some(note) = note_of(self.workflow, &self.run, &ask, &refused) {
+                        self.run = note.run;
+                    }
+                }
             }
         }
     }
@@ -200,6 +205,11 @@ impl Player {
                 "commits" => ask.observations.commits = see_commits(value),
                 "diff" => ask.observations.diff = see_diff(value),
                 "boxes" => ask.observations.boxes = see_boxes(value),
+                "unseeded" => {
+                    let tables = value.split(';').map(str::to_owned).collect();
+                    ask.observations.unseeded = Some(Seen::Value(tables));
+                }
+                "criteria" => ask.observations.has_criteria = Some(Seen::Value(value == "given")),
                 "gate" => ask.observations.commands.extend(command(value)),
                 "ran" => ask.observations.tests = Some(see_tests(value)),
                 "frozen" => ask.observations.frozen = Some(see_frozen(value)),

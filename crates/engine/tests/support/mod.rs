@@ -75,7 +75,7 @@ pub(crate) fn clear(event: &str, at: Time) -> Ask {
 
 /// Adds to an ask whatever its evidence and receipts name, found as it should be.
 pub(crate) fn find_all(workflow: &Workflow, run: &Run, ask: &mut Ask) {
-    for probe in needs(workflow, run, &ask.event, &ask.data) {
+    for probe in needs(workflow, run, ask.actor, &ask.event, &ask.data) {
         match probe {
             Probe::Receipt(claim) => ask.observations.receipts.push(found(claim)),
             Probe::Lines { lines, .. } => ask.observations.lines = Some(Seen::Value(lines)),
@@ -88,7 +88,9 @@ pub(crate) fn find_all(workflow: &Workflow, run: &Run, ask: &mut Ask) {
             | Probe::TestNames(_)
             | Probe::Tests { .. }
             | Probe::Frozen { .. }
-            | Probe::Usage { .. } => {}
+            | Probe::Usage { .. }
+            | Probe::Seeds { .. }
+            | Probe::Criteria { .. } => {}
         }
     }
 }

@@ -417,7 +417,7 @@ fn answer(answered: &Result<Step, Refused>) -> Answer {
         },
         Err(refused) => Answer::Refused(match refused {
             Refused::NotPossible { .. } => Why::NotPossible,
-            Refused::Gate { .. } | Refused::Advisory { .. } => Why::Gate,
+            Refused::Gate { .. } | Refused::Advisory { .. } | Refused::Once { .. } => Why::Gate,
             Refused::Parked { .. } => Why::Parked,
             Refused::Suspended { .. } => unreachable!("no walk waits for a provider"),
             Refused::Stopped { .. } => Why::Stopped,

@@ -6,20 +6,17 @@ use dev::{Dev, DevError, Health, Keeper, Up};
 use std::mem;
 
 use adapters::secrets::redacted;
-use engine::{Actor, DevKind, Event, Observations, Run, Seen};
+use engine::{Actor, DevKind, Event, Run, Seen};
 use serde_json::Map;
 
 use super::{NextError, Report, escalation};
-use crate::{Answer, AskError, Current, Error, Workspace, spelled};
+use crate::{Answer, AskError, Current, Workspace, spelled};
 
 /// How often the environment is brought up again before a person is asked.
 const RECOVERIES: usize = 2;
 /// The answer by which a person goes on without the server, and all that they can say about one that does not come up.
 const SKIP: &str = "skip";
 pub const ABOUT_DEV: &[&str] = &["continue", SKIP];
-/// The check by which an agent's code is handed back once.
-pub const SEED_CHECK: &str = "dev_seed_check";
-
 impl From<DevError> for NextError {
     fn from(error: DevError) -> Self {
         Self::Dev(spelled(&error))
@@ -165,43 +162,13 @@ impl Workspace {
         Ok(self.ask_as(Actor::Engine, event, Map::new())?)
     }
 
-    /// Before an agent's code that has changed what tables there are is taken: returns what it is told instead, once in a
-    /// chunk. It is advice, so the second time the code is taken as it is.
-    pub(crate) fn hold_for_seeds(
-        &mut self,
-        current: &Current,
-        observations: &Observations,
-    ) -> Result<Option<String>, Error> {
-        let Some(text) = self.tables_without_seeds(&current.run, observations) else { return Ok(None) };
-        Ok((!current.run.facts.chunk.was_told_of_seeds).then_some(text))
-    }
-
-    /// After a person's code that has changed what tables there are, advises on those that no seed file fills.
-    pub(crate) fn advise_seeds(&mut self, answer: &mut Answer) -> Result<(), AskError> {
-        let Some(record) = answer.records.first().filter(|record| record.actor != Actor::Agent) else {
-            return Ok(());
-        };
-        let Some(text) = self.tables_without_seeds(&answer.current.run, &record.observations) else {
-            return Ok(());
-        };
-        let event = Event::DevSeen { kind: DevKind::SeedsMissing, text: text.clone() };
-        let noted = self.ask_as(Actor::Engine, event, Map::new())?;
-        answer.current = noted.current;
-        answer.records.extend(noted.records);
-        answer.advice.push(engine::Advice(text));
-        Ok(())
-    }
-
-    /// Says which tables the work makes that no seed file fills.
-    fn tables_without_seeds(&self, run: &Run, observations: &Observations) -> Option<String> {
-        let Some(Seen::Value(diff)) = &observations.diff else { return None };
-        if !run.settings.is_on("dev_seed_check") {
-            return None;
+    /// Returns which tables the work makes that no seed file fills.
+    pub(crate) fn tables_without_seeds(&self, run: &Run, files: &[String]) -> Seen<Vec<String>> {
+        match self.dev_of(run) {
+            Ok(Some(dev)) => Seen::Value(dev.tables_without_seeds(files).into_iter().map(redacted).collect()),
+            Ok(None) => Seen::Absent("the project has no dev environment".to_owned()),
+            // One that cannot be read is said where it matters.
+            Err(error) => Seen::Absent(error.to_string()),
         }
-        // One that cannot be read is said where it matters.
-        let dev = self.dev_of(run).ok().flatten()?;
-        let tables = dev.tables_without_seeds(&diff.files);
-        (!tables.is_empty())
-            .then(|| redacted(format!("no seed data for {}: add some in the same commit", tables.join(", "))))
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::criteria::{LONGEST, MOST};
+use engine::MOST_CRITERIA;
+
+use crate::criteria::LONGEST;
 
 /// The kinds of commits that a message may begin with.
 const COMMIT_TYPES: [&str; 10] =
@@ -18,7 +20,7 @@ const MOST_TODOS: usize = 25;
 pub fn plan_properties() -> Map<String, Value> {
     object(json!({
         "criteria": about(
-            json!({ "type": "array", "maxItems": MOST, "items": text(LONGEST) }),
+            json!({ "type": "array", "maxItems": MOST_CRITERIA, "items": text(LONGEST) }),
             "Acceptance criteria, only for an issue that has none",
         ),
         "chunks": { "type": "array", "items": { "type": "array", "items": text(100) } },

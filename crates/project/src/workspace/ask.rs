@@ -7,14 +7,14 @@ use adapters::{
     secrets::{redact_fields, redacted},
 };
 use engine::{
-    Actor, Advice, Ask, DevKind, Event, EventName, Observations, Outcome, Probe, Record, Refused, Run, Step,
-    digest, needs, step, view::state_file,
+    Actor, Advice, Ask, Event, Observations, Outcome, Probe, Record, Run, Step, digest, needs, note_of, step,
+    view::state_file,
 };
 use journal::{
     Appended, NewEvent, Version, View,
     streams::{append, retry},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     AskError, Current, Error, SNAPSHOT_FORMAT, Shown, Snapshot, Views, Workspace,
@@ -22,10 +22,7 @@ use super::{
     show::{Found, view_digest},
     topic,
 };
-use crate::{SEED_CHECK, probe};
-
-/// The most that is kept of the summary of a refused event, in characters.
-const LONGEST_SUMMARY: usize = 300;
+use crate::probe;
 
 /// What became of an event that was taken.
 #[derive(Debug)]
@@ -70,10 +67,7 @@ impl Workspace {
             if let Some(found) = look(self, &current)? {
                 return Ok(Some(Err(found)));
             }
-            self.hold_for_criteria(&current, actor, &event)?;
-            let mut probes = needs(&current.workflow, &current.run, &event, &data);
-            // A person is believed, and need not wait for tests that prove nothing to anybody.
-            probes.retain(|probe| actor == Actor::Agent || !matches!(probe, Probe::Tests { .. }));
+            let probes = needs(&current.workflow, &current.run, actor, &event, &data);
             if probes != gathered.0 {
                 // Probes may take minutes, so nobody is kept waiting for them.
                 drop(lock);
@@ -92,26 +86,17 @@ impl Workspace {
             let step = match step(&current.workflow, &current.run, &ask) {
                 Ok(step) => step,
                 Err(refused) => {
-                    self.keep_failed_approaches(current, &ask)?;
+                    if let Some(note) = note_of(&current.workflow, &current.run, &ask, &refused) {
+                        self.record(current, note)?.ok_or(Error::Contended)?;
+                    }
                     return Err(refused.into());
                 }
             };
-            if actor == Actor::Agent
-                && step.outcome == Outcome::Moved
-                && let Some(text) = self.hold_for_seeds(&current, &gathered.1)?
-            {
-                let (phase, event) = (current.run.phase.clone(), event.name());
-                self.note(current, Event::DevSeen { kind: DevKind::SeedsMissing, text: text.clone() })?;
-                let reason = format!("{text}, or hand it in again as it is");
-                return Err(Refused::Gate { phase, event, gate: SEED_CHECK.to_owned(), reason }.into());
-            }
             let Some(mut answer) = self.record(current, step)? else { return Ok(None) };
             advice.splice(0..0, mem::take(&mut self.unsaid));
             advice.append(&mut words);
             advice.append(&mut answer.advice);
             answer.advice = advice;
-            drop(lock);
-            self.advise_seeds(&mut answer)?;
             Ok(Some(Ok(answer)))
         })
     }
@@ -188,17 +173,6 @@ impl Workspace {
         let ask = Ask { actor: Actor::Engine, ..Ask::new(event, machine::now()) };
         let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
         Ok(self.record(current, step)?.ok_or(Error::Contended)?.current)
-    }
-
-    /// Records the failed approaches that came with a refused event: what did not work is known even if the event does not
-    /// count. The caller holds the lock.
-    fn keep_failed_approaches(&mut self, current: Current, ask: &Ask) -> Result<(), Error> {
-        let Some(data) = failed_approaches(&current.run, ask) else { return Ok(()) };
-        let noted = Event::Named(EventName::new(Event::NOTED));
-        let ask = Ask { actor: ask.actor, data, ..Ask::new(noted, ask.at) };
-        // A workflow without notes has nowhere to keep them.
-        let Ok(step) = step(&current.workflow, &current.run, &ask) else { return Ok(()) };
-        self.record(current, step)?.map(drop).ok_or(Error::Contended)
     }
 
     /// Records a step and shows it; nothing if others recorded something in between.
@@ -331,23 +305,4 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         | Event::CapReached { .. }) => event,
     };
     (event, data)
-}
-
-/// Returns a checkpoint with the failed approaches of an event that no checkpoint has yet; nothing if there are none.
-fn failed_approaches(run: &Run, ask: &Ask) -> Option<Map<String, Value>> {
-    let is_known = |tried: &&str| {
-        run.checkpoints
-            .iter()
-            .any(|checkpoint| checkpoint.failed_approaches.iter().any(|known| known == tried))
-    };
-    let tried = ask.data.get("failed_approaches")?.as_array()?.iter().filter_map(Value::as_str);
-    let new: Vec<&str> = tried.filter(|tried| !is_known(tried)).collect();
-    if new.is_empty() || ask.event.name() == *Event::NOTED {
-        return None;
-    }
-    let summary = ask.data.get("summary").and_then(Value::as_str).unwrap_or("no summary");
-    let summary: String = summary.chars().take(LONGEST_SUMMARY).collect();
-    let summary = format!("`{}` was refused: {summary}", ask.event.name());
-    let checkpoint = json!({ "summary": summary, "failed_approaches": new });
-    Some(Map::from_iter([("checkpoint".to_owned(), checkpoint)]))
 }
