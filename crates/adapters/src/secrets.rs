@@ -4,7 +4,7 @@
 //! keep their logins) or by its looks (`pattern`). Where text of others becomes a record or is shown, [`redact`] puts
 //! [`REMOVED`] in its place. Those places are few, and everything else is a view of what they let through:
 //! - `project`: events on their way into the journal, what commands printed, the texts of issues and pull requests;
-//! - `daemon`: what an agent says while it works, and its answer;
+//! - `driver`: what an agent says while it works, and its answer;
 //! - `sandbox`: the configuration of git and of package managers that is shown behind walls.
 //!
 //! Invariants:

@@ -293,10 +293,10 @@ fn say(advice: &[Advice]) {
 
 /// Tells a person who is away what has become of a run.
 fn tell_away(workspace: &mut Workspace, answer: &Answer) {
-    if !away::is_set_up(&workspace.dirs) {
+    if !notify::is_set_up(&workspace.dirs) {
         return;
     }
-    for note in away::tell(&workspace.place, &workspace.dirs, answer.current.run.id.as_str()) {
+    for note in notify::tell(&workspace.place, &workspace.dirs, answer.current.run.id.as_str()) {
         output::note(&note);
     }
 }

@@ -8,7 +8,7 @@ mod replies;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use daemon::{Reply, Show, Shown};
+use driver::{Reply, Show, Shown};
 use engine::{
     Record, Run, Workflow,
     view::{self, Asked, Status},

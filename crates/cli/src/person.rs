@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use away::{Bridge, Of};
 use hooks::{Away, Exchange, Reach};
+use notify::{Bridge, Of};
 use project::{Dirs, Place};
 
 /// What hooks and tools are given.
@@ -14,20 +14,20 @@ pub(crate) struct Channels;
 
 impl Away for Channels {
     fn reach(&self, place: &Place, dirs: &Dirs) -> Reach {
-        match away::Reach::of(place, dirs, &[]) {
-            away::Reach::Off(_) => Reach::Off,
-            away::Reach::Unreachable(why) => Reach::Unreachable(why),
-            away::Reach::Telegram(_) => Reach::Reachable,
+        match notify::Reach::of(place, dirs, &[]) {
+            notify::Reach::Off(_) => Reach::Off,
+            notify::Reach::Unreachable(why) => Reach::Unreachable(why),
+            notify::Reach::Telegram(_) => Reach::Reachable,
         }
     }
 
     fn tell(&self, place: &Place, dirs: &Dirs, run: &str) {
         // What is wrong with the channel is in `warp rdb status`; the agent has nothing to do with it.
-        away::tell(place, dirs, run);
+        notify::tell(place, dirs, run);
     }
 
     fn begin(&self, place: &Place, dirs: &Dirs, run: &str) -> Option<Box<dyn Exchange>> {
-        let reach = away::Reach::of(place, dirs, &[]);
+        let reach = notify::Reach::of(place, dirs, &[]);
         Some(Box::new(Open(Bridge::start(dirs, &reach, Of::run(place, run))?)))
     }
 }

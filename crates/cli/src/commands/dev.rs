@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
-use daemon::Interrupts;
 use dev::{Dev, DevError, Fill, Health, Manifest, Up};
+use driver::Interrupts;
 use project::{
     Dirs, Place, Shell,
     slots::{Pool, SlotError},

@@ -6,7 +6,7 @@ use std::{
 };
 
 use adapters::{git::Git, machine, process, sandbox::Sandbox};
-use daemon::{Tests, Walled, check_tests};
+use driver::{Tests, Walled, check_tests};
 use engine::BaselineState;
 use journal::{
     OpenError,

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use daemon::{After, Options, Walled, content_shell, sandbox};
+use driver::{After, Options, Walled, content_shell, sandbox};
 use forge::{ForgeError, Item, ItemId, Readiness, Refusal, Review};
 use project::{Mend, MergeError, MergedPull, UpdatedPull, Workspace, person_in};
 

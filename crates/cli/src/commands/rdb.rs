@@ -1,10 +1,10 @@
 use std::{path::PathBuf, time::Duration};
 
-use away::{
+use clap::Subcommand;
+use notify::{
     Channel as _, Heard, Listening, Memory, Reach, Said, Trouble, Wake,
     telegram::{Bot, NoBot, Telegram},
 };
-use clap::Subcommand;
 use project::{
     Dirs, Place,
     config::{self, Config},
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         Some(Action::On) => {
             // Whoever cannot be reached stays where they are asked.
             Bot::find(&dirs, &config::load(&place, &dirs, None, &[])?.settings)?;
-            away::pass_over_all(&place, &dirs)?;
+            notify::pass_over_all(&place, &dirs)?;
             switch(&place, &dirs, true)
         }
         Some(Action::Off) => switch(&place, &dirs, false),
@@ -180,7 +180,7 @@ fn test(place: &Place, dirs: &Dirs) -> Result<Exit, CommandError> {
 /// Shows who has written to a bot that may speak to nobody yet.
 fn introduce(dirs: &Dirs, telegram: &mut Telegram) -> Result<Exit, CommandError> {
     let mut memory = Memory::open(dirs, telegram.key())?;
-    if let Heard::Trouble(trouble) = away::hear(dirs, &mut memory, telegram, Duration::ZERO)? {
+    if let Heard::Trouble(trouble) = notify::hear(dirs, &mut memory, telegram, Duration::ZERO)? {
         return Err(trouble.into());
     }
     match memory.listening()?.stranger {
@@ -208,15 +208,15 @@ impl From<Trouble> for CommandError {
     }
 }
 
-impl From<away::AwayError> for CommandError {
-    fn from(error: away::AwayError) -> Self {
+impl From<notify::AwayError> for CommandError {
+    fn from(error: notify::AwayError) -> Self {
         match error {
-            away::AwayError::Project(error) => error.into(),
-            away::AwayError::Open(_)
-            | away::AwayError::Store(_)
-            | away::AwayError::Kept { .. }
-            | away::AwayError::Random(_)
-            | away::AwayError::Contended => Self::of(Exit::OutsideSaidNo, &error),
+            notify::AwayError::Project(error) => error.into(),
+            notify::AwayError::Open(_)
+            | notify::AwayError::Store(_)
+            | notify::AwayError::Kept { .. }
+            | notify::AwayError::Random(_)
+            | notify::AwayError::Contended => Self::of(Exit::OutsideSaidNo, &error),
         }
     }
 }

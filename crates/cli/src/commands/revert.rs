@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use daemon::{Walled, content_shell, sandbox};
+use driver::{Walled, content_shell, sandbox};
 use project::slots::{RevertError, Reverted};
 
 use super::{consent, open, pool};

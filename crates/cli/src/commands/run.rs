@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use adapters::agent::NamedError;
-use daemon::{After, DriveError, Finish, Interrupts, Options, SessionError, Show, StartError, Walled};
+use driver::{After, DriveError, Finish, Interrupts, Options, SessionError, Show, StartError, Walled};
 use forge::ItemId;
 use project::{Dirs, Place, spend};
 
@@ -143,13 +143,13 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let place = place(project)?;
     let form = if arguments.json { Form::Json } else { Form::Text };
-    let drive = if arguments.attach { daemon::attach } else { daemon::drive };
+    let drive = if arguments.attach { driver::attach } else { driver::drive };
     work(&place, &arguments.options(), drive, form, &arguments.again())
 }
 
 /// Takes a run to its end, for another command that needs an agent.
 pub(super) fn work_on(place: &Place, options: &Options) -> Result<Exit, CommandError> {
-    work(place, options, daemon::drive, Form::Text, "warp run")
+    work(place, options, driver::drive, Form::Text, "warp run")
 }
 
 /// What carries runs on: with agents of its own, or with one in a terminal.

@@ -4,7 +4,7 @@ use std::{
 };
 
 use adapters::machine;
-use daemon::{Show as _, Shown};
+use driver::{Show as _, Shown};
 use engine::{
     Standing,
     view::{self, Owned, Status},

@@ -1,7 +1,7 @@
 //! The lines that stay.
 
 use adapters::agent::Said;
-use daemon::Shown;
+use driver::Shown;
 use engine::{Record, Run, Workflow, is_deceptive, view::Asked};
 use serde_json::{Value, json};
 

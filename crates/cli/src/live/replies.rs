@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use daemon::Reply;
+use driver::Reply;
 use engine::view::Asked;
 
 /// Lines from the terminal, read from the first question on.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use adapters::agent::script::{Player, Reply, Script};
-use daemon::{After, Driver, Finish, Interrupts, Options, Show, Shown};
+use driver::{After, Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::view::Asked;
 use project::{Workspace, count_edit};
 use serde_json::Value;
@@ -57,7 +57,7 @@ struct Nobody;
 impl Show for Nobody {
     fn show(&mut self, _shown: Shown<'_>) {}
 
-    fn reply(&mut self, _asked: &Asked) -> Option<daemon::Reply> {
+    fn reply(&mut self, _asked: &Asked) -> Option<driver::Reply> {
         None
     }
 

@@ -10,7 +10,7 @@ use adapters::{
     agent::script::{Player, Reply as Played, Script},
     git::Git,
 };
-use daemon::{Driver, Finish, Interrupts, Options, Reply, Show, Shown};
+use driver::{Driver, Finish, Interrupts, Options, Reply, Show, Shown};
 use engine::view::Asked;
 use forge::{By, NewItem, Query};
 use project::{Dirs, Place, Workspace};

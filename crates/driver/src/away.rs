@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use ::away::{Bridge, Of, Reach};
 use journal::Durable;
+use notify::{Bridge, Of, Reach};
 use project::spelled;
 
 use crate::{driver::Driver, show::Shown};
@@ -72,7 +72,7 @@ impl Driver<'_> {
     /// Lets what was recorded while away mode is off go untold.
     fn pass_over(&mut self, reach: &Reach, run: &str) {
         let of = Of::run(&self.workspace.place, run);
-        if let Err(error) = ::away::pass_over(&self.workspace.dirs, reach, of) {
+        if let Err(error) = notify::pass_over(&self.workspace.dirs, reach, of) {
             self.show.show(Shown::Warned(&format!("away: {}", spelled(&error))));
         }
     }

@@ -21,7 +21,7 @@ use adapters::{
     agent::script::{Player, Reply, Script},
     boundary,
 };
-use daemon::{Driver, Finish, Interrupts, Options, Show, Shown};
+use driver::{Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Standing, view::Asked};
 use forge::Query;
 use project::Workspace;
@@ -189,7 +189,7 @@ struct Nobody;
 impl Show for Nobody {
     fn show(&mut self, _shown: Shown<'_>) {}
 
-    fn reply(&mut self, _asked: &Asked) -> Option<daemon::Reply> {
+    fn reply(&mut self, _asked: &Asked) -> Option<driver::Reply> {
         None
     }
 

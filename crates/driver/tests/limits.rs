@@ -22,7 +22,7 @@ use adapters::{
     machine,
     process::Go,
 };
-use daemon::{After, Driver, Finish, Interrupts, Options, Show, Shown};
+use driver::{After, Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Record, Standing, Time, view::Asked};
 use forge::{By, NewItem};
 use project::{Dirs, Place, Workspace};
@@ -76,7 +76,7 @@ struct Nobody;
 impl Show for Nobody {
     fn show(&mut self, _shown: Shown<'_>) {}
 
-    fn reply(&mut self, _asked: &Asked) -> Option<daemon::Reply> {
+    fn reply(&mut self, _asked: &Asked) -> Option<driver::Reply> {
         None
     }
 

@@ -2,8 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
-use away::{Courier, Delivered, Heard, Memory, Of, Reach, Wake, hear, telegram::Telegram as Channel};
 use engine::{Actor, Event, EventName, Standing};
+use notify::{Courier, Delivered, Heard, Memory, Of, Reach, Wake, hear, telegram::Telegram as Channel};
 use project::{Decided, Dirs, Place, Request, Workspace};
 use serde_json::Map;
 use tempfile::TempDir;
@@ -120,7 +120,7 @@ impl Scene {
     pub(crate) fn process(&self) -> Process {
         let Reach::Telegram(bot) = self.reach() else { panic!("{:?}", self.reach()) };
         let channel = Channel::new(bot, Wake::default()).unwrap();
-        let memory = Memory::open(&self.dirs, away::Channel::key(&channel)).unwrap();
+        let memory = Memory::open(&self.dirs, notify::Channel::key(&channel)).unwrap();
         let courier = Courier::new(&self.dirs, self.of()).unwrap();
         Process { dirs: self.dirs.clone(), channel, memory, courier, notes: Vec::new() }
     }

@@ -2,8 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
-use away::{Bridge, Heard, Reach};
 use engine::{Actor, Event, WaitKind};
+use notify::{Bridge, Heard, Reach};
 use project::{Given, spend::More};
 use serde_json::Map;
 
@@ -254,10 +254,10 @@ fn whoever_leaves_again_is_told_where_the_run_is_and_not_what_was_before() {
     scene.switch(false);
     for event in ["prerequisites_ok", "work_selected", "plan_ready"] {
         scene.events(&[event]);
-        away::tell(&scene.place(), &scene.dirs, &scene.run);
+        notify::tell(&scene.place(), &scene.dirs, &scene.run);
     }
     scene.switch(true);
-    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    notify::tell(&scene.place(), &scene.dirs, &scene.run);
     let told = ["[warp-drive] prerequisites -- for #42 in demo", "[warp-drive] chunking -- for #42 in demo"];
     assert_eq!(scene.telegram.texts(501), told);
 }
@@ -269,12 +269,12 @@ fn a_question_that_is_open_when_a_person_leaves_again_is_asked_once() {
     scene.process().deliver_all();
     scene.switch(false);
     scene.question("Which greeting?");
-    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    notify::tell(&scene.place(), &scene.dirs, &scene.run);
     for _ in 0..2 {
         scene.switch(true);
-        away::tell(&scene.place(), &scene.dirs, &scene.run);
+        notify::tell(&scene.place(), &scene.dirs, &scene.run);
         scene.switch(false);
-        away::tell(&scene.place(), &scene.dirs, &scene.run);
+        notify::tell(&scene.place(), &scene.dirs, &scene.run);
     }
     let texts = scene.telegram.texts(501);
     assert_eq!(texts.len(), 2, "{texts:#?}");
@@ -288,9 +288,9 @@ fn what_was_recorded_before_away_mode_is_not_told_whoever_was_there_to_leave_it_
     scene.switch(false);
     // Nobody looks while these are recorded: the process was killed, or knew of no bot.
     scene.events(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    away::pass_over_all(&scene.place(), &scene.dirs).unwrap();
+    notify::pass_over_all(&scene.place(), &scene.dirs).unwrap();
     scene.switch(true);
-    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    notify::tell(&scene.place(), &scene.dirs, &scene.run);
     let told = ["[warp-drive] prerequisites -- for #42 in demo", "[warp-drive] chunking -- for #42 in demo"];
     assert_eq!(scene.telegram.texts(501), told);
 }
@@ -307,6 +307,6 @@ fn a_run_that_is_told_about_from_its_middle_on_says_where_it_stands_and_nothing_
     scene.workspace().ask_as(Actor::Engine, wait, Map::new()).unwrap();
     scene.workspace().ask_as(Actor::Engine, Event::WaitOver, Map::new()).unwrap();
     scene.switch(true);
-    away::tell(&scene.place(), &scene.dirs, &scene.run);
+    notify::tell(&scene.place(), &scene.dirs, &scene.run);
     assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"]);
 }

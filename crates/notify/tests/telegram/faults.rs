@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use away::{Bridge, Delivered, Heard, Trouble};
+use notify::{Bridge, Delivered, Heard, Trouble};
 use serde_json::json;
 use testkit::telegram::Fault;
 
