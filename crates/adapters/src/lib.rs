@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod boundary;
+pub mod clock;
 pub mod copying;
 pub mod git;
 pub mod history;

@@ -64,12 +64,31 @@ pub fn waits_pass_at_once() {
 
 /// Describes a process so that a later one with the same number is not taken for it.
 pub fn owner(pid: u32) -> Owner {
-    Owner { pid, boot_id: boot_id(), start_ticks: start_ticks(pid), session: None }
+    Owner { pid, boot_id: boot_id(), start_ticks: start_ticks(pid), host: Some(host()), session: None }
 }
 
 /// Tells whether a run's owner is still the process that it was.
 pub fn is_live(owner: &Owner) -> bool {
-    owner.start_ticks.is_some() && owner.boot_id == boot_id() && start_ticks(owner.pid) == owner.start_ticks
+    is_here(owner)
+        && owner.start_ticks.is_some()
+        && owner.boot_id == boot_id()
+        && start_ticks(owner.pid) == owner.start_ticks
+}
+
+/// Tells whether a run's owner is a process of this machine: of another's it cannot be told whether it lives.
+pub fn is_here(owner: &Owner) -> bool {
+    owner.host.as_ref().is_none_or(|known| *known == host())
+}
+
+/// Returns the name of this machine, by which its processes are told from those of others.
+pub fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim().to_owned();
+    let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    match id.trim().get(..8) {
+        Some(id) => format!("{name} ({id})"),
+        None => name,
+    }
 }
 
 /// Returns the directory that a process works in, if that can be told.
@@ -218,6 +237,7 @@ mod tests {
         assert!(is_live(&owner));
         assert!(!is_live(&Owner { start_ticks: owner.start_ticks.map(|ticks| ticks + 1), ..owner.clone() }));
         assert!(!is_live(&Owner { boot_id: "another boot".to_owned(), ..owner.clone() }));
+        assert!(!is_live(&Owner { host: Some("another".to_owned()), ..owner.clone() }));
         assert!(!is_live(&Owner { start_ticks: None, ..owner }));
     }
 

@@ -141,6 +141,7 @@ fn store_error(error: &StoreError) -> CommandError {
             let shown = CommandError::of(Exit::OutsideSaidNo, error);
             outside(error).into_iter().fold(shown, CommandError::hint)
         }
+        StoreError::Stale { .. } => CommandError::of(Exit::Claimed, error),
         StoreError::Failed { .. } => CommandError::of(Exit::Internal, error),
     }
 }
@@ -158,7 +159,7 @@ pub(crate) fn outside(error: &StoreError) -> Option<String> {
             ))
         }
         StoreError::Busy { .. } => Some("try again when the other one is done".to_owned()),
-        StoreError::Corrupt { .. } | StoreError::Failed { .. } => None,
+        StoreError::Corrupt { .. } | StoreError::Stale { .. } | StoreError::Failed { .. } => None,
     }
 }
 

@@ -464,7 +464,7 @@ impl Driver<'_> {
 
     /// Looks whether the turn may go on: the claim is ours, the run stands where it stood, the phase has time left.
     fn is_still_wanted(&mut self, current: &Current) -> Result<Wanted, DriveError> {
-        self.keep_claim()?;
+        self.check_claim()?;
         if !self.stands(current)? {
             return Ok(if self.is_agents_word()? { Wanted::Over } else { Wanted::No });
         }

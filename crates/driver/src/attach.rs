@@ -186,7 +186,7 @@ impl<'d, 'a> Attached<'d, 'a> {
             if self.driver.interrupts.is_asked() {
                 return Ok(Finish::Interrupted);
             }
-            self.driver.keep_claim()?;
+            self.driver.check_claim()?;
             let Some(current) = self.driver.workspace.current()? else { return self.over() };
             let flow = match &current.run.standing {
                 Standing::Ended { .. } => return self.over(),
@@ -383,7 +383,7 @@ impl<'d, 'a> Attached<'d, 'a> {
             if self.driver.interrupts.is_asked() {
                 return Ok(Flow::End(Finish::Interrupted));
             }
-            self.driver.keep_claim()?;
+            self.driver.check_claim()?;
             self.driver.hear_away();
             self.pass_deadline(current)?;
         }
@@ -394,7 +394,7 @@ impl<'d, 'a> Attached<'d, 'a> {
         if self.driver.interrupts.is_asked() {
             return Ok(false);
         }
-        self.driver.keep_claim()?;
+        self.driver.check_claim()?;
         if !self.driver.stands(current)? {
             return Ok(false);
         }

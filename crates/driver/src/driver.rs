@@ -1,6 +1,6 @@
 //! The loop itself.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use adapters::agent::NamedError;
 use engine::{
@@ -9,7 +9,7 @@ use engine::{
 };
 use forge::ForgeError;
 use project::{
-    ABOUT_DEV, Answer, AskError, Claim, ClaimError, Current, Error, NextError, Wanted, Workspace,
+    ABOUT_DEV, Answer, AskError, ClaimError, Current, Error, NextError, Wanted, Workspace,
     admission::AdmissionError,
     escalation,
     pushing::{Decides, PUSH},
@@ -30,9 +30,6 @@ use crate::{
     work::{Confined, Lent},
 };
 
-/// How often the claim is kept up.
-const CLAIM_EVERY: Duration = Duration::from_secs(20);
-
 /// A run, a place to work in, and all that is needed to take it to its end.
 pub struct Driver<'a> {
     /// Given back before the workspace is, which another run may take then: fields are dropped in order.
@@ -50,8 +47,6 @@ pub struct Driver<'a> {
     /// The place for an agent that is waited for.
     pub(crate) asked_seat: Option<ready::Asked>,
     pub(crate) confined: Confined,
-    pub(crate) claim: Option<Claim>,
-    pub(crate) claimed_at: Instant,
     pub(crate) away: Away,
     pub(crate) options: Options,
     pub(crate) interrupts: Interrupts,
@@ -119,6 +114,11 @@ pub(crate) enum Flow {
 impl Driver<'_> {
     /// Takes the run to its end, or to where a person is needed.
     pub fn drive(&mut self) -> Result<Finish, DriveError> {
+        // Whatever a lost claim has led to, that is the reason.
+        self.rounds().map_err(|error| self.check_claim().err().unwrap_or(error))
+    }
+
+    fn rounds(&mut self) -> Result<Finish, DriveError> {
         if let Some(current) = self.workspace.current()? {
             self.tell_of(&current.run);
         }
@@ -129,7 +129,7 @@ impl Driver<'_> {
             if self.interrupts.is_asked() {
                 return Ok(Finish::Interrupted);
             }
-            self.keep_claim()?;
+            self.check_claim()?;
             let Some(current) = self.workspace.current()? else { return self.over() };
             let flow = match (&current.run.standing, current.run.act()) {
                 (Standing::Ended { how }, _) => Flow::End(ending(&current.workflow, &current.run, how)),
@@ -326,30 +326,20 @@ impl Driver<'_> {
         }
     }
 
-    /// Keeps the claim up, and stops at once if somebody else has taken it.
-    pub(crate) fn keep_claim(&mut self) -> Result<(), DriveError> {
-        let Some(claim) = self.claim.as_ref().filter(|_| self.claimed_at.elapsed() > CLAIM_EVERY) else {
-            return Ok(());
-        };
-        self.claimed_at = Instant::now();
-        if self.workspace.keep(claim)? {
-            return Ok(());
+    /// Stops at once if somebody else has taken the claim.
+    pub(crate) fn check_claim(&self) -> Result<(), DriveError> {
+        match self.workspace.lost_claim()? {
+            Some(about) => Err(DriveError::TakenOver { about: about.to_owned() }),
+            None => Ok(()),
         }
-        Err(DriveError::TakenOver { about: claim.about().to_owned() })
     }
 
     /// Claims the issue that the run has turned to, if it is another one.
     fn follow_issue(&mut self, current: &Current) -> Result<(), DriveError> {
-        let Some(issue) = &current.run.issue else { return Ok(()) };
-        if self.claim.as_ref().is_some_and(|claim| claim.is_of(issue)) {
-            return Ok(());
+        match &current.run.issue {
+            Some(issue) => Ok(self.workspace.claim(issue)?),
+            None => Ok(()),
         }
-        let claim = self.workspace.claim(issue)?;
-        if let Some(before) = self.claim.replace(claim) {
-            self.workspace.release(&before)?;
-        }
-        self.claimed_at = Instant::now();
-        Ok(())
     }
 
     /// Tells whether the run still stands where `current` saw it.
@@ -405,13 +395,10 @@ impl Driver<'_> {
     /// Gives back what was taken for the run, as far as it is over.
     pub fn finish(mut self) -> Result<(), DriveError> {
         self.end_away();
-        let Self { mut workspace, claim, confined, .. } = self;
+        let Self { mut workspace, confined, .. } = self;
         drop(confined);
-        if let Some(claim) = claim {
-            workspace.release(&claim)?;
-        }
         workspace.sync()?;
-        Ok(())
+        Ok(workspace.release()?)
     }
 }
 

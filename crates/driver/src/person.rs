@@ -83,7 +83,7 @@ impl Driver<'_> {
             if self.is_served_again(&now)? {
                 return Ok(Flow::On);
             }
-            self.keep_claim()?;
+            self.check_claim()?;
             self.hear_away();
             self.show.show(Shown::Tick);
             thread::sleep(wait(until.or(patience)));

@@ -5,7 +5,6 @@ use std::{
     env,
     path::{Path, PathBuf},
     sync::{Arc, Once},
-    time::Instant,
 };
 
 use adapters::{
@@ -20,7 +19,7 @@ use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
 use forge::{ForgeError, ItemId};
 use hooks::{Server, ServerError};
 use project::{
-    AskError, BeginError, Claim, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place,
+    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place,
     Request, Shell, Workspace,
     config::{Config, Origin},
     find_workflow,
@@ -228,7 +227,7 @@ impl<'a> Driver<'a> {
         interrupts: Interrupts,
         show: &'a mut dyn Show,
     ) -> Result<Self, StartError> {
-        let Taken { mut workspace, current, claim, verb } = taken;
+        let Taken { mut workspace, current, verb } = taken;
         let mut crew = crew;
         let run = current.run.id.as_str();
         show.show(Shown::Did(&format!("run {run} {verb} in `{}`", current.run.phase)));
@@ -258,8 +257,6 @@ impl<'a> Driver<'a> {
             asked_seat: None,
             _lent: Lent(confined.walls.clone()),
             confined,
-            claim,
-            claimed_at: Instant::now(),
             options,
             interrupts,
             show,
@@ -271,7 +268,6 @@ impl<'a> Driver<'a> {
 struct Taken {
     workspace: Workspace,
     current: Current,
-    claim: Option<Claim>,
     /// Whether it begins or goes on.
     verb: &'static str,
 }
@@ -285,17 +281,18 @@ fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Take
     // A claim waits for no disk, and the log that it goes to is this process's to keep short.
     here.sync_later()?;
     let known = found.run.as_ref().and_then(|current| current.run.feature.as_deref());
-    let claim = match (found.issue.as_deref(), found.feature.as_deref().or(known)) {
-        (Some(issue), _) => Some(here.claim(issue)?),
-        (None, Some(feature)) => Some(here.claim_feature(feature)?),
-        (None, None) => None,
-    };
+    match (found.issue.as_deref(), found.feature.as_deref().or(known)) {
+        (Some(issue), _) => here.claim(issue)?,
+        (None, Some(feature)) => here.claim_feature(feature)?,
+        (None, None) => {}
+    }
     let dirs = here.dirs.clone();
     let pool = Pool::of(&here.place, &dirs)?;
     let mut workspace = match &found.run {
         Some(current) => resume(&pool, &dirs, current, options.walled)?,
         None => begin(&pool, here, &dirs, options, &found)?,
     };
+    workspace.take_claim_of(here)?;
     let current = workspace.current()?.ok_or(AskError::NoRun)?;
     workspace.begin_feature(&current)?;
     let current = workspace.current()?.ok_or(AskError::NoRun)?;
@@ -311,7 +308,7 @@ fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Take
         Some(_) => "goes on",
         None => "begins",
     };
-    Ok(Taken { workspace, current, claim, verb })
+    Ok(Taken { workspace, current, verb })
 }
 
 /// What was found: a run to go on with, or an issue or a feature to begin with.
@@ -368,7 +365,7 @@ fn open(here: &mut Workspace, name: &str, about: &str) -> Result<Option<Current>
     if !current.run.owns_workspace {
         return Err(StartError::InCheckout { about, root });
     }
-    if owner.pid != std::process::id() && machine::is_live(owner) {
+    if !here.is_left(&current.run)? {
         return Err(StartError::Claimed { about, pid: owner.pid, root });
     }
     Ok(Some(current))
@@ -392,9 +389,8 @@ fn loop_about(here: &mut Workspace, workflow: &str, feature: &str) -> Result<Opt
         run.workflow == workflow && run.feature.as_deref().is_some_and(|known| known.trim() == feature)
     };
     let Some(current) = open.into_iter().find(is_meant) else { return Ok(None) };
-    let owner = &current.run.owner;
-    if owner.pid != std::process::id() && machine::is_live(owner) {
-        let (pid, root) = (owner.pid, PathBuf::from(&current.run.root));
+    if !here.is_left(&current.run)? {
+        let (pid, root) = (current.run.owner.pid, PathBuf::from(&current.run.root));
         return Err(StartError::Claimed { about: format!("`{feature}`"), pid, root });
     }
     Ok(Some(current))
@@ -407,15 +403,15 @@ fn is_wanted(options: &Options, run: &Run) -> bool {
 
 /// Returns the loop that an agent has begun in this checkout, and that nobody carries on.
 fn loop_here(here: &mut Workspace, options: &Options) -> Result<Option<Current>, StartError> {
-    let is_left = |current: &Current| {
-        let run = &current.run;
-        let is_own = run.owner.pid == std::process::id();
+    let is_meant = |current: &Current| {
         current.workflow.subject == Subject::Feature
-            && run.standing != Standing::Stopped
-            && is_wanted(options, run)
-            && (is_own || !machine::is_live(&run.owner))
+            && current.run.standing != Standing::Stopped
+            && is_wanted(options, &current.run)
     };
-    Ok(here.current()?.filter(is_left))
+    match here.current()?.filter(is_meant) {
+        Some(current) if here.is_left(&current.run)? => Ok(Some(current)),
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// Looks whether a named issue can be worked on. To name it is to approve it, once its run has begun.

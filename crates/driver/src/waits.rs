@@ -58,7 +58,7 @@ impl Driver<'_> {
                 let Some(now) = self.workspace.current()? else { return Ok(Flow::On) };
                 return self.escalate(&now, &wait.why, &["continue"]);
             }
-            self.keep_claim()?;
+            self.check_claim()?;
             self.show.show(Shown::Tick);
             machine::pause(left(wait.until).min(PAUSE));
         }

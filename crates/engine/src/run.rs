@@ -247,6 +247,9 @@ pub struct Owner {
     pub boot_id: String,
     /// When the process started, in the kernel's ticks since boot.
     pub start_ticks: Option<u64>,
+    /// The machine on which it runs; not known of runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The agent's own name for its session, if the process is an agent: whatever descends from it is the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

@@ -46,7 +46,7 @@ use adapters::hold;
 pub use account::{Account, Stint, StintOutcome};
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use baseline::Ready;
-pub use claim::{Claim, ClaimError};
+pub use claim::ClaimError;
 pub use decide::{DecideError, Decided, Given, Overdue};
 pub use leftover::{Left, Leftover};
 pub use next::{

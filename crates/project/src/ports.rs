@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 
-use adapters::{boundary, git::Git, machine, process, secrets::redacted};
+use adapters::{boundary, git::Git, process, secrets::redacted};
 use engine::Time;
 use forge::{BODY, By, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
-use journal::{Durable, Store};
+use journal::{Durable, Fence, Fenced, Store};
 
 use crate::{Dirs, Error, Place, Workspace, text};
 
@@ -81,7 +81,7 @@ pub(crate) fn gh(root: &Path, limit: Duration) -> Option<Gh> {
 pub(crate) struct ProjectStore {
     place: Place,
     dirs: Dirs,
-    opened: OnceLock<Arc<dyn Store>>,
+    opened: OnceLock<Arc<Fenced>>,
     /// Whether somebody sees to it later that what is recorded is on disk.
     flushes_later: AtomicBool,
 }
@@ -95,7 +95,7 @@ impl ProjectStore {
             match dirs.stores.open_existing(&path)? {
                 Some(store) => {
                     place.note_journal(&path);
-                    opened.get_or_init(|| store);
+                    opened.get_or_init(|| Arc::new(Fenced::of(store)));
                 }
                 None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
                 None => {}
@@ -105,20 +105,27 @@ impl ProjectStore {
     }
 
     /// Returns the store, if there is one.
-    pub(crate) fn get(&self) -> Option<&Arc<dyn Store>> {
-        self.opened.get()
+    pub(crate) fn get(&self) -> Option<Arc<dyn Store>> {
+        self.opened.get().map(|store| Arc::clone(store) as Arc<dyn Store>)
+    }
+
+    /// Presents a lease with everything that is recorded from now on, or none.
+    pub(crate) fn set_fence(&self, fence: Option<Fence>) {
+        if let Some(store) = self.opened.get() {
+            store.set(fence);
+        }
     }
 
     /// Returns the store, and makes it if there is none.
     pub(crate) fn ensure(&self) -> Result<Arc<dyn Store>, Error> {
         if let Some(store) = self.get() {
-            return Ok(Arc::clone(store));
+            return Ok(store);
         }
         let id = self.place.ensure_project_id()?;
         let path = self.dirs.journal(&id);
         let store = self.dirs.stores.open(&path)?;
         self.place.note_journal(&path);
-        Ok(Arc::clone(self.opened.get_or_init(|| store)))
+        Ok(Arc::clone(self.opened.get_or_init(|| Arc::new(Fenced::of(store)))) as Arc<dyn Store>)
     }
 
     /// Lets what is recorded wait for the disk until somebody calls [`ProjectStore::flush`].
@@ -150,7 +157,7 @@ impl ProjectStore {
 
 impl Host for ProjectStore {
     fn now(&self) -> Time {
-        machine::now()
+        self.dirs.clock.now()
     }
 
     fn redact(&self, text: String) -> String {
@@ -158,7 +165,7 @@ impl Host for ProjectStore {
     }
 
     fn store(&self) -> Option<Arc<dyn Store>> {
-        self.get().cloned()
+        self.get()
     }
 
     fn ensure_store(&self) -> Result<Arc<dyn Store>, ForgeError> {

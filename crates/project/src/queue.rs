@@ -156,7 +156,7 @@ impl Workspace {
             return Ok(None);
         }
         match self.claim(&item.id.to_string()) {
-            Ok(_) => Ok(Some(Arc::clone(item))),
+            Ok(()) => Ok(Some(Arc::clone(item))),
             // Somebody was faster.
             Err(ClaimError::Held { .. }) => Ok(None),
             Err(ClaimError::Failed(error)) => Err(error),
@@ -198,16 +198,31 @@ impl Workspace {
             Standing::Stopped | Standing::Ended { .. } => false,
         };
         let is_new = |run: &Run| !passed.contains(run.id.as_str());
-        let left = self.driven()?.into_iter().filter(|current| is_left(current) && can_go_on(&current.run));
+        let left = self.left_runs()?.into_iter().filter(|current| can_go_on(&current.run));
         Ok(left.map(|current| current.run).find(|run| is_new(run)).map(|run| Interrupted {
             run: run.id.to_string(),
             issue: run.issue.as_deref().and_then(ItemId::typed),
         }))
     }
 
+    /// Returns the runs of warp's own that have more to do and that nobody carries on, the most recent first.
+    fn left_runs(&mut self) -> Result<Vec<Current>, Error> {
+        let mut left = Vec::new();
+        for current in self.driven()? {
+            let has_more = matches!(
+                current.run.standing,
+                Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. }
+            );
+            if has_more && self.is_left(&current.run)? {
+                left.push(current);
+            }
+        }
+        Ok(left)
+    }
+
     /// Returns the newest run of warp's own that nobody carries on.
     pub fn unfinished(&mut self) -> Result<Option<Current>, Error> {
-        let mut left: Vec<Current> = self.driven()?.into_iter().filter(is_left).collect();
+        let mut left = self.left_runs()?;
         // One that waits for a time comes after everything that can be done now.
         left.sort_by_key(|current| is_waiting(&current.run));
         match left.into_iter().next() {
@@ -217,15 +232,6 @@ impl Workspace {
             first => Ok(first),
         }
     }
-}
-
-/// Tells whether a run is open and nobody carries it on.
-fn is_left(current: &Current) -> bool {
-    let run = &current.run;
-    let waits =
-        matches!(run.standing, Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. });
-    let is_own = run.owner.pid == std::process::id();
-    waits && (is_own || !machine::is_live(&run.owner))
 }
 
 fn is_waiting(run: &Run) -> bool {

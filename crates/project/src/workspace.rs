@@ -27,7 +27,7 @@ pub use tally::{Edits, count_edit};
 pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
 use crate::{
-    Dirs, Place, PlaceError, Shell, base::Start, config::ConfigError, ports::ProjectStore, pushing::Decides,
+    Dirs, Place, PlaceError, Shell, base::Start, claim::Claim, config::ConfigError, ports::ProjectStore, pushing::Decides,
     slots::Slot,
 };
 
@@ -46,6 +46,8 @@ pub struct Workspace {
     pub(crate) store: Arc<ProjectStore>,
     /// The project's issues and pull requests, in warp's own name.
     pub(crate) local: LocalForge,
+    /// What this workspace's run has claimed.
+    pub(crate) claimed: Option<Claim>,
     /// How what the repository holds is run.
     pub shell: Shell,
     /// Set in a workspace of the run's own: what connects it with the person's repository.
@@ -219,6 +221,7 @@ impl Workspace {
             dirs,
             store,
             local,
+            claimed: None,
             shell: Shell::default(),
             slot: None,
             decides: Decides::default(),

@@ -8,6 +8,7 @@ use std::{
 
 use adapters::{
     boundary,
+    clock::Clock,
     git::{
         self, Git, Location,
         integrate::Between,
@@ -18,7 +19,7 @@ use adapters::{
 
 use journal::{Store, Stores};
 
-use crate::{head::is_root, text};
+use crate::{Leases, head::is_root, text};
 
 /// The workspace's own directory where there is no repository.
 const LOCAL: &str = ".warp/local";
@@ -43,6 +44,10 @@ pub struct Dirs {
     pub config: PathBuf,
     /// What opens the stores in them. Clones share what is open.
     pub stores: Stores,
+    /// What tells the time and wakes those who wait.
+    pub clock: Clock,
+    /// What renews the leases that are held.
+    pub leases: Leases,
 }
 
 /// A workspace: a directory that one run at a time works in.
@@ -104,7 +109,13 @@ impl Dirs {
 
     /// Returns a user's directories with these places.
     pub fn new(state: PathBuf, config: PathBuf) -> Self {
-        Self { state, config, stores: Stores::default() }
+        let clock = Clock::default();
+        Self { state, config, stores: Stores::default(), leases: Leases::new(clock.clone()), clock }
+    }
+
+    /// Returns the same directories with another clock.
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { leases: Leases::new(clock.clone()), clock, ..self }
     }
 
     /// Returns the directory of a project's store.

@@ -115,10 +115,10 @@ fn a_feature_is_built_by_one_process() {
     let home = project.sandbox.home();
     let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
     let mut other = Workspace::open(Place::at(&project.sandbox.root()).unwrap(), dirs).unwrap();
-    let claim = other.claim_feature(&format!(" {FEATURE} ")).unwrap();
+    other.claim_feature(&format!(" {FEATURE} ")).unwrap();
     let said = project.run(&[]);
     assert_eq!(said.code, Some(6), "{said:?}");
     assert!(said.err.contains(&format!("`{FEATURE}` is being worked on by process ")), "{said:?}");
-    other.release(&claim).unwrap();
+    other.release().unwrap();
     assert_eq!(project.run_alone(&[]).code, Some(0));
 }

@@ -90,8 +90,8 @@ impl End {
     fn journal(&mut self, world: &World, workspace: &mut Workspace) {
         let file = workspace.store_path().unwrap().unwrap();
         self.0.push(format!("journal: {:?}", sqlite::verify(file).unwrap().faults));
-        let claim = workspace.claim("1").unwrap();
-        workspace.release(&claim).unwrap();
+        workspace.claim("1").unwrap();
+        workspace.release().unwrap();
         let strays = Workspace::open(world.place(), world.dirs()).unwrap().stray_state_files();
         self.0.push(format!("stray: {strays:?}"));
     }

@@ -73,7 +73,8 @@ impl Head {
     /// Writes the head's lines.
     pub fn render(&self) -> String {
         let Self { run, workflow, phase, standing, events, owner, .. } = self;
-        let Owner { pid, boot_id, start_ticks, session } = owner;
+        // The head is read on this machine alone.
+        let Owner { pid, boot_id, start_ticks, session, host: _ } = owner;
         let ticks = start_ticks.map(|ticks| ticks.to_string()).unwrap_or_else(|| "-".to_owned());
         let session = session.as_deref().map(one_line).unwrap_or_default();
         let owns = if self.owns_workspace { "yes" } else { "no" };
@@ -109,6 +110,7 @@ impl Head {
             pid: owner.next()?.parse().ok()?,
             start_ticks: owner.next()?.parse().ok(),
             boot_id: owner.next()?.to_owned(),
+            host: None,
             session: Some(one_line(&session)).filter(|session| !session.is_empty()),
         };
         let owns_workspace = field("owns_workspace")? == "yes";
@@ -190,6 +192,7 @@ mod tests {
                 pid: 9,
                 boot_id: "b1".to_owned(),
                 start_ticks: Some(8),
+                host: None,
                 session: Some("s1".to_owned()),
             },
             owns_workspace: true,

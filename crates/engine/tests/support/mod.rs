@@ -38,7 +38,7 @@ pub(crate) fn beginning(settings: Settings) -> Beginning {
         root: "/home/ada/bodmail".to_owned(),
         owns_workspace: false,
         level: 3,
-        owner: Owner { pid: 51506, boot_id: "b1".to_owned(), start_ticks: Some(7), session: None },
+        owner: Owner { pid: 51506, boot_id: "b1".to_owned(), start_ticks: Some(7), host: None, session: None },
         github_user: "ann".to_owned(),
         issue: Some("42".to_owned()),
         feature: Some("Add a login".to_owned()),

@@ -43,7 +43,7 @@ fn is_live(holder: &str) -> bool {
         return false;
     };
     let boot_id = parts.next().unwrap_or_default().to_owned();
-    machine::is_live(&Owner { pid, boot_id, start_ticks: Some(ticks), session: None })
+    machine::is_live(&Owner { pid, boot_id, start_ticks: Some(ticks), host: None, session: None })
 }
 
 impl Ledger {
