@@ -3,21 +3,14 @@
 mod kin;
 
 use std::{
-    cell::Cell,
     env, fs,
     path::PathBuf,
-    thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use engine::{Owner, RunId, Time};
 
 pub use kin::{descends_from, is_cut_off_from};
-
-thread_local! {
-    /// How far this thread's clock is ahead, where waits only move it; see [`waits_pass_at_once`].
-    static AHEAD: Cell<Option<Duration>> = const { Cell::new(None) };
-}
 
 /// Returns the number of the user that this process acts as.
 pub fn user() -> u32 {
@@ -42,24 +35,10 @@ pub(crate) fn pid_namespace() -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// Returns the current time.
+/// Returns the machine's time. Whatever may be simulated asks a [`crate::clock::Clock`].
 pub fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let since = since.saturating_add(AHEAD.get().unwrap_or_default());
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Waits.
-pub fn pause(duration: Duration) {
-    match AHEAD.get() {
-        Some(ahead) => AHEAD.set(Some(ahead.saturating_add(duration))),
-        None => thread::sleep(duration),
-    }
-}
-
-/// From here on this thread's clock goes ahead where it would wait, for simulations.
-pub fn waits_pass_at_once() {
-    AHEAD.set(Some(AHEAD.get().unwrap_or_default()));
 }
 
 /// Describes a process so that a later one with the same number is not taken for it.

@@ -11,7 +11,7 @@ use std::{
 use adapters::{
     boundary,
     hold::Held,
-    loopback, machine,
+    loopback,
     process::{End, Go},
 };
 use engine::digest;
@@ -311,7 +311,7 @@ impl Dev<'_> {
                 Err(why) if left.is_zero() => {
                     return Err(Some(format!("after {} s {why}", limit.as_secs())));
                 }
-                Err(_) => machine::pause(PAUSE.min(left)),
+                Err(_) => std::thread::sleep(PAUSE.min(left)),
             }
         }
     }

@@ -4,14 +4,15 @@
 //! question is asked, which has no deadline. When a person has answered it, or a probe shows that the provider serves
 //! the agent again, the pool is opened and the run goes on in the same conversation.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use adapters::{
     agent::{Lack, Said, probe},
+    clock::after,
     process::{Go, Limits},
     secrets::redacted,
 };
-use engine::{Actor, Event, PROVIDER, Standing};
+use engine::{Actor, Event, PROVIDER, Standing, Time};
 use project::{Current, spend::Pause};
 use serde_json::Map;
 
@@ -76,7 +77,7 @@ impl Driver<'_> {
             };
             self.offer(Actor::Engine, question, Map::new())?;
             // It has just failed.
-            self.probed = Some(Instant::now());
+            self.probed = Some(self.now());
         }
         Ok(Flow::On)
     }
@@ -100,23 +101,29 @@ impl Driver<'_> {
 
     /// Ends the run's question about its provider, if a probe shows that it serves the agent again; tells whether it does.
     pub(crate) fn is_served_again(&mut self, current: &Current) -> Result<bool, DriveError> {
-        let is_asked = match &current.run.standing {
-            Standing::Parked { decision } => decision.reason == PROVIDER,
-            Standing::Active | Standing::Suspended { .. } | Standing::Stopped | Standing::Ended { .. } => {
-                false
-            }
-        };
-        let is_due = self.probed.is_none_or(|probed| probed.elapsed() >= PROBE_EVERY);
-        if !is_asked || !is_due || self.probe(current)?.is_none() {
+        if !self.asks_about_provider(current)
+            || self.now() < self.next_probe()
+            || self.probe(current)?.is_none()
+        {
             return Ok(false);
         }
         self.offer(Actor::Engine, Event::WaitOver, Map::new())?;
         Ok(true)
     }
 
+    /// Tells whether a person is asked about the provider.
+    pub(crate) fn asks_about_provider(&self, current: &Current) -> bool {
+        matches!(&current.run.standing, Standing::Parked { decision } if decision.reason == PROVIDER)
+    }
+
+    /// Returns when it makes sense to ask the agent for a word again.
+    pub(crate) fn next_probe(&self) -> Time {
+        self.probed.map_or(self.now(), |probed| after(probed, PROBE_EVERY))
+    }
+
     /// Asks the agent for one word. If its provider answers, its pool is open again.
     fn probe(&mut self, current: &Current) -> Result<Option<Hand>, DriveError> {
-        self.probed = Some(Instant::now());
+        self.probed = Some(self.now());
         let run = &current.run;
         let role = role(current);
         let Some(hand) = self.crew.hands(&run.settings, role)?.into_iter().next() else { return Ok(None) };
@@ -150,8 +157,8 @@ impl Driver<'_> {
             interrupts.go()
         };
         let ended = take_turn(hand.agent.as_ref(), &turn, &mut |said| show(said).max(Go::On), &durable);
+        let id = format!("{}.probe.{}", run.id, self.now().millis());
         let spend = self.open_spend(run)?;
-        let id = format!("{}.probe.{}", run.id, adapters::machine::now().millis());
         spend.end(&id, crate::agents::used(&ended, None), given.model)?;
         if !probe::is_served(&ended) {
             return Ok(None);

@@ -7,7 +7,7 @@ use std::{
 
 use adapters::{
     agent::{Agent, Ended, NoAnswer, Said, Turn},
-    boundary, machine,
+    boundary,
     process::Go,
     refs, secrets,
 };
@@ -454,7 +454,7 @@ impl Driver<'_> {
     fn is_hopeless(&self, current: &Current, refused_at: &mut Option<Instant>) -> bool {
         let Some(seen) = self.spend.as_ref().map(Spend::seen) else { return false };
         let waits = current.run.settings.is_on("pause_at_limit");
-        let patience = machine::now().plus_minutes(1);
+        let patience = self.now().plus_minutes(1);
         if waits && seen.limit.and_then(|limit| limit.resets_at).is_some_and(|resets_at| resets_at > patience)
         {
             return true;
@@ -468,7 +468,7 @@ impl Driver<'_> {
         if !self.stands(current)? {
             return Ok(if self.is_agents_word()? { Wanted::Over } else { Wanted::No });
         }
-        let due = current.run.deadline(&current.workflow).is_some_and(|due| machine::now() > due);
+        let due = current.run.deadline(&current.workflow).is_some_and(|due| self.now() > due);
         let is_enforced = current.run.settings.text("phase_timeout_enforcement") != "warn";
         if !due || !is_enforced {
             return Ok(Wanted::Yes);

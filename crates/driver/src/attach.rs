@@ -16,7 +16,7 @@ use std::{env, path::PathBuf, time::Duration};
 
 use adapters::{
     agent::{NamedError, interactive::Interactive},
-    machine, process,
+    process,
     tmux::{self, Session},
 };
 use engine::{Actor, Event, EventName, Standing, Worker, workflow::Activity};
@@ -403,7 +403,7 @@ impl<'d, 'a> Attached<'d, 'a> {
     }
 
     fn pass_deadline(&mut self, current: &Current) -> Result<(), DriveError> {
-        if current.run.deadline(&current.workflow).is_some_and(|due| machine::now() > due)
+        if current.run.deadline(&current.workflow).is_some_and(|due| self.driver.now() > due)
             && current.run.standing == Standing::Active
         {
             self.driver.offer(Actor::Engine, Event::DeadlinePassed, Map::new())?;

@@ -62,6 +62,11 @@ impl Driver<'_> {
         }
     }
 
+    /// Tells whether there is a channel to whoever is away.
+    pub(crate) fn has_channel(&self) -> bool {
+        self.away.bridge.is_some()
+    }
+
     /// Asks whoever is away; tells whether they can answer.
     pub(crate) fn ask_away(&mut self, run: &str, _: &Durable) -> bool {
         self.away.looked = None;

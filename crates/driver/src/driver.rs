@@ -1,10 +1,8 @@
 //! The loop itself.
 
-use std::time::Instant;
-
 use adapters::agent::NamedError;
 use engine::{
-    Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Usage, Workflow,
+    Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Time, Usage, Workflow,
     ledger::Scope, view, view::Asked, workflow::Job,
 };
 use forge::ForgeError;
@@ -27,6 +25,7 @@ use crate::{
     show::{Show, Shown},
     spend::{Spend, SpendError, spent_by},
     start::{Options, content_shell, sandbox},
+    wake::Wake,
     work::{Confined, Lent},
 };
 
@@ -43,13 +42,15 @@ pub struct Driver<'a> {
     /// Whether it was said that an agent's requests do not go through warp.
     pub(crate) told_unmetered: bool,
     /// When it was last tried whether the provider serves the agent.
-    pub(crate) probed: Option<Instant>,
+    pub(crate) probed: Option<Time>,
     /// The place for an agent that is waited for.
     pub(crate) asked_seat: Option<ready::Asked>,
     pub(crate) confined: Confined,
     pub(crate) away: Away,
     pub(crate) options: Options,
     pub(crate) interrupts: Interrupts,
+    /// What wakes the run while it waits.
+    pub(crate) wake: Wake,
     pub(crate) show: &'a mut dyn Show,
 }
 
@@ -324,6 +325,11 @@ impl Driver<'_> {
         if !matches!(run.act(), Act::Person { unattended: Some(_), .. }) {
             self.tell_away(run.id.as_str());
         }
+    }
+
+    /// Returns the time.
+    pub(crate) fn now(&self) -> Time {
+        self.workspace.dirs.clock.now()
     }
 
     /// Stops at once if somebody else has taken the claim.

@@ -3,22 +3,26 @@
 use std::{
     io,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
 
-use adapters::process::{self, Go, Signal};
+use adapters::{
+    clock::Bell,
+    process::{self, Go, Signal},
+};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
 };
 
-/// How often this process was asked to end.
+/// How often a run, or all runs of this process, were asked to end.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupts {
     count: Arc<AtomicUsize>,
+    bells: Arc<Mutex<Vec<Bell>>>,
 }
 
 impl Interrupts {
@@ -31,15 +35,35 @@ impl Interrupts {
         if !process::is_ignored(Signal::HUP) {
             signals.add_signal(SIGHUP)?;
         }
-        let count = Arc::clone(&interrupts.count);
+        let asked = interrupts.clone();
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for _ in signals.forever() {
-                count.fetch_add(1, Ordering::Relaxed);
+                asked.ask();
             }
         })?;
         let go = interrupts.clone();
         process::interrupt_by(move || go.go());
         Ok(interrupts)
+    }
+
+    /// Asks the runs that listen to this to end; asked again, they end what they have started at once.
+    pub fn ask(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.bells().drain(..).for_each(|bell| bell.ring());
+    }
+
+    /// Rings a bell when somebody asks.
+    pub(crate) fn ring(&self, bell: Bell) {
+        let mut bells = self.bells();
+        // Whoever asked before it was there is heard too.
+        match self.is_asked() {
+            true => bell.ring(),
+            false => bells.push(bell),
+        }
+    }
+
+    fn bells(&self) -> MutexGuard<'_, Vec<Bell>> {
+        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells whether somebody wants the loop to end.

@@ -38,6 +38,7 @@ mod spend;
 mod start;
 mod tests_first;
 mod waits;
+mod wake;
 mod work;
 
 pub use attach::attach;

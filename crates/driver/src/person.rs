@@ -1,10 +1,9 @@
 //! What is a person's: a decision is asked, waited for, and acted on when nobody answers.
 
-use std::{collections::BTreeSet, sync::Arc, thread, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
-use adapters::machine;
 use engine::{
-    Act, Actor, CRITERIA, Event, PhaseName, Record, Standing, Time,
+    Act, Actor, CRITERIA, Event, PhaseName, Record, Standing,
     workflow::{Job, Target},
 };
 use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
@@ -16,9 +15,6 @@ use crate::{
     show::{Reply, Shown},
     start::After,
 };
-
-/// How often it is looked whether somebody has answered.
-const PAUSE: Duration = Duration::from_millis(250);
 
 /// The event by which a decision is answered.
 const ANSWERED: &str = "decision_answered";
@@ -55,7 +51,7 @@ impl Driver<'_> {
             (None, false, false) => return Ok(Flow::End(Finish::Parked(asked))),
             (None, false, true) => {
                 let minutes = current.run.settings.count("decision_timeout_minutes");
-                Some(machine::now().plus_minutes(minutes))
+                Some(self.now().plus_minutes(minutes))
             }
         };
         self.show.show(Shown::Asked(&asked));
@@ -74,19 +70,17 @@ impl Driver<'_> {
                 self.show_answer(&now, current.events(), &asked.id)?;
                 return Ok(Flow::On);
             }
-            if until.is_some_and(|until| machine::now() >= until) {
+            if until.is_some_and(|until| self.now() >= until) {
                 return self.put_off();
             }
-            if patience.is_some_and(|patience| machine::now() >= patience) {
+            if patience.is_some_and(|patience| self.now() >= patience) {
                 return Ok(Flow::End(Finish::Parked(asked)));
             }
             if self.is_served_again(&now)? {
                 return Ok(Flow::On);
             }
-            self.check_claim()?;
-            self.hear_away();
-            self.show.show(Shown::Tick);
-            thread::sleep(wait(until.or(patience)));
+            let probe = self.asks_about_provider(&now).then(|| self.next_probe());
+            self.sleep([until, patience, probe].into_iter().flatten().min())?;
         }
     }
 
@@ -156,9 +150,4 @@ impl Driver<'_> {
         }
         Ok(Flow::On)
     }
-}
-
-fn wait(until: Option<Time>) -> Duration {
-    let left = until.map(|until| until.millis_since(machine::now()).max(0).unsigned_abs());
-    left.map_or(PAUSE, |left| Duration::from_millis(left).min(PAUSE))
 }

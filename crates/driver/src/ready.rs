@@ -3,7 +3,8 @@
 
 use adapters::{
     agent::{Ended, NoAnswer},
-    machine, secrets,
+    clock::after,
+    secrets,
 };
 use engine::{Act, Actor, Capped, Event, Setbacks, Time, WaitKind};
 use project::{
@@ -12,6 +13,7 @@ use project::{
     spend::Pause,
 };
 use serde_json::Map;
+use std::time::Duration;
 
 use crate::{
     crew::Hand,
@@ -40,16 +42,15 @@ pub(crate) struct Asked {
 }
 
 /// Returns when it makes sense to try again after waits that came to nothing: later each time.
-fn next_try(setbacks: &Setbacks) -> Time {
+fn next_try(setbacks: &Setbacks, now: Time) -> Time {
     let doubled = u32::try_from(setbacks.count).ok().and_then(|count| 1_u64.checked_shl(count));
     let seconds = FIRST_PAUSE.saturating_mul(doubled.unwrap_or(u64::MAX)).min(LONGEST_PAUSE);
-    let millis = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
-    Time::from_millis(machine::now().millis().saturating_add(millis))
+    after(now, Duration::from_secs(seconds))
 }
 
-fn is_too_long(setbacks: &Setbacks, current: &Current) -> bool {
+fn is_too_long(setbacks: &Setbacks, current: &Current, now: Time) -> bool {
     let longest = current.run.settings.count("outage_minutes");
-    setbacks.since.is_some_and(|since| machine::now() >= since.plus_minutes(longest))
+    setbacks.since.is_some_and(|since| now >= since.plus_minutes(longest))
 }
 
 impl Driver<'_> {
@@ -81,7 +82,7 @@ impl Driver<'_> {
                 Ok(Ready { hand, _seat: None })
             }
             Err(full) => {
-                let until = machine::now().plus_minutes(run.settings.count("max_session_minutes"));
+                let until = self.now().plus_minutes(run.settings.count("max_session_minutes"));
                 Err(self.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?)
             }
         })
@@ -184,11 +185,12 @@ impl Driver<'_> {
     ) -> Result<Flow, DriveError> {
         let why = format!("the provider's usage limit ({words})");
         let limits = &current.run.facts.access.limits;
-        if resets_at.is_none() && is_too_long(limits, current) {
+        if resets_at.is_none() && is_too_long(limits, current, self.now()) {
             return self.give_up_on(current, hand, &why);
         }
         // A time that is past, or a moment away, must not make the agents start again and again.
-        let until = resets_at.map_or(next_try(limits), |resets_at| resets_at.max(next_try(limits)));
+        let until = resets_at
+            .map_or(next_try(limits, self.now()), |resets_at| resets_at.max(next_try(limits, self.now())));
         if let Some(spend) = &self.spend {
             spend.pause(&hand.pool, until, &why)?;
         }
@@ -219,13 +221,13 @@ impl Driver<'_> {
     /// Waits for a provider that fails, longer each time; in the end a person is asked.
     fn sit_out(&mut self, current: &Current, hand: &Hand, words: &str) -> Result<Flow, DriveError> {
         let outages = &current.run.facts.access.outages;
-        if is_too_long(outages, current) {
+        if is_too_long(outages, current, self.now()) {
             let longest = current.run.settings.count("outage_minutes");
             let problem = format!("the provider has failed for longer than {longest} minutes: {words}");
             return self.give_up_on(current, hand, &problem);
         }
         let why = format!("the provider fails ({words})");
-        self.suspend(current, WaitKind::Outage, why, Some(next_try(outages)))
+        self.suspend(current, WaitKind::Outage, why, Some(next_try(outages, self.now())))
     }
 
     /// Lets pools be used again before their time, if the run's wait for one or its question about one was just ended.

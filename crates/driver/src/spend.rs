@@ -5,7 +5,7 @@ use std::{env, sync::Arc};
 
 use adapters::{
     agent::{Ended, Lack, NoAnswer, ProviderFailure, Route, claude},
-    machine,
+    clock::Clock,
 };
 use engine::{
     Capped, Run, Time, Usage,
@@ -31,6 +31,7 @@ pub enum SpendError {
 /// The spend of one run.
 pub(crate) struct Spend {
     meter: Arc<Meter>,
+    clock: Clock,
     project: String,
     name: String,
     /// The way through the proxy; opened for the first agent that can take it.
@@ -94,8 +95,8 @@ impl Spend {
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let ledger = Ledger::open(&workspace.dirs)?;
         let meter = Meter::new(ledger, Tags::default(), caps(&run.settings), run.started_at)?;
-        let (meter, before) = (Arc::new(meter), Usage::default());
-        Ok(Self { meter, project, name, way: None, before, forgotten: 0, told: None, model: None })
+        let (meter, before, clock) = (Arc::new(meter), Usage::default(), workspace.dirs.clock.clone());
+        Ok(Self { meter, clock, project, name, way: None, before, forgotten: 0, told: None, model: None })
     }
 
     /// Says whose the spend is from here on; returns the cap that is reached already, if one is.
@@ -243,22 +244,22 @@ impl Spend {
 
     /// Lets all runs of a pool wait.
     pub(crate) fn pause(&self, pool: &str, until: Time, why: &str) -> Result<(), SpendError> {
-        Ok(self.meter.with(|ledger| ledger.pause(machine::now(), pool, until, why))?)
+        Ok(self.meter.with(|ledger| ledger.pause(self.clock.now(), pool, until, why))?)
     }
 
     /// Closes a pool for all runs, until a person has fixed what is wrong with it.
     pub(crate) fn close(&self, pool: &str, why: &str) -> Result<(), SpendError> {
-        Ok(self.meter.with(|ledger| ledger.close(machine::now(), pool, why))?)
+        Ok(self.meter.with(|ledger| ledger.close(self.clock.now(), pool, why))?)
     }
 
     /// Lets a pool be used again before its time.
     pub(crate) fn lift(&self, pool: &str) -> Result<(), SpendError> {
-        Ok(self.meter.with(|ledger| ledger.lift(machine::now(), pool))?)
+        Ok(self.meter.with(|ledger| ledger.lift(self.clock.now(), pool))?)
     }
 
     /// Returns until when a pool waits, and why.
     pub(crate) fn paused(&self, pool: &str) -> Result<Option<Pause>, SpendError> {
-        Ok(self.meter.with(|ledger| ledger.paused(machine::now(), pool))?)
+        Ok(self.meter.with(|ledger| ledger.paused(self.clock.now(), pool))?)
     }
 
     fn capped(&self, cap: CapReached) -> Capped {

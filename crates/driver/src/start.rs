@@ -19,8 +19,8 @@ use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
 use forge::{ForgeError, ItemId};
 use hooks::{Server, ServerError};
 use project::{
-    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place,
-    Request, Shell, Workspace,
+    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place, Request,
+    Shell, Workspace,
     config::{Config, Origin},
     find_workflow,
     slots::{Kind, Pool, SlotError},
@@ -34,6 +34,7 @@ use crate::{
     header::{Header, SessionCap},
     interrupts::Interrupts,
     show::{Show, Shown},
+    wake::Wake,
     work::{self, Confined, Lent},
 };
 
@@ -246,6 +247,7 @@ impl<'a> Driver<'a> {
             show.show(Shown::Warned(NO_TESTS));
         }
         workspace.shell = confined.shell.clone();
+        let wake = Wake::of(&workspace, &interrupts)?;
         Ok(Self {
             run: run.to_owned(),
             workspace,
@@ -258,6 +260,7 @@ impl<'a> Driver<'a> {
             _lent: Lent(confined.walls.clone()),
             confined,
             options,
+            wake,
             interrupts,
             show,
         })

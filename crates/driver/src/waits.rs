@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use adapters::{agent::Notice, machine};
+use adapters::{agent::Notice, clock::after};
 use engine::{Actor, Event, Standing, Time, Wait, WaitKind};
 use project::Current;
 use serde_json::Map;
@@ -13,8 +13,8 @@ use crate::{
     show::Shown,
 };
 
-/// How often it is looked whether somebody has ended the wait.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether there is a place for an agent: other processes say nothing when they leave one.
+const LOOK_FOR_SEAT: Duration = Duration::from_secs(1);
 
 impl Driver<'_> {
     /// Lets the run wait for something that ends by itself.
@@ -53,14 +53,13 @@ impl Driver<'_> {
                 self.offer(Actor::Engine, Event::WaitOver, Map::new())?;
                 return Ok(Flow::On);
             }
-            if wait.kind == WaitKind::Admission && is_past(wait) {
+            if wait.kind == WaitKind::Admission && self.is_past(wait) {
                 self.offer(Actor::Engine, Event::WaitOver, Map::new())?;
                 let Some(now) = self.workspace.current()? else { return Ok(Flow::On) };
                 return self.escalate(&now, &wait.why, &["continue"]);
             }
-            self.check_claim()?;
-            self.show.show(Shown::Tick);
-            machine::pause(left(wait.until).min(PAUSE));
+            let look = (wait.kind == WaitKind::Admission).then(|| after(self.now(), LOOK_FOR_SEAT));
+            self.sleep(wait.until.into_iter().chain(look).min())?;
         }
     }
 
@@ -68,16 +67,11 @@ impl Driver<'_> {
     fn is_there(&mut self, wait: &Wait) -> Result<bool, DriveError> {
         match wait.kind {
             WaitKind::Admission => self.has_seat(),
-            WaitKind::Limit | WaitKind::Outage | WaitKind::Spend => Ok(is_past(wait)),
+            WaitKind::Limit | WaitKind::Outage | WaitKind::Spend => Ok(self.is_past(wait)),
         }
     }
-}
 
-fn is_past(wait: &Wait) -> bool {
-    wait.until.is_none_or(|until| machine::now() >= until)
-}
-
-fn left(until: Option<Time>) -> Duration {
-    let left = until.map(|until| until.millis_since(machine::now()).max(1).unsigned_abs());
-    left.map_or(PAUSE, Duration::from_millis)
+    fn is_past(&self, wait: &Wait) -> bool {
+        wait.until.is_none_or(|until| self.now() >= until)
+    }
 }

@@ -12,6 +12,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use adapters::{
@@ -19,7 +20,7 @@ use adapters::{
         Agent, Capabilities, Ended, ProviderFailure, Said, Turn, Usage,
         script::{Player, Reply, Script},
     },
-    machine,
+    clock::Clock,
     process::Go,
 };
 use driver::{After, Driver, Finish, Interrupts, Options, Show, Shown};
@@ -32,9 +33,12 @@ const TEST: &str = "every_run_of_a_pool_waits_for_the_reset_and_no_retry_is_char
 /// Set where the runs are.
 const INSIDE: &str = "WARP_TEST_INSIDE";
 const ISSUES: [u64; 3] = [1, 2, 3];
+/// Longer than anything here takes: reaching it is a failure.
+const LONG: Duration = Duration::from_secs(120);
 
-/// Answers with a limit until its reset, by the clock of whoever asks.
+/// Answers with a limit until its reset.
 struct Limited {
+    clock: Clock,
     resets_at: Time,
     refused: Arc<AtomicUsize>,
     player: Player,
@@ -54,7 +58,7 @@ impl Agent for Limited {
     }
 
     fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
-        if machine::now() >= self.resets_at {
+        if self.clock.now() >= self.resets_at {
             return self.player.run(turn, watch);
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
@@ -90,9 +94,7 @@ fn place() -> Place {
 }
 
 /// Takes an issue to its end; waits pass at once.
-fn drive(issue: u64, agent: Limited) -> Vec<Record> {
-    machine::waits_pass_at_once();
-    let dirs = Dirs::from_environment().unwrap();
+fn drive(dirs: Dirs, issue: u64, agent: Limited) -> Vec<Record> {
     let options =
         Options { issue: Some(issue.to_string()), level: Some(2), after: After::Once, ..Options::default() };
     let mut nobody = Nobody;
@@ -108,7 +110,9 @@ fn drive(issue: u64, agent: Limited) -> Vec<Record> {
 }
 
 fn inside() {
-    let resets_at = machine::now().plus_minutes(90);
+    let clock = Clock::simulated();
+    let dirs = Dirs::from_environment().unwrap().with_clock(clock.clone());
+    let resets_at = clock.now().plus_minutes(90);
     let refused = Arc::new(AtomicUsize::new(0));
     let begin = |issue: u64| {
         let script = format!(
@@ -116,13 +120,26 @@ fn inside() {
              answer = {{ summary = \"done\", evidence = [{{ ac = \"AC-01\", file = \"file{issue}.txt\", line = 1 }}] }}\n"
         );
         let player = Player::new(Script::parse(&script).unwrap(), Box::new(|_, _| Reply::default()));
-        let agent = Limited { resets_at, refused: Arc::clone(&refused), player };
-        thread::spawn(move || drive(issue, agent))
+        let agent = Limited { clock: clock.clone(), resets_at, refused: Arc::clone(&refused), player };
+        let dirs = dirs.clone();
+        thread::spawn(move || drive(dirs, issue, agent))
     };
-    // The first of them meets the limit; the others begin when the pool waits already.
-    let first = begin(ISSUES[0]).join().unwrap();
-    let others: Vec<_> = ISSUES[1..].iter().map(|issue| begin(*issue)).collect();
-    let runs = others.into_iter().map(|run| run.join().unwrap()).chain([first]);
+    // The first of them meets the limit; the others begin when the pool waits already. Until then time stands still.
+    let busy = clock.enter();
+    let mut here = Workspace::open(place(), dirs.clone()).unwrap();
+    let mut follower = here.follower().unwrap().unwrap();
+    let mut runs = Vec::new();
+    let mut suspended = 0;
+    for issue in ISSUES {
+        runs.push(begin(issue));
+        while suspended < runs.len() {
+            let followed = here.follow(&mut follower, LONG).unwrap();
+            assert!(!followed.is_empty(), "nothing has happened for {LONG:?}");
+            suspended += followed.iter().filter(|followed| followed.record.event == *"suspended").count();
+        }
+    }
+    drop(busy);
+    let runs = runs.into_iter().map(|run| run.join().unwrap());
     for records in runs {
         let of = |event: &str| records.iter().filter(|record| record.event == *event).count();
         assert_eq!((of("suspended"), of("wait_over")), (1, 1), "it waits once");

@@ -53,7 +53,11 @@ impl Workspace {
     }
 
     fn claim_as(&mut self, name: String, about: String) -> Result<(), ClaimError> {
-        if self.claimed.as_ref().is_some_and(|claim| !claim.renewed.is_lost() && claim.renewed.fence().name == name) {
+        if self
+            .claimed
+            .as_ref()
+            .is_some_and(|claim| !claim.renewed.is_lost() && claim.renewed.fence().name == name)
+        {
             return Ok(());
         }
         let claim = self.claim_lease(name, about)?;

@@ -8,7 +8,6 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use adapters::machine;
 use engine::{Actor, Decision, Event, Inquiry, Standing};
 use forge::{Item, ItemId, NewItem, Query};
 use serde_json::{Map, Value, json};
@@ -160,7 +159,7 @@ impl Workspace {
     pub fn put_off(&mut self) -> Result<Option<Overdue>, Error> {
         let Some(current) = self.current()? else { return Ok(None) };
         let Standing::Parked { decision } = &current.run.standing else { return Ok(None) };
-        if decision.deadline.is_none_or(|deadline| machine::now() < deadline) {
+        if decision.deadline.is_none_or(|deadline| self.dirs.clock.now() < deadline) {
             return Ok(None);
         }
         let todo = self.file_todo(&current, decision)?;

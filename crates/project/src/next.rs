@@ -271,7 +271,7 @@ impl Workspace {
     pub fn described(&self, current: &Current) -> String {
         let run = &current.run;
         let live = if machine::is_live(&run.owner) { Owned::Live } else { Owned::Stale };
-        let mut text = view::inject(&current.workflow, run, live, machine::now());
+        let mut text = view::inject(&current.workflow, run, live, self.dirs.clock.now());
         if !run.is_open() {
             return text;
         }

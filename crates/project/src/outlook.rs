@@ -196,7 +196,8 @@ impl Workspace {
         let item = self.tracker().item(number)?;
         let run = self.select(Some(&number.to_string()))?;
         let open = run.as_ref().filter(|current| current.run.is_open());
-        let explanation = open.map(|current| view::explain(&current.workflow, &current.run, machine::now()));
+        let explanation =
+            open.map(|current| view::explain(&current.workflow, &current.run, self.dirs.clock.now()));
         let is = match (open, &item) {
             (Some(current), _) => in_run(current),
             (None, None) => Is::Missing,

@@ -8,7 +8,6 @@ use std::{
     sync::Arc,
 };
 
-use adapters::machine;
 use engine::{Owner, PROVIDER, Run, RunId, Standing};
 use forge::{Candidate, Item, ItemId, Query, Readiness, candidates, readiness, ready};
 
@@ -191,18 +190,26 @@ impl Workspace {
         passed: &BTreeSet<String>,
         when: When,
     ) -> Result<Option<Interrupted>, Error> {
+        let left = self.left_runs()?;
         let can_go_on = |run: &Run| match &run.standing {
             Standing::Active => true,
             Standing::Parked { decision } => decision.reason == PROVIDER,
-            Standing::Suspended { .. } => when == When::Later || !is_waiting(run),
+            Standing::Suspended { .. } => when == When::Later || !self.is_waiting(run),
             Standing::Stopped | Standing::Ended { .. } => false,
         };
         let is_new = |run: &Run| !passed.contains(run.id.as_str());
-        let left = self.left_runs()?.into_iter().filter(|current| can_go_on(&current.run));
+        let left = left.into_iter().filter(|current| can_go_on(&current.run));
         Ok(left.map(|current| current.run).find(|run| is_new(run)).map(|run| Interrupted {
             run: run.id.to_string(),
             issue: run.issue.as_deref().and_then(ItemId::typed),
         }))
+    }
+
+    fn is_waiting(&self, run: &Run) -> bool {
+        match &run.standing {
+            Standing::Suspended { wait } => wait.until.is_some_and(|until| self.dirs.clock.now() < until),
+            Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => false,
+        }
     }
 
     /// Returns the runs of warp's own that have more to do and that nobody carries on, the most recent first.
@@ -224,20 +231,15 @@ impl Workspace {
     pub fn unfinished(&mut self) -> Result<Option<Current>, Error> {
         let mut left = self.left_runs()?;
         // One that waits for a time comes after everything that can be done now.
-        left.sort_by_key(|current| is_waiting(&current.run));
+        left.sort_by_key(|current| self.is_waiting(&current.run));
         match left.into_iter().next() {
-            Some(current) if is_waiting(&current.run) && self.first_free(&BTreeSet::new())?.is_some() => {
+            Some(current)
+                if self.is_waiting(&current.run) && self.first_free(&BTreeSet::new())?.is_some() =>
+            {
                 Ok(None)
             }
             first => Ok(first),
         }
-    }
-}
-
-fn is_waiting(run: &Run) -> bool {
-    match &run.standing {
-        Standing::Suspended { wait } => wait.until.is_some_and(|until| machine::now() < until),
-        Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => false,
     }
 }
 

@@ -142,7 +142,7 @@ impl Workspace {
         let live = if machine::is_live(&current.run.owner) { Owned::Live } else { Owned::Stale };
         let (name, rails) = (self.place.name(), rails::in_force(&self.place, &current.run));
         let status = view::status(&current.workflow, &current.run, &name, live, rails);
-        let explanation = view::explain(&current.workflow, &current.run, machine::now());
+        let explanation = view::explain(&current.workflow, &current.run, self.dirs.clock.now());
         format!("{}\n{}\n{}", view::render_status(&status), explanation.render(), possible(current))
     }
 

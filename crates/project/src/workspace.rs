@@ -15,8 +15,8 @@ use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
 use forge::{By, ForgeError, Host, LocalForge};
 use journal::{
-    Durable, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
-    StreamView, Streams, Version, streams::read_all,
+    Durable, Listener, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
+    StreamView, Streams, Subscription, Version, streams::read_all,
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
@@ -27,8 +27,8 @@ pub use tally::{Edits, count_edit};
 pub use workflows::{DEFAULT_WORKFLOW, find_workflow, workflow_files};
 
 use crate::{
-    Dirs, Place, PlaceError, Shell, base::Start, claim::Claim, config::ConfigError, ports::ProjectStore, pushing::Decides,
-    slots::Slot,
+    Dirs, Place, PlaceError, Shell, base::Start, claim::Claim, config::ConfigError, ports::ProjectStore,
+    pushing::Decides, slots::Slot,
 };
 
 /// How many events are read at a time.
@@ -298,6 +298,13 @@ impl Workspace {
     /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
     pub(crate) fn sync_journal(&self) -> Result<Durable, Error> {
         self.store.flush()
+    }
+
+    /// Calls a listener when something is recorded in the project's store or the user's, until the subscriptions are dropped.
+    pub fn subscribe(&self, listener: Listener) -> Result<Vec<Subscription>, Error> {
+        let user = self.dirs.stores.open_existing(self.dirs.user_store())?;
+        let stores = self.store.get().into_iter().chain(user);
+        stores.map(|store| Ok(store.subscribe(Arc::clone(&listener))?)).collect()
     }
 
     /// Returns the run that is open in this workspace.

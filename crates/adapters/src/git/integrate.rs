@@ -12,7 +12,7 @@ use super::{
     own::{GitError, Own},
     sight::{Need, Sight},
 };
-use crate::{boundary, machine, process::Finished, refs};
+use crate::{boundary, process::Finished, refs};
 
 /// How long one of these may take in all; a remote may be slow.
 pub(super) const LIMIT: Duration = Duration::from_secs(600);
@@ -490,7 +490,7 @@ impl Between {
                 break;
             }
             // Another git may be at work there.
-            machine::pause(LOCK_PAUSE);
+            std::thread::sleep(LOCK_PAUSE);
             finished = git.run(&push, &[])?;
         }
         if finished.is_success() {

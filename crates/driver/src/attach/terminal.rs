@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use adapters::{
     agent::{Route, interactive::Interactive},
-    boundary, machine, secrets,
+    boundary, secrets,
     tmux::{Session, TmuxError},
 };
 use engine::{Actor, Event, EventName, Run, Usage, WaitKind};
@@ -58,7 +58,7 @@ impl Attached<'_, '_> {
                 Ok(true)
             }
             Err(full) => {
-                let until = machine::now().plus_minutes(settings.count("max_session_minutes"));
+                let until = self.driver.now().plus_minutes(settings.count("max_session_minutes"));
                 self.driver.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?;
                 Ok(false)
             }
@@ -127,6 +127,7 @@ impl Attached<'_, '_> {
     /// Parks the run if its agent was refused more money. At a limit that lasts for longer than a client waits by itself the
     /// agent is ended, and the run waits.
     pub(super) fn look_at_spend(&mut self, current: &Current) -> Result<(), DriveError> {
+        let soon = self.driver.now().plus_minutes(1);
         let Some(spend) = self.driver.spend.as_mut() else { return Ok(()) };
         let seen = spend.seen();
         if let Some(capped) = spend.refused_at() {
@@ -138,7 +139,7 @@ impl Attached<'_, '_> {
             self.owed = Some(GO_ON);
             self.driver.escalate(current, &words, &["continue"])?;
         } else if let Some(limit) = seen.limit.filter(|_| waits_at_limits(current))
-            && let Some(until) = limit.resets_at.filter(|until| *until > machine::now().plus_minutes(1))
+            && let Some(until) = limit.resets_at.filter(|until| *until > soon)
         {
             let why = format!("the provider's usage limit ({})", limit.words);
             spend.pause(spender(&self.agent, &current.run).pool, until, &why)?;

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, mem, sync::Arc};
 
 use adapters::{
-    boundary, machine,
+    boundary,
     secrets::{redact_fields, redacted},
 };
 use engine::{
@@ -81,8 +81,13 @@ impl Workspace {
             let (current, mut advice) = self.settle(current)?;
             let current = self.take_tally(current)?;
             let observations = gathered.1.clone();
-            let ask =
-                Ask { event: event.clone(), actor, data: data.clone(), at: machine::now(), observations };
+            let ask = Ask {
+                event: event.clone(),
+                actor,
+                data: data.clone(),
+                at: self.dirs.clock.now(),
+                observations,
+            };
             let step = match step(&current.workflow, &current.run, &ask) {
                 Ok(step) => step,
                 Err(refused) => {
@@ -134,8 +139,10 @@ impl Workspace {
             }
             Found::Foreign => {
                 let kind = current.workflow.state_file.expect("only a state file can be foreign");
-                let kept = self
-                    .set_aside(&self.place.root.join(kind.path()), &format!("{}", machine::now().millis()))?;
+                let kept = self.set_aside(
+                    &self.place.root.join(kind.path()),
+                    &format!("{}", self.dirs.clock.now().millis()),
+                )?;
                 let kept = kept.display().to_string();
                 let advice =
                     Advice(format!("{} differed from the journal and was set aside as {kept}", kind.path()));
@@ -170,7 +177,7 @@ impl Workspace {
 
     /// Records an event of warp's own that only notes something. The caller holds the lock.
     pub(super) fn note(&mut self, current: Current, event: Event) -> Result<Current, Error> {
-        let ask = Ask { actor: Actor::Engine, ..Ask::new(event, machine::now()) };
+        let ask = Ask { actor: Actor::Engine, ..Ask::new(event, self.dirs.clock.now()) };
         let step = step(&current.workflow, &current.run, &ask).expect("an open run takes any note");
         Ok(self.record(current, step)?.ok_or(Error::Contended)?.current)
     }

@@ -92,7 +92,7 @@ impl Workspace {
         advice.extend(adopted.notes.into_iter().map(Advice));
         self.refuse_second_run()?;
         if self.stray_state_files().contains(&path) {
-            let kept = self.set_aside(&path, &machine::now().millis().to_string())?;
+            let kept = self.set_aside(&path, &self.dirs.clock.now().millis().to_string())?;
             advice.push(Advice(format!("the original file is kept as {}", kept.display())));
         }
         self.start(workflow, adopted.step, advice)
@@ -104,7 +104,7 @@ impl Workspace {
         {
             let _lock = Lock::take(&self.place.own)?;
             for file in self.stray_state_files() {
-                reset.archived.push(self.set_aside(&file, &machine::now().millis().to_string())?);
+                reset.archived.push(self.set_aside(&file, &self.dirs.clock.now().millis().to_string())?);
             }
         }
         match self.ask(Event::ResetRequested, Map::new()) {
@@ -258,7 +258,7 @@ impl Workspace {
                 Some(_) => BTreeMap::new(),
                 None => not_committed(&git, &mut advice),
             },
-            at: machine::now(),
+            at: self.dirs.clock.now(),
         };
         Ok((beginning, advice))
     }

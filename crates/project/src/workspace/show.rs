@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::machine;
 use engine::{
     Advice, Run, Workflow, digest,
     view::{Head, PROGRESS_FILE, PROGRESS_MARK, StateFileView, progress, state_file},
@@ -119,7 +118,7 @@ impl Workspace {
         match atomic::remove(&path) {
             // Whatever it is, it is no head, and it is not ours to delete.
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
-                self.set_aside(&path, &machine::now().millis().to_string()).map(|_| ())
+                self.set_aside(&path, &self.dirs.clock.now().millis().to_string()).map(|_| ())
             }
             removed => removed.map_err(|source| Error::Write { path, source }),
         }
