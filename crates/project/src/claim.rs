@@ -190,5 +190,5 @@ fn of_issue(issue: &str) -> String {
 }
 
 fn of_feature(feature: &str) -> String {
-    format!("feature:{}", digest(&redacted(feature.trim().to_owned())))
+    format!("feature:{}", digest(redacted(feature.trim().to_owned())))
 }

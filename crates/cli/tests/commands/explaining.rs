@@ -204,7 +204,8 @@ fn an_issue_that_is_ready_and_its_place_in_the_queue() {
 #[test]
 fn an_issue_that_another_process_has_claimed() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    let claim = workspace(&driven).claim("42").unwrap();
+    let mut other = workspace(&driven);
+    other.claim("42").unwrap();
     let text = plain(&driven, &["explain", "42"]);
     let here = std::env::current_dir().unwrap();
     insta::assert_snapshot!(text.replace(here.to_str().unwrap(), "[HERE]"), @"
@@ -219,7 +220,7 @@ fn an_issue_that_another_process_has_claimed() {
     What to do:
       warp explain N  says more about one
     ");
-    workspace(&driven).release(&claim).unwrap();
+    other.release().unwrap();
     assert!(plain(&driven, &["explain", "42"]).contains("is approved and ready"));
 }
 

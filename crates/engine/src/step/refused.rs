@@ -72,15 +72,12 @@ impl Refused {
 /// Returns what is recorded of a refused event: advice that is given once, or the failed approaches that came along. What
 /// did not work is known even if the event does not count.
 pub fn note_of(workflow: &Workflow, run: &Run, ask: &Ask, refused: &Refused) -> Option<Step> {
-    let note = match refused {
-        Refused::Once { reason, .. } => {
-            let event = Event::DevSeen { kind: DevKind::SeedsMissing, text: reason.clone() };
-            Ask { actor: Actor::Engine, ..Ask::new(event, ask.at) }
-        }
-        _ => {
-            let noted = Event::Named(EventName::new(Event::NOTED));
-            Ask { actor: ask.actor, data: failed_approaches(run, ask)?, ..Ask::new(noted, ask.at) }
-        }
+    let note = if let Refused::Once { reason, .. } = refused {
+        let event = Event::DevSeen { kind: DevKind::SeedsMissing, text: reason.clone() };
+        Ask { actor: Actor::Engine, ..Ask::new(event, ask.at) }
+    } else {
+        let noted = Event::Named(EventName::new(Event::NOTED));
+        Ask { actor: ask.actor, data: failed_approaches(run, ask)?, ..Ask::new(noted, ask.at) }
     };
     // A workflow without notes has nowhere to keep them.
     step(workflow, run, &note).ok()
