@@ -127,6 +127,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The lease under which something was to be recorded or done has another holder by now, or was given back.
+    #[error("lease `{name}` has been taken over")]
+    Stale {
+        /// The lease.
+        name: String,
+        /// The generation that was presented.
+        generation: u64,
+    },
     /// Anything else.
     #[error("failed to use journal `{}`", path.display())]
     Failed {

@@ -17,6 +17,7 @@
 
 mod chain;
 mod error;
+mod fenced;
 mod integrity;
 mod memory;
 pub mod sqlite;
@@ -25,12 +26,13 @@ mod stores;
 pub mod streams;
 
 pub use error::{AppendError, Corruption, LeaseError, OpenError, StoreError};
+pub use fenced::Fenced;
 pub use integrity::{Fault, Mismatch, StreamFault, Verification};
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
 pub use store::{
-    Durable, Lease, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId, StreamIdError,
-    StreamView, Version, View, Watch,
+    Durable, Fence, Lease, Listener, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId,
+    StreamIdError, StreamView, Subscription, Version, View, Watch,
 };
 pub use stores::Stores;
 pub use streams::{Appended, Loaded, State, Streams};

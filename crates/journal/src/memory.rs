@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::chain;
 use crate::error::{AppendError, LeaseError, StoreError};
 use crate::store::{
-    Durable, Lease, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId, StreamView, Version,
-    View, Watch, Watched,
+    Durable, Fence, Lease, Listener, Listeners, NewEvent, Query, Scope, Store, StoredEvent, StreamHead,
+    StreamId, StreamView, Subscription, Version, View, Watch, Watched,
 };
 
 /// A [`Store`] in memory.
@@ -24,6 +24,7 @@ struct Shared {
     contents: Mutex<Contents>,
     /// Told with every append.
     news: Condvar,
+    listeners: Arc<Listeners>,
 }
 
 #[derive(Debug, Default)]
@@ -142,15 +143,22 @@ impl Contents {
 }
 
 impl Store for MemoryStore {
-    fn append(
+    fn append_under(
         &self,
+        fence: Option<&Fence>,
         stream: &StreamId,
         expected: &Version,
         events: &[NewEvent],
         view: View<'_>,
     ) -> Result<Version, AppendError> {
-        let version = self.contents().append(stream, expected, events, view)?;
+        let mut contents = self.contents();
+        if let Some(fence) = fence {
+            fence.check(contents.leases.get(&fence.name).cloned())?;
+        }
+        let version = contents.append(stream, expected, events, view)?;
+        drop(contents);
         self.shared.news.notify_all();
+        self.shared.listeners.call();
         Ok(version)
     }
 
@@ -173,6 +181,10 @@ impl Store for MemoryStore {
     fn watch(&self, scope: Scope<'_>, after: u64) -> Result<Box<dyn Watch>, StoreError> {
         let watched = Watched::new(scope, after);
         Ok(Box::new(MemoryWatch { shared: Arc::clone(&self.shared), watched }))
+    }
+
+    fn subscribe(&self, listener: Listener) -> Result<Subscription, StoreError> {
+        Ok(self.shared.listeners.add(listener))
     }
 
     fn acquire(&self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError> {

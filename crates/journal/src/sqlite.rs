@@ -30,11 +30,12 @@ use rusqlite::{Connection, Statement};
 
 use crate::error::{AppendError, LeaseError, StoreError};
 use crate::store::{
-    Durable, Lease, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId, StreamView, Version,
-    View, Watch,
+    Durable, Fence, Lease, Listener, NewEvent, Query, Scope, Store, StoredEvent, StreamHead, StreamId,
+    StreamView, Subscription, Version, View, Watch,
 };
 
 use syncer::Syncer;
+use watch::Announcer;
 
 mod append;
 mod fault;
@@ -117,6 +118,7 @@ impl Drop for Writing<'_> {
 #[derive(Debug)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
+    announcer: Announcer,
 }
 
 /// An open store.
@@ -191,14 +193,15 @@ fn open_log(path: &Path) -> io::Result<File> {
 }
 
 impl Store for SqliteStore {
-    fn append(
+    fn append_under(
         &self,
+        fence: Option<&Fence>,
         stream: &StreamId,
         expected: &Version,
         events: &[NewEvent],
         view: View<'_>,
     ) -> Result<Version, AppendError> {
-        append::append(&self.shared, stream, expected, events, view)
+        append::append(&self.shared, fence, stream, expected, events, view)
     }
 
     fn load(&self, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
@@ -221,6 +224,10 @@ impl Store for SqliteStore {
 
     fn watch(&self, scope: Scope<'_>, after: u64) -> Result<Box<dyn Watch>, StoreError> {
         watch::watch(&self.shared, scope, after)
+    }
+
+    fn subscribe(&self, listener: Listener) -> Result<Subscription, StoreError> {
+        self.announcer.subscribe(&self.shared.open().path, listener)
     }
 
     fn acquire(&self, name: &str, owner: &str, now: i64, expires_at: i64) -> Result<Lease, LeaseError> {

@@ -3,8 +3,10 @@
 //! The one idea is optimistic concurrency. A reader gets a [`Version`], an opaque token for what it saw; an append
 //! names the version it was decided on and is refused if the stream has moved. Nothing needs two streams to agree.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -19,18 +21,31 @@ const LOOKS: usize = 100;
 ///
 /// Any number of threads may use one, and any number of processes the same file.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Appends `events` to `stream` and replaces what is kept beside it, if the stream is still at `expected`.
+    /// Appends `events` to `stream` and replaces what is kept beside it, if the stream is still at `expected` and the
+    /// lease of `fence`, if there is one, is still of that generation.
     ///
     /// All of it happens or none of it, and once it returns it survives the death of the process. A power cut may take it
     /// until [`Store::flush`] has returned, but nothing before it without it. The events of one call form a record: repair
     /// never keeps a part of one.
+    fn append_under(
+        &self,
+        fence: Option<&Fence>,
+        stream: &StreamId,
+        expected: &Version,
+        events: &[NewEvent],
+        view: View<'_>,
+    ) -> Result<Version, AppendError>;
+
+    /// Appends without a lease: see [`Store::append_under`].
     fn append(
         &self,
         stream: &StreamId,
         expected: &Version,
         events: &[NewEvent],
         view: View<'_>,
-    ) -> Result<Version, AppendError>;
+    ) -> Result<Version, AppendError> {
+        self.append_under(None, stream, expected, events, view)
+    }
 
     /// Returns what is kept beside `stream`, or `None` if the stream does not exist.
     fn load(&self, stream: &StreamId) -> Result<Option<StreamView>, StoreError>;
@@ -46,6 +61,11 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Watches for events of `scope` after `after`, as that scope counts, appended by whatever process.
     fn watch(&self, scope: Scope<'_>, after: u64) -> Result<Box<dyn Watch>, StoreError>;
+
+    /// Calls `listener` after every append of whatever process, until the subscription is dropped.
+    ///
+    /// It may be called more often, and has to be quick.
+    fn subscribe(&self, listener: Listener) -> Result<Subscription, StoreError>;
 
     /// Takes the lease `name` for `owner` until `expires_at`, if at `now` nobody else holds it.
     ///
@@ -102,6 +122,53 @@ pub trait Watch: fmt::Debug + Send {
     ///
     /// Returns none if `timeout` passes first; with a timeout of zero it does not wait.
     fn wait(&mut self, timeout: Duration) -> Result<Vec<StoredEvent>, StoreError>;
+}
+
+/// What is called when something was appended.
+pub type Listener = Arc<dyn Fn() + Send + Sync>;
+
+/// Keeps a [`Listener`] subscribed.
+#[derive(Debug)]
+pub struct Subscription {
+    listeners: Weak<Listeners>,
+    number: u64,
+}
+
+/// Who is subscribed to a store.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    all: Mutex<(u64, BTreeMap<u64, Listener>)>,
+}
+
+impl Listeners {
+    pub(crate) fn add(self: &Arc<Self>, listener: Listener) -> Subscription {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0 += 1;
+        let number = all.0;
+        all.1.insert(number, listener);
+        Subscription { listeners: Arc::downgrade(self), number }
+    }
+
+    pub(crate) fn call(&self) {
+        // Called without the lock, so that a listener may use the store.
+        let all: Vec<Listener> =
+            self.all.lock().unwrap_or_else(PoisonError::into_inner).1.values().cloned().collect();
+        all.iter().for_each(|listener| listener());
+    }
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listeners")
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(listeners) = self.listeners.upgrade() {
+            listeners.all.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.number);
+        }
+    }
 }
 
 /// Which streams are asked for. All but the last come with the most recently appended to first.
@@ -363,4 +430,29 @@ pub struct Lease {
     pub generation: u64,
     /// When it runs out, in milliseconds since the epoch.
     pub expires_at: i64,
+}
+
+/// The lease that its holder acts under: what is appended with it is refused once somebody else has the lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fence {
+    /// The lease's name.
+    pub name: String,
+    /// The generation in which it was taken.
+    pub generation: u64,
+}
+
+impl Lease {
+    /// Returns what its holder presents with every append.
+    pub fn fence(&self) -> Fence {
+        Fence { name: self.name.clone(), generation: self.generation }
+    }
+}
+
+impl Fence {
+    pub(crate) fn check(&self, current: Option<Lease>) -> Result<(), StoreError> {
+        match current {
+            Some(lease) if lease.generation == self.generation => Ok(()),
+            Some(_) | None => Err(StoreError::Stale { name: self.name.clone(), generation: self.generation }),
+        }
+    }
 }

@@ -2,13 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test has no better way to fail")]
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use journal::{
-    AppendError, LeaseError, MemoryStore, NewEvent, Query, Scope, SqliteStore, Store, StoredEvent, StreamId,
-    StreamView, Version, View,
+    AppendError, Fenced, Lease, LeaseError, MemoryStore, NewEvent, Query, Scope, SqliteStore, Store,
+    StoreError, StoredEvent, StreamId, StreamView, Version, View,
 };
 
 /// Longer than any test should take: reaching it is a failure.
@@ -54,6 +55,8 @@ on_both_stores!(
     a_generation_never_comes_back,
     a_stale_generation_neither_renews_nor_releases,
     a_lease_that_nobody_took_can_be_renewed_late,
+    an_append_under_a_lost_lease_is_refused,
+    a_listener_is_called_after_appends_until_it_is_dropped,
     a_stream_is_found_with_its_version_and_mark,
     what_was_appended_can_be_flushed,
     one_store_serves_many_threads,
@@ -385,6 +388,54 @@ fn a_lease_that_nobody_took_can_be_renewed_late(store: &dyn Store) {
     let lease = store.acquire("factory", "one", 100, 200).unwrap();
     assert_eq!(store.renew("factory", lease.generation, 900).unwrap().generation, lease.generation);
     assert!(matches!(store.acquire("factory", "two", 500, 999), Err(LeaseError::Held { until: 900, .. })));
+}
+
+fn an_append_under_a_lost_lease_is_refused(store: &dyn Store) {
+    let (id, event) = (stream("run:a"), [event(1, "started")]);
+    let under = |lease: &Lease, version: &Version| {
+        store.append_under(Some(&lease.fence()), &id, version, &event, View::default())
+    };
+    let first = store.acquire("issue:1", "one", 100, 200).unwrap();
+    // One that has run out is its holder's until somebody else takes it.
+    let version = under(&first, &Version::NONE).unwrap();
+    let second = store.acquire("issue:1", "two", 200, 300).unwrap();
+    let is_stale = |outcome| matches!(outcome, Err(AppendError::Store(StoreError::Stale { .. })));
+    assert!(is_stale(under(&first, &version)));
+    let version = under(&second, &version).unwrap();
+    store.release("issue:1", second.generation).unwrap();
+    assert!(is_stale(under(&second, &version)));
+    assert_eq!(store.load(&id).unwrap().unwrap().version, version);
+}
+
+#[test]
+fn whoever_has_lost_the_lease_appends_nothing_and_gets_no_leave_to_act() {
+    let shared: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let fenced = Fenced::of(Arc::clone(&shared));
+    append(&fenced, "run:a", &["started"], View::default());
+    fenced.set(Some(shared.acquire("issue:1", "one", 100, 200).unwrap().fence()));
+    let version = append(&fenced, "run:a", &["moved"], View::default());
+    fenced.flush().unwrap();
+    shared.acquire("issue:1", "two", 200, 300).unwrap();
+    assert!(matches!(fenced.flush(), Err(StoreError::Stale { .. })));
+    let late = fenced.append(&stream("run:a"), &version, &[event(1, "merged")], View::default());
+    assert!(matches!(late, Err(AppendError::Store(StoreError::Stale { .. }))));
+    // It may still look.
+    assert_eq!(fenced.load(&stream("run:a")).unwrap().unwrap().version, version);
+}
+
+fn a_listener_is_called_after_appends_until_it_is_dropped(store: &dyn Store) {
+    let (called, calls) = mpsc::channel();
+    let called = Mutex::new(called);
+    let listener = move || called.lock().unwrap().send(()).unwrap_or_default();
+    let subscription = store.subscribe(Arc::new(listener)).unwrap();
+    append(store, "run:a", &["started"], View::default());
+    calls.recv_timeout(LONG).unwrap();
+    append(store, "run:b", &["started"], View::default());
+    calls.recv_timeout(LONG).unwrap();
+    drop(subscription);
+    // Its end of the channel goes with it, once a call that was under way has returned.
+    while calls.recv_timeout(LONG).is_ok() {}
+    assert_eq!(calls.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
 }
 
 #[test]

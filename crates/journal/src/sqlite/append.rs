@@ -7,15 +7,16 @@
 use rusqlite::{Connection, params};
 
 use crate::chain::{self, Digest, Extension};
-use crate::error::AppendError;
+use crate::error::{AppendError, StoreError};
 use crate::integrity::Mismatch;
-use crate::store::{NewEvent, StreamId, Version, View};
+use crate::store::{Fence, NewEvent, StreamId, Version, View};
 
 use super::read::{self, clamp};
-use super::{Open, Shared, Writing, fault, with};
+use super::{Open, Shared, Writing, fault, lease, with};
 
 pub(super) fn append(
     shared: &Shared,
+    fence: Option<&Fence>,
     stream: &StreamId,
     expected: &Version,
     events: &[NewEvent],
@@ -27,13 +28,14 @@ pub(super) fn append(
     let seal = chain::seal(stream, &extension.version, last.at, view);
     let row = Row { stream, expected, extension: &extension, updated_at: last.at, seal, view };
     let mut open = shared.open();
-    let position = row.write(&open, events).map_err(|refusal| match refusal {
+    let position = row.write(&open, fence, events).map_err(|refusal| match refusal {
         Refusal::Conflict(actual) => AppendError::Conflict { actual },
         Refusal::MarkTaken(mark, holder) => AppendError::MarkTaken { mark, holder },
         Refusal::BeyondTail(seq) => {
             let mismatch = Mismatch::BeyondTail { expected: expected.events() };
             fault::in_stream(&open.path, stream, seq, mismatch).into()
         }
+        Refusal::Stale(error) => AppendError::Store(error),
         Refusal::Sqlite(error) => AppendError::Store(fault::classify(&open.path, error)),
     })?;
     open.has_committed();
@@ -46,6 +48,7 @@ enum Refusal {
     Conflict(Version),
     MarkTaken(String, StreamId),
     BeyondTail(u64),
+    Stale(StoreError),
     Sqlite(rusqlite::Error),
 }
 
@@ -67,8 +70,11 @@ struct Row<'a> {
 
 impl Row<'_> {
     /// Writes events and row in one transaction, and returns the position of the last event.
-    fn write(&self, open: &Open, events: &[NewEvent]) -> Result<u64, Refusal> {
+    fn write(&self, open: &Open, fence: Option<&Fence>, events: &[NewEvent]) -> Result<u64, Refusal> {
         let transaction = Writing::begin(&open.connection)?;
+        if let Some(fence) = fence {
+            fence.check(lease::lease(&transaction, &fence.name)?).map_err(Refusal::Stale)?;
+        }
         // If that fails, so may the append, and says it better.
         let _ = open.lengthen_log();
         let position = match self.insert_events(&transaction, events) {

@@ -22,6 +22,7 @@ use crate::error::{Corruption, OpenError, StoreError};
 use super::guard::{self, Guard, PATIENCE};
 use super::place::{self, Found};
 use super::syncer::Syncer;
+use super::watch::Announcer;
 use super::{Open, STATEMENTS, Shared, SqliteStore, fault, read, schema};
 
 /// How often something that another process is just doing is looked at again.
@@ -89,7 +90,8 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
     };
     let open = Open { path: path.to_path_buf(), connection, has_written: false, log_length };
     let syncer = Syncer::new(path.to_path_buf(), guard);
-    Ok(SqliteStore { shared: Arc::new(Shared { open: Mutex::new(open), syncer }) })
+    let shared = Arc::new(Shared { open: Mutex::new(open), syncer });
+    Ok(SqliteStore { shared, announcer: Announcer::default() })
 }
 
 /// Connects to the file at `path`, which exists, with every setting that keeps it safe.

@@ -10,15 +10,16 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
 use crate::error::StoreError;
-use crate::store::{Scope, StoredEvent, Watch, Watched};
+use crate::store::{Listener, Listeners, Scope, StoredEvent, Subscription, Watch, Watched};
 
 use super::Shared;
 use super::place::{GUARD, beside};
@@ -65,16 +66,7 @@ impl GuardWatch {
     }
 
     fn forget_announced(&self) -> io::Result<()> {
-        let mut buffer = [MaybeUninit::uninit(); 1024];
-        let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
-        loop {
-            match reader.next() {
-                Ok(_) => {}
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        forget_announced(&self.inotify)
     }
 
     fn sleep(&self, left: Duration) -> io::Result<()> {
@@ -85,6 +77,80 @@ impl GuardWatch {
         match rustix::event::poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Calls listeners after every commit, by a thread that begins with the first of them and ends with the store.
+#[derive(Debug, Default)]
+pub(super) struct Announcer {
+    listeners: Arc<Listeners>,
+    thread: Mutex<Option<Announcing>>,
+}
+
+#[derive(Debug)]
+struct Announcing {
+    /// Written to when the thread is to end.
+    stop: OwnedFd,
+    thread: JoinHandle<()>,
+}
+
+impl Announcer {
+    pub(super) fn subscribe(&self, path: &Path, listener: Listener) -> Result<Subscription, StoreError> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let subscription = self.listeners.add(listener);
+        if thread.is_none() {
+            *thread = Some(self.begin(path).map_err(|error| failed(path, error))?);
+        }
+        Ok(subscription)
+    }
+
+    fn begin(&self, path: &Path) -> io::Result<Announcing> {
+        let inotify = subscribe(path)?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let (told, listeners) = (stop.try_clone()?, Arc::clone(&self.listeners));
+        let builder = thread::Builder::new().name("announce".to_owned());
+        let thread = builder.spawn(move || announce(&inotify, &told, &listeners))?;
+        Ok(Announcing { stop, thread })
+    }
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Announcing { stop, thread }) = thread
+            && rustix::io::write(&stop, &1_u64.to_ne_bytes()).is_ok()
+        {
+            // It does not panic, and nobody is left who could be told.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Calls the listeners whenever the guard file is written to, until it is told to stop.
+fn announce(inotify: &OwnedFd, stop: &OwnedFd, listeners: &Listeners) {
+    loop {
+        let mut fds = [PollFd::new(inotify, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if !fds[1].revents().is_empty() || forget_announced(inotify).is_err() {
+            return;
+        }
+        listeners.call();
+    }
+}
+
+fn forget_announced(inotify: &OwnedFd) -> io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 1024];
+    let mut reader = inotify::Reader::new(inotify, &mut buffer);
+    loop {
+        match reader.next() {
+            Ok(_) => {}
+            Err(Errno::AGAIN) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }
