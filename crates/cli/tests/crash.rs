@@ -1,7 +1,5 @@
 //! Crash safety, on the real binary: processes that are killed at any moment lose nothing and repeat nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::{
     collections::BTreeMap,
     fs,

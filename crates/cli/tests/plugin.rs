@@ -1,7 +1,5 @@
 //! The Claude Code plugin: its shim, its files, and what the real client makes of them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::{
     env, fs,
     io::Write as _,

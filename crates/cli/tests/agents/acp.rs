@@ -9,7 +9,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::hermetic::{again_with, drive, project};
+use super::hermetic::{again_with, drive, project};
 
 /// The variables that name the agent, and the client that it works with.
 pub(crate) const PROGRAM: &str = "WARP_TEST_ACP";

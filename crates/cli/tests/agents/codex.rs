@@ -9,7 +9,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::hermetic::{again_with, drive, project};
+use super::hermetic::{again_with, drive, project};
 
 const PROGRAM: &str = "WARP_TEST_CODEX";
 

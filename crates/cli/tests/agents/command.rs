@@ -8,7 +8,7 @@ use std::{
 
 use adapters::agent::{HOOK_SOCKET, HOOK_TOKEN, NoAnswer, command};
 
-use crate::hermetic::{Driver, again, drive, project};
+use super::hermetic::{Driver, again, drive, project};
 
 fn outside() -> Option<(testkit::Sandbox, Command)> {
     let sandbox = project();

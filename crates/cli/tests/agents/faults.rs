@@ -12,7 +12,7 @@ use testkit::{
     processes::{is_running, mark},
 };
 
-use crate::hermetic::{Driver, LIMITS, again, drive, project};
+use super::hermetic::{Driver, LIMITS, again, drive, project};
 
 const SCRIPT: &str = r#"
 [[turn]]

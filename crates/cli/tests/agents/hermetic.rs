@@ -46,7 +46,8 @@ pub(crate) fn drive<T>(
         return;
     }
     let Some((_kept, mut command)) = outside() else { return };
-    let output = command.args(["--exact", test, "--nocapture"]).stdin(Stdio::null()).output().unwrap();
+    let test = format!("agents::{test}");
+    let output = command.args(["--exact", &test, "--nocapture"]).stdin(Stdio::null()).output().unwrap();
     let text =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
@@ -82,7 +83,7 @@ impl Driver {
             let mut walls = found.walls(&root, &home, &state.join("kept"));
             walls.hidden = vec![state];
             // A run does this with the command line of its agent.
-            if let Ok(program) = env::var(crate::acp::PROGRAM) {
+            if let Ok(program) = env::var(super::acp::PROGRAM) {
                 walls.show_files_of(&program, Line::Typed);
             }
             walls

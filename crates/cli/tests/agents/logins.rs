@@ -12,7 +12,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::hermetic::{Driver, again, again_with, drive, project};
+use super::hermetic::{Driver, again, again_with, drive, project};
 
 /// Shows all that an agent can find of logins, in files and in its environment.
 const LOOK: &str = "cd $HOME; find .claude .claude.json .codex .gemini .local/share/opencode .config/opencode -type f \

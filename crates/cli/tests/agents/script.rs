@@ -4,7 +4,7 @@ use std::fs;
 
 use adapters::agent::{Notice, Said, script::Scripted};
 
-use crate::hermetic::{Driver, again, drive, project};
+use super::hermetic::{Driver, again, drive, project};
 
 const SCRIPT: &str = r#"
 [[turn]]

@@ -8,7 +8,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::support::{Attached, is_skipped};
+use super::support::{Attached, is_skipped};
 
 #[test]
 fn the_real_client_is_typed_to_and_writes_its_phases() {

@@ -4,7 +4,7 @@ use std::{env, fs, os::unix::fs::symlink, process::Command};
 
 use testkit::driven::Driven;
 
-use crate::support::{Attached, is_skipped};
+use super::support::{Attached, is_skipped};
 
 #[test]
 fn without_tmux_it_is_said_how_to_install_it() {

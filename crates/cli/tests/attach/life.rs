@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Attached, is_skipped};
+use super::support::{Attached, is_skipped};
 
 #[test]
 fn work_is_handed_in_checked_reviewed_and_merged() {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::support::{Attached, is_skipped};
+use super::support::{Attached, is_skipped};
 
 /// A secret that warp knows by the name of its variable, and the same as it stands in the tree.
 const CANARY: &str = "canary-of-terminal-1";

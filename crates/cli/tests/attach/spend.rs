@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use testkit::model::{Model, Script, Turn};
 
-use crate::support::{Attached, is_skipped};
+use super::support::{Attached, is_skipped};
 
 /// Asks the model once; needs bash.
 const ASK: &str = r#"

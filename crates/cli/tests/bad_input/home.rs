@@ -14,7 +14,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::bad::trace;
+use super::bad::trace;
 
 /// The codes of the table that the help shows. An internal error is not among them: bad input is none.
 const CODES: [i32; 9] = [0, 1, 2, 3, 4, 5, 64, 65, 78];

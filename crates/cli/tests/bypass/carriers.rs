@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::PoisonError};
 
 use testkit::machine::has_walls_or_skip;
 
-use crate::{
+use super::{
     TURN,
     corpus::{CARRIERS, PRIMITIVES, carried, named},
     passes::{Line, ran, tried},

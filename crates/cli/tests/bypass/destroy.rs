@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-use crate::{
+use super::{
     TURN, WORKERS,
     corpus::named,
     project::{Project, moves},

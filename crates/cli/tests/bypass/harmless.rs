@@ -2,7 +2,7 @@
 
 use std::{sync::PoisonError, thread};
 
-use crate::{
+use super::{
     TURN, WORKERS,
     corpus::{EVERYDAY, HARMLESS, named, unescaped},
     project::{Project, Uncommitted, Workplace},

@@ -4,7 +4,7 @@ use std::{sync::PoisonError, thread};
 
 use engine::Standing;
 
-use crate::{
+use super::{
     TURN,
     corpus::{PRIMITIVES, named},
     passes::ONLY_THE_GATE,

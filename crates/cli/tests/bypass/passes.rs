@@ -10,7 +10,7 @@ use std::{
 
 use shell::Judgement;
 
-use crate::{
+use super::{
     TURN, WORKERS,
     corpus::{PRIMITIVES, WRAPPERS, named, wrapped},
     project::{Project, Uncommitted, Workplace},

@@ -16,7 +16,7 @@ use shell::{Judgement, Protected, Scene, judge};
 use tempfile::TempDir;
 use testkit::Sandbox;
 
-use crate::{
+use super::{
     WARP,
     agent::{Agent, Ended, SESSION},
     tree::Tree,

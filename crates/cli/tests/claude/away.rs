@@ -9,7 +9,7 @@ use testkit::{
     telegram::Telegram,
 };
 
-use crate::{
+use super::{
     project::{launch, project},
     script::{Move, bash, play},
 };

@@ -8,7 +8,7 @@ use testkit::{
     model::{Model, Turn},
 };
 
-use crate::{
+use super::{
     project::{launch, project, settings},
     script::{Move, bash, play, write},
 };

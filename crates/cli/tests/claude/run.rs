@@ -9,7 +9,7 @@ use testkit::{
     model::{Model, Request, Script, Turn},
 };
 
-use crate::coder::{Asked, PROMPT, good};
+use super::coder::{Asked, PROMPT, good};
 
 /// How long a whole run may take. Some fifteen seconds are usual; machines are shared.
 const PATIENCE: Duration = Duration::from_secs(240);

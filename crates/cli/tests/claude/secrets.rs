@@ -7,7 +7,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::{
+use super::{
     coder::Asked,
     run::{finish, project, run},
 };

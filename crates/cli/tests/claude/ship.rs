@@ -9,7 +9,7 @@ use testkit::{
     model::{Model, Turn},
 };
 
-use crate::{
+use super::{
     project::{launch, project},
     script::{Move, bash, play, write},
 };

@@ -10,7 +10,7 @@ use testkit::{
     terminal::Terminal,
 };
 
-use crate::{
+use super::{
     project::{launch, project, with_warp},
     script::{Move, bash, play, write},
 };

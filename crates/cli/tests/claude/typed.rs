@@ -14,7 +14,7 @@ use testkit::{
     terminal::Terminal,
 };
 
-use crate::script::{Move, bash, play, write};
+use super::script::{Move, bash, play, write};
 
 const FIRST: &str = "feature/issue-1-add-a-parser";
 const SECOND: &str = "feature/issue-2-print-the-version";

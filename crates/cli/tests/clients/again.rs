@@ -8,7 +8,7 @@ use testkit::{
     model::{Model, Part, Request, Role, Script, Turn},
 };
 
-use crate::{
+use super::{
     client::Client,
     coder::{Asked, PROMPT},
     project::{Project, finish, has_walls},

@@ -2,7 +2,7 @@
 
 use testkit::{agents::Running, model::Model};
 
-use crate::{
+use super::{
     client::Client,
     coder::{Coder, Stop},
     processes::are_gone,

@@ -2,7 +2,7 @@
 
 use testkit::model::{Model, Request, Script, Turn};
 
-use crate::{
+use super::{
     client::Client,
     coder::{Asked, PROMPT},
     project::{Project, finish, has_walls},

@@ -12,7 +12,7 @@ use testkit::{
     model::{Model, Request, Script, Turn},
 };
 
-use crate::{
+use super::{
     client::Client,
     project::{PATIENCE, Project, has_walls},
 };

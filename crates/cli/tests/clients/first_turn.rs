@@ -7,7 +7,7 @@ use testkit::{
     model::{Model, Request},
 };
 
-use crate::{
+use super::{
     client::Client,
     coder::{Coder, PROMPT, Stop},
     processes::are_gone,

@@ -5,7 +5,7 @@ use testkit::{
     model::{Gate, Model},
 };
 
-use crate::{
+use super::{
     client::Client,
     coder::{Coder, Stop},
     processes::{are_gone, kill_client},

@@ -10,7 +10,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::{
+use super::{
     client::Client,
     coder::Asked,
     project::{Project, finish, has_walls},

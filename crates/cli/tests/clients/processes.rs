@@ -12,7 +12,7 @@ use rustix::{
 };
 use testkit::Sandbox;
 
-use crate::project::PATIENCE;
+use super::project::PATIENCE;
 
 /// The program that builds walls.
 const WALLS: &str = "bwrap";

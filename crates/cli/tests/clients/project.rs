@@ -17,7 +17,7 @@ use testkit::{
     model::Model,
 };
 
-use crate::client::Client;
+use super::client::Client;
 
 /// How long anything may take that is waited for. Some seconds are usual; machines are shared, and clients are slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);

@@ -2,7 +2,7 @@
 
 use testkit::model::{Model, Part, Role, Script, Turn};
 
-use crate::{
+use super::{
     client::Client,
     coder::Asked,
     project::{Project, finish, has_walls},

@@ -4,7 +4,7 @@ use std::fs;
 
 use testkit::model::{Api, Model};
 
-use crate::{
+use super::{
     client::Client,
     coder::{Coder, answer, write},
     processes::are_gone,

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::model::{Model, Script, Turn};
 
-use crate::{
+use super::{
     client::Client,
     coder::Asked,
     project::{Project, finish, has_walls},

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use testkit::{agents::Running, model::Model};
 
-use crate::{
+use super::{
     client::Client,
     coder::Coder,
     processes::are_gone,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use testkit::agents::Codex;
 
-use crate::project::{patch, play, project, say, shell};
+use super::project::{patch, play, project, say, shell};
 
 #[test]
 fn the_rails_hold_in_codex() {

@@ -6,7 +6,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::project::{launch, project};
+use super::project::{launch, project};
 
 #[test]
 fn what_is_typed_into_a_shell_is_held_by_git() {

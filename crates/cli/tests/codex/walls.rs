@@ -8,7 +8,7 @@ use testkit::{
     model::{Model, Turn},
 };
 
-use crate::project::{on_its_path, project};
+use super::project::{on_its_path, project};
 
 /// A commit that cannot be seen in the command's text, by a process without any mark of an agent's.
 const DISGUISED: &str = "env -i PATH=\"$PATH\" HOME=\"$HOME\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@localhost \

@@ -1,4 +1,4 @@
-use crate::{json, sandbox};
+use super::{json, sandbox};
 
 const LOOP_V1: &str = r#"{"version":1,"feature":"Login","phase":"work","phase_iteration":2,"global_iteration":9,
   "phases_completed":["plan"],"receipts":[{"phase":"plan","artifact":"p.md","git_sha":"a","timestamp":"2026-02-13T10:15:00Z"}],

@@ -1,4 +1,4 @@
-use crate::{json, sandbox};
+use super::{json, sandbox};
 
 #[test]
 fn every_layer_wins_over_the_ones_before_and_says_so() {

@@ -9,7 +9,7 @@ use project::{
 };
 use testkit::Sandbox;
 
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 const SONNET: &str = "claude-sonnet-4-5-20250929";
 

@@ -3,7 +3,7 @@
 use engine::is_deceptive;
 use testkit::{Said, driven::Driven};
 
-use crate::{json, sandbox};
+use super::{json, sandbox};
 
 /// What moves the cursor, rings, turns the order of letters, or is not seen.
 const DECEPTIVE: [&str; 12] = [

@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::sandbox;
+use super::sandbox;
 
 #[test]
 fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {

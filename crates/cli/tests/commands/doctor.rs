@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 #[test]
 fn doctor_checks_every_need_and_the_whole_journal() {

@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::coding;
+use super::coding;
 
 #[test]
 fn a_head_that_is_gone_or_torn_sends_the_gate_to_the_store() {

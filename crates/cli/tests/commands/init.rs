@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json as value};
 use testkit::Sandbox;
 
-use crate::{json, sandbox};
+use super::{json, sandbox};
 
 const SETTINGS: &str = ".claude/settings.json";
 const LOCAL: &str = ".claude/settings.local.json";

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use project::{Dirs, Place, Quick, Workspace, quick_head};
 use testkit::{Said, Sandbox};
 
-use crate::{json, sandbox};
+use super::{json, sandbox};
 
 /// What a person sees: the output, then notes and errors, then the exit code unless it is 0.
 fn seen(sandbox: &Sandbox, arguments: &[&str]) -> String {

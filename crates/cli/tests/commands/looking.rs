@@ -1,4 +1,4 @@
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 #[test]
 fn status_looks_as_in_the_original() {

@@ -7,7 +7,7 @@ use testkit::{
     telegram::{Fault, TOKEN, Telegram},
 };
 
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 const ANN: (i64, &str) = (501, "Ann");
 

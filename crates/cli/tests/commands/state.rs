@@ -1,6 +1,6 @@
 use serde_json::json as value;
 
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 #[test]
 fn a_second_session_on_the_same_root_is_refused() {

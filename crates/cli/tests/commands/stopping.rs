@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 #[test]
 fn stop_moves_to_aborted_and_the_next_session_is_told() {

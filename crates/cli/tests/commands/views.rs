@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::{coding, json, sandbox};
+use super::{coding, json, sandbox};
 
 const STATE: &str = ".claude/.warp-drive-state.json";
 

@@ -1,6 +1,6 @@
 use testkit::driven::Driven;
 
-use crate::{json, sandbox};
+use super::{json, sandbox};
 
 const PAGE: &str = include_str!("../../../../docs/workflows.md");
 

@@ -5,7 +5,7 @@ use std::{env, fs, path::Path, time::Duration};
 use tempfile::TempDir;
 use testkit::{Sandbox, agents::output};
 
-use crate::shape::{Expected, Shape};
+use super::shape::{Expected, Shape};
 
 /// How long a run may take: environments are made and compilers run, beside other tests.
 const PATIENCE: Duration = Duration::from_secs(600);

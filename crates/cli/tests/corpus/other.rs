@@ -4,7 +4,7 @@ use std::path::Path;
 
 use testkit::Sandbox;
 
-use crate::shape::{Code, Expected, Shape};
+use super::shape::{Code, Expected, Shape};
 
 const RUST: Code = Code {
     source: "crates/calc/src/lib.rs",

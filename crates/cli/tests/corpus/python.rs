@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use testkit::Sandbox;
 
-use crate::{
+use super::{
     index,
     shape::{Code, Expected, Place, Shape},
 };

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, process::Command};
 
 use testkit::Sandbox;
 
-use crate::shape::{Code, Shape};
+use super::shape::{Code, Shape};
 
 /// The variable that names pnpm's program.
 const PNPM: &str = "WARP_TEST_PNPM";

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::Sandbox;
 
-use crate::support::{Demo, rows, wait_for};
+use super::support::{Demo, rows, wait_for};
 
 const LONG: std::time::Duration = std::time::Duration::from_secs(60);
 

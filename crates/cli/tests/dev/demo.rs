@@ -30,7 +30,7 @@ fn program() {
 /// Returns a command line that starts this program as a part of the demo.
 pub(crate) fn line(part: &str) -> String {
     let program = env::current_exe().unwrap();
-    format!("DEMO={part} exec {} --exact demo::program --nocapture", program.display())
+    format!("DEMO={part} exec {} --exact dev::demo::program --nocapture", program.display())
 }
 
 /// Answers until it is asked to quit. A project with a file `broken` has a server that does not come up.

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Demo, Running, wait_for};
+use super::support::{Demo, Running, wait_for};
 
 /// A step after which the agent works for ever.
 const HANG: &str = "{ say = \"about to hang\" }, { hang = true },";

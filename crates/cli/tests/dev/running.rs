@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Demo, quit, rows};
+use super::support::{Demo, quit, rows};
 
 /// A step after which the agent works for ever.
 const HANG: &str = "{ say = \"about to hang\" }, { hang = true },";

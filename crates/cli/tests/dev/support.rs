@@ -18,7 +18,7 @@ use rustix::{
 use serde_json::{Value, json};
 use testkit::{Said, Sandbox};
 
-use crate::demo::line;
+use super::demo::line;
 
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(120);

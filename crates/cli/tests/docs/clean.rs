@@ -6,7 +6,7 @@ use drift::Docs;
 use project::{Place, Shell};
 use testkit::agents::skip;
 
-use crate::support::{WARP, findings, project};
+use super::support::{WARP, findings, project};
 
 /// The pages are in `docs/planted/`.
 const CLEAN: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{findings, project};
+use super::support::{findings, project};
 
 /// A page, and the one thing that is wrong with it.
 struct Planted {

@@ -2,7 +2,7 @@
 
 use testkit::{Said, driven::Driven};
 
-use crate::support::{WARP, commit};
+use super::support::{WARP, commit};
 
 /// A step that moves what the README links to.
 const MOVE: &str = "  { run = \"mkdir -p docs && mv guide.md docs/guide.md\" },\n";

@@ -2,7 +2,7 @@
 
 use project::{Dirs, Place, Workspace};
 
-use crate::support::{FEATURE, Project};
+use super::support::{FEATURE, Project};
 
 /// Returns the phases that were left by force, as the state file of the open run has it.
 fn forced(project: &Project) -> Vec<String> {

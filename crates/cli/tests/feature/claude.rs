@@ -17,7 +17,7 @@ use testkit::{
     model::{Model, Part, Request, Role, Script, Turn},
 };
 
-use crate::support::{FEATURE, PLAN, Project, TESTS, said};
+use super::support::{FEATURE, PLAN, Project, TESTS, said};
 
 /// How long a whole loop may take. A minute is usual; machines are shared, and clients are slow.
 const PATIENCE: Duration = Duration::from_secs(480);

@@ -2,10 +2,8 @@
 
 use engine::workflow::BUILT_IN;
 
-use crate::support::{FEATURE, Project, said};
-
-#[path = "../../../engine/tests/support/renamed.rs"]
-mod renamed;
+use super::support::{FEATURE, Project, said};
+use crate::renamed;
 
 const WORKFLOW: &str = "autonomous-loop";
 

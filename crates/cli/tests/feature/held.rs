@@ -2,7 +2,7 @@
 
 use testkit::agents::skip;
 
-use crate::support::{PLAN, Project, TESTS};
+use super::support::{PLAN, Project, TESTS};
 
 /// Runs the loop with an agent that first does something else, and sees it come to its end all the same.
 fn shipped(otherwise: &str) -> (Project, String) {

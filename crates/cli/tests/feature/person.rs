@@ -2,7 +2,7 @@
 
 use testkit::Said;
 
-use crate::support::{FEATURE, PLAN, Project, TESTS, said};
+use super::support::{FEATURE, PLAN, Project, TESTS, said};
 
 #[test]
 fn a_person_looks_at_the_tests_and_what_they_do_not_like_comes_back() {

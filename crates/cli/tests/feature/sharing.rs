@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::{Said, Sandbox};
 
-use crate::support::{FEATURE, PLAN, Project, TESTS, prepare, said};
+use super::support::{FEATURE, PLAN, Project, TESTS, prepare, said};
 
 /// Runs `warp` as the command of an agent in `tree`.
 fn as_agent(sandbox: &Sandbox, tree: &Path, arguments: &[&str]) -> Said {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{FEATURE, PLAN, Project, TESTS, said};
+use super::support::{FEATURE, PLAN, Project, TESTS, said};
 
 #[test]
 fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {

@@ -1,4 +1,4 @@
-use crate::Project;
+use super::Project;
 
 #[test]
 fn a_commit_is_refused_in_coding_and_passes_in_committing() {
@@ -31,7 +31,7 @@ fn a_commit_that_was_told_already_is_not_told_again() {
     project.to_committing();
     project.git(&["add", "."]);
     // Commit and transition in one call: by the time anybody looks, the phase gives no leave any more.
-    let warp = crate::WARP;
+    let warp = super::WARP;
     let line = format!("git commit --quiet -m 'feat: work' && '{warp}' next");
     project.passes(&line);
     let after = project.after_tool();

@@ -11,7 +11,7 @@ use project::{
 };
 use testkit::Sandbox;
 
-use crate::WARP;
+use super::WARP;
 
 type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 

@@ -2,7 +2,7 @@ use std::fs;
 
 use engine::{Breach, Standing};
 
-use crate::{Agent, Project, begin, open};
+use super::{Agent, Project, begin, open};
 
 const PAST_HOOKS: &str = "git -c core.hooksPath=/dev/null";
 
@@ -158,7 +158,7 @@ fn in_a_persons_checkout_nothing_is_moved_and_the_run_waits() {
     let said = project.sandbox.warp(&["state", "transition", ".", "code_complete"]);
     assert_eq!(said.code, Some(5), "{said:?}");
     assert!(project.after_tool().broken.is_none(), "it is told once");
-    let ended = project.passes(&format!("'{}' answer {} mine || echo refused", crate::WARP, decision.id));
+    let ended = project.passes(&format!("'{}' answer {} mine || echo refused", super::WARP, decision.id));
     assert!(ended.said.contains("refused"), "an agent does not answer: {ended:?}");
     project.sandbox.warp_ok(&["answer", &decision.id, "stop"]);
     assert_eq!(project.workspace().current().unwrap().unwrap().run.phase.as_str(), "aborted");
@@ -174,7 +174,7 @@ fn another_session_is_watched_and_leaves_commits_to_the_owner() {
         r#"{{"session_id":"another","cwd":"{}","tool_name":"Bash","tool_input":{{"command":"true"}}}}"#,
         project.sandbox.root().display()
     );
-    let line = format!("echo '{input}' | '{}' hook post-tool-use", crate::WARP);
+    let line = format!("echo '{input}' | '{}' hook post-tool-use", super::WARP);
     let ended = project.passes(&line);
     assert!(ended.said.contains("it was put back"), "{ended:?}");
     assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
@@ -243,7 +243,7 @@ fn a_hook_called_by_hand_excuses_nothing() {
     let mut project = Project::owned();
     let before = project.git(&["rev-parse", "HEAD"]);
     project.passes(&format!("{PAST_HOOKS} commit --quiet --allow-empty -m sneaky"));
-    let warp = crate::WARP;
+    let warp = super::WARP;
     let line = format!("{before} $(git rev-parse HEAD) refs/heads/feature/issue-42-parser");
     // It is where it is said to go, so there is nothing to refuse, and nothing to announce.
     project.passes(&format!("echo \"{line}\" | '{warp}' git-hook reference-transaction prepared"));

@@ -1,6 +1,6 @@
 use engine::Breach;
 
-use crate::Project;
+use super::Project;
 
 /// A person's git, while the run stands in `coding`: nothing is refused, and nothing looks like a violation.
 fn undisturbed(project: &Project) {
@@ -143,7 +143,7 @@ fn a_look_in_the_middle_of_a_persons_commit_takes_it_for_what_it_is() {
 fn packing_refs_asks_nobody_and_rewrites_nothing() {
     let project = Project::new();
     let (log, asked) = (project.sandbox.home().join("asked"), project.sandbox.home().join("warp-that-tells"));
-    let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\nexec '{}' \"$@\"\n", log.display(), crate::WARP);
+    let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\nexec '{}' \"$@\"\n", log.display(), super::WARP);
     project.sandbox.program(&asked, &text);
     project::rails::backstop::install(&project.place(), &asked).unwrap();
     let make = |from: usize, to: usize| {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::{Project, WARP};
+use super::{Project, WARP};
 
 /// What is left of the environment after `env -i`, for a program that has to find its files.
 const CLEAN: &str = "env -i HOME=\"$HOME\" PATH=\"$PATH\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" XDG_CONFIG_HOME=\"$XDG_CONFIG_HOME\"";

@@ -1,6 +1,6 @@
 use project::rails::snapshot;
 
-use crate::{Project, dirs};
+use super::{Project, dirs};
 
 #[test]
 fn a_snapshot_keeps_all_work_and_touches_nothing() {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::Project;
+use super::Project;
 
 /// Returns what git and the directory tell of a repository: refs, what is staged and changed, stashes, settings, files.
 fn told(project: &Project, root: &Path) -> Vec<String> {
@@ -171,7 +171,7 @@ fn a_copy_borrows_nothing_from_the_project() {
     let project = full();
     project.snapshot().unwrap();
     let id = project.place().project_id().unwrap().unwrap();
-    let vault = crate::dirs(&project.sandbox).project(&id).join("snapshots.git");
+    let vault = super::dirs(&project.sandbox).project(&id).join("snapshots.git");
     assert!(!vault.join("objects/info/alternates").exists());
     fs::remove_dir_all(project.sandbox.root().join(".git")).unwrap();
     let git = ["--git-dir", vault.to_str().unwrap(), "fsck", "--full", "--no-dangling"];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::Call;
+use super::page::Call;
 
 /// What stands for any text.
 const ANY: &str = "…";

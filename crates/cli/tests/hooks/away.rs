@@ -5,7 +5,7 @@ use std::thread;
 use serde_json::{Value, json};
 use testkit::{Sandbox, telegram::Telegram};
 
-use crate::support::{Answered, call, standing_in};
+use super::support::{Answered, call, standing_in};
 
 const ANN: (i64, &str) = (501, "Ann");
 
@@ -191,9 +191,9 @@ fn a_person_who_skips_the_chunk_answers_no_question() {
 #[test]
 fn a_hook_that_was_killed_is_gone_on_with_by_the_next() {
     let (sandbox, telegram) = away("10");
-    let mut child = crate::support::command(&sandbox, "pre-tool-use").spawn().unwrap();
+    let mut child = super::support::command(&sandbox, "pre-tool-use").spawn().unwrap();
     let input = json!({
-        "session_id": crate::support::SESSION, "cwd": sandbox.root(),
+        "session_id": super::support::SESSION, "cwd": sandbox.root(),
         "tool_name": "AskUserQuestion", "tool_input": { "questions": [questions()[0]] },
     });
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.to_string().as_bytes()).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::Sandbox;
 
-use crate::support::{call, standing_in, state};
+use super::support::{call, standing_in, state};
 
 fn typed(sandbox: &Sandbox, prompt: &str) -> String {
     let answered = call(sandbox, "user-prompt-submit", json!({ "prompt": prompt }));

@@ -7,7 +7,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::support::stand_in;
+use super::support::stand_in;
 
 #[test]
 fn the_real_client_is_refused_a_tool_that_is_not_listed() {

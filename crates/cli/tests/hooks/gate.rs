@@ -5,7 +5,7 @@ use std::{fs, io::Write as _, path::Path};
 use serde_json::json;
 use testkit::Sandbox;
 
-use crate::support::{bash, call, call_raw, command, ruin_journal, stand_in, standing_in};
+use super::support::{bash, call, call_raw, command, ruin_journal, stand_in, standing_in};
 
 #[test]
 fn a_commit_is_denied_outside_its_phase_and_allowed_in_it() {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use testkit::Sandbox;
 
-use crate::support::{SESSION, call, command, standing_in, state};
+use super::support::{SESSION, call, command, standing_in, state};
 
 #[test]
 fn a_new_session_is_told_where_the_run_stands_and_carries_it_on() {

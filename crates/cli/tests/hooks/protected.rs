@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 use testkit::Sandbox;
 
-use crate::support::{call, standing_in};
+use super::support::{call, standing_in};
 
 /// A command of which nobody can tell what it does.
 const UNKNOWN: &str = "./build.sh";

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::support::{call_raw, standing_in};
+use super::support::{call_raw, standing_in};
 
 /// Turns `PreToolUse` into `pre-tool-use`.
 fn kebab(name: &str) -> String {

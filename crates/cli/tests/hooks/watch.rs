@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 
-use crate::support::{call, call_raw, command, ruin_journal, standing_in, state, used};
+use super::support::{call, call_raw, command, ruin_journal, standing_in, state, used};
 
 #[test]
 fn edits_are_counted_by_file_and_too_many_are_warned_of() {

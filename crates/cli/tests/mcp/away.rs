@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::{Sandbox, telegram::Telegram};
 
-use crate::client::{Client, phase};
+use super::client::{Client, phase};
 
 const ANN: (i64, &str) = (501, "Ann");
 const PATIENCE: Duration = Duration::from_secs(60);

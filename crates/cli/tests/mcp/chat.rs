@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::Sandbox;
 
-use crate::{
+use super::{
     away::{coding, hook},
     client::Client,
 };

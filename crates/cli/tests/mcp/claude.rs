@@ -6,7 +6,7 @@ use testkit::{
     model::{Model, Script, Turn},
 };
 
-use crate::client::{newest, phase, standing, status};
+use super::client::{newest, phase, standing, status};
 
 /// Plays turns, and expects before each but the first that the tool before it has said so.
 fn script(turns: Vec<(Turn, &'static str)>) -> Script {

@@ -5,7 +5,7 @@ use testkit::{
     model::{Model, Turn},
 };
 
-use crate::client::standing;
+use super::client::standing;
 
 #[test]
 fn the_real_codex_offers_the_tools_that_init_has_registered() {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs};
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, called, newest, phase, standing};
+use super::client::{Client, called, newest, phase, standing};
 
 const PLANNING: &[&str] = &["prerequisites_ok", "work_selected"];
 

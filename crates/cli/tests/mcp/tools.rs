@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Client, newest, phase, standing, status};
+use super::client::{Client, newest, phase, standing, status};
 
 const CODER_PLANNING: &[&str] = &["receive_task", "workspace_ready"];
 const CODER_CODING: &[&str] = &["receive_task", "workspace_ready", "submit_plan", "approve"];

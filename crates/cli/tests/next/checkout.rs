@@ -2,7 +2,7 @@
 
 use testkit::Sandbox;
 
-use crate::{as_agent, next, phase, project, refused};
+use super::{as_agent, next, phase, project, refused};
 
 /// A project that stands on `main`, with a remote that has it.
 fn on_main() -> Sandbox {

@@ -2,7 +2,7 @@
 
 use testkit::Sandbox;
 
-use crate::{as_agent, committed, next, phase, project, refused, to_coding, to_committing};
+use super::{as_agent, committed, next, phase, project, refused, to_coding, to_committing};
 
 #[test]
 fn what_warp_does_itself_is_refused_to_an_agent() {

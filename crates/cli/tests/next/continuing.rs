@@ -2,7 +2,7 @@
 
 use testkit::Sandbox;
 
-use crate::{next, phase, project, refused, to_committing};
+use super::{next, phase, project, refused, to_committing};
 
 /// A run of issue 42 that is merged, and goes on with issue 43.
 fn continued() -> Sandbox {

@@ -1,6 +1,6 @@
 //! The final test covers what is committed, and what was tested is what is merged.
 
-use crate::{next, phase, project, refused, to_committing};
+use super::{next, phase, project, refused, to_committing};
 
 /// Goes on until the final test is due.
 fn to_final_test(sandbox: &testkit::Sandbox) {

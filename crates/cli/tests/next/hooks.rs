@@ -1,6 +1,6 @@
 //! The user's own git hooks run for warp's commits and pushes.
 
-use crate::{committed, next, project, refused, to_committing};
+use super::{committed, next, project, refused, to_committing};
 
 #[test]
 fn a_hook_that_fails_stops_the_commit_and_is_heard() {

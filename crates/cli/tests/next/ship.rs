@@ -2,7 +2,7 @@
 
 use testkit::{Said, Sandbox};
 
-use crate::{as_agent, phase, project};
+use super::{as_agent, phase, project};
 
 const WAY: [&str; 8] = [
     "brainstorm_written",

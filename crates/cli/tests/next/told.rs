@@ -1,6 +1,6 @@
 //! What comes next, in words.
 
-use crate::{as_agent, next, project, to_coding, to_committing};
+use super::{as_agent, next, project, to_coding, to_committing};
 
 #[test]
 fn a_text_that_cannot_be_used_is_named_and_the_built_in_one_follows() {
@@ -24,7 +24,7 @@ fn the_end_is_told_as_the_end() {
         if sandbox.warp(&["status"]).code != Some(0) {
             break;
         }
-        if crate::phase(&sandbox) == "awaiting_continue" {
+        if super::phase(&sandbox) == "awaiting_continue" {
             sandbox.transitions(&["continue_no"]);
         }
         said = next(&sandbox);

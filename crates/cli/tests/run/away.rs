@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use rustix::process::Signal;
 use testkit::telegram::{Fault, TOKEN, Telegram};
 
-use crate::support::{GOOD, Project, Running, has_walls};
+use super::support::{GOOD, Project, Running, has_walls};
 
 const ANN: (i64, &str) = (501, "Ann");
 const CHUNKS: [&str; 2] = ["--set", "max_acs_per_commit=1"];

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{Project, Running};
+use super::support::{Project, Running};
 
 /// Starts a command as `nohup COMMAND &` in a script does.
 fn in_background(project: &Project, command: &Command) -> Running {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{GOOD, Project};
+use super::support::{GOOD, Project};
 
 fn project(script: &str, test: &str) -> Project {
     let project = Project::new(script);
@@ -113,7 +113,7 @@ fn what_is_missing_here_is_no_failure_of_anybody() {
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
     let mut command = project.command(&[]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-    let ended = crate::support::Running::start(command).end();
+    let ended = super::support::Running::start(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.said);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{GOOD, Project, has_walls};
+use super::support::{GOOD, Project, has_walls};
 
 /// A project whose tests do this.
 fn tested_by(script: &str) -> Project {

@@ -1,6 +1,6 @@
 //! Budgets while a run is driven: at a trip it waits for a person, who answers from another process.
 
-use crate::support::{GOOD, Project};
+use super::support::{GOOD, Project};
 
 /// An agent whose work never passes the tests, each time in the same way.
 const STUCK: &str = r#"

@@ -4,10 +4,8 @@
 use engine::workflow::BUILT_IN;
 use serde_json::Value;
 
-use crate::support::Project;
-
-#[path = "../../../engine/tests/support/renamed.rs"]
-mod renamed;
+use super::support::Project;
+use crate::renamed;
 
 /// Runs issue 1 through a built-in workflow, or through its renamed copy, to the merge; returns what came of it.
 fn driven(workflow: &str, script: &str, is_renamed: bool) -> (Option<i32>, Vec<String>, Vec<String>) {

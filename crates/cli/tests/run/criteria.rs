@@ -1,6 +1,6 @@
 //! An issue without acceptance criteria: an agent proposes them, and a person confirms them.
 
-use crate::support::{Ended, Project, Running};
+use super::support::{Ended, Project, Running};
 
 /// An agent that proposes two criteria, other ones when it is asked again, and meets them.
 const PROPOSES: &str = r#"

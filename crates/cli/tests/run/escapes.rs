@@ -4,7 +4,7 @@ use std::{env, fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::Value;
 
-use crate::support::{Ended, GOOD, Project, Running, has_walls};
+use super::support::{Ended, GOOD, Project, Running, has_walls};
 
 /// What an attacker would like to leave behind, in a shell script; `$HERE` is the path of the person's checkout,
 /// where the run's own tree is seen: what is put there is taken away again, so that it is not committed.

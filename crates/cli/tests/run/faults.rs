@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use crate::support::{Ended, GOOD, Project, Running, has_cgroups, is_running, mark};
+use super::support::{Ended, GOOD, Project, Running, has_cgroups, is_running, mark};
 
 /// Where nobody decides, the chunk is put off at once, and its question becomes an issue.
 const NOBODY: [&str; 2] = ["--set", "decision_timeout_minutes=0"];

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Ended, GOOD, Project};
+use super::support::{Ended, GOOD, Project};
 
 /// Returns the line of the header with this name.
 fn row<'a>(ended: &'a Ended, name: &str) -> &'a str {

@@ -1,7 +1,7 @@
 //! Judgement that can be overruled: doubts are advice, a person may accept what a check refuses, and a failed verification
 //! command goes back to the agent.
 
-use crate::support::{GOOD, Project};
+use super::support::{GOOD, Project};
 
 /// An agent whose change shares no word with the criteria.
 const ODD: &str = r#"
@@ -34,13 +34,13 @@ fn file(project: &Project, title: &str, body: &str) {
 }
 
 /// Runs issue 7 with the project's own script.
-fn run_seven(project: &Project) -> crate::support::Ended {
+fn run_seven(project: &Project) -> super::support::Ended {
     let script = format!("script:{}", project.sandbox.home().join("script.toml").display());
     let mut arguments = vec!["run", "7", "--level", "3", "--once", "--agent", &script];
     if !testkit::machine::has_walls() {
         arguments.push("--no-sandbox");
     }
-    crate::support::Running::start(project.sandbox.warp_command(&arguments)).end()
+    super::support::Running::start(project.sandbox.warp_command(&arguments)).end()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use testkit::Sandbox;
 
-use crate::running::{json, processes_of, project, run};
+use super::running::{json, processes_of, project, run};
 
 const ISSUE: &str = "\
 # Read five things

@@ -1,6 +1,6 @@
 //! Tests that are named as evidence in the chunk that writes them: they count once they have passed.
 
-use crate::support::Project;
+use super::support::Project;
 
 /// A project whose tests are files in `t/`, reported as TAP.
 fn project(script: &str) -> Project {

@@ -2,7 +2,7 @@
 
 use testkit::agents::skip;
 
-use crate::support::{GOOD, Project};
+use super::support::{GOOD, Project};
 
 const TESTS: &str = "import unittest\n\nimport calc\n\n\nclass Adding(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(2, 3), 5)\n\n    def test_zero(self):\n        self.assertEqual(calc.add(0, 0), 0)\n";
 const BROKEN: &str = "def add(a, b):\n    return a * b\n";

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::support::{GOOD, Project, Running};
+use super::support::{GOOD, Project, Running};
 
 /// Counts how often it ran, in an ignored directory, and leaves a file that nobody ignores.
 const SETUP: &str = "mkdir -p deps && echo run >> deps/runs && echo made > made.txt";

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::{Signal, kill_process};
 use testkit::processes::{find, has_begun};
 
-use crate::support::{GOOD, Project, has_walls, is_gone, mark};
+use super::support::{GOOD, Project, has_walls, is_gone, mark};
 
 /// A project with a source file, whose tests are these.
 fn project(test: &str) -> Project {

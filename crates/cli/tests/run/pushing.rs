@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{GOOD, Project, Running};
+use super::support::{GOOD, Project, Running};
 
 const BRANCH: &str = "feature/issue-1-a-greeting";
 const GREETING: &str = "feat: A greeting (AC-01, AC-02)";

@@ -1,6 +1,6 @@
 //! Questions of an agent's: answered from elsewhere, skipped, or put off when nobody answers.
 
-use crate::support::Project;
+use super::support::Project;
 
 /// An agent that asks about the first criterion, and knows what to do about the second.
 const ASKS: &str = r#"

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::support::Project;
+use super::support::Project;
 
 /// A project with a remote that has its `main`, and to which `main` may be pushed.
 fn project() -> (Project, PathBuf) {
@@ -115,7 +115,7 @@ fn full_disk(project: &Project) -> String {
 
 #[test]
 fn a_disk_that_fills_while_the_checkout_moves_along_leaves_nothing_behind() {
-    let project = Project::new(crate::support::GOOD);
+    let project = Project::new(super::support::GOOD);
     project.sandbox.write("m-changed.txt", "as it was\n");
     project.sandbox.write("own.txt", "base\n");
     project.sandbox.git(&["add", "--all"]);
@@ -126,12 +126,12 @@ fn a_disk_that_fills_while_the_checkout_moves_along_leaves_nothing_behind() {
     project.sandbox.write("m-removed.txt", "was here\n");
     project.sandbox.git(&["add", "--all"]);
     project.sandbox.git(&["commit", "--quiet", "-m", "chore: another"]);
-    project.script(&crate::support::GOOD.replacen("steps = [", steps, 1));
+    project.script(&super::support::GOOD.replacen("steps = [", steps, 1));
     project.sandbox.write("own.txt", "the person's own change\n");
     let before = project.sandbox.git(&["rev-parse", "main"]);
     let mut command = project.command(&[]);
     command.env("PATH", full_disk(&project));
-    let ended = crate::support::Running::start(command).end();
+    let ended = super::support::Running::start(command).end();
     assert_ne!(ended.code, Some(0), "{}", ended.said);
     assert!(ended.said.contains("unable to write file"), "{}", ended.said);
     assert_eq!(project.sandbox.git(&["rev-parse", "main"]), before);

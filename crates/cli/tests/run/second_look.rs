@@ -1,6 +1,6 @@
 //! A second look at a whole issue of several chunks, before it is merged without a reviewer.
 
-use crate::support::{Ended, Project};
+use super::support::{Ended, Project};
 
 /// An agent that does a word for each chunk, and answers with FOUND when it is asked to look at all of them again, if it is
 /// shown everything.

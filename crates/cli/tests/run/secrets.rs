@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use crate::support::{GOOD, Project, Running, has_walls};
+use super::support::{GOOD, Project, Running, has_walls};
 
 /// A word that every secret of this test holds.
 const CANARY: &str = "canary";

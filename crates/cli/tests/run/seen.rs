@@ -10,7 +10,7 @@ use std::{
 use rustix::process::Signal;
 use testkit::agents::skip;
 
-use crate::support::{Ended, GOOD, Project, Running, has_walls};
+use super::support::{Ended, GOOD, Project, Running, has_walls};
 
 const ANSWER: &str = r#"{"summary":"It greets.","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}"#;
 

@@ -20,7 +20,7 @@ use testkit::{
     model::{Gate, Model, Script, Turn},
 };
 
-use crate::support::{Running, has_walls};
+use super::support::{Running, has_walls};
 
 /// How long anything is waited for before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);

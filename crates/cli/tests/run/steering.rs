@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use rustix::process::Signal;
 
-use crate::support::{GOOD, Project, Running, has_cgroups, has_walls, is_gone, is_running, mark};
+use super::support::{GOOD, Project, Running, has_cgroups, has_walls, is_gone, is_running, mark};
 
 /// An agent that has written something and then works on for longer than anybody waits. What it leaves has left its
 /// process group when the command ends: it says so.

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use testkit::Sandbox;
 
-use crate::running::{Running, json, open_gate, project, run, tree};
+use super::running::{Running, json, open_gate, project, run, tree};
 
 const FIRST: &str = "# Write a\n\n- [ ] there is an a\n";
 const SECOND: &str = "# Write b\n\n- [ ] there is a b\n";

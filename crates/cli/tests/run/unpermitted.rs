@@ -1,6 +1,6 @@
 //! An agent without hooks and without a sandbox commits where it may not: nothing of that is merged, and no work is lost.
 
-use crate::support::{GOOD, Project, Running};
+use super::support::{GOOD, Project, Running};
 
 /// Answers as if the issue was done.
 const DONE: &str = r#"echo '{"summary":"done","evidence":[

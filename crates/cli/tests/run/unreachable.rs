@@ -5,7 +5,7 @@ use std::{env, fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use rustix::process::Signal;
 use testkit::processes::has_begun;
 
-use crate::support::{GOOD, Project, Running, is_running, mark};
+use super::support::{GOOD, Project, Running, is_running, mark};
 
 /// A project whose remote is reached by `ssh`.
 fn project() -> Project {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{GOOD, Project};
+use super::support::{GOOD, Project};
 
 #[test]
 fn without_a_terminal_there_are_plain_lines() {

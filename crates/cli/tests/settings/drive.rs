@@ -4,7 +4,7 @@ use std::fs;
 
 use testkit::{Said, Sandbox, driven::Driven, machine::has_walls};
 
-use crate::WARP;
+use super::WARP;
 
 /// A question that nobody answers puts its chunk off at once.
 const AT_ONCE: &str = "decision_timeout_minutes=0";

@@ -5,7 +5,7 @@ use std::{io::Write as _, process::Stdio};
 use serde_json::{Value, json};
 use testkit::{Said, Sandbox, driven::Driven};
 
-use crate::WARP;
+use super::WARP;
 
 /// A run of a workflow, with these settings.
 struct Hand(Sandbox);

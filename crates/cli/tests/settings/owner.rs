@@ -2,7 +2,7 @@
 
 use testkit::{Said, driven::Driven};
 
-use crate::WARP;
+use super::WARP;
 
 /// Runs issue 42 at level 3 with an agent that does `steps` before it meets its criterion.
 fn hostile(driven: &Driven, steps: &str) -> Said {

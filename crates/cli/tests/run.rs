@@ -1,5 +1,4 @@
 //! `warp run` as people start it: the real program, a scripted agent in a process of its own, walls where there are any.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod away;
 mod background;

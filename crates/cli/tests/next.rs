@@ -1,7 +1,5 @@
 //! What `warp next` does in the phases that are warp's own: it takes nobody's word, and tests what it commits.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
-
 mod checkout;
 mod commit;
 mod continuing;

@@ -1,7 +1,5 @@
 //! The rails in git, on real repositories: an agent's git is held to the phase, a person's is never disturbed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
-
 mod agent;
 mod backstop;
 mod detector;

@@ -1,5 +1,4 @@
 //! `warp mcp`: the tools by which an agent talks back, spoken to over standard input and output.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod away;
 mod chat;

@@ -1,5 +1,4 @@
 //! The same issue with every agent: the real clients, each against a scripted model and behind walls, and programs.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod again;
 mod background;

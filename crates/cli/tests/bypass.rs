@@ -6,11 +6,9 @@
 //! installed and the hooks of the client called before and after it. A second pass does without the gate, to show that
 //! git's hooks and the look at the refs stand by themselves.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
-
 mod agent;
 mod carriers;
-#[path = "../../../shell/tests/corpus/mod.rs"]
+#[path = "../../shell/tests/corpus/mod.rs"]
 mod corpus;
 mod destroy;
 mod harmless;

@@ -1,7 +1,5 @@
 //! `warp docs`: planted drifts, texts that must not be taken for any, this project's own docs, and the gate in a run.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 mod clean;
 mod corpus;
 mod gate;

@@ -1,7 +1,5 @@
 //! Every setting, by name: a test that begins with its name shows that changing it changes what happens.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
-
 mod complete;
 mod drive;
 mod loops;
