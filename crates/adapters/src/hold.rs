@@ -6,6 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// How long it is waited at most before it is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_millis(25);
+
 /// Locks a file; tells whether that was possible within `patience`. The kernel gives the lock back when the file is
 /// closed, or the process dies.
 pub fn wait(file: &File, patience: Duration) -> io::Result<bool> {
@@ -22,7 +25,7 @@ pub fn wait(file: &File, patience: Duration) -> io::Result<bool> {
             return Ok(false);
         }
         thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

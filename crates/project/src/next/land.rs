@@ -3,13 +3,18 @@
 //! In a workspace of the run's own nothing of the person's repository is touched until the work was tested on top of
 //! the newest target; then one branch moves, from the commit that was looked at to the one that was tested.
 
+use std::{fs::File, time::Duration};
+
 use adapters::{
+    clock::after,
     git::{
         integrate::{Between, PushError, Rebase, RebaseError, TargetError},
         outgoing::Against,
         sight::{Need, Relation},
         target::{ForwardError, Forwarded},
     },
+    hold::Held,
+    process::Go,
     refs::GitError,
 };
 use engine::Run;
@@ -19,7 +24,7 @@ use serde_json::json;
 
 use super::{NextError, Report, Wanted, publish, review, short};
 use crate::{
-    Current, Workspace,
+    Current, Error, Workspace,
     account::merge_key,
     pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY, undecided},
     rails,
@@ -29,6 +34,10 @@ use crate::{
 
 /// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.
 const TRIES: usize = 3;
+
+/// How long a run waits at most while others land, and how often it looks whether it is to stop.
+const LONGEST_TURN: Duration = Duration::from_secs(20 * 60);
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How the question ends whether refused work is handed over.
 const HAND_OVER_INSTEAD: &str = ". Nothing was moved. Hand the work over as a pull request, or try again?";
@@ -195,6 +204,8 @@ impl Workspace {
         outlet: &Outlet,
     ) -> Result<Landed, NextError> {
         let mut tested = tested.to_owned();
+        // One after the other: whoever rebases and tests while another merges does it in vain.
+        let _turn = self.landing_turn()?;
         for _ in 1..TRIES {
             match self.land_once(run, branch, &mut tested, outlet)? {
                 Landed::Overtaken(_) => {}
@@ -204,6 +215,23 @@ impl Workspace {
             }
         }
         self.land_once(run, branch, &mut tested, outlet)
+    }
+
+    /// Waits until no other run of the project is landing. That spares work and is needed for nothing else, so one that takes
+    /// too long is not waited for.
+    fn landing_turn(&self) -> Result<Option<Held>, NextError> {
+        let id = self.place.ensure_project_id().map_err(Error::from)?;
+        let path = self.dirs.project(&id).join("landing.lock");
+        let failed = |error| NextError::World(format!("failed to lock `{}`: {error}", path.display()));
+        let until = after(self.dirs.clock.now(), LONGEST_TURN);
+        while self.shell.go() == Go::On && self.dirs.clock.now() < until {
+            let file =
+                File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+            if let Some(turn) = Held::take(file, LOOK).map_err(failed)? {
+                return Ok(Some(turn));
+            }
+        }
+        Ok(None)
     }
 
     fn land_once(
