@@ -13,6 +13,7 @@ mod head;
 mod init;
 mod issue;
 mod looking;
+mod overview;
 mod rdb;
 mod slots;
 mod state;

@@ -127,7 +127,7 @@ fn which(workspace: &mut Workspace, current: &Current) -> Result<String, Command
 }
 
 /// Shows several runs, a line each.
-fn table(runs: &[Current]) -> String {
+pub(super) fn table(runs: &[Current]) -> String {
     let mut rows = vec![["Run", "Issue", "Phase", "Chunk", "Process", "Waits for"].map(str::to_owned)];
     for current in runs {
         let run = &current.run;
@@ -215,7 +215,8 @@ fn named_nothing(workspace: &mut Workspace, name: &str, selector: &str) -> Resul
     Ok(format!("No run or issue `{selector}` in {name}.\n"))
 }
 
-fn about(current: &Current) -> String {
+/// Names what a run is about.
+pub(super) fn about(current: &Current) -> String {
     let run = &current.run;
     match (&run.issue, &run.feature) {
         (Some(issue), _) => format!("issue {issue}"),
