@@ -31,6 +31,7 @@ pub mod pushing;
 mod queue;
 pub mod rails;
 mod reply;
+pub mod report;
 pub mod setup;
 pub mod slots;
 pub mod spend;
