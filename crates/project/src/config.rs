@@ -18,7 +18,7 @@ use std::{
 };
 
 use adapters::git::Git;
-use engine::{BadSetting, Limited, Rule, SetBy, Settings, Tighter, Workflow, workflow::BUILT_IN};
+use engine::{BadSetting, Limited, Rule, SetBy, Settings, Tighter, Workflow, keys, workflow::BUILT_IN};
 use serde_json::{Map, Value};
 
 pub(crate) use own::answered;
@@ -36,7 +36,7 @@ const LARGEST: u64 = 1024 * 1024;
 /// Settings that live in a section of their own; all others are in `[workflow]`.
 const SECTIONS: &[&str] = &["workflow", "automation", "rdb"];
 /// The section that is one setting as a whole.
-const ROLES: &str = "roles";
+const ROLES: &str = keys::ROLES.name();
 
 /// What the variables begin with that are settings.
 const VARIABLES: &str = "WARP_";
@@ -257,7 +257,7 @@ impl Config {
 
     /// Puts roles over those that are there: each is replaced as a whole.
     fn roles_with(&self, roles: &Value) -> Value {
-        let before = self.settings.value(ROLES).and_then(Value::as_object);
+        let before = self.settings.get(keys::ROLES);
         match (before, roles) {
             (Some(before), Value::Object(roles)) => {
                 let mut all = before.clone();

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use engine::{Kind, Rule, SetBy, Settings, Tighter};
+use engine::{Kind, Rule, SetBy, Settings, Tighter, keys};
 use project::{
     Dirs, Place,
     config::{self, Config},
@@ -188,7 +188,7 @@ fn a_project_that_loosens_is_told_and_what_is_the_persons_alone_is_refused() {
         "[workflow]\ntest_before_commit = false\ndaily_usd = 0\nmetering = false\nmax_coding_cycles = 9\n",
     );
     let config = config.unwrap();
-    assert_eq!(config.settings.count("max_coding_cycles"), 9);
+    assert_eq!(config.settings.get(keys::MAX_CODING_CYCLES), 9);
     let user = dirs.config.join("config.toml");
     assert_eq!(
         config.warnings,
