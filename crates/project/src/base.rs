@@ -8,7 +8,7 @@ use adapters::git::{
     integrate::TargetError,
     sight::{Need, Relation},
 };
-use engine::{Run, Settings};
+use engine::{Run, Settings, keys};
 
 use crate::{
     NextError, Place, Workspace,
@@ -44,7 +44,7 @@ pub struct Start {
 pub fn merge_target(place: &Place, settings: &Settings) -> Result<String, BaseError> {
     let git = place.git();
     let found = git.branches().merge_target;
-    Ok(match settings.text("base") {
+    Ok(match settings.get(keys::BASE) {
         AUTO => found,
         name => local_branch(&full_name(&git, name)?).unwrap_or(found),
     })
@@ -94,7 +94,7 @@ impl Workspace {
     fn start_of(&self, run: &Run) -> Result<Start, NextError> {
         let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
         let (target, remote) = (&run.branches.merge_target, self.remote());
-        let name = run.settings.text("base");
+        let name = run.settings.get(keys::BASE);
         let git = self.checkout().git();
         let full = match name {
             "" | AUTO => format!("refs/heads/{target}"),
@@ -107,7 +107,7 @@ impl Workspace {
             .between()?
             .bring_target(target, remote.as_deref(), Need::Local)
             .map_err(|error: TargetError| world(&error))?;
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         if let Relation::Diverged { remote } = &sight.relation
             && self.outlet(run, goal)?.leaves == Leaves::Target
         {

@@ -8,7 +8,7 @@ use std::{mem, sync::Arc};
 
 use adapters::git::{self, Git, integrate::Rebase, resume::commits_between, sight::Need};
 use engine::{
-    Run, Settings,
+    Run, Settings, keys,
     view::{self, Asked},
 };
 use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
@@ -119,7 +119,7 @@ impl Workspace {
         let mut workspace = Self::open_slot(slot, self.dirs.clone())?;
         workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
         workspace.decides = mem::take(&mut self.decides);
-        let push = settings.text(PUSH);
+        let push = settings.get(keys::PUSH);
         run.settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
         let landed = workspace.land_pull(&run, number, &pull);
         let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
@@ -310,7 +310,7 @@ impl Workspace {
             let branch = pull.branch.clone();
             MergeError::Stuck { number, branch, why, mend }
         };
-        let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
+        let set = Some(run.settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
         let found =
             suite::found(&self.place.root, &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
         let run = &Run { found_test_command: found.test, found_setup_command: found.setup, ..run.clone() };
@@ -362,7 +362,7 @@ fn update_in(
         Rebase::Done { to, .. } => to,
         Rebase::Conflicts { files } => return Ok(UpdatedPull::Conflicts { files }),
     };
-    let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
+    let set = Some(run.settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
     let found = suite::found(slot.root(), &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
     (run.found_test_command, run.found_setup_command) = (found.test, found.setup);
     let tests = suite::test_project(shell, &slot.place, run).map_err(|words| {

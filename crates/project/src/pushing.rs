@@ -17,7 +17,7 @@ use adapters::{
     },
     refs::GitError,
 };
-use engine::{Run, Settings};
+use engine::{Run, Settings, keys};
 use journal::Durable;
 
 pub(crate) use choice::undecided;
@@ -28,7 +28,7 @@ pub use policy::{Goal, Leaves, Push};
 use crate::{NextError, Workspace, config, next::hooks, slots::Slot, spelled};
 
 /// The name of the setting, and the kind of the questions about it.
-pub const PUSH: &str = "push";
+pub const PUSH: &str = keys::PUSH.name();
 /// Answers to questions about a push.
 pub const PUSH_IT: &str = "push";
 pub const KEEP_LOCAL: &str = "keep_local";
@@ -63,7 +63,7 @@ pub(crate) enum Pushed {
 impl Outlet {
     /// Finds out what may leave by settings that are in force now.
     pub(crate) fn of(settings: &Settings, goal: Goal, remote: Option<String>) -> Self {
-        Self::by(Push::parse(settings.text(PUSH)), goal, remote)
+        Self::by(Push::parse(settings.get(keys::PUSH)), goal, remote)
     }
 
     fn by(push: Push, goal: Goal, remote: Option<String>) -> Self {
@@ -119,7 +119,7 @@ impl Workspace {
     /// Finds out what of a run's work may leave the machine: by the settings that it began with, and by what the person has
     /// set for the project since.
     pub fn outlet(&self, run: &Run, goal: Goal) -> Result<Outlet, NextError> {
-        let began = Push::parse(run.settings.text(PUSH));
+        let began = Push::parse(run.settings.get(keys::PUSH));
         let answered = config::answered(&self.place, &self.dirs, PUSH);
         let since = answered
             .map_err(|error| NextError::World(spelled(&error)))?

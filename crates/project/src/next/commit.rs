@@ -1,7 +1,7 @@
 //! Committing: everything that is the run's, and only what was tested.
 
 use adapters::git::Prepared;
-use engine::Run;
+use engine::{Run, keys};
 use serde_json::Value;
 
 use super::{NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short};
@@ -15,7 +15,7 @@ impl Workspace {
     /// Commits everything that is the run's, if it is what was tested.
     pub(super) fn commit(&mut self, current: &Current, wanted: &Wanted) -> Result<Report, NextError> {
         let run = &current.run;
-        let event = if run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
+        let event = if run.settings.get(keys::DOC_DRIFT_GATE) { "commit_with_doc_gate" } else { "committed" };
         let message = match &wanted.message {
             Some(message) => message.clone(),
             None => {
@@ -86,7 +86,7 @@ impl Workspace {
     /// Sees that the commit guard has looked at what is committed: what was tested it has, and a hook may have changed it.
     fn check_held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
         let tree = prepared.tree().map_err(NextError::World)?;
-        let was_looked_at = run.settings.is_on("test_before_commit") && run.tested_tree == Some(tree);
+        let was_looked_at = run.settings.get(keys::TEST_BEFORE_COMMIT) && run.tested_tree == Some(tree);
         let held = if was_looked_at { Vec::new() } else { self.held(run, prepared)? };
         if held.is_empty() { Ok(()) } else { Err(NextError::Held(held)) }
     }
@@ -143,7 +143,7 @@ impl Workspace {
 
     /// Only the tree that passed its tests is committed; another one is tested first.
     fn check_tested(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
-        if !run.settings.is_on("test_before_commit") {
+        if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(());
         }
         let tree = prepared.tree().map_err(NextError::World)?;

@@ -6,7 +6,7 @@ use dev::{Dev, DevError, Health, Keeper, Up};
 use std::mem;
 
 use adapters::secrets::redacted;
-use engine::{Actor, DevKind, Event, Run, Seen};
+use engine::{Actor, DevKind, Event, Run, Seen, keys};
 use serde_json::Map;
 
 use super::{NextError, Report, escalation};
@@ -106,7 +106,7 @@ impl Workspace {
 
     /// Tells whether there is an environment that the run looks after.
     fn has_dev(&self, run: &Run) -> Result<bool, NextError> {
-        Ok(run.settings.is_on("dev_health_check") && self.dev_of(run)?.is_some())
+        Ok(run.settings.get(keys::DEV_HEALTH_CHECK) && self.dev_of(run)?.is_some())
     }
 
     fn dev_of<'a>(&'a self, run: &'a Run) -> Result<Option<Dev<'a>>, NextError> {

@@ -2,7 +2,7 @@
 
 use adapters::{git::Prepared, history};
 use drift::{Docs, DocsError, Finding, Severity};
-use engine::{EventName, Refused, Run};
+use engine::{EventName, Refused, Run, keys};
 use serde_json::json;
 
 use super::{NextError, Report, hooks, short};
@@ -33,7 +33,8 @@ impl Workspace {
         let run = &*current.run;
         // Warp drives the run, and its agent was told of drift often enough.
         let has_tried = self.slot.is_some() && run.facts.chunk.drifts >= TOLD;
-        let docs = Docs::new(&self.place, &self.shell, run.settings.text("docs_programs")).map_err(world)?;
+        let docs =
+            Docs::new(&self.place, &self.shell, run.settings.get(keys::DOCS_PROGRAMS)).map_err(world)?;
         let fixed = docs.sync().map_err(world)?;
         let audit = docs.audit().map_err(world)?;
         let said = match fixed.len() {
@@ -98,7 +99,7 @@ impl Workspace {
 
     /// Tests the mended pages, if commits are tested; says what is wrong if the tests do not pass.
     fn fails_with(&self, run: &Run, tree: &str, docs: &Docs<'_>) -> Result<Option<String>, NextError> {
-        if !run.settings.is_on("test_before_commit") {
+        if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(None);
         }
         let outcome = suite::run(&self.shell, &self.place, run)?;
@@ -117,7 +118,7 @@ impl Workspace {
     fn put_into_history(&self, run: &Run, mut prepared: Prepared<'_>) -> Result<String, NextError> {
         let head = self.git().head_commit().map_err(NextError::World)?;
         let is_chunks = run.commit_hashes.last() == Some(&head);
-        if run.settings.text("doc_drift_fix") == "amend" && is_chunks {
+        if run.settings.get(keys::DOC_DRIFT_FIX) == "amend" && is_chunks {
             let location = self.place.location().ok_or_else(|| world(DocsError::NoRepository))?;
             let amended = history::amend(&self.place.root, &location, &head, &docs_tree(&prepared)?);
             let new = amended.map_err(|error| world(error.into()))?;

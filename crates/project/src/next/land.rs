@@ -17,7 +17,7 @@ use adapters::{
     process::Go,
     refs::GitError,
 };
-use engine::Run;
+use engine::{Run, keys};
 use forge::{ForgeError, Item, ItemId, NewPull, Refusal};
 use journal::Durable;
 use serde_json::json;
@@ -95,7 +95,7 @@ impl Workspace {
 
     /// Brings a commit to the merge target, or hands it over, as the level says.
     fn bring(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         let mut outlet = self.outlet(run, goal)?;
         let choices = self.choices()?;
         if choices.first().is_some_and(|newest| newest.option == KEEP_LOCAL) {

@@ -1,12 +1,9 @@
 //! Changes that a person merges at every level: files that decide how later runs are held (`review_paths`).
 
-use engine::{Run, Settings};
+use engine::{Run, Settings, keys};
 
 use super::{NextError, list};
 use crate::Workspace;
-
-/// The setting that names them.
-const REVIEW_PATHS: &str = "review_paths";
 
 impl Workspace {
     /// Returns the files of a run's change, up to a commit, that only a person merges.
@@ -15,8 +12,9 @@ impl Workspace {
         // Whatever the repository's configuration says about submodules: one may take a protected place.
         let changed = self.git().names(&["--ignore-submodules=none", &range, "--"]);
         // A run that began before there was this setting goes by the default.
-        let is_set = run.settings.value(REVIEW_PATHS).is_some();
-        let patterns = if is_set { run.settings.clone() } else { Settings::default() }.list(REVIEW_PATHS);
+        let is_set = run.settings.value(keys::REVIEW_PATHS.name()).is_some();
+        let patterns =
+            if is_set { run.settings.clone() } else { Settings::default() }.get(keys::REVIEW_PATHS);
         let is_protected = |path: &String| patterns.iter().any(|pattern| is_at(path, pattern));
         Ok(changed.map_err(NextError::World)?.into_iter().filter(is_protected).collect())
     }
@@ -68,7 +66,7 @@ mod tests {
     use super::*;
 
     fn is_protected(path: &str) -> bool {
-        Settings::default().list(REVIEW_PATHS).iter().any(|pattern| is_at(path, pattern))
+        Settings::default().get(keys::REVIEW_PATHS).iter().any(|pattern| is_at(path, pattern))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Before the work begins: what it needs, which issue is taken, and how that is split.
 
 use adapters::git::{Listed, slug};
-use engine::{Actor, Event, EventName, Run, Seen, workflow::Subject};
+use engine::{Actor, Event, EventName, Run, Seen, keys, workflow::Subject};
 use forge::{Item, ItemId};
 use serde_json::{Map, Value, json};
 
@@ -19,16 +19,17 @@ impl Workspace {
         }
         let command = suite::command(&self.place.root, run)?;
         if let Some(why) =
-            suite::cannot_begin(&command, run).filter(|_| run.settings.is_on("test_before_commit"))
+            suite::cannot_begin(&command, run).filter(|_| run.settings.get(keys::TEST_BEFORE_COMMIT))
         {
             return Err(NextError::World(why));
         }
         // With an environment of the slot's own that is looked at once it is there.
-        if run.settings.is_on("test_before_commit") && (self.slot.is_none() || !suite::prepares(run)) {
+        if run.settings.get(keys::TEST_BEFORE_COMMIT) && (self.slot.is_none() || !suite::prepares(run)) {
             suite::refuse_what_leads_back(&self.shell, &self.place, &command)?;
         }
         if self.slot.is_some() {
-            let place = if run.settings.text("workspace") == "worktree" { "a worktree" } else { "a clone" };
+            let place =
+                if run.settings.get(keys::WORKSPACE) == "worktree" { "a worktree" } else { "a clone" };
             return Ok(report.say(format!("level {}, {place} of its own, tests by `{command}`", run.level)));
         }
         let branch = self.git().branch();
@@ -112,7 +113,7 @@ impl Workspace {
     /// Splits the open criteria into chunks: as the agent proposed, if that fits, else in their order.
     pub(super) fn chunk(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &current.run;
-        let most = usize::try_from(run.settings.count("max_acs_per_commit")).unwrap_or(usize::MAX).max(1);
+        let most = usize::try_from(run.settings.get(keys::MAX_ACS_PER_COMMIT)).unwrap_or(usize::MAX).max(1);
         let open = match &run.issue {
             Some(issue) => issue::open_criteria(&*self.tracker(), issue)?,
             None => Vec::new(),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use adapters::{boundary, git::outgoing::Against};
-use engine::{Actor, Event, EventName, Run, Standing};
+use engine::{Actor, Event, EventName, Run, Standing, keys};
 use forge::{By, Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
 use serde_json::{Map, json};
@@ -221,5 +221,5 @@ impl Workspace {
 
 /// Returns how a loop's work ends.
 fn goal(run: &Run) -> Goal {
-    Goal::of(run.level, run.settings.is_on("auto_merge"))
+    Goal::of(run.level, run.settings.get(keys::AUTO_MERGE))
 }

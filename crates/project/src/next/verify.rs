@@ -1,6 +1,6 @@
 //! Ticking criteria, and testing: what is to be committed, and what is to be merged.
 
-use engine::{NamedTest, Run, names_test};
+use engine::{NamedTest, Run, keys, names_test};
 use serde_json::json;
 
 use super::{NextError, Report, are, issue, rework, short};
@@ -84,7 +84,7 @@ impl Workspace {
     /// Sends the work back before it is tested, if the commit guard holds something of it.
     fn look_at_tree(&mut self, current: &Current) -> Result<Option<Report>, NextError> {
         let run = &current.run;
-        if !run.settings.is_on("commit_guard") {
+        if !run.settings.get(keys::COMMIT_GUARD) {
             return Ok(None);
         }
         let (_, prepared) = self.prepare_commit(run)?;
@@ -107,7 +107,7 @@ impl Workspace {
 
     fn test_tree(&mut self, current: &Current) -> Result<Report, NextError> {
         let run = &current.run;
-        if !run.settings.is_on("test_before_commit") {
+        if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(Report::new("tests_passed").say("tests are switched off (test_before_commit)"));
         }
         let (_, prepared) = self.prepare_commit(run)?;
