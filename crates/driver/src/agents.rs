@@ -554,7 +554,7 @@ impl Driver<'_> {
         if has_begun {
             return Ok(());
         }
-        if let Some(kept) = self.workspace.put_away(run)? {
+        if let Some(kept) = jobs::on(&mut self.workspace).put_away(run)? {
             self.show.show(Shown::Did(&format!("what the chunk before left is kept as {kept}")));
         }
         Ok(())

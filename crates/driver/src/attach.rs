@@ -208,7 +208,8 @@ impl<'d, 'a> Attached<'d, 'a> {
         match activity {
             Some(Activity::Engine) if has("claimed") => {
                 self.driver.workspace.sync()?;
-                let answer = self.driver.workspace.claim_work(current, &EventName::new("claimed"))?;
+                let answer =
+                    jobs::on(&mut self.driver.workspace).claim_work(current, &EventName::new("claimed"))?;
                 self.driver.took(&answer);
                 Ok(Flow::On)
             }

@@ -519,7 +519,7 @@ impl Text {
 
     /// Adds what earlier runs of the issue have planned, tried and learnt.
     fn earlier(&mut self, workspace: &mut Workspace, run: &Run) -> Result<(), DriveError> {
-        if let Some(earlier) = workspace.earlier(run)? {
+        if let Some(earlier) = jobs::on(workspace).earlier(run)? {
             self.part("What earlier runs of this issue left", &fenced(&earlier)?);
         }
         let resumes = run.facts.issue.selected.get("resumes");

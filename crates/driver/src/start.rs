@@ -18,9 +18,10 @@ use adapters::{
 use engine::{Event, Owner, Run, Settings, Standing, keys, workflow::Subject};
 use forge::{ForgeError, ItemId};
 use hooks::{Server, ServerError};
+use jobs::JobError;
 use project::{
-    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place, Request,
-    Shell, Workspace,
+    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, Place, Request, Shell,
+    Workspace,
     config::{Config, Origin},
     find_workflow,
     slots::{Kind, Pool, SlotError},
@@ -142,7 +143,7 @@ pub enum StartError {
     #[error(transparent)]
     Forge(#[from] ForgeError),
     #[error(transparent)]
-    Next(#[from] NextError),
+    Next(#[from] JobError),
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
@@ -295,7 +296,7 @@ fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Take
     };
     workspace.take_claim_of(here)?;
     let current = workspace.current()?.ok_or(AskError::NoRun)?;
-    workspace.begin_feature(&current)?;
+    jobs::on(&mut workspace).begin_feature(&current)?;
     let current = workspace.current()?.ok_or(AskError::NoRun)?;
     if found.run.is_some() {
         process::end_leftovers(current.run.id.as_str());

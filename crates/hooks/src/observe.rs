@@ -7,8 +7,9 @@ use std::{
 
 use adapters::git::Git;
 use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, keys};
+use jobs::Wanted;
 use project::{
-    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Wanted, Workspace, count_edit,
+    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Workspace, count_edit,
     rails::{self, After, Broken},
     spelled,
 };
@@ -168,7 +169,7 @@ impl<'a> Watch<'a> {
         let Some(ticked) = said(&current, "docs_updated").filter(|_| !current.run.owner.is_driver()) else {
             return Ok(());
         };
-        match self.workspace()?.advance(&Wanted::default()) {
+        match jobs::on(self.workspace()?).advance(&Wanted::default()) {
             Ok((said, taken)) => {
                 self.words.extend(said);
                 if let Some(answer) = taken {

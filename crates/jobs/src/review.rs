@@ -2,12 +2,11 @@
 
 use engine::{Run, Settings, keys};
 
-use super::{NextError, list};
-use crate::Workspace;
+use crate::{Context, JobError, words::list};
 
-impl Workspace {
+impl Context<'_> {
     /// Returns the files of a run's change, up to a commit, that only a person merges.
-    pub(super) fn for_review(&self, run: &Run, commit: &str) -> Result<Vec<String>, NextError> {
+    pub(crate) fn for_review(&self, run: &Run, commit: &str) -> Result<Vec<String>, JobError> {
         let range = format!("refs/heads/{}...{commit}", run.branches.merge_target);
         // Whatever the repository's configuration says about submodules: one may take a protected place.
         let changed = self.git().names(&["--ignore-submodules=none", &range, "--"]);
@@ -16,17 +15,17 @@ impl Workspace {
         let patterns =
             if is_set { run.settings.clone() } else { Settings::default() }.get(keys::REVIEW_PATHS);
         let is_protected = |path: &String| patterns.iter().any(|pattern| is_at(path, pattern));
-        Ok(changed.map_err(NextError::World)?.into_iter().filter(is_protected).collect())
+        Ok(changed.map_err(JobError::World)?.into_iter().filter(is_protected).collect())
     }
 }
 
 /// Says why a person merges a change of these files.
-pub(super) fn reason(files: &[String]) -> String {
+pub(crate) fn reason(files: &[String]) -> String {
     format!("it changes {}, which only a person merges (`review_paths`)", list(files))
 }
 
 /// Puts what a person has to know first at the top of a pull request.
-pub(super) fn on_top(files: &[String], body: String) -> String {
+pub(crate) fn on_top(files: &[String], body: String) -> String {
     if files.is_empty() {
         return body;
     }

@@ -12,23 +12,24 @@ use adapters::git::{
 };
 use engine::Run;
 use forge::ItemId;
+use project::{
+    DEFAULT_WORKFLOW, Left, Leftover, Rework, counted, rails,
+    slots::{Slot, SlotError},
+    spelled, unfinished_subject,
+};
 use serde_json::{Map, Value, json};
 
-use super::{NextError, list, short};
 use crate::{
-    DEFAULT_WORKFLOW, Left, Leftover, Rework, Workspace, counted,
-    leftover::unfinished_subject,
-    rails,
-    slots::{Slot, SlotError},
-    spelled,
+    Context, JobError, issue,
+    words::{are, list, short},
 };
 
 /// Work that was begun.
-pub(super) struct Begun {
-    pub(super) branch: String,
+pub(crate) struct Begun {
+    pub(crate) branch: String,
     /// What is put down with the event.
-    pub(super) data: Map<String, Value>,
-    pub(super) said: Vec<String>,
+    pub(crate) data: Map<String, Value>,
+    pub(crate) said: Vec<String>,
 }
 
 impl Begun {
@@ -43,14 +44,9 @@ impl Begun {
     }
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Begins the work on an issue. `is_another` says that the run has done one before.
-    pub(super) fn begin_work(
-        &mut self,
-        run: &Run,
-        issue: &str,
-        is_another: bool,
-    ) -> Result<Begun, NextError> {
+    pub(crate) fn begin_work(&mut self, run: &Run, issue: &str, is_another: bool) -> Result<Begun, JobError> {
         if self.slot.is_none() {
             return self.begin_here(run, issue, is_another);
         }
@@ -70,26 +66,26 @@ impl Workspace {
         self.begin_new(run, issue)
     }
 
-    fn begin_new(&mut self, run: &Run, issue: &str) -> Result<Begun, NextError> {
+    fn begin_new(&mut self, run: &Run, issue: &str) -> Result<Begun, JobError> {
         let name = self.branch_name(issue)?;
         let onto = self.base_commit(run)?;
         let branch = self.own_slot()?.begin_branch(&name, &onto)?;
         Ok(Begun::on(branch, &onto))
     }
 
-    fn newest_target(&self, run: &Run) -> Result<String, NextError> {
+    fn newest_target(&self, run: &Run) -> Result<String, JobError> {
         let slot = self.own_slot()?;
         let newest = slot.bring_seen(&run.branches.merge_target, slot.remote().as_deref(), Need::Local);
-        Ok(newest.map_err(|error| NextError::World(spelled(&error)))?.commit)
+        Ok(newest.map_err(|error| JobError::World(spelled(&error)))?.commit)
     }
 
-    fn own_slot(&self) -> Result<&Slot, NextError> {
-        self.slot.as_ref().ok_or_else(|| NextError::World("there is no workspace for it".to_owned()))
+    fn own_slot(&self) -> Result<&Slot, JobError> {
+        self.slot.as_ref().ok_or_else(|| JobError::World("there is no workspace for it".to_owned()))
     }
 
     /// In a person's checkout the first issue is worked on where they stand, unless that is where the work goes in the end;
     /// every other issue gets a branch of its own.
-    fn begin_here(&mut self, run: &Run, issue: &str, is_another: bool) -> Result<Begun, NextError> {
+    fn begin_here(&mut self, run: &Run, issue: &str, is_another: bool) -> Result<Begun, JobError> {
         let branch = self.git().branch();
         let wanted = self.branch_name(issue)?;
         let branches = &run.branches;
@@ -100,18 +96,18 @@ impl Workspace {
             return Ok(Begun { said, branch, data: Map::new() });
         }
         let git = self.git();
-        let left_out = git.unchanged(&run.dirty).map_err(NextError::World)?;
-        let changed = git.not_committed().map_err(NextError::World)?;
+        let left_out = git.unchanged(&run.dirty).map_err(JobError::World)?;
+        let changed = git.not_committed().map_err(JobError::World)?;
         let changed: Vec<String> = changed.into_keys().filter(|file| !left_out.contains(file)).collect();
         if !changed.is_empty() {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "issue {issue} gets a branch of its own, and {} not committed: commit or stash that, then `warp next`",
-                super::are(&changed)
+                are(&changed)
             )));
         }
         let onto = self.base_commit(run)?;
         self.git().begin_branch(&wanted, &onto).map_err(|why| {
-            NextError::World(format!(
+            JobError::World(format!(
                 "the branch for issue {issue} cannot be made: {why}; `git switch -c {wanted} {}` makes it, then `warp next`",
                 short(&onto)
             ))
@@ -125,11 +121,11 @@ impl Workspace {
 
     /// Takes the commit of unfinished work off the branch of a person's checkout, so that its changes lie in the tree and are
     /// tested and committed like any other; returns what is said of it.
-    fn restore_here(&self, issue: &str) -> Result<Option<String>, NextError> {
+    fn restore_here(&self, issue: &str) -> Result<Option<String>, JobError> {
         let between = self.between()?;
-        let head = self.git().head_commit().map_err(NextError::World)?;
+        let head = self.git().head_commit().map_err(JobError::World)?;
         let newest =
-            subject_and_parent(&between.origin, &head).map_err(|error| NextError::World(spelled(&error)))?;
+            subject_and_parent(&between.origin, &head).map_err(|error| JobError::World(spelled(&error)))?;
         if newest.0 != unfinished_subject(issue) {
             return Ok(None);
         }
@@ -139,7 +135,7 @@ impl Workspace {
     }
 
     /// Returns the name of an issue's branch.
-    pub(super) fn branch_name(&mut self, issue: &str) -> Result<String, NextError> {
+    pub(crate) fn branch_name(&mut self, issue: &str) -> Result<String, JobError> {
         let title = match ItemId::typed(issue) {
             Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()).unwrap_or_default(),
             None => String::new(),
@@ -155,15 +151,15 @@ impl Workspace {
         issue: ItemId,
         leftover: &Leftover,
         left: &Left,
-    ) -> Result<Begun, NextError> {
+    ) -> Result<Begun, JobError> {
         let onto = self.newest_target(run)?;
         let slot = self.own_slot()?;
         let branch = take_up(slot, run, &leftover.branch, left)?;
         let target = &run.branches.merge_target;
-        match slot.rebase(&branch, &onto).map_err(|error| NextError::World(spelled(&error)))? {
+        match slot.rebase(&branch, &onto).map_err(|error| JobError::World(spelled(&error)))? {
             Rebase::Nothing | Rebase::Done { .. } => {}
             Rebase::Conflicts { files } => {
-                return Err(NextError::World(format!(
+                return Err(JobError::World(format!(
                     "what is left of issue {issue} on `{0}` and `{target}` have changed the same lines of {1}. Bring them \
                      together in your checkout: `git switch {0}`, `git rebase {2}`, fix the files, `git add --all`, `git rebase \
                      --continue`; or begin anew with `git branch -D {0}`. Then answer `continue`",
@@ -183,13 +179,13 @@ impl Workspace {
         )];
         begun.said.extend(unfinished.said());
         begun.said.extend(gone(leftover));
-        let open = super::issue::open_criteria(&*self.tracker(), &issue.to_string())?;
+        let open = issue::open_criteria(&*self.tracker(), &issue.to_string())?;
         // Other workflows have no chunks: their agent finds the work on the branch.
         let is_done = run.workflow == *DEFAULT_WORKFLOW
             && !open.is_empty()
             && open.iter().all(|criterion| leftover.on_branch.contains(criterion));
         let slot = self.own_slot()?;
-        if is_done && slot.between().git().head_commit().map_err(NextError::World)? != onto {
+        if is_done && slot.between().git().head_commit().map_err(JobError::World)? != onto {
             let message = slot.between().take_off_newest().map_err(SlotError::from)?;
             rails::remember(&self.place)?;
             begun.said.push("every chunk is done: the last one is tested and committed again".to_owned());
@@ -203,14 +199,14 @@ impl Workspace {
     }
 
     /// Takes up the branch of a pull request, for changes that were requested or to bring it onto its target.
-    fn begin_rework(&mut self, run: &Run, issue: ItemId, rework: &Rework) -> Result<Begun, NextError> {
+    fn begin_rework(&mut self, run: &Run, issue: ItemId, rework: &Rework) -> Result<Begun, JobError> {
         let newest = self.newest_target(run)?;
         let earlier = self.left_over(issue)?.filter(|leftover| leftover.branch == rework.branch);
         let slot = self.own_slot()?;
         let at = adapters::refs::one(&slot.between().origin, &format!("refs/heads/{}", rework.branch))
             .map_err(SlotError::from)?;
         let at = at.ok_or_else(|| {
-            NextError::World(format!(
+            JobError::World(format!(
                 "branch `{0}` of pull request #{1} is gone: `git branch {0} {2}` brings it back, `warp pr close {1}` closes it; \
                  then answer `continue`",
                 rework.branch,
@@ -226,7 +222,7 @@ impl Workspace {
         });
         let branch = take_up(slot, run, &rework.branch, &left)?;
         if branch != rework.branch {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "`{}` is checked out elsewhere: switch to another branch there, then answer `continue`",
                 rework.branch
             )));
@@ -235,7 +231,7 @@ impl Workspace {
         let mut begun = if rework.is_update {
             let mut begun = Begun::on(branch.clone(), &newest);
             let replayed = slot.between().replay(&branch, tip, &newest);
-            let Replayed { conflicts, rest } = replayed.map_err(|error| NextError::World(spelled(&error)))?;
+            let Replayed { conflicts, rest } = replayed.map_err(|error| JobError::World(spelled(&error)))?;
             rails::remember(&self.place)?;
             let target = &run.branches.merge_target;
             begun.said.push(format!("#{} is brought onto `{target}`", rework.pull));
@@ -265,7 +261,7 @@ impl Workspace {
 }
 
 /// Brings what was left into the workspace, and stands on its branch where the finished chunks end.
-fn take_up(slot: &Slot, run: &Run, branch: &str, left: &Left) -> Result<String, NextError> {
+fn take_up(slot: &Slot, run: &Run, branch: &str, left: &Left) -> Result<String, JobError> {
     slot.between().bring_ref(&left.name).map_err(SlotError::from)?;
     let branch = slot.take_up_branch(branch, &left.finished)?;
     if let Some(at) = &left.branch_at {
@@ -305,7 +301,7 @@ impl Unfinished {
 }
 
 /// Puts unfinished work into the tree, on top of the finished chunks as they are now.
-fn restore(slot: &Slot, leftover: &Leftover, left: &Left) -> Result<Unfinished, NextError> {
+fn restore(slot: &Slot, leftover: &Leftover, left: &Left) -> Result<Unfinished, JobError> {
     let between = slot.between();
     let Some(unfinished) = &left.unfinished else {
         // A run that was stopped hard has left its files as salvage, maybe in the middle of a change.
@@ -314,7 +310,7 @@ fn restore(slot: &Slot, leftover: &Leftover, left: &Left) -> Result<Unfinished, 
         return Ok(newest.map_or(Unfinished::None, |entry| Unfinished::Kept(entry.name)));
     };
     let merged = between.merge_trees(&left.finished, "HEAD", unfinished);
-    let merged = merged.map_err(|error| NextError::World(spelled(&error)))?;
+    let merged = merged.map_err(|error| JobError::World(spelled(&error)))?;
     if merged.conflicts.is_empty() {
         between.put_files(&merged.tree).map_err(SlotError::from)?;
         return Ok(Unfinished::Restored);

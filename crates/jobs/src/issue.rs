@@ -3,31 +3,31 @@
 use engine::{Run, Seen, criterion};
 use forge::{ItemId, Tracker};
 
-use super::NextError;
+use crate::JobError;
 
 /// Returns the title of a run's issue, if there is one.
-pub(super) fn title(tracker: &dyn Tracker, run: &Run) -> Result<Option<String>, NextError> {
+pub(crate) fn title(tracker: &dyn Tracker, run: &Run) -> Result<Option<String>, JobError> {
     let Some(number) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
     Ok(tracker.item(number)?.map(|item| item.title.clone()))
 }
 
 /// Returns names for the criteria that are not ticked yet: `AC-03` is the third box of the issue.
-pub(super) fn open_criteria(tracker: &dyn Tracker, issue: &str) -> Result<Vec<String>, NextError> {
+pub(crate) fn open_criteria(tracker: &dyn Tracker, issue: &str) -> Result<Vec<String>, JobError> {
     let boxes = match tracker.boxes(issue) {
         Seen::Value(boxes) => boxes,
         Seen::Absent(_) => return Ok(Vec::new()),
-        Seen::Failed(why) => return Err(NextError::World(why)),
+        Seen::Failed(why) => return Err(JobError::World(why)),
     };
     let numbered = boxes.items.iter().enumerate();
     Ok(numbered.filter(|(_, (ticked, _))| !ticked).map(|(index, _)| criterion(index)).collect())
 }
 
 /// Ticks criteria in an issue and returns how many of them are ticked now; none if there is no such issue.
-pub(super) fn tick(
+pub(crate) fn tick(
     tracker: &dyn Tracker,
     issue: &str,
     criteria: &[String],
-) -> Result<Option<usize>, NextError> {
+) -> Result<Option<usize>, JobError> {
     let Some(number) = ItemId::typed(issue) else { return Ok(None) };
     if tracker.item(number)?.is_none() {
         return Ok(None);
@@ -36,7 +36,7 @@ pub(super) fn tick(
 }
 
 /// Takes the ticks from criteria of an issue, if there is such an issue.
-pub(super) fn untick(tracker: &dyn Tracker, issue: &str, criteria: &[String]) -> Result<(), NextError> {
+pub(crate) fn untick(tracker: &dyn Tracker, issue: &str, criteria: &[String]) -> Result<(), JobError> {
     let Some(number) = ItemId::typed(issue) else { return Ok(()) };
     if tracker.item(number)?.is_some() {
         tracker.untick(number, criteria)?;

@@ -9,11 +9,11 @@ use adapters::boundary;
 use engine::{Actor, Event, EventName, Run};
 use forge::{Checks as _, ChecksState, CommandChecks, CommandRun, CommandState, Item, ItemId, NewPull};
 use journal::Durable;
+use project::{Answer, Current, pushing::Goal, rails};
 use serde_json::{Map, json};
 use suite::SuiteError;
 
-use super::{NextError, hooks, issue, report, review, short};
-use crate::{Answer, Current, Workspace, pushing::Goal, rails};
+use crate::{Context, JobError, git_hooks, issue, report, review, words::short};
 
 /// Work that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +41,9 @@ impl Checked {
     }
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Begins the branch for the run's issue, and says that the issue is claimed.
-    pub fn claim_work(&mut self, current: &Current, event: &EventName) -> Result<Answer, NextError> {
+    pub fn claim_work(&mut self, current: &Current, event: &EventName) -> Result<Answer, JobError> {
         let issue = current.run.issue.clone().unwrap_or_default();
         let begun = self.begin_work(&current.run, &issue, false)?;
         let mut data = Map::from_iter([("branch".to_owned(), json!(begun.branch))]);
@@ -52,18 +52,18 @@ impl Workspace {
     }
 
     /// Commits what is there, delivers it, and opens the run's pull request or moves it on.
-    pub fn publish(&mut self, current: &Current, durable: &Durable) -> Result<Published, NextError> {
+    pub fn publish(&mut self, current: &Current, durable: &Durable) -> Result<Published, JobError> {
         let run = &current.run;
         let title = issue::title(&*self.tracker(), run)?;
         let message = report::commit_message(title.as_deref(), None, run);
         if let Err(error) = self.commit_all(run, &message) {
-            return Err(NextError::World(self.told_or_held(error)?));
+            return Err(JobError::World(self.told_or_held(error)?));
         }
-        let commit = self.git().head_commit().map_err(NextError::World)?;
+        let commit = self.git().head_commit().map_err(JobError::World)?;
         let branch = self.git().branch();
         let target = self.slot.as_ref().map(|slot| slot.bring_target(&run.branches.merge_target, None));
         if target.and_then(Result::ok).is_some_and(|target| target == commit) {
-            return Err(NextError::World("nothing is changed, so there is nothing to hand in".to_owned()));
+            return Err(JobError::World("nothing is changed, so there is nothing to hand in".to_owned()));
         }
         let (branch, pushed) = match &self.slot {
             Some(slot) => {
@@ -80,7 +80,7 @@ impl Workspace {
     }
 
     /// Returns the pull request that a run has opened.
-    pub fn pull_of(&mut self, run: &Run) -> Result<Option<Arc<Item>>, NextError> {
+    pub fn pull_of(&mut self, run: &Run) -> Result<Option<Arc<Item>>, JobError> {
         let forge = self.forge();
         match forge.opened(&marker(run))? {
             Some(id) => Ok(forge.pull(id)?),
@@ -89,16 +89,16 @@ impl Workspace {
     }
 
     /// Tells whether all that is there is handed in.
-    pub fn is_published(&mut self, run: &Run) -> Result<bool, NextError> {
-        let is_clean = self.prepare_commit(run)?.1.is_empty().map_err(NextError::World)?;
-        let head = self.git().head_commit().map_err(NextError::World)?;
+    pub fn is_published(&mut self, run: &Run) -> Result<bool, JobError> {
+        let is_clean = self.prepare_commit(run)?.1.is_empty().map_err(JobError::World)?;
+        let head = self.git().head_commit().map_err(JobError::World)?;
         let pull = self.pull_of(run)?.and_then(|item| item.pull.clone());
         Ok(is_clean && pull.is_some_and(|pull| pull.head == head))
     }
 
     /// Runs the checks of what was handed in last.
-    pub fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
-        let commit = self.git().head_commit().map_err(NextError::World)?;
+    pub fn check_pull(&mut self, run: &Run) -> Result<Checked, JobError> {
+        let commit = self.git().head_commit().map_err(JobError::World)?;
         let checks = CommandChecks::new(|_| match suite::run(&self.shell, &self.place, run) {
             Ok(outcome) => {
                 let state = if outcome.passed { CommandState::Passed } else { CommandState::Failed };
@@ -115,33 +115,33 @@ impl Workspace {
             | ChecksState::None
             | ChecksState::NotStarted
             | ChecksState::Running
-            | ChecksState::Skipped => Err(NextError::World(log)),
+            | ChecksState::Skipped => Err(JobError::World(log)),
         }
     }
 
     /// Commits all that is there, if there is anything.
-    pub(super) fn commit_all(&mut self, run: &Run, message: &str) -> Result<(), NextError> {
+    pub(crate) fn commit_all(&mut self, run: &Run, message: &str) -> Result<(), JobError> {
         let (_, mut prepared) = self.prepare_commit(run)?;
         if let Some(why) = self.left_out_by_git(&prepared) {
-            return Err(NextError::World(why));
+            return Err(JobError::World(why));
         }
-        if prepared.is_empty().map_err(NextError::World)? {
+        if prepared.is_empty().map_err(JobError::World)? {
             return Ok(());
         }
-        if hooks::pre_commit(&self.shell, &self.place, &prepared)? {
-            prepared.take_in().map_err(NextError::World)?;
+        if git_hooks::pre_commit(&self.shell, &self.place, &prepared)? {
+            prepared.take_in().map_err(JobError::World)?;
         }
         let held = self.held(run, &prepared)?;
         if !held.is_empty() {
-            return Err(NextError::Held(held));
+            return Err(JobError::Held(held));
         }
-        let message = hooks::commit_msg(&self.shell, &self.place, &mut prepared, message)?;
-        let hash = prepared.commit(&message).map_err(NextError::World)?;
+        let message = git_hooks::commit_msg(&self.shell, &self.place, &mut prepared, message)?;
+        let hash = prepared.commit(&message).map_err(JobError::World)?;
         rails::remember(&self.place)?;
         self.keep_outside(run, &hash)
     }
 
-    pub(super) fn offer_pull(&mut self, run: &Run, branch: &str, commit: &str) -> Result<ItemId, NextError> {
+    pub(crate) fn offer_pull(&mut self, run: &Run, branch: &str, commit: &str) -> Result<ItemId, JobError> {
         if let Some(item) = self.pull_of(run)? {
             boundary::around("offer", || self.forge().offer_head(item.id, commit, false))?;
             return Ok(item.id);
@@ -182,6 +182,6 @@ impl Published {
 }
 
 /// Returns the marker under which a run's pull request is opened.
-pub(super) fn marker(run: &Run) -> String {
+pub(crate) fn marker(run: &Run) -> String {
     format!("pull:{}:{}", run.id, run.issue.as_deref().unwrap_or_default())
 }

@@ -13,13 +13,14 @@ use engine::{
 };
 use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
 use journal::Durable;
-
-use crate::{
-    Current, Dirs, Error, Landed, Mend, NextError, Place, Shell, StintOutcome, Workspace,
+use project::{
+    Current, Dirs, Error, Place, Shell, StintOutcome, Workspace,
     pushing::{Goal, Outlet, PUSH},
     slots::{Kind, Pool, Slot, SlotError},
     spelled,
 };
+
+use crate::{Context, JobError, Landed, Mend, on};
 
 /// How many commits of a pull request are named.
 const MOST_COMMITS: usize = 50;
@@ -80,7 +81,7 @@ pub enum MergeError {
     #[error(transparent)]
     Forge(#[from] ForgeError),
     #[error(transparent)]
-    Next(#[from] NextError),
+    Next(#[from] JobError),
     #[error(transparent)]
     Failed(#[from] Error),
 }
@@ -93,7 +94,7 @@ impl MergedPull {
     }
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Merges a pull request in a person's name. `settings` say what is pushed; `shell` says how its tests are run in the
     /// workspace that is taken.
     pub fn merge_pull(
@@ -116,12 +117,12 @@ impl Workspace {
         run.issue = pull.issue.map(|issue| issue.to_string());
         run.branches.merge_target.clone_from(&pull.target);
         let slot = pool.take(Kind::Clone, &pull.target)?;
-        let mut workspace = Self::open_slot(slot, self.dirs.clone())?;
+        let mut workspace = Workspace::open_slot(slot, self.dirs.clone())?;
         workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
         workspace.decides = mem::take(&mut self.decides);
         let push = settings.get(keys::PUSH);
-        run.settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
-        let landed = workspace.land_pull(&run, number, &pull);
+        run.settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
+        let landed = on(&mut workspace).land_pull(&run, number, &pull);
         let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
         let (commit, behind, said) = landed?;
         self.forge_as(by).merge(number, &Merge { head: &pull.head, landed: Some(&commit) })?;
@@ -215,7 +216,7 @@ impl Workspace {
         number: ItemId,
         by: By,
         reason: Option<&str>,
-    ) -> Result<Vec<String>, NextError> {
+    ) -> Result<Vec<String>, JobError> {
         let (_, pull) = self.forge().get(number)?;
         self.forge_as(by).close(number, reason)?;
         let Some(issue) = pull.issue.filter(|_| pull.merged.is_none()) else { return Ok(Vec::new()) };
@@ -236,7 +237,7 @@ impl Workspace {
     }
 
     /// Ticks again what was open since the pull request was closed: it is merged after all.
-    fn tick_again(&mut self, number: ItemId, pull: &Pull, run: &Run) -> Result<(), NextError> {
+    fn tick_again(&mut self, number: ItemId, pull: &Pull, run: &Run) -> Result<(), JobError> {
         let Some(issue) = pull.issue else { return Ok(()) };
         if self.is_taken_back(number, pull)? {
             let criteria = self.met_by(number, run, issue)?;
@@ -246,7 +247,7 @@ impl Workspace {
     }
 
     /// Returns the criteria of an issue that a pull request meets, whatever runs have worked on it.
-    fn met_by(&mut self, number: ItemId, run: &Run, issue: ItemId) -> Result<Vec<String>, NextError> {
+    fn met_by(&mut self, number: ItemId, run: &Run, issue: ItemId) -> Result<Vec<String>, JobError> {
         let account = self.account(issue)?;
         let criteria: Vec<String> =
             account.of_pull(number).into_iter().flat_map(|stint| stint.criteria()).cloned().collect();
@@ -258,16 +259,16 @@ impl Workspace {
     }
 
     /// Tells whether the ticks of a pull request were taken back when it was closed.
-    fn is_taken_back(&mut self, number: ItemId, pull: &Pull) -> Result<bool, NextError> {
+    fn is_taken_back(&mut self, number: ItemId, pull: &Pull) -> Result<bool, JobError> {
         let Some(issue) = pull.issue else { return Ok(false) };
         let item = self.tracker().item(issue)?;
         Ok(item.is_some_and(|item| item.has_comment(&taken_back(number))))
     }
 
     /// Tells whether somebody has merged a pull request with git.
-    fn is_in_target(&self, pull: &Pull) -> Result<bool, NextError> {
+    fn is_in_target(&self, pull: &Pull) -> Result<bool, JobError> {
         let root = self.place.origin().unwrap_or(&self.place.root);
-        Git::new(root).is_part(&pull.head, &pull.target).map_err(NextError::World)
+        Git::new(root).is_part(&pull.head, &pull.target).map_err(JobError::World)
     }
 
     /// Returns a pull request that may be merged.
@@ -285,7 +286,7 @@ impl Workspace {
     }
 
     /// Returns the run that has made a pull request, else one about its issue.
-    fn made_by(&mut self, pull: &Pull) -> Result<Option<Current>, NextError> {
+    fn made_by(&mut self, pull: &Pull) -> Result<Option<Current>, JobError> {
         match (&pull.run, pull.issue) {
             (Some(run), _) => Ok(self.select(Some(run))?),
             (None, Some(issue)) => Ok(self.select(Some(&issue.to_string()))?),

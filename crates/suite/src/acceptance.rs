@@ -1,12 +1,16 @@
 //! Running acceptance tests: by which command, and with the project's own.
 
+mod verdict;
+
 use std::{fs, path::Path};
 
 use adapters::{boundary, git::Git, process::End};
 use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict, keys};
 
-use super::verdict::{self, Judged, Whose};
-use crate::Shell;
+use workspace::Shell;
+
+use crate::patience;
+use verdict::{Judged, Whose};
 
 /// How much of what the tests print is kept: it goes into an agent's prompt.
 const OUTPUT_KEPT: usize = 1200;
@@ -17,7 +21,7 @@ const LONGEST_FIRST_LINE: usize = 200;
 
 /// Runs the acceptance tests in `file`, and all tests of the project if `whole` is set. Once the command is `known` that
 /// runs the former, nothing in the tree can make it another.
-pub(crate) fn look(
+pub fn look(
     shell: &Shell,
     root: &Path,
     run: &Run,
@@ -28,7 +32,7 @@ pub(crate) fn look(
     if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
         return Seen::Absent("tests are switched off (test_before_commit)".to_owned());
     }
-    let suite = suite::command(root, run).ok();
+    let suite = crate::command(root, run).ok();
     let own = match (known, file.map(|file| command(root, &run.settings, file))) {
         (Some(known), _) => Some(known.to_owned()),
         (None, Some(Err(why))) => return Seen::Failed(why),
@@ -56,10 +60,7 @@ pub(crate) fn look(
 }
 
 /// Takes files away that a run of tests has left in a workspace of the run's own: they are no work, and nobody's fault.
-pub(crate) fn leaving_nothing(
-    git: &Git<'_>,
-    look: impl FnOnce() -> Seen<Vec<TestsSeen>>,
-) -> Seen<Vec<TestsSeen>> {
+pub fn leaving_nothing(git: &Git<'_>, look: impl FnOnce() -> Seen<Vec<TestsSeen>>) -> Seen<Vec<TestsSeen>> {
     let before = git.not_committed();
     let seen = look();
     let cleared = before.and_then(|before| {
@@ -74,8 +75,7 @@ pub(crate) fn leaving_nothing(
 }
 
 fn one(shell: &Shell, root: &Path, run: &Run, command: &str, whose: Whose) -> Result<TestsSeen, String> {
-    let finished =
-        boundary::around("tests", || shell.line(root, command, &[("CI", "true")], suite::patience(run)));
+    let finished = boundary::around("tests", || shell.line(root, command, &[("CI", "true")], patience(run)));
     let finished = finished.map_err(|error| format!("`{command}`: {error}"))?;
     if finished.end == End::Stopped {
         return Err(format!("`{command}` was stopped before it could say anything"));

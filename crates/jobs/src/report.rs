@@ -2,18 +2,21 @@
 
 use engine::{Held, Objection, Run, one_line};
 use forge::{ItemId, NewItem};
+use project::{
+    Current, counted,
+    rails::{self, guard},
+    spelled, unfinished_subject,
+};
 use serde_json::{Map, Value, json};
 
-use super::{CLEANUP_FAILED, NextError, Report, issue};
 use crate::{
-    Current, Workspace, counted,
-    leftover::unfinished_subject,
-    rails::{self, guard},
-    spelled,
+    Context, JobError,
+    advance::{CLEANUP_FAILED, Report},
+    issue,
 };
 
 /// The longest subject of a commit, in characters.
-pub(super) const LONGEST_SUBJECT: usize = 100;
+pub(crate) const LONGEST_SUBJECT: usize = 100;
 /// The longest title of a report, in characters.
 const LONGEST_TITLE: usize = 150;
 
@@ -32,9 +35,9 @@ struct Saved {
     branch: Option<String>,
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Files the report of the chunk that was committed, and what the agent told beside it.
-    pub(super) fn report_chunk(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn report_chunk(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
         let mut told: Vec<Map<String, Value>> = run.facts.chunk.accounts.iter().rev().cloned().collect();
         let summary =
@@ -64,7 +67,7 @@ impl Workspace {
     }
 
     /// Files what people have decided about the issue so far, each decision once.
-    fn file_answers(&mut self, current: &Current) -> Result<Vec<String>, NextError> {
+    fn file_answers(&mut self, current: &Current) -> Result<Vec<String>, JobError> {
         let mut said = Vec::new();
         for asked in current.run.facts.questions_about_issue().rev() {
             let Some(option) = asked.option() else { continue };
@@ -81,7 +84,7 @@ impl Workspace {
     }
 
     /// Files lessons, decisions, bugs that were left and risks, each as an issue of its own.
-    fn file_notes(&mut self, run: &Run, told: &[Map<String, Value>]) -> Result<Vec<String>, NextError> {
+    fn file_notes(&mut self, run: &Run, told: &[Map<String, Value>]) -> Result<Vec<String>, JobError> {
         let mut said = Vec::new();
         for (field, label, stays_open) in NOTES {
             // An attempt whose tests failed has taught something too, so all of them count, the first one first.
@@ -104,7 +107,7 @@ impl Workspace {
     }
 
     /// Files the summary of the session; one that has found nothing to do has none.
-    pub(super) fn summarise(&mut self, run: &Run) -> Result<Report, NextError> {
+    pub(crate) fn summarise(&mut self, run: &Run) -> Result<Report, JobError> {
         if run.issue.is_none() && run.metrics.commits == 0 {
             return Ok(Report::new("session_ended").say("nothing was done, so there is no summary"));
         }
@@ -121,7 +124,7 @@ impl Workspace {
 
     /// Keeps what is not committed, and files the abort report. Where the workflow has a word for it, what could not be
     /// kept is told with the rest.
-    pub(super) fn clean_up(&mut self, run: &Run, may_fail: bool) -> Result<Report, NextError> {
+    pub(crate) fn clean_up(&mut self, run: &Run, may_fail: bool) -> Result<Report, JobError> {
         let open_again = self.untick_unfinished(run)?;
         let mut branch = None;
         let (mut said, failure) = match self.commit_unfinished(run) {
@@ -130,7 +133,7 @@ impl Workspace {
                 (vec![saved.said], None)
             }
             Ok(None) => (vec![self.keep_unfinished(run)?], None),
-            Err(NextError::World(why)) if may_fail => {
+            Err(JobError::World(why)) if may_fail => {
                 let kept = self.keep_unfinished(run).unwrap_or_else(|error| spelled(&error));
                 (vec![why.clone(), kept], Some(why))
             }
@@ -157,7 +160,7 @@ impl Workspace {
     }
 
     /// Keeps what is not committed, and says where.
-    fn keep_unfinished(&self, run: &Run) -> Result<String, NextError> {
+    fn keep_unfinished(&self, run: &Run) -> Result<String, JobError> {
         Ok(match rails::snapshot(&self.place, &self.dirs, run.id.as_str())? {
             Some(kept) => format!("uncommitted work is kept as {kept}, and stays in the tree"),
             None => "there is no uncommitted work that is not kept already".to_owned(),
@@ -166,7 +169,7 @@ impl Workspace {
 
     /// Commits unfinished work and leaves its branch in the person's repository, where the next run of the issue finds it. The
     /// branch of a pull request stays as its reviewers know it, and so does the branch that the work goes to.
-    fn commit_unfinished(&mut self, run: &Run) -> Result<Option<Saved>, NextError> {
+    fn commit_unfinished(&mut self, run: &Run) -> Result<Option<Saved>, JobError> {
         let branch = self.git().branch();
         let is_shared = branch == run.branches.main_branch || branch == run.branches.merge_target;
         if branch.is_empty() || is_shared || run.issue.is_none() {
@@ -175,19 +178,19 @@ impl Workspace {
         let offered = self.offered(run)?;
         let (_, prepared) = self.prepare_commit(run)?;
         if let Some(why) = self.left_out_by_git(&prepared) {
-            return Err(NextError::World(why));
+            return Err(JobError::World(why));
         }
         // What the commit guard holds stays out of every branch; the salvage has it.
         let is_held = !self.held(run, &prepared)?.is_empty();
         let kept = if is_held { Some(self.keep_unfinished(run)?) } else { None };
-        let has_changes = !is_held && !prepared.is_empty().map_err(NextError::World)?;
+        let has_changes = !is_held && !prepared.is_empty().map_err(JobError::World)?;
         if has_changes {
             let issue = run.issue.as_deref().unwrap_or_default();
             let message = format!("{}\n\nStopped in {}.\n", unfinished_subject(issue), run.phase);
-            prepared.commit(&message).map_err(NextError::World)?;
+            prepared.commit(&message).map_err(JobError::World)?;
             rails::remember(&self.place)?;
         }
-        let head = self.git().head_commit().map_err(NextError::World)?;
+        let head = self.git().head_commit().map_err(JobError::World)?;
         let began = run.chunk.first_base.as_ref() == Some(&head) || run.chunk.first_base.is_none();
         if began && !has_changes {
             let nothing = || "nothing new was done, so there is nothing to keep".to_owned();
@@ -217,7 +220,7 @@ impl Workspace {
         body: String,
         labels: &[&str],
         marker: &str,
-    ) -> Result<ItemId, NextError> {
+    ) -> Result<ItemId, JobError> {
         let new = NewItem { is_closed: true, ..titled(title, body, labels) };
         Ok(self.tracker().file(&new, Some(marker))?.id)
     }
@@ -229,7 +232,7 @@ impl Workspace {
         body: String,
         labels: &[&str],
         marker: &str,
-    ) -> Result<ItemId, NextError> {
+    ) -> Result<ItemId, JobError> {
         Ok(self.tracker().file(&titled(title, body, labels), Some(marker))?.id)
     }
 }
@@ -252,7 +255,7 @@ fn origin(run: &Run) -> String {
 }
 
 /// Makes a commit message: as the agent proposes it if that has the form, else from the issue's title.
-pub(super) fn commit_message(title: Option<&str>, proposed: Option<&Value>, run: &Run) -> String {
+pub(crate) fn commit_message(title: Option<&str>, proposed: Option<&Value>, run: &Run) -> String {
     let issue = run.issue.as_deref().unwrap_or_default();
     let criteria = run.current_criteria();
     let subject = proposed.and_then(proposed_subject).unwrap_or_else(|| {
@@ -273,7 +276,7 @@ pub(super) fn commit_message(title: Option<&str>, proposed: Option<&Value>, run:
 }
 
 /// Returns the subject that an agent proposes, if it has the form of one.
-pub(super) fn proposed_subject(commit: &Value) -> Option<String> {
+pub(crate) fn proposed_subject(commit: &Value) -> Option<String> {
     let word = |field: &str| commit.get(field).and_then(Value::as_str).map(str::trim);
     let scope = word("scope").filter(|scope| !scope.is_empty()).map(|scope| format!("({scope})"));
     let subject = format!("{}{}: {}", word("type")?, scope.unwrap_or_default(), word("subject")?);
@@ -332,7 +335,7 @@ fn summary(run: &Run) -> String {
 }
 
 /// Describes what a pull request offers.
-pub(super) fn pull(run: &Run) -> String {
+pub(crate) fn pull(run: &Run) -> String {
     let about = run.issue.as_deref().map(|issue| format!("For #{issue}.\n")).unwrap_or_default();
     let feature = run.feature.as_deref().filter(|feature| feature.trim().chars().count() > LONGEST_TITLE);
     let feature = feature.map(|feature| format!("{}\n", feature.trim())).unwrap_or_default();
@@ -341,7 +344,7 @@ pub(super) fn pull(run: &Run) -> String {
 }
 
 /// Makes a title of a feature, however much was said about it.
-pub(super) fn title_of(feature: &str) -> String {
+pub(crate) fn title_of(feature: &str) -> String {
     let line = feature.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST_TITLE) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),

@@ -10,9 +10,9 @@ use std::{
 };
 
 use adapters::git::Prepared;
+use project::{Place, Shell, rails::backstop};
 
-use super::NextError;
-use crate::{Place, Shell, rails::backstop};
+use crate::JobError;
 
 /// How long a hook may take: one that runs the tests takes its time.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -22,21 +22,21 @@ const OUTPUT_KEPT: usize = 2000;
 const WITH_INPUT: &str = r#"input=$1 hook=$2; shift 2; exec "$hook" "$@" <"$input""#;
 
 /// Runs the user's `pre-commit` on what is about to be committed; it may change files.
-pub(super) fn pre_commit(shell: &Shell, place: &Place, prepared: &Prepared<'_>) -> Result<bool, NextError> {
+pub(crate) fn pre_commit(shell: &Shell, place: &Place, prepared: &Prepared<'_>) -> Result<bool, JobError> {
     let Some(hook) = Hook::find(place, "pre-commit")? else { return Ok(false) };
     hook.run(shell, place, &[], Some(prepared.index()), None)?;
     Ok(true)
 }
 
 /// Lets the user's `commit-msg` look at a message, and returns the message as it then is.
-pub(super) fn commit_msg(
+pub(crate) fn commit_msg(
     shell: &Shell,
     place: &Place,
     prepared: &mut Prepared<'_>,
     message: &str,
-) -> Result<String, NextError> {
+) -> Result<String, JobError> {
     let Some(hook) = Hook::find(place, "commit-msg")? else { return Ok(message.to_owned()) };
-    let failed = |error| NextError::World(format!("no room for a message: {error}"));
+    let failed = |error| JobError::World(format!("no room for a message: {error}"));
     let file = prepared.message_file(message).map_err(failed)?;
     let path = file.to_str().unwrap_or_default();
     hook.run(shell, place, &[path], Some(prepared.index()), None)?;
@@ -50,13 +50,13 @@ pub(crate) fn pre_push(
     place: &Place,
     remote: (&str, &str),
     line: &str,
-) -> Result<(), NextError> {
+) -> Result<(), JobError> {
     let Some(hook) = Hook::find(place, "pre-push")? else { return Ok(()) };
     let input = tempfile::NamedTempFile::new().and_then(|file| {
         fs::write(file.path(), line)?;
         Ok(file)
     });
-    let input = input.map_err(|error| NextError::World(format!("no room for a hook's input: {error}")))?;
+    let input = input.map_err(|error| JobError::World(format!("no room for a hook's input: {error}")))?;
     hook.run(shell, place, &[remote.0, remote.1], None, Some(input.path()))
 }
 
@@ -67,11 +67,11 @@ struct Hook {
 }
 
 impl Hook {
-    fn find(place: &Place, name: &'static str) -> Result<Option<Self>, NextError> {
-        let found = backstop::user_hook(place, name).map_err(|error| NextError::World(error.to_string()))?;
+    fn find(place: &Place, name: &'static str) -> Result<Option<Self>, JobError> {
+        let found = backstop::user_hook(place, name).map_err(|error| JobError::World(error.to_string()))?;
         let text = |path: PathBuf| path.into_os_string().into_string();
         let path = found.map(text).transpose();
-        let path = path.map_err(|_| NextError::World(format!("the path of your {name} hook is not text")))?;
+        let path = path.map_err(|_| JobError::World(format!("the path of your {name} hook is not text")))?;
         Ok(path.map(|path| Self { name, path }))
     }
 
@@ -82,7 +82,7 @@ impl Hook {
         arguments: &[&str],
         index: Option<&Path>,
         input: Option<&Path>,
-    ) -> Result<(), NextError> {
+    ) -> Result<(), JobError> {
         let name = self.name;
         let input = input.and_then(Path::to_str).unwrap_or("/dev/null");
         let all = ["-c", WITH_INPUT, "sh", input, &self.path].into_iter().chain(arguments.iter().copied());
@@ -97,11 +97,11 @@ impl Hook {
         let all: Vec<&str> = all.collect();
         let finished = shell
             .run(&place.root, &all, &environment, LIMIT)
-            .map_err(|error| NextError::World(format!("your {name} hook could not be run: {error}")))?;
+            .map_err(|error| JobError::World(format!("your {name} hook could not be run: {error}")))?;
         if finished.is_success() {
             return Ok(());
         }
-        Err(NextError::World(format!(
+        Err(JobError::World(format!(
             "your {name} hook ended with {}; mend what it says, then `warp next`\n{}",
             finished.end,
             finished.last_words(OUTPUT_KEPT)

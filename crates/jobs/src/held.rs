@@ -6,34 +6,34 @@
 use adapters::{git::Prepared, secrets::Secrets};
 use commit_guard::Limits;
 use engine::{Actor, COMMIT_GUARD, Event, Held, Run, keys};
+use project::{Answer, Current, counted};
 use serde_json::{Map, Value, json};
 
-use super::{NextError, Report};
-use crate::{Answer, Current, Workspace, counted};
+use crate::{Context, JobError, advance::Report};
 
 /// The answer by which a person takes what is held.
 const ACCEPT: &str = "accept";
 /// How many findings are told at once.
 const TOLD: usize = 20;
 
-impl Workspace {
+impl Context<'_> {
     /// Returns what the guard holds of a commit in the making, without what a person has accepted.
-    pub(super) fn held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Vec<Held>, NextError> {
+    pub(crate) fn held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Vec<Held>, JobError> {
         if !run.settings.get(keys::COMMIT_GUARD) {
             return Ok(Vec::new());
         }
-        let change = commit_guard::look(&self.git(), &self.place.root, prepared).map_err(NextError::World)?;
+        let change = commit_guard::look(&self.git(), &self.place.root, prepared).map_err(JobError::World)?;
         let mut held = commit_guard::judge(&change, &Limits::of(run), &Secrets::of_environment());
         held.retain(|held| !run.has_accepted(held));
         Ok(held)
     }
 
     /// Sends a chunk back to the agent for what is held, or asks a person if the agent was told before.
-    pub(super) fn send_back_held(&mut self, run: &Run, held: Vec<Held>) -> Result<Report, NextError> {
+    pub(crate) fn send_back_held(&mut self, run: &Run, held: Vec<Held>) -> Result<Report, JobError> {
         self.untick(run)?;
         let told = &run.facts.chunk.held;
         if held.iter().any(|held| told.iter().any(|told| told.is_same(held))) {
-            return Err(NextError::Held(held));
+            return Err(JobError::Held(held));
         }
         let failure = told_to_agent(&held);
         Ok(Report::new("tests_failed")
@@ -44,11 +44,11 @@ impl Workspace {
     }
 
     /// Returns what the agent of a loop is told of what is held, once; what remains then is a person's to decide.
-    pub(super) fn told_or_held(&mut self, error: NextError) -> Result<String, NextError> {
-        let NextError::Held(held) = error else { return Err(error) };
+    pub(crate) fn told_or_held(&mut self, error: JobError) -> Result<String, JobError> {
+        let JobError::Held(held) = error else { return Err(error) };
         let was_told = |held: &Held| self.told_held.iter().any(|told| told.is_same(held));
         if held.iter().any(was_told) {
-            return Err(NextError::Held(held));
+            return Err(JobError::Held(held));
         }
         let words = told_to_agent(&held);
         self.told_held.extend(held);
@@ -56,7 +56,7 @@ impl Workspace {
     }
 
     /// Ticks the criteria again that were open while a person was asked.
-    pub(super) fn tick_accepted(&mut self, run: &Run) -> Result<(), NextError> {
+    pub(crate) fn tick_accepted(&mut self, run: &Run) -> Result<(), JobError> {
         if run.docs_updated && !run.accepted_held.is_empty() {
             self.tick(run)?;
         }
@@ -68,7 +68,7 @@ impl Workspace {
         &mut self,
         current: &Current,
         held: &[Held],
-    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let event = Event::QuestionAsked {
             kind: COMMIT_GUARD.to_owned(),
             question: question(&current.run, held),

@@ -3,25 +3,25 @@
 use adapters::git::{Listed, slug};
 use engine::{Actor, Event, EventName, Run, Seen, keys, workflow::Subject};
 use forge::{Item, ItemId};
+use project::{Current, counted, rails, why_nothing};
 use serde_json::{Map, Value, json};
 
-use super::{NextError, Report, issue};
-use crate::{Current, Workspace, counted, rails, why_nothing};
+use crate::{Context, JobError, advance::Report, issue};
 
-impl Workspace {
-    pub(super) fn prerequisites(&self, run: &Run) -> Result<Report, NextError> {
+impl Context<'_> {
+    pub(crate) fn prerequisites(&self, run: &Run) -> Result<Report, JobError> {
         let mut report = Report::new("prerequisites_ok");
         match self.git().head() {
             Seen::Value(_) => {}
             Seen::Absent(why) | Seen::Failed(why) => {
-                return Err(NextError::World(format!("{why}: make a first commit")));
+                return Err(JobError::World(format!("{why}: make a first commit")));
             }
         }
         let command = suite::command(&self.place.root, run)?;
         if let Some(why) =
             suite::cannot_begin(&command, run).filter(|_| run.settings.get(keys::TEST_BEFORE_COMMIT))
         {
-            return Err(NextError::World(why));
+            return Err(JobError::World(why));
         }
         // With an environment of the slot's own that is looked at once it is there.
         if run.settings.get(keys::TEST_BEFORE_COMMIT) && (self.slot.is_none() || !suite::prepares(run)) {
@@ -34,13 +34,13 @@ impl Workspace {
         }
         let branch = self.git().branch();
         if branch.is_empty() {
-            return Err(NextError::World(
+            return Err(JobError::World(
                 "HEAD is on no branch: `git switch -c feature/NAME` makes one".to_owned(),
             ));
         }
         let is_shared = branch == run.branches.main_branch;
         if is_shared && run.level < 3 {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "Must not be on main/master: `/start-work` or `git switch -c feature/NAME` leaves `{branch}`"
             )));
         }
@@ -58,7 +58,7 @@ impl Workspace {
     }
 
     /// Takes the issue that was asked for, or the next one that is ready.
-    pub(super) fn discover(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn discover(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
         let named = run.issue.clone().filter(|_| !run.facts.wants_another);
         let (issue, said) = match named {
@@ -85,7 +85,7 @@ impl Workspace {
 
     /// Begins the branch of a feature, if there is none yet, and notes it. In a person's checkout it begins where they stand
     /// on the merge target, and any other branch is taken for the one that they want.
-    pub fn begin_feature(&mut self, current: &Current) -> Result<(), NextError> {
+    pub fn begin_feature(&mut self, current: &Current) -> Result<(), JobError> {
         let run = &current.run;
         let Some(feature) = run.feature.as_ref().filter(|_| current.workflow.subject == Subject::Feature)
         else {
@@ -98,8 +98,8 @@ impl Workspace {
             let Some(slot) = &self.slot else { return Ok(()) };
             branch = slot.begin_branch(&name, &base)?;
         } else if self.slot.is_none() && branch == run.branches.merge_target {
-            let free = self.git().free_branch(&name).map_err(NextError::World)?;
-            self.git().begin_branch(&free, &branch).map_err(NextError::World)?;
+            let free = self.git().free_branch(&name).map_err(JobError::World)?;
+            self.git().begin_branch(&free, &branch).map_err(JobError::World)?;
             rails::remember(&self.place)?;
             branch = free;
         }
@@ -111,7 +111,7 @@ impl Workspace {
     }
 
     /// Splits the open criteria into chunks: as the agent proposed, if that fits, else in their order.
-    pub(super) fn chunk(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn chunk(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
         let most = usize::try_from(run.settings.get(keys::MAX_ACS_PER_COMMIT)).unwrap_or(usize::MAX).max(1);
         let open = match &run.issue {

@@ -1,17 +1,22 @@
 //! Ticking criteria, and testing: what is to be committed, and what is to be merged.
 
 use engine::{NamedTest, Run, keys, names_test};
+use project::{Current, counted};
 use serde_json::json;
 
-use super::{NextError, Report, are, issue, rework, short};
-use crate::{Current, Workspace, counted};
+use crate::{
+    Context, JobError,
+    advance::Report,
+    issue, rework,
+    words::{are, short},
+};
 
 /// How many names of tests are recorded.
 const NAMES_KEPT: usize = 500;
 
-impl Workspace {
+impl Context<'_> {
     /// Ticks the criteria of the chunk in the issue.
-    pub(super) fn tick(&mut self, run: &Run) -> Result<Report, NextError> {
+    pub(crate) fn tick(&mut self, run: &Run) -> Result<Report, JobError> {
         let report = Report::new("docs_updated");
         let Some(issue) = &run.issue else {
             return Ok(report.say("the run has no issue to tick criteria in"));
@@ -24,7 +29,7 @@ impl Workspace {
     }
 
     /// Takes the ticks back that the chunk's criteria were given before it was tested: its work is not there.
-    pub(super) fn untick(&mut self, run: &Run) -> Result<(), NextError> {
+    pub(crate) fn untick(&mut self, run: &Run) -> Result<(), JobError> {
         let Some(issue) = run.issue.as_deref().filter(|_| run.docs_updated && !run.committed) else {
             return Ok(());
         };
@@ -36,7 +41,7 @@ impl Workspace {
     ///
     /// An issue of which every chunk is done keeps the last one open until it is merged, so that there is something left to
     /// take up.
-    pub(crate) fn untick_unfinished(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
+    pub(crate) fn untick_unfinished(&mut self, run: &Run) -> Result<Vec<String>, JobError> {
         let Some(issue) = run.issue.as_deref().filter(|_| !run.facts.issue.is_merged) else {
             return Ok(Vec::new());
         };
@@ -56,12 +61,12 @@ impl Workspace {
         Ok(criteria)
     }
 
-    fn is_all_ticked(&mut self, issue: &str) -> Result<bool, NextError> {
+    fn is_all_ticked(&mut self, issue: &str) -> Result<bool, JobError> {
         Ok(issue::open_criteria(&*self.tracker(), issue)?.is_empty())
     }
 
     /// Looks at what is to be committed, and tests it. Criteria whose tests fail are not met.
-    pub(super) fn test(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn test(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
         let conflict = self.left_conflict(run);
         if conflict.is_none()
@@ -82,7 +87,7 @@ impl Workspace {
     }
 
     /// Sends the work back before it is tested, if the commit guard holds something of it.
-    fn look_at_tree(&mut self, current: &Current) -> Result<Option<Report>, NextError> {
+    fn look_at_tree(&mut self, current: &Current) -> Result<Option<Report>, JobError> {
         let run = &current.run;
         if !run.settings.get(keys::COMMIT_GUARD) {
             return Ok(None);
@@ -105,7 +110,7 @@ impl Workspace {
         left.map(|file| format!("`{file}` still has lines that begin with <<<<<<< or >>>>>>>"))
     }
 
-    fn test_tree(&mut self, current: &Current) -> Result<Report, NextError> {
+    fn test_tree(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
         if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(Report::new("tests_passed").say("tests are switched off (test_before_commit)"));
@@ -114,7 +119,7 @@ impl Workspace {
         if let Some(why) = self.left_out_by_git(&prepared) {
             return Ok(Report::new("tests_failed").with("failure", json!(why)).say(why));
         }
-        let tree = prepared.tree().map_err(NextError::World)?;
+        let tree = prepared.tree().map_err(JobError::World)?;
         let laid = prepared.lay_aside();
         let outcome = suite::run(&self.shell, &self.place, run)?;
         self.laid = laid.filter(|_| outcome.passed && self.slot.is_some());
@@ -139,19 +144,19 @@ impl Workspace {
     }
 
     /// Tests what is committed: nothing else may lie in the tree, but for what was there when the run began.
-    pub(super) fn test_finally(&self, run: &Run) -> Result<Report, NextError> {
-        let look = || -> Result<(Vec<String>, String), NextError> {
-            if self.slot.is_some() && self.git().is_all_committed().map_err(NextError::World)? {
-                return Ok((Vec::new(), self.git().head_commit().map_err(NextError::World)?));
+    pub(crate) fn test_finally(&self, run: &Run) -> Result<Report, JobError> {
+        let look = || -> Result<(Vec<String>, String), JobError> {
+            if self.slot.is_some() && self.git().is_all_committed().map_err(JobError::World)? {
+                return Ok((Vec::new(), self.git().head_commit().map_err(JobError::World)?));
             }
             let (left_out, prepared) = self.prepare_commit(run)?;
-            let (head, tree) = self.git().head_and_tree().map_err(NextError::World)?;
-            if prepared.tree().map_err(NextError::World)? == tree {
+            let (head, tree) = self.git().head_and_tree().map_err(JobError::World)?;
+            if prepared.tree().map_err(JobError::World)? == tree {
                 return Ok((left_out, head));
             }
-            let files = self.git().not_committed().map_err(NextError::World)?;
+            let files = self.git().not_committed().map_err(JobError::World)?;
             let files: Vec<String> = files.into_keys().filter(|file| !left_out.contains(file)).collect();
-            Err(NextError::World(format!(
+            Err(JobError::World(format!(
                 "what is merged is what is committed, and {} not: a person commits or removes them, then `warp next`",
                 are(&files)
             )))
@@ -160,17 +165,17 @@ impl Workspace {
         let (left_out, head) = look()?;
         let outcome = suite::run(&self.shell, &self.place, run)?;
         if let Some(held) = outcome.held {
-            return Err(NextError::Held(vec![held]));
+            return Err(JobError::Held(vec![held]));
         }
         if !outcome.passed {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "{}; a person has to look at it\n{}",
                 outcome.said, outcome.output
             )));
         }
         suite::remember(&self.place, run, &head, &outcome)?;
-        if self.git().head_commit().map_err(NextError::World)? != head {
-            return Err(NextError::World(
+        if self.git().head_commit().map_err(JobError::World)? != head {
+            return Err(JobError::World(
                 "HEAD has moved while the tests ran; `warp next` tests again".to_owned(),
             ));
         }
@@ -188,7 +193,7 @@ impl Workspace {
 
     /// In a workspace of the run's own, keeps what a chunk that was put off has left in the tree, and clears it away.
     /// Returns the ref that keeps it.
-    pub fn put_away(&self, run: &Run) -> Result<Option<String>, NextError> {
+    pub fn put_away(&self, run: &Run) -> Result<Option<String>, JobError> {
         match &self.slot {
             Some(slot) if run.comes_from_deferral() => Ok(slot.clear(run.id.as_str())?),
             Some(_) | None => Ok(None),

@@ -14,13 +14,13 @@ use adapters::git::{
 use engine::{Run, Settings};
 use forge::{APPROVED, ForgeError, ItemId};
 use journal::Durable;
-
-use super::{Kind, Pool, Slot, SlotError};
-use crate::{
-    Account, Dirs, NextError, Place, Shell, Stint, StintOutcome, Workspace,
-    next::behind,
+use project::{
+    Account, Dirs, Error, Place, Shell, Stint, StintOutcome,
     pushing::{Goal, Outlet},
+    slots::{Kind, Pool, Slot, SlotError},
 };
+
+use crate::{Context, JobError, land::behind};
 
 /// How often it is tried because the target moves on meanwhile.
 const TRIES: usize = 3;
@@ -78,12 +78,12 @@ pub enum RevertError {
     #[error(transparent)]
     Forge(#[from] ForgeError),
     #[error(transparent)]
-    Next(#[from] NextError),
+    Next(#[from] JobError),
     #[error(transparent)]
-    Failed(#[from] crate::Error),
+    Failed(#[from] Error),
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Finds out what a person means by the id of a run or the number of an issue.
     pub fn to_undo(&mut self, selector: &str) -> Result<ToUndo, RevertError> {
         let unknown = || RevertError::Unknown { selector: selector.to_owned() };
@@ -120,7 +120,7 @@ impl Workspace {
         pool: &Pool,
         undo: &ToUndo,
         settings: &Settings,
-        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, crate::Error>,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
     ) -> Result<Reverted, RevertError> {
         let target = &undo.run.branches.merge_target;
         let slot = pool.take(Kind::Clone, target)?;
@@ -204,7 +204,7 @@ fn revert_in(
     undo: &ToUndo,
     shell: &Shell,
     outlet: &Outlet,
-    keep_own: &mut dyn FnMut(&Outgoing) -> Result<Option<String>, NextError>,
+    keep_own: &mut dyn FnMut(&Outgoing) -> Result<Option<String>, JobError>,
     durable: &Durable,
 ) -> Result<Reverted, RevertError> {
     let run = &undo.run;
@@ -217,7 +217,7 @@ fn revert_in(
     if ranges.is_empty() {
         return Err(RevertError::NotMerged { about: about(), target });
     }
-    let mut commit = match slot.between.undo(&ranges, &onto, &message(undo, &ranges))? {
+    let mut commit = match slot.between().undo(&ranges, &onto, &message(undo, &ranges))? {
         Undo::Made(commit) => commit,
         Undo::Nothing => return Err(RevertError::Undone { about: about(), target }),
         Undo::Conflicts { files } => return Err(RevertError::Conflicts { target, files }),
@@ -227,17 +227,17 @@ fn revert_in(
     loop {
         let tests = suite::test_project(shell, &slot.place, run)
             .map_err(|words| RevertError::TestsFail { about: about(), words })?;
-        slot.between.bring(&[&commit]).map_err(SlotError::from)?;
+        slot.between().bring(&[&commit]).map_err(SlotError::from)?;
         let (mut remote, mut said) = (outlet.target_remote(), None);
         if let Some(name) = remote {
-            let outgoing = slot.between.outgoing(name, &target, (&onto, &commit), Against::Branch);
+            let outgoing = slot.between().outgoing(name, &target, (&onto, &commit), Against::Branch);
             let outgoing = outgoing.map_err(SlotError::from)?;
             said = Some(format!("pushed: {outgoing}"));
             if let Some(kept) = keep_own(&outgoing)? {
                 (remote, said) = (None, Some(kept));
             }
         }
-        slot.between.note_undo(run.id.as_str(), &onto, &commit).map_err(SlotError::from)?;
+        slot.between().note_undo(run.id.as_str(), &onto, &commit).map_err(SlotError::from)?;
         let behind = match slot.fast_forward(remote, &target, (&onto, &commit), durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), &target, &error)),
@@ -270,7 +270,7 @@ fn revert_in(
 fn merged(slot: &Slot, undo: &ToUndo, target: &str) -> Result<Vec<(String, String)>, SlotError> {
     let mut found = Vec::new();
     for (base, tip) in (Account { stints: undo.stints.clone() }).ranges().into_iter().rev() {
-        if base != tip && slot.between.is_part(&base, &tip)? && slot.between.is_part(&tip, target)? {
+        if base != tip && slot.between().is_part(&base, &tip)? && slot.between().is_part(&tip, target)? {
             found.push((base, tip));
         }
     }

@@ -2,41 +2,32 @@
 //!
 //! A project without `dev.json` has none of it, and `dev_health_check = false` leaves the server alone.
 
-use dev::{Dev, DevError, Health, Keeper, Up};
+use dev::{DevError, Health, Keeper, Up};
 use std::mem;
 
-use adapters::secrets::redacted;
-use engine::{Actor, DevKind, Event, Run, Seen, keys};
+use engine::{Actor, DevKind, Event, Run, keys};
+use project::{Answer, AskError, Current, spelled};
 use serde_json::Map;
 
-use super::{NextError, Report, escalation};
-use crate::{Answer, AskError, Current, Workspace, spelled};
+use crate::{
+    Context, JobError,
+    advance::{Report, escalation},
+};
 
 /// How often the environment is brought up again before a person is asked.
 const RECOVERIES: usize = 2;
 /// The answer by which a person goes on without the server, and all that they can say about one that does not come up.
 const SKIP: &str = "skip";
 pub const ABOUT_DEV: &[&str] = &["continue", SKIP];
-impl From<DevError> for NextError {
+impl From<DevError> for JobError {
     fn from(error: DevError) -> Self {
         Self::Dev(spelled(&error))
     }
 }
 
-impl Workspace {
-    /// Sees to it before a run begins that what the project says of its environment can be used.
-    pub fn check_dev(&self) -> Result<(), DevError> {
-        let target = self.place.git().branches().merge_target;
-        dev::pinned(&self.place.root, &target).map(drop)
-    }
-
-    /// Returns where the dev server is that this process keeps for the run, and where its words are.
-    pub fn dev_server(&self) -> Option<(String, String)> {
-        Some((self.dev.url()?, dev::log_of(&self.place).display().to_string()))
-    }
-
+impl Context<'_> {
     /// Brings the environment up before the work begins, and adds what was done to the report.
-    pub(super) fn prepare_dev(&mut self, run: &Run, mut report: Report) -> Result<Report, NextError> {
+    pub(crate) fn prepare_dev(&mut self, run: &Run, mut report: Report) -> Result<Report, JobError> {
         if self.has_dev(run)? {
             for line in self.bring_up(run, DevKind::CameUp)? {
                 report = report.say(line);
@@ -47,7 +38,7 @@ impl Workspace {
 
     /// Brings the environment up before an agent works, if this process does not keep it yet: an earlier one may have
     /// been killed. Returns what was done.
-    pub fn ready_dev(&mut self, run: &Run) -> Result<Vec<String>, NextError> {
+    pub fn ready_dev(&mut self, run: &Run) -> Result<Vec<String>, JobError> {
         if self.slot.is_none() || self.dev.was_tried || !self.has_dev(run)? {
             return Ok(Vec::new());
         }
@@ -55,7 +46,7 @@ impl Workspace {
     }
 
     /// Checks the server after a chunk. One that is not healthy is brought up again, so often; then a person decides.
-    pub(super) fn check_dev_after_chunk(&mut self, current: &Current) -> Result<Vec<String>, NextError> {
+    pub(crate) fn check_dev_after_chunk(&mut self, current: &Current) -> Result<Vec<String>, JobError> {
         let run = &current.run;
         if !self.has_dev(run)? {
             return Ok(Vec::new());
@@ -81,23 +72,23 @@ impl Workspace {
                     said.extend(lines);
                     return Ok(said);
                 }
-                Err(NextError::Dev(why)) => last = why,
+                Err(JobError::Dev(why)) => last = why,
                 Err(other) => return Err(other),
             }
         }
-        Err(NextError::Dev(format!(
+        Err(JobError::Dev(format!(
             "the dev server is not healthy, and was brought up {RECOVERIES} times in vain: {last}"
         )))
     }
 
     /// Asks a person about an environment that does not come up. Before anything was done there is nothing to decide.
-    pub(super) fn ask_about_dev(
+    pub(crate) fn ask_about_dev(
         &mut self,
         problem: String,
-    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         if current.run.history.len() <= 1 {
-            return Err(NextError::Dev(problem));
+            return Err(JobError::Dev(problem));
         }
         let event = escalation(&current.run, &problem, ABOUT_DEV);
         let answer = self.ask_as(Actor::Engine, event, Map::new())?;
@@ -105,20 +96,13 @@ impl Workspace {
     }
 
     /// Tells whether there is an environment that the run looks after.
-    fn has_dev(&self, run: &Run) -> Result<bool, NextError> {
+    fn has_dev(&self, run: &Run) -> Result<bool, JobError> {
         Ok(run.settings.get(keys::DEV_HEALTH_CHECK) && self.dev_of(run)?.is_some())
     }
 
-    fn dev_of<'a>(&'a self, run: &'a Run) -> Result<Option<Dev<'a>>, NextError> {
-        Ok(match &self.slot {
-            Some(_) => Dev::pinned(&self.place, &self.shell, &run.branches.merge_target, run.id.as_str())?,
-            None => Dev::of(&self.place, &self.shell)?,
-        })
-    }
-
-    fn dev_health(&mut self, run: &Run) -> Result<Health, NextError> {
+    fn dev_health(&mut self, run: &Run) -> Result<Health, JobError> {
         let mut kept = mem::take(&mut self.dev);
-        let health = self.dev_of(run).map(|dev| {
+        let health = self.dev_of(run).map_err(JobError::from).map(|dev| {
             let keeper = if self.slot.is_some() { Keeper::Here(&mut kept) } else { Keeper::Apart };
             dev.map_or(Health::NoServer, |dev| dev.health(&keeper))
         });
@@ -127,10 +111,10 @@ impl Workspace {
     }
 
     /// Brings the environment up, records what came of it and returns that, a line each.
-    fn bring_up(&mut self, run: &Run, kind: DevKind) -> Result<Vec<String>, NextError> {
+    fn bring_up(&mut self, run: &Run, kind: DevKind) -> Result<Vec<String>, JobError> {
         self.sync()?;
         let mut kept = mem::take(&mut self.dev);
-        let up = self.dev_of(run).and_then(|dev| {
+        let up = self.dev_of(run).map_err(JobError::from).and_then(|dev| {
             let keeper = if self.slot.is_some() { Keeper::Here(&mut kept) } else { Keeper::Apart };
             let Some(dev) = dev else { return Ok((Vec::new(), Up::default())) };
             let docs = dev.manifest.docs && kind == DevKind::CameUp;
@@ -149,26 +133,16 @@ impl Workspace {
                 said.extend(up.said());
                 Ok(said)
             }
-            Err(NextError::Dev(why)) => {
+            Err(JobError::Dev(why)) => {
                 self.note_dev(DevKind::Failed, &why)?;
-                Err(NextError::Dev(why))
+                Err(JobError::Dev(why))
             }
             Err(other) => Err(other),
         }
     }
 
-    fn note_dev(&mut self, kind: DevKind, text: &str) -> Result<Answer, NextError> {
+    fn note_dev(&mut self, kind: DevKind, text: &str) -> Result<Answer, JobError> {
         let event = Event::DevSeen { kind, text: text.to_owned() };
         Ok(self.ask_as(Actor::Engine, event, Map::new())?)
-    }
-
-    /// Returns which tables the work makes that no seed file fills.
-    pub(crate) fn tables_without_seeds(&self, run: &Run, files: &[String]) -> Seen<Vec<String>> {
-        match self.dev_of(run) {
-            Ok(Some(dev)) => Seen::Value(dev.tables_without_seeds(files).into_iter().map(redacted).collect()),
-            Ok(None) => Seen::Absent("the project has no dev environment".to_owned()),
-            // One that cannot be read is said where it matters.
-            Err(error) => Seen::Absent(error.to_string()),
-        }
     }
 }

@@ -4,17 +4,16 @@ use engine::{Record, Run, Workflow, workflow::Meaning};
 use forge::ItemId;
 use serde_json::Value;
 
-use super::{NextError, short};
-use crate::Workspace;
+use crate::{Context, JobError, words::short};
 
 /// How much of what a failed test printed is told to the next run, in characters.
 const LONGEST_FAILURE: usize = 1500;
 /// How much is told of earlier runs in all, in characters.
 const LONGEST_EARLIER: usize = 8000;
 
-impl Workspace {
+impl Context<'_> {
     /// Tells what earlier runs of the run's issue have planned, tried, learnt and decided.
-    pub fn earlier(&mut self, run: &Run) -> Result<Option<String>, NextError> {
+    pub fn earlier(&mut self, run: &Run) -> Result<Option<String>, JobError> {
         let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
         let mut parts = Vec::new();
         for stint in self.account(issue)?.stints.into_iter().filter(|stint| stint.run != run.id.as_str()) {

@@ -20,16 +20,22 @@ use adapters::{
 use engine::{Run, keys};
 use forge::{ForgeError, Item, ItemId, NewPull, Refusal};
 use journal::Durable;
-use serde_json::json;
-
-use super::{NextError, Report, Wanted, publish, review, short};
-use crate::{
-    Current, Error, Workspace,
-    account::merge_key,
-    pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY, undecided},
+use project::{
+    Current, Error, merge_key,
+    pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY},
     rails,
     slots::SlotError,
     spelled,
+};
+use serde_json::json;
+
+use crate::{
+    Context, JobError,
+    advance::{Report, Wanted},
+    publish,
+    pushing::undecided,
+    report, review,
+    words::{are, list, short},
 };
 
 /// How often it is tried at once because somebody else was faster: each time that is one run less to wait for.
@@ -76,13 +82,13 @@ pub enum Mend {
     Target,
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Brings what was tested to the merge target, or hands it over.
-    pub(super) fn merge(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn merge(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
         let Some(commit) = run.tested_commit.clone() else {
             let (branch, target) = (&run.branches.branch, &run.branches.merge_target);
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "it is not known which commit passed the final test: a person merges `{branch}` into `{target}`"
             )));
         };
@@ -94,7 +100,7 @@ impl Workspace {
     }
 
     /// Brings a commit to the merge target, or hands it over, as the level says.
-    fn bring(&mut self, run: &Run, commit: &str) -> Result<Report, NextError> {
+    fn bring(&mut self, run: &Run, commit: &str) -> Result<Report, JobError> {
         let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         let mut outlet = self.outlet(run, goal)?;
         let choices = self.choices()?;
@@ -140,9 +146,7 @@ impl Workspace {
                 ))
             }
             Landed::Overtaken(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
-            Landed::Stuck { why, mend } => {
-                Err(NextError::World(format!("{why}{}", self.in_workspace(&mend))))
-            }
+            Landed::Stuck { why, mend } => Err(JobError::World(format!("{why}{}", self.in_workspace(&mend)))),
         }
     }
 
@@ -154,7 +158,7 @@ impl Workspace {
         commit: &str,
         outlet: &Outlet,
         why: String,
-    ) -> Result<Report, NextError> {
+    ) -> Result<Report, JobError> {
         let question = format!("{why}{HAND_OVER_INSTEAD}");
         match self.choose(&question, &[HAND_OVER, RETRY])?.as_deref() {
             // It was tried again just now.
@@ -185,13 +189,13 @@ impl Workspace {
     }
 
     /// Commits everything that is there, and brings it to the merge target or hands it over.
-    pub(super) fn commit_and_merge(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn commit_and_merge(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &current.run;
-        let prepared_anything = !self.prepare_commit(run)?.1.is_empty().map_err(NextError::World)?;
+        let prepared_anything = !self.prepare_commit(run)?.1.is_empty().map_err(JobError::World)?;
         if prepared_anything {
             self.commit(current, &Wanted::default())?;
         }
-        let head = self.git().head_and_tree().map_err(NextError::World)?.0;
+        let head = self.git().head_and_tree().map_err(JobError::World)?.0;
         self.bring(run, &head)
     }
 
@@ -202,7 +206,7 @@ impl Workspace {
         branch: &str,
         tested: &str,
         outlet: &Outlet,
-    ) -> Result<Landed, NextError> {
+    ) -> Result<Landed, JobError> {
         let mut tested = tested.to_owned();
         // One after the other: whoever rebases and tests while another merges does it in vain.
         let _turn = self.landing_turn()?;
@@ -219,10 +223,10 @@ impl Workspace {
 
     /// Waits until no other run of the project is landing. That spares work and is needed for nothing else, so one that takes
     /// too long is not waited for.
-    fn landing_turn(&self) -> Result<Option<Held>, NextError> {
+    fn landing_turn(&self) -> Result<Option<Held>, JobError> {
         let id = self.place.ensure_project_id().map_err(Error::from)?;
         let path = self.dirs.project(&id).join("landing.lock");
-        let failed = |error| NextError::World(format!("failed to lock `{}`: {error}", path.display()));
+        let failed = |error| JobError::World(format!("failed to lock `{}`: {error}", path.display()));
         let until = after(self.dirs.clock.now(), LONGEST_TURN);
         while self.shell.go() == Go::On && self.dirs.clock.now() < until {
             let file =
@@ -240,7 +244,7 @@ impl Workspace {
         branch: &str,
         tested: &mut String,
         outlet: &Outlet,
-    ) -> Result<Landed, NextError> {
+    ) -> Result<Landed, JobError> {
         let target = &run.branches.merge_target;
         let between = self.between()?;
         let need = if outlet.target_remote().is_some() { Need::Remote } else { Need::Local };
@@ -254,30 +258,30 @@ impl Workspace {
                 let why = format!("`{remote}` cannot be reached: {}", spelled(&error));
                 return Ok(Landed::NotTaken { why, commit: None });
             }
-            Err(error) => return Err(NextError::World(spelled(&error))),
+            Err(error) => return Err(JobError::World(spelled(&error))),
         };
         let (newest, mut said) = (sight.commit, local_only(&sight.relation, target));
         // In a person's checkout there may be commits after the one that was tested; those are not the run's.
         let is_ready = self.slot.is_none()
-            && between.is_part(&newest, tested).map_err(|error| NextError::World(spelled(&error)))?;
+            && between.is_part(&newest, tested).map_err(|error| JobError::World(spelled(&error)))?;
         let head = if is_ready {
             tested.clone()
         } else {
             match self.rebase(branch, &newest)? {
                 Rebase::Nothing | Rebase::Done { .. } => {}
                 Rebase::Conflicts { files } => {
-                    let files = super::list(&files);
+                    let files = list(&files);
                     let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
                     return Ok(Landed::Stuck { why, mend: Mend::Conflict { onto: newest } });
                 }
             }
-            self.git().head_commit().map_err(NextError::World)?
+            self.git().head_commit().map_err(JobError::World)?
         };
         if head != *tested {
             self.show_now()?;
             let outcome = suite::run(&self.shell, &self.place, run)?;
             if let Some(held) = outcome.held {
-                return Err(NextError::Held(vec![held]));
+                return Err(JobError::Held(vec![held]));
             }
             if !outcome.passed {
                 let why = format!(
@@ -295,7 +299,7 @@ impl Workspace {
         if let Some(name) = remote {
             let base = self.first_of(run, &newest, &head)?;
             let outgoing = between.outgoing(name, target, (&base, &head), Against::Branch);
-            let outgoing = outgoing.map_err(|error| NextError::World(spelled(&error)))?;
+            let outgoing = outgoing.map_err(|error| JobError::World(spelled(&error)))?;
             match self.keep_own(&outgoing)? {
                 Some(kept) => {
                     said.push(kept);
@@ -316,10 +320,10 @@ impl Workspace {
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),
             Err(error) if error.is_overtaken() => return Ok(Landed::Overtaken(spelled(&error))),
             Err(ForwardError::Push(PushError::Git(error))) if is_interrupted(&error) => {
-                return Err(NextError::World(spelled(&error)));
+                return Err(JobError::World(spelled(&error)));
             }
             Err(ForwardError::Push(error @ PushError::Locked { .. })) => {
-                return Err(NextError::RemoteLocked(spelled(&error)));
+                return Err(JobError::RemoteLocked(spelled(&error)));
             }
             Err(ForwardError::Push(error)) => {
                 return Ok(Landed::NotTaken { why: spelled(&error), commit: Some(head) });
@@ -355,25 +359,25 @@ impl Workspace {
     }
 
     /// Puts the branch's commits on top of `onto`. A rebase that a person has under way in their own checkout is theirs.
-    fn rebase(&self, branch: &str, onto: &str) -> Result<Rebase, NextError> {
-        let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
+    fn rebase(&self, branch: &str, onto: &str) -> Result<Rebase, JobError> {
+        let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
         if let Some(slot) = &self.slot {
             return slot.rebase(branch, onto).map_err(|error| world(&error));
         }
         let between = self.between()?;
         if between.is_rebasing() {
-            return Err(NextError::World(
+            return Err(JobError::World(
                 "a rebase is under way in this checkout: finish it with `git rebase --continue` or end it with \
                  `git rebase --abort`, then `warp next`"
                     .to_owned(),
             ));
         }
         let done = between.rebase(branch, onto).map_err(|error| match error {
-            RebaseError::Dirty { files } => NextError::World(format!(
+            RebaseError::Dirty { files } => JobError::World(format!(
                 "`{branch}` has to be rebased onto the newest `{}`, and {} not committed: commit or stash that, then \
                  `warp next`",
                 short(onto),
-                super::are(&files)
+                are(&files)
             )),
             error @ (RebaseError::Said { .. } | RebaseError::Git(_)) => world(&error),
         })?;
@@ -383,12 +387,12 @@ impl Workspace {
 
     /// Returns the commit after which all of `head` is the run's own. A branch in a person's checkout may have begun with
     /// commits of theirs.
-    fn first_of(&self, run: &Run, newest: &str, head: &str) -> Result<String, NextError> {
+    fn first_of(&self, run: &Run, newest: &str, head: &str) -> Result<String, JobError> {
         let first = run.chunk.first_base.as_deref().filter(|_| self.slot.is_none());
         let Some(first) = first else { return Ok(newest.to_owned()) };
         let between = self.between()?;
         let is_part = |commit: &str, of: &str| {
-            between.is_part(commit, of).map_err(|error| NextError::World(spelled(&error)))
+            between.is_part(commit, of).map_err(|error| JobError::World(spelled(&error)))
         };
         let is_later = is_part(newest, first)? && is_part(first, head)?;
         Ok(if is_later { first } else { newest }.to_owned())
@@ -402,7 +406,7 @@ impl Workspace {
         commit: &str,
         outlet: &Outlet,
         refused: Option<&str>,
-    ) -> Result<Report, NextError> {
+    ) -> Result<Report, JobError> {
         // A workspace that an older version has left on no branch still has the run's.
         let branch = Some(self.git().branch()).filter(|branch| !branch.is_empty());
         let (mut branch, target) =
@@ -419,7 +423,7 @@ impl Workspace {
         };
         let pull = NewPull {
             title: title.unwrap_or_else(|| branch.clone()),
-            body: review::on_top(&self.for_review(run, commit)?, super::report::pull(run)),
+            body: review::on_top(&self.for_review(run, commit)?, report::pull(run)),
             branch: branch.clone(),
             target: target.clone(),
             head: commit.to_owned(),
@@ -449,7 +453,7 @@ impl Workspace {
     }
 
     /// Closes an issue whose criteria are all met by what was merged, and says so in it.
-    pub(crate) fn finish_issue(&mut self, run: &Run, commit: &str) -> Result<(), NextError> {
+    pub(crate) fn finish_issue(&mut self, run: &Run, commit: &str) -> Result<(), JobError> {
         let Some(number) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(()) };
         let Some(item) = self.tracker().item(number)? else { return Ok(()) };
         let left = unticked(&item);
@@ -468,8 +472,18 @@ impl Workspace {
         Ok(())
     }
 
+    /// Closes the issues that questions about an issue have become, which is merged.
+    fn close_todos(&mut self, number: ItemId, words: &str) -> Result<(), JobError> {
+        for (todo, _) in self.todos(number)? {
+            let said = format!("#{number} is done without an answer. {words}");
+            self.comment(todo, &said, &format!("settled:{number}"))?;
+            self.tracker().close(todo, Some(&format!("#{number} is merged")))?;
+        }
+        Ok(())
+    }
+
     /// Comments on an issue; one that is full goes without.
-    pub(crate) fn comment(&mut self, number: ItemId, words: &str, marker: &str) -> Result<(), NextError> {
+    pub(crate) fn comment(&mut self, number: ItemId, words: &str, marker: &str) -> Result<(), JobError> {
         match self.tracker().comment(number, words, Some(marker)) {
             Ok(_) | Err(ForgeError::Refused(Refusal::Full { .. })) => Ok(()),
             Err(error) => Err(error.into()),

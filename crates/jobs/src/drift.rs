@@ -3,10 +3,10 @@
 use adapters::{git::Prepared, history};
 use drift::{Docs, DocsError, Finding, Severity};
 use engine::{EventName, Refused, Run, keys};
+use project::{AskError, Current, counted, rails, spelled};
 use serde_json::json;
 
-use super::{NextError, Report, hooks, short};
-use crate::{AskError, Current, Workspace, counted, rails, spelled};
+use crate::{Context, JobError, advance::Report, git_hooks, words::short};
 
 /// How many findings an agent is told of at once.
 const FINDINGS_TOLD: usize = 40;
@@ -25,11 +25,11 @@ enum Mended {
     Untested(String),
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Mends mechanical drift and audits the rest.
     ///
     /// What was mended before a crash lies in the tree, and is committed the next time.
-    pub(super) fn check_docs(&mut self, current: &Current) -> Result<Report, NextError> {
+    pub(crate) fn check_docs(&mut self, current: &Current) -> Result<Report, JobError> {
         let run = &*current.run;
         // Warp drives the run, and its agent was told of drift often enough.
         let has_tried = self.slot.is_some() && run.facts.chunk.drifts >= TOLD;
@@ -68,11 +68,11 @@ impl Workspace {
     }
 
     /// Commits the pages that were changed since the chunk's commit, or puts them into it.
-    fn commit_docs(&self, run: &Run, docs: &Docs<'_>) -> Result<Mended, NextError> {
-        let prepared = self.prepare_docs(run, docs).map_err(NextError::World)?;
-        let mended = if prepared.is_empty().map_err(NextError::World)? {
+    fn commit_docs(&self, run: &Run, docs: &Docs<'_>) -> Result<Mended, JobError> {
+        let prepared = self.prepare_docs(run, docs).map_err(JobError::World)?;
+        let mended = if prepared.is_empty().map_err(JobError::World)? {
             // A crash after the pages were put into the chunk's commit has left the index as it was before.
-            prepared.put_index().map_err(NextError::World)?;
+            prepared.put_index().map_err(JobError::World)?;
             Mended::Nothing
         } else {
             if let Some(why) = self.fails_with(run, &docs_tree(&prepared)?, docs)? {
@@ -82,7 +82,7 @@ impl Workspace {
         };
         // Also after a crash between a commit and this.
         rails::remember(&self.place)?;
-        let head = self.git().head_commit().map_err(NextError::World)?;
+        let head = self.git().head_commit().map_err(JobError::World)?;
         self.keep_outside(run, &head)?;
         Ok(mended)
     }
@@ -98,7 +98,7 @@ impl Workspace {
     }
 
     /// Tests the mended pages, if commits are tested; says what is wrong if the tests do not pass.
-    fn fails_with(&self, run: &Run, tree: &str, docs: &Docs<'_>) -> Result<Option<String>, NextError> {
+    fn fails_with(&self, run: &Run, tree: &str, docs: &Docs<'_>) -> Result<Option<String>, JobError> {
         if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(None);
         }
@@ -107,38 +107,38 @@ impl Workspace {
             let output = outcome.output;
             return Ok(Some(format!("with the docs mended the tests fail: {}\n{output}", outcome.said)));
         }
-        if docs_tree(&self.prepare_docs(run, docs).map_err(NextError::World)?)? == tree {
+        if docs_tree(&self.prepare_docs(run, docs).map_err(JobError::World)?)? == tree {
             return Ok(None);
         }
-        Err(NextError::World(
+        Err(JobError::World(
             "the docs have changed while the tests ran; let nothing else write here".to_owned(),
         ))
     }
 
-    fn put_into_history(&self, run: &Run, mut prepared: Prepared<'_>) -> Result<String, NextError> {
-        let head = self.git().head_commit().map_err(NextError::World)?;
+    fn put_into_history(&self, run: &Run, mut prepared: Prepared<'_>) -> Result<String, JobError> {
+        let head = self.git().head_commit().map_err(JobError::World)?;
         let is_chunks = run.commit_hashes.last() == Some(&head);
         if run.settings.get(keys::DOC_DRIFT_FIX) == "amend" && is_chunks {
             let location = self.place.location().ok_or_else(|| world(DocsError::NoRepository))?;
             let amended = history::amend(&self.place.root, &location, &head, &docs_tree(&prepared)?);
             let new = amended.map_err(|error| world(error.into()))?;
-            prepared.put_index().map_err(NextError::World)?;
+            prepared.put_index().map_err(JobError::World)?;
             return Ok(format!("{} takes the place of {}, with the docs mended", short(&new), short(&head)));
         }
         let issue = run.issue.as_deref().map(|issue| format!("\n\nRefs #{issue}")).unwrap_or_default();
         let message = format!("docs: mend what has drifted{issue}\n");
-        let message = hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
-        let hash = prepared.commit(&message).map_err(NextError::World)?;
+        let message = git_hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
+        let hash = prepared.commit(&message).map_err(JobError::World)?;
         Ok(format!("{} {}", short(&hash), message.lines().next().unwrap_or_default()))
     }
 }
 
-fn docs_tree(prepared: &Prepared<'_>) -> Result<String, NextError> {
-    prepared.tree().map_err(NextError::World)
+fn docs_tree(prepared: &Prepared<'_>) -> Result<String, JobError> {
+    prepared.tree().map_err(JobError::World)
 }
 
-fn world(error: DocsError) -> NextError {
-    NextError::World(spelled(&error))
+fn world(error: DocsError) -> JobError {
+    JobError::World(spelled(&error))
 }
 
 /// Tells a coder what has to be mended, the worst first.

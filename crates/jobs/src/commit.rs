@@ -2,18 +2,23 @@
 
 use adapters::git::Prepared;
 use engine::{Run, keys};
-use serde_json::Value;
-
-use super::{NextError, Report, Wanted, and_left_out, are, hooks, issue, report, rework, short};
-use crate::{
-    Current, Workspace, counted,
+use project::{
+    Current, counted,
     rails::{self, guard},
     slots::SlotError,
 };
+use serde_json::Value;
 
-impl Workspace {
+use crate::{
+    Context, JobError,
+    advance::{Report, Wanted},
+    git_hooks, issue, report, rework,
+    words::{and_left_out, are, short},
+};
+
+impl Context<'_> {
     /// Commits everything that is the run's, if it is what was tested.
-    pub(super) fn commit(&mut self, current: &Current, wanted: &Wanted) -> Result<Report, NextError> {
+    pub(crate) fn commit(&mut self, current: &Current, wanted: &Wanted) -> Result<Report, JobError> {
         let run = &current.run;
         let event = if run.settings.get(keys::DOC_DRIFT_GATE) { "commit_with_doc_gate" } else { "committed" };
         let message = match &wanted.message {
@@ -37,45 +42,45 @@ impl Workspace {
         // From here on something is changed.
         self.sync_journal()?;
         let tested = laid.map(|laid| self.place.git().take_up(laid)).transpose();
-        let tested = tested.map_err(NextError::World)?.flatten();
+        let tested = tested.map_err(JobError::World)?.flatten();
         let (left_out, mut prepared) = match tested {
             Some(prepared) => (Vec::new(), prepared),
             None => self.prepare_commit(run)?,
         };
         if let Some(why) = self.left_out_by_git(&prepared) {
-            return Err(NextError::World(why));
+            return Err(JobError::World(why));
         }
         if let Some(hash) = self.made_already(run, &prepared)? {
-            prepared.put_index().map_err(NextError::World)?;
+            prepared.put_index().map_err(JobError::World)?;
             rails::remember(&self.place)?;
             self.keep_outside(run, &hash)?;
             return Ok(
                 Report::new(event).say(format!("{} was made before, and is recorded now", short(&hash)))
             );
         }
-        if prepared.is_empty().map_err(NextError::World)? {
-            return Err(NextError::World(format!("there is nothing to commit{}", and_left_out(&left_out))));
+        if prepared.is_empty().map_err(JobError::World)? {
+            return Err(JobError::World(format!("there is nothing to commit{}", and_left_out(&left_out))));
         }
-        if hooks::pre_commit(&self.shell, &self.place, &prepared)? {
+        if git_hooks::pre_commit(&self.shell, &self.place, &prepared)? {
             // It may have changed files, as those do that format.
-            prepared.take_in().map_err(NextError::World)?;
+            prepared.take_in().map_err(JobError::World)?;
         }
-        let message = hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
+        let message = git_hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
         if let Some(problem) = guard::message::problem(message.lines().next().unwrap_or_default()) {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "{problem}: `warp next -m 'feat(scope): text'` gives another"
             )));
         }
         self.check_tested(run, &prepared)?;
         self.check_held(run, &prepared)?;
-        let hash = prepared.commit(&message).map_err(NextError::World)?;
+        let hash = prepared.commit(&message).map_err(JobError::World)?;
         rails::remember(&self.place)?;
         self.keep_outside(run, &hash)?;
         self.tick_accepted(run)?;
         let subject = message.lines().next().unwrap_or_default();
         let size = self.size_of(&hash);
         let mut report = Report::new(event).say(format!("{} {subject}{size}", short(&hash)));
-        report.said.extend(drift::advice_on_commit(&self.git().changed_in(&hash).map_err(NextError::World)?));
+        report.said.extend(drift::advice_on_commit(&self.git().changed_in(&hash).map_err(JobError::World)?));
         Ok(if left_out.is_empty() {
             report
         } else {
@@ -84,31 +89,31 @@ impl Workspace {
     }
 
     /// Sees that the commit guard has looked at what is committed: what was tested it has, and a hook may have changed it.
-    fn check_held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
-        let tree = prepared.tree().map_err(NextError::World)?;
+    fn check_held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), JobError> {
+        let tree = prepared.tree().map_err(JobError::World)?;
         let was_looked_at = run.settings.get(keys::TEST_BEFORE_COMMIT) && run.tested_tree == Some(tree);
         let held = if was_looked_at { Vec::new() } else { self.held(run, prepared)? };
-        if held.is_empty() { Ok(()) } else { Err(NextError::Held(held)) }
+        if held.is_empty() { Ok(()) } else { Err(JobError::Held(held)) }
     }
 
     /// Says how much a commit changes, as ` (3 files, +41 -2)`. Nothing where git does not tell.
-    pub(super) fn size_of(&self, commit: &str) -> String {
+    pub(crate) fn size_of(&self, commit: &str) -> String {
         let counted = self.git().counted(&format!("{commit}^"), commit).ok();
         counted.map(|size| format!(" ({})", sized(size))).unwrap_or_default()
     }
 
     /// Prepares a commit of all but what was there when the run began and has not changed since.
-    pub(super) fn prepare_commit(&self, run: &Run) -> Result<(Vec<String>, Prepared<'_>), NextError> {
+    pub(crate) fn prepare_commit(&self, run: &Run) -> Result<(Vec<String>, Prepared<'_>), JobError> {
         let look = || -> Result<(Vec<String>, Prepared<'_>), String> {
             let left_out = self.git().unchanged(&run.dirty)?;
             let prepared = self.git().prepare(left_out.clone())?;
             Ok((left_out, prepared))
         };
-        look().map_err(NextError::World)
+        look().map_err(JobError::World)
     }
 
     /// In a workspace of the run's own, says which files git would not commit although they are part of the work.
-    pub(super) fn left_out_by_git(&self, prepared: &Prepared<'_>) -> Option<String> {
+    pub(crate) fn left_out_by_git(&self, prepared: &Prepared<'_>) -> Option<String> {
         let embedded = prepared.embedded();
         if self.slot.is_none() || embedded.is_empty() {
             let why = prepared.whole().err()?;
@@ -121,7 +126,7 @@ impl Workspace {
     }
 
     /// Returns the chunk's commit, if it was made and a crash kept it from being recorded.
-    fn made_already(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Option<String>, NextError> {
+    fn made_already(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Option<String>, JobError> {
         let Some(base) = &run.chunk.base else { return Ok(None) };
         let look = || -> Result<Option<String>, String> {
             let head = self.git().head_commit()?;
@@ -134,7 +139,7 @@ impl Workspace {
             }
             Ok(Some(head))
         };
-        let made = look().map_err(NextError::World)?;
+        let made = look().map_err(JobError::World)?;
         if made.is_some() {
             self.check_tested(run, prepared)?;
         }
@@ -142,35 +147,35 @@ impl Workspace {
     }
 
     /// Only the tree that passed its tests is committed; another one is tested first.
-    fn check_tested(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), NextError> {
+    fn check_tested(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), JobError> {
         if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(());
         }
-        let tree = prepared.tree().map_err(NextError::World)?;
+        let tree = prepared.tree().map_err(JobError::World)?;
         if run.tested_tree.as_ref() == Some(&tree) {
             return Ok(());
         }
         let outcome = suite::run(&self.shell, &self.place, run)?;
         if let Some(held) = outcome.held {
-            return Err(NextError::Held(vec![held]));
+            return Err(JobError::Held(vec![held]));
         }
         if !outcome.passed {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",
                 outcome.output
             )));
         }
-        if self.prepare_commit(run)?.1.tree().map_err(NextError::World)? == tree {
+        if self.prepare_commit(run)?.1.tree().map_err(JobError::World)? == tree {
             return Ok(());
         }
-        Err(NextError::World(
+        Err(JobError::World(
             "the files have changed while the tests ran; let nothing else write here, then `warp next`"
                 .to_owned(),
         ))
     }
 
     /// Makes a commit reachable outside a workspace of the run's own, so that it outlives that.
-    pub(super) fn keep_outside(&self, run: &Run, commit: &str) -> Result<(), NextError> {
+    pub(crate) fn keep_outside(&self, run: &Run, commit: &str) -> Result<(), JobError> {
         match &self.slot {
             Some(slot) => Ok(slot.keep_outside(commit, run.id.as_str()).map_err(SlotError::from)?),
             None => Ok(()),

@@ -7,69 +7,25 @@
 use std::sync::Arc;
 
 use adapters::git::{outgoing::Against, resume::MoveError};
-use engine::{Actor, Run};
-use forge::{By, ForgeError, Item, ItemId, Query, REQUESTED, Refusal, Review};
+use engine::Run;
+use forge::{ForgeError, Item, ItemId, Query, Refusal};
 use journal::Durable;
-use serde::Deserialize as _;
-use serde_json::{Map, Value, json};
-
-use super::{NextError, Report, short};
-use crate::{
-    Error, Workspace,
+use project::{
+    ROUND,
     pushing::{Goal, Outlet},
     slots::Slot,
     spelled,
 };
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
 
-/// How the marker of a comment begins that says that another round is there.
-pub(crate) const ROUND: &str = "round:";
-/// How the marker of a comment begins by which a person wants a pull request brought onto its target.
-const UPDATE: &str = "update:";
+use workspace::text;
 
-/// Another round that a pull request waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rework {
-    pub pull: ItemId,
-    pub branch: String,
-    /// The commit that was offered last.
-    pub head: String,
-    /// What reviewers want, oldest first.
-    pub comments: Vec<String>,
-    /// Whether it is brought onto its target.
-    pub is_update: bool,
-}
+use crate::{Context, JobError, advance::Report, words::short};
 
-impl Workspace {
-    /// Returns the next round that the open pull request of an issue waits for; nothing if it waits for a person.
-    pub fn rework(&mut self, issue: ItemId) -> Result<Option<Rework>, Error> {
-        let pulls = self.forge().pulls(Query::Open)?;
-        let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(issue));
-        Ok(pulls.iter().find(is_about).and_then(|item| rework_of(item)))
-    }
-
-    /// Returns the open issues whose pull requests wait for another round, the oldest pull request first.
-    pub(crate) fn reworks(&mut self) -> Result<Vec<(ItemId, Rework)>, Error> {
-        let mut found = Vec::new();
-        for item in self.forge().pulls(Query::Open)? {
-            let issue = item.pull.as_ref().and_then(|pull| pull.issue);
-            let (Some(issue), Some(rework)) = (issue, rework_of(&item)) else { continue };
-            if self.tracker().item(issue)?.is_some_and(|issue| issue.is_open()) {
-                found.push((issue, rework));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Puts down that a person wants a pull request brought onto its target.
-    pub fn request_update(&mut self, number: ItemId, by: By) -> Result<(), Error> {
-        let (_, pull) = self.forge().get(number)?;
-        let words = format!("To be brought onto the newest `{}`.", pull.target);
-        self.forge_as(by).comment(number, &words, Some(&format!("{UPDATE}{}", pull.head)))?;
-        Ok(())
-    }
-
+impl Context<'_> {
     /// Returns the open pull request by which an earlier run has offered the branch of a run's issue.
-    pub(super) fn offered(&mut self, run: &Run) -> Result<Option<Arc<Item>>, NextError> {
+    pub(crate) fn offered(&mut self, run: &Run) -> Result<Option<Arc<Item>>, JobError> {
         let branch = self.git().branch();
         let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
         let own = self.pull_of(run)?.map(|item| item.id);
@@ -81,12 +37,12 @@ impl Workspace {
     }
 
     /// Moves the branch of a pull request on to what was tested, and offers that for review.
-    pub(super) fn hand_over_again(
+    pub(crate) fn hand_over_again(
         &mut self,
         run: &Run,
         item: &Item,
         commit: &str,
-    ) -> Result<Report, NextError> {
+    ) -> Result<Report, JobError> {
         let number = item.id;
         let pull = item.pull.as_ref().ok_or(Refusal::NotAPull { id: number }).map_err(ForgeError::from)?;
         let durable = self.sync_journal()?;
@@ -96,7 +52,7 @@ impl Workspace {
         match moved.transpose() {
             Ok(_) => {}
             Err(MoveError::Moved { branch, now }) => {
-                return Err(NextError::World(format!(
+                return Err(JobError::World(format!(
                     "somebody has moved `{branch}` to {0} meanwhile. Bring both together in the run's workspace: `cd {1}`, \
                      `git rebase {0}`, fix the files, `git add --all`, `git rebase --continue`; then answer `continue`",
                     short(&now),
@@ -104,7 +60,7 @@ impl Workspace {
                 )));
             }
             Err(error) => {
-                return Err(NextError::World(format!("{}; then answer `continue`", spelled(&error))));
+                return Err(JobError::World(format!("{}; then answer `continue`", spelled(&error))));
             }
         }
         let outlet = self.outlet(run, Goal::HandOver)?;
@@ -134,10 +90,10 @@ impl Workspace {
         target: &str,
         (commit, branch): (&str, &str),
         durable: &Durable,
-    ) -> Result<Option<String>, NextError> {
+    ) -> Result<Option<String>, JobError> {
         let Some(remote) = outlet.branch_remote() else { return Ok(outlet.kept(branch)) };
         let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
-        let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
+        let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
         let base = slot.bring_target(target, None).map_err(|error| world(&error))?;
         let outgoing = slot.between().outgoing(remote, branch, (&base, commit), Against::Remote);
         let outgoing = outgoing.map_err(|error| world(&error))?;
@@ -156,44 +112,14 @@ impl Workspace {
     }
 }
 
-/// Reads off a pull request which round it waits for.
-pub(crate) fn rework_of(item: &Item) -> Option<Rework> {
-    let pull = item.pull.as_ref()?;
-    let marked =
-        |from: &str, marker: &Option<String>| marker.as_deref().is_some_and(|it| it.starts_with(from));
-    let is_update = {
-        let marker = Some(format!("{UPDATE}{}", pull.head));
-        item.comments.iter().any(|comment| comment.marker == marker)
-    };
-    let comments = if pull.review == Review::ChangesRequested {
-        let last = item.comments.iter().rposition(|comment| marked(ROUND, &comment.marker));
-        let round = &item.comments[last.map_or(0, |last| last + 1)..];
-        let first = round.iter().position(|comment| marked(REQUESTED, &comment.marker));
-        let said = round[first.unwrap_or(0)..].iter();
-        let is_review = |comment: &&forge::Comment| {
-            comment.author.actor == Actor::Person && !marked(UPDATE, &comment.marker)
-        };
-        said.filter(is_review)
-            .map(|comment| format!("{}: {}", comment.author.name, comment.text.trim()))
-            .collect()
-    } else {
-        Vec::new()
-    };
-    if pull.review != Review::ChangesRequested && !is_update {
-        return None;
-    }
-    let (branch, head) = (pull.branch.clone(), pull.head.clone());
-    Some(Rework { pull: item.id, branch, head, comments, is_update })
-}
-
 /// Returns the title of a commit that makes requested changes.
-pub(super) fn commit_title(selected: &Map<String, Value>) -> Option<String> {
+pub(crate) fn commit_title(selected: &Map<String, Value>) -> Option<String> {
     let pull = ItemId::deserialize(selected.get("pull")?).ok()?;
     Some(format!("changes requested in #{pull}"))
 }
 
 /// Returns the message of commits that were only brought onto another target: what they said still holds.
-pub(super) fn kept_message(selected: &Map<String, Value>) -> Option<String> {
+pub(crate) fn kept_message(selected: &Map<String, Value>) -> Option<String> {
     let list = |field: &str| -> Vec<&str> {
         let list = selected.get(field).and_then(Value::as_array).into_iter().flatten();
         list.filter_map(Value::as_str).collect()
@@ -206,9 +132,9 @@ pub(super) fn kept_message(selected: &Map<String, Value>) -> Option<String> {
 }
 
 /// Names a file that still has the markers of a conflict in it.
-pub(super) fn has_markers(root: &std::path::Path, files: &[String]) -> Option<String> {
+pub(crate) fn has_markers(root: &std::path::Path, files: &[String]) -> Option<String> {
     let is_left = |file: &&String| {
-        let text = crate::text::read(&root.join(file), LARGEST).unwrap_or_default();
+        let text = text::read(&root.join(file), LARGEST).unwrap_or_default();
         text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
     };
     files.iter().find(is_left).cloned()

@@ -4,10 +4,11 @@
 //! twice.
 
 use engine::{Actor, Event, Run};
+use project::{Answer, Current};
 use serde_json::Map;
 use suite::{Asked, KEY, Plan, Taken};
 
-use crate::{Answer, Current, Workspace, next::NextError};
+use crate::{Context, JobError};
 
 /// Whether an agent may begin.
 #[derive(Debug)]
@@ -18,10 +19,10 @@ pub enum Ready {
     Ask(Asked),
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Makes the tests ready before an agent works in a workspace of the run's own, once for every issue. Somebody who is
     /// `attended` decides about tests that fail.
-    pub fn ready_tests(&mut self, current: &Current, attended: bool) -> Result<Ready, NextError> {
+    pub fn ready_tests(&mut self, current: &Current, attended: bool) -> Result<Ready, JobError> {
         let run = &current.run;
         let nothing = || Ready::Yes { said: Vec::new(), answer: None };
         if self.slot.is_none() || suite::test_command(&self.place.root, run).is_none() {
@@ -29,7 +30,7 @@ impl Workspace {
         }
         suite::use_prepared(&self.shell, &self.place.root);
         // With work in the tree there is no base to look at; whatever is committed was tested.
-        if run.baseline.is_some() || !self.place.git().is_all_committed().map_err(NextError::World)? {
+        if run.baseline.is_some() || !self.place.git().is_all_committed().map_err(JobError::World)? {
             return Ok(nothing());
         }
         let plan = Plan::of(&self.place.root, run)?;

@@ -1,60 +1,11 @@
-//! `warp next`: does what a program does better than a model, and says what comes then.
-//!
-//! One call does the work of one mechanical phase: it looks, acts, and reports the event as the engine's own. A phase
-//! that is an agent's or a person's is described instead. Issues, reports and pull requests are the project's own
-//! ([`forge`]). In a workspace of the run's own ([`crate::slots`]) warp also makes the branch, and brings the
-//! work to the person's repository.
-//!
-//! Every act is looked for in the world before it is done, so that a phase whose work was cut short can be done again.
+//! Doing the work of the phase that a run is in, if a program can do it, and reporting what came of it.
 
-pub(crate) mod acceptance;
-mod begin;
-mod commit;
-mod dev;
-mod drift;
-mod earlier;
-mod hand_in;
-mod held;
-pub(crate) mod hooks;
-mod issue;
-mod land;
-mod publish;
-mod report;
-mod review;
-mod rework;
-mod select;
-mod ship;
-mod verdict;
-mod verify;
-
-use adapters::{
-    git::{Git, integrate::Between},
-    machine,
-    process::Go,
-};
-use engine::{
-    Act, Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES,
-    view::{self, Owned},
-    workflow::Job,
-};
-use forge::ForgeError;
+use adapters::process::Go;
+use engine::{Act, Actor, Event, Refused, Run, Standing, VERIFICATION_GATES, workflow::Job};
+use project::{Answer, AskError, Current, Overdue};
 use serde_json::{Map, Value};
-use suite::SuiteError;
 
-pub use dev::ABOUT_DEV;
-pub use hand_in::HandedIn;
-pub(crate) use land::behind;
-pub use land::{Landed, Mend};
-pub use publish::{Checked, Published};
-pub use rework::Rework;
-pub(crate) use rework::rework_of;
-
-use crate::{
-    Answer, AskError, Current, Error, Overdue, Workspace, prompts, rails, slots::SlotError, spelled,
-};
-
-/// The most that is said of why a project's own text cannot be used, in characters.
-const LONGEST_WHY: usize = 200;
+use crate::{Context, JobError};
 
 /// The outcomes of a phase that send its work back to the agent with what failed.
 const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
@@ -62,10 +13,7 @@ const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
 const NOT_RUN: &[&str] = &["(exit 126)", "(exit 127)"];
 
 /// What is said when unfinished work could not be kept as it should.
-const CLEANUP_FAILED: &str = "abort_cleanup_failed";
-
-/// How many names of files are said.
-const FILES_SHOWN: usize = 8;
+pub(crate) const CLEANUP_FAILED: &str = "abort_cleanup_failed";
 
 /// What a person or an agent may add.
 #[derive(Clone, Debug, Default)]
@@ -85,74 +33,37 @@ pub struct Done {
     pub next: String,
 }
 
-/// Why nothing was done.
-#[derive(Debug, thiserror::Error)]
-pub enum NextError {
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    #[error(transparent)]
-    Failed(#[from] Error),
-    #[error(transparent)]
-    Forge(#[from] ForgeError),
-    #[error(transparent)]
-    Known(#[from] rails::KnownError),
-    #[error(transparent)]
-    Snapshot(#[from] rails::SnapshotError),
-    #[error(transparent)]
-    Slot(#[from] SlotError),
-    /// The dev environment is not up.
-    #[error("{0}")]
-    Dev(String),
-    /// The commit guard holds what was to be committed, and the agent was told or cannot be.
-    #[error("the commit guard holds: {}", list_held(.0))]
-    Held(Vec<Held>),
-    #[error("{0}")]
-    World(String),
-    /// The remote is locked: nobody's work can be pushed until a person has looked.
-    #[error("{0}")]
-    RemoteLocked(String),
-    /// A person has to choose before anything leaves the machine.
-    #[error("{question} ({})", options.join(", "))]
-    Undecided { question: String, options: Vec<String> },
-}
-
-impl From<SuiteError> for NextError {
-    fn from(error: SuiteError) -> Self {
-        Self::World(error.0)
-    }
-}
-
 /// What a phase's work came to: the event to report, and what comes with it.
-struct Report {
-    event: &'static str,
-    data: Map<String, Value>,
-    said: Vec<String>,
+pub(crate) struct Report {
+    pub(crate) event: &'static str,
+    pub(crate) data: Map<String, Value>,
+    pub(crate) said: Vec<String>,
 }
 
 impl Report {
-    fn new(event: &'static str) -> Self {
+    pub(crate) fn new(event: &'static str) -> Self {
         Self { event, data: Map::new(), said: Vec::new() }
     }
 
-    fn with(mut self, field: &str, value: Value) -> Self {
+    pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
         self.data.insert(field.to_owned(), value);
         self
     }
 
-    fn say(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn say(mut self, text: impl Into<String>) -> Self {
         self.said.push(text.into());
         self
     }
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Does the work of the current phase if a program can do it, and says what comes next. A question that nobody has
     /// answered in time is put off first.
-    pub fn next(&mut self, wanted: &Wanted) -> Result<Done, NextError> {
+    pub fn next(&mut self, wanted: &Wanted) -> Result<Done, JobError> {
         let (said, taken) = match self.put_off()? {
             Some(Overdue::PutOff { why, answer }) => (vec![why], Some(*answer)),
             Some(Overdue::Decided(_) | Overdue::Gone) | None => match self.advance(wanted) {
-                Err(NextError::Dev(problem)) => self.ask_about_dev(problem)?,
+                Err(JobError::Dev(problem)) => self.ask_about_dev(problem)?,
                 done => done?,
             },
         };
@@ -167,13 +78,13 @@ impl Workspace {
     }
 
     /// Does the work of the current phase if a program can do it; returns what happened and what was reported.
-    pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), NextError> {
+    pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         let is_open = current.run.standing == Standing::Active;
         let report = match *current.run.act() {
             Act::Job(Job::OpenPullRequest) if is_open => return self.open_pull_request(&current),
             Act::Job(job) if is_open => match self.work(&current, job, wanted) {
-                Err(NextError::Held(held)) => return self.ask_about_held(&current, &held),
+                Err(JobError::Held(held)) => return self.ask_about_held(&current, &held),
                 report => report?,
             },
             Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
@@ -183,7 +94,7 @@ impl Workspace {
         let phase = current.workflow.phase(&current.run.phase);
         let Some(event) = phase.and_then(|phase| phase.said(report.event)) else {
             let (phase, said) = (&current.run.phase, report.said.join("; "));
-            return Err(NextError::World(format!("`{phase}` has no event for `{}`: {said}", report.event)));
+            return Err(JobError::World(format!("`{phase}` has no event for `{}`: {said}", report.event)));
         };
         match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(&current, report.data)) {
             Ok(answer) => Ok((report.said, Some(answer))),
@@ -209,7 +120,7 @@ impl Workspace {
         current: &Current,
         refused: Refused,
         mut said: Vec<String>,
-    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let phase = current.workflow.phase(&current.run.phase);
         let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(outcome)));
         let (Some(event), Refused::Gate { reason, .. }) = (failure.cloned(), &refused) else {
@@ -227,7 +138,7 @@ impl Workspace {
     }
 
     /// Does a phase's work.
-    fn work(&mut self, current: &Current, job: Job, wanted: &Wanted) -> Result<Report, NextError> {
+    fn work(&mut self, current: &Current, job: Job, wanted: &Wanted) -> Result<Report, JobError> {
         let run = &current.run;
         match reach(job) {
             Reach::Journal | Reach::LastStep => {}
@@ -256,7 +167,7 @@ impl Workspace {
             }
             Job::RunFinalTests => self.test_finally(run)?,
             // It moves nothing, so it has no report.
-            Job::OpenPullRequest => return Err(NextError::World("the pull request is open".to_owned())),
+            Job::OpenPullRequest => return Err(JobError::World("the pull request is open".to_owned())),
             Job::Merge => self.merge(current)?,
             Job::CommitAndMerge => self.commit_and_merge(current)?,
             Job::Summarise => self.summarise(run)?,
@@ -265,45 +176,6 @@ impl Workspace {
                 self.clean_up(run, phase.is_some_and(|phase| phase.said(CLEANUP_FAILED).is_some()))?
             }
         })
-    }
-
-    /// Returns what whoever works on a run has to know: where it stands, and the text for its phase.
-    pub fn described(&self, current: &Current) -> String {
-        let run = &current.run;
-        let live = if machine::is_live(&run.owner) { Owned::Live } else { Owned::Stale };
-        let mut text = view::inject(&current.workflow, run, live, self.dirs.clock.now());
-        if !run.is_open() {
-            return text;
-        }
-        let (workflow, phase) = (run.workflow.as_str(), run.phase.as_str());
-        let own = match self.place.git_dir() {
-            Some(_) => prompts::pinned(&self.git(), &run.branches.merge_target, workflow, phase)
-                .map(|own| own.or_else(|| prompts::built_in(workflow, phase).map(str::to_owned))),
-            None => prompts::prompt(&self.place.root, workflow, phase),
-        };
-        let prompt = own.unwrap_or_else(|error| {
-            let built_in = prompts::built_in(workflow, phase);
-            let instead = if built_in.is_some() { "the built-in text follows" } else { "there is no other" };
-            let why: String = error.source.to_string().chars().take(LONGEST_WHY).collect();
-            text.push_str(&format!("\n{error}: {why}; {instead}.\n"));
-            built_in.map(str::to_owned)
-        });
-        if let Some(prompt) = prompt {
-            text.push_str(&format!("\n{prompt}"));
-        }
-        text
-    }
-
-    fn git(&self) -> Git<'_> {
-        self.place.git()
-    }
-
-    /// Returns the git acts between this workspace and the person's repository; a person's checkout is both.
-    pub(crate) fn between(&self) -> Result<Between, NextError> {
-        match &self.slot {
-            Some(slot) => Ok(slot.between().clone()),
-            None => self.place.between().map_err(|error| NextError::World(spelled(&error))),
-        }
     }
 }
 
@@ -349,35 +221,6 @@ fn reach(job: Job) -> Reach {
         Job::RunTests | Job::RunFinalTests => Reach::Content,
         Job::Commit | Job::Merge | Job::CommitAndMerge => Reach::LastStep,
         Job::CheckDocs | Job::CleanUp | Job::OpenPullRequest => Reach::World,
-    }
-}
-
-fn short(hash: &str) -> &str {
-    hash.get(..10).unwrap_or(hash)
-}
-
-/// Says which files are left out of a commit.
-fn and_left_out(files: &[String]) -> String {
-    if files.is_empty() {
-        String::new()
-    } else {
-        format!(", without what was there before the run: {}", list(files))
-    }
-}
-
-fn list_held(held: &[Held]) -> String {
-    list(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
-}
-
-fn are(files: &[String]) -> String {
-    format!("{} {}", list(files), if files.len() == 1 { "is" } else { "are" })
-}
-
-fn list(files: &[String]) -> String {
-    let shown = files.iter().take(FILES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(FILES_SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

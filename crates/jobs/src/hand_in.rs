@@ -9,10 +9,15 @@ use engine::{
     Run, Seen, digest, is_document,
     workflow::{Phase, ReceiptKind},
 };
+use project::{Current, rails};
 use serde_json::Value;
 
-use super::{NextError, list, report, short};
-use crate::{Current, Workspace, rails, text};
+use workspace::text;
+
+use crate::{
+    Context, JobError, report,
+    words::{list, short},
+};
 
 /// The largest plan that is looked at, in bytes.
 const LARGEST_PLAN: u64 = 16 * 1024 * 1024;
@@ -44,7 +49,7 @@ pub struct HandedIn {
     pub taken_out: Option<String>,
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Commits what an agent has left in the tree, with the message that it proposes if that has the form of one.
     ///
     /// What the phase may not write is taken out, and kept. The inner error is for the agent, whose answer cannot be taken.
@@ -52,7 +57,7 @@ impl Workspace {
         &mut self,
         current: &Current,
         proposed: Option<&Value>,
-    ) -> Result<Result<HandedIn, String>, NextError> {
+    ) -> Result<Result<HandedIn, String>, JobError> {
         self.sync()?;
         let run = &current.run;
         let Some(phase) = current.workflow.phase(&run.phase) else {
@@ -84,10 +89,10 @@ impl Workspace {
             if let Err(error) = self.commit_all(run, &message) {
                 return Ok(Err(self.told_or_held(error)?));
             }
-            let head = self.git().head_commit().map_err(NextError::World)?;
+            let head = self.git().head_commit().map_err(JobError::World)?;
             said.push(format!("{} {message}{}", short(&head), self.size_of(&head)));
         }
-        let head = self.git().head_commit().map_err(NextError::World)?;
+        let head = self.git().head_commit().map_err(JobError::World)?;
         Ok(match refused {
             Some(why) => Err(why),
             None => Ok(HandedIn { head, said, taken_out }),
@@ -95,7 +100,7 @@ impl Workspace {
     }
 
     /// Puts the frozen tests back after a person has rejected others, before an agent goes on; returns what was done.
-    pub fn put_rejected_back(&mut self, current: &Current) -> Result<Option<String>, NextError> {
+    pub fn put_rejected_back(&mut self, current: &Current) -> Result<Option<String>, JobError> {
         if !current.run.has_rejected_tests(&current.workflow) {
             return Ok(None);
         }
@@ -107,7 +112,7 @@ impl Workspace {
     }
 
     /// Says why a phase that writes acceptance tests cannot begin: something but documents was written before.
-    pub fn why_not_isolated(&self, current: &Current) -> Result<Option<String>, NextError> {
+    pub fn why_not_isolated(&self, current: &Current) -> Result<Option<String>, JobError> {
         let run = &current.run;
         let phase = current.workflow.phase(&run.phase);
         // Once its tests are there, the phase goes on with them.
@@ -117,7 +122,7 @@ impl Workspace {
         }
         let Some(base) = self.git().fork_of(&run.branches.merge_target) else { return Ok(None) };
         let mut files: BTreeSet<String> =
-            self.git().names(&[&base, "HEAD"]).map_err(NextError::World)?.into_iter().collect();
+            self.git().names(&[&base, "HEAD"]).map_err(JobError::World)?.into_iter().collect();
         files.extend(self.changed_files(run)?);
         files.retain(|file| !is_document(file) && !is_test(file));
         if files.is_empty() {
@@ -132,24 +137,24 @@ impl Workspace {
     }
 
     /// Returns the files that are not committed, without those that are a person's or warp's own.
-    fn changed_files(&self, run: &Run) -> Result<BTreeSet<String>, NextError> {
+    fn changed_files(&self, run: &Run) -> Result<BTreeSet<String>, JobError> {
         let look = || -> Result<BTreeSet<String>, String> {
             let theirs = self.git().unchanged(&run.dirty)?;
             let own = run.artifacts.progress_file.as_ref();
             let changed = self.git().not_committed()?.into_keys();
             Ok(changed.filter(|file| !theirs.contains(file) && Some(file) != own).collect())
         };
-        look().map_err(NextError::World)
+        look().map_err(JobError::World)
     }
 
     /// Puts frozen tests back that were changed, unless a person is going to look at them because the plan was changed too.
-    fn put_frozen_back(&mut self, current: &Current) -> Result<Frozen, NextError> {
+    fn put_frozen_back(&mut self, current: &Current) -> Result<Frozen, JobError> {
         let run = &current.run;
         let Some(frozen) = run.frozen_tests(&current.workflow) else { return Ok(Frozen::Same) };
         let changed = match self.git().frozen(&frozen.file, &frozen.at, frozen.since.as_deref()) {
             Seen::Value(changed) if changed.is_empty() => return Ok(Frozen::Same),
             Seen::Value(changed) => changed,
-            Seen::Absent(why) | Seen::Failed(why) => return Err(NextError::World(why)),
+            Seen::Absent(why) | Seen::Failed(why) => return Err(JobError::World(why)),
         };
         let plan = run.artifacts.plan_file.as_ref();
         let plan =
@@ -161,7 +166,7 @@ impl Workspace {
         }
         let against: Vec<&str> =
             [&frozen.at, "--"].into_iter().chain(changed.iter().map(String::as_str)).collect();
-        if self.git().names(&against).map_err(NextError::World)?.is_empty() {
+        if self.git().names(&against).map_err(JobError::World)?.is_empty() {
             return Ok(Frozen::Restored(changed));
         }
         let kept = self.take_out(run, &frozen.at, &changed)?;
@@ -174,9 +179,9 @@ impl Workspace {
     }
 
     /// Takes files back to what a commit has of them, and says where they are kept as they were.
-    fn take_out(&self, run: &Run, commit: &str, files: &[String]) -> Result<String, NextError> {
+    fn take_out(&self, run: &Run, commit: &str, files: &[String]) -> Result<String, JobError> {
         let kept = rails::snapshot(&self.place, &self.dirs, run.id.as_str())?;
-        self.git().put_back(commit, files).map_err(NextError::World)?;
+        self.git().put_back(commit, files).map_err(JobError::World)?;
         Ok(kept.map(|kept| format!(" (kept as {kept})")).unwrap_or_default())
     }
 }

@@ -7,15 +7,15 @@ use adapters::{boundary, git::outgoing::Against};
 use engine::{Actor, Event, EventName, Run, Standing, keys};
 use forge::{By, Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
-use serde_json::{Map, json};
-
-use super::{NextError, hooks, publish, report, review};
-use crate::{
-    Answer, Current, Dirs, Error, MergeError, MergedPull, Place, Shell, Workspace, ports,
+use project::{
+    Answer, Current, Dirs, Error, Place, Shell, Workspace,
     pushing::{Goal, Outlet, PUSH},
     slots::Pool,
     spelled,
 };
+use serde_json::{Map, json};
+
+use crate::{Context, JobError, MergeError, MergedPull, git_hooks, on, publish, report, review};
 
 /// How long GitHub may take to open a pull request.
 const PULL_LIMIT: Duration = Duration::from_secs(60);
@@ -28,25 +28,25 @@ enum PushedHere {
     Kept(Option<String>),
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Offers the loop's branch as a pull request, which the run then knows, and pushes it if it may leave.
-    pub(super) fn open_pull_request(
+    pub(crate) fn open_pull_request(
         &mut self,
         current: &Current,
-    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let durable = self.sync()?;
         let run = &current.run;
         let branch = self.git().branch();
         let branches = &run.branches;
         if branch.is_empty() {
-            return Err(NextError::World(
+            return Err(JobError::World(
                 "HEAD is on no branch: `git switch -c feature/NAME` makes one to push".to_owned(),
             ));
         }
         let is_shared = [branches.merge_target.as_str(), branches.main_branch.as_str(), "main", "master"]
             .contains(&branch.as_str());
         if is_shared {
-            return Err(NextError::World(format!(
+            return Err(JobError::World(format!(
                 "`{branch}` is where the work goes in the end, and is not pushed: `git switch -c feature/NAME` makes a \
                  branch for it"
             )));
@@ -64,8 +64,8 @@ impl Workspace {
         run: &Run,
         branch: &str,
         durable: &Durable,
-    ) -> Result<(Vec<String>, String), NextError> {
-        let commit = self.git().head_commit().map_err(NextError::World)?;
+    ) -> Result<(Vec<String>, String), JobError> {
+        let commit = self.git().head_commit().map_err(JobError::World)?;
         let goal = goal(run);
         let outlet = self.outlet(run, goal)?;
         // Whoever works in a workspace that was made for runs, but did not open it as one, opens it here.
@@ -135,7 +135,7 @@ impl Workspace {
         goal: Goal,
         _: &Durable,
     ) -> Option<Result<String, ForgeError>> {
-        let gh = ports::gh(&self.place.root, PULL_LIMIT).filter(|_| goal == Goal::HandOver)?;
+        let gh = project::gh(&self.place.root, PULL_LIMIT).filter(|_| goal == Goal::HandOver)?;
         let title = run.feature.as_deref().map_or_else(|| branch.to_owned(), report::title_of);
         let pull = NewPull {
             body: title.clone(),
@@ -156,15 +156,15 @@ impl Workspace {
         branch: &str,
         outlet: &Outlet,
         _: &Durable,
-    ) -> Result<PushedHere, NextError> {
+    ) -> Result<PushedHere, JobError> {
         let Ok((remote, address)) = self.git().remote() else { return Ok(PushedHere::Kept(None)) };
         if outlet.branch_remote().is_none() {
             let why = (goal(run) != Goal::Stay).then(|| outlet.why_kept());
             return Ok(PushedHere::Kept(why));
         }
-        let world = |error: &dyn std::error::Error| NextError::World(spelled(error));
+        let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
         let between = self.place.between().map_err(|error| world(&error))?;
-        let head = self.git().head_commit().map_err(NextError::World)?;
+        let head = self.git().head_commit().map_err(JobError::World)?;
         let base = self.git().commit_of(&format!("refs/heads/{}", run.branches.merge_target));
         let base = base.unwrap_or_else(|_| head.clone());
         let outgoing = between.outgoing(&remote, branch, (&base, &head), Against::Remote);
@@ -176,7 +176,7 @@ impl Workspace {
             Ok(line) => line,
             Err(why) => return Ok(PushedHere::Kept(Some(why))),
         };
-        hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
+        git_hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
         let pushed = boundary::around("push", || self.git().push(&remote, branch));
         Ok(match pushed {
             Ok(()) => PushedHere::Done(format!("pushed: {outgoing}")),
@@ -202,20 +202,20 @@ impl Workspace {
             let for_review = self.for_review(run, &pull.head)?;
             if !for_review.is_empty() {
                 let why = format!("#{number} is not merged: {}", review::reason(&for_review));
-                return Err(NextError::World(why).into());
+                return Err(JobError::World(why).into());
             }
         }
         let mut settings = run.settings.clone();
-        let push = self.outlet(run, Goal::Merge)?.push.as_str();
-        settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
+        let push = self.outlet(run, Goal::Merge).map_err(JobError::from)?.push.as_str();
+        settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
         let Some(origin) = self.place.origin() else {
             let pool = Pool::of(&self.place, &self.dirs)?;
             return self.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some);
         };
         let origin = Place::at(origin).map_err(Error::from)?;
         let pool = Pool::of(&origin, &self.dirs)?;
-        let mut there = Self::open(origin, self.dirs.clone())?;
-        there.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some)
+        let mut there = Workspace::open(origin, self.dirs.clone())?;
+        on(&mut there).merge_pull(&pool, number, By::warp(), &settings, shell).map(Some)
     }
 }
 

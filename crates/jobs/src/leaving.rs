@@ -1,9 +1,12 @@
 //! After a run was taken off its workspace: what it has done is kept at once, and what it ticked without a commit is open again.
 
 use engine::Run;
+use project::{
+    Place,
+    slots::{Pool, SlotError},
+};
 
-use super::{Pool, SlotError};
-use crate::{NextError, Place, Workspace};
+use crate::{Context, JobError};
 
 /// What became of the work of a run that was taken off its workspace.
 #[derive(Debug, Default)]
@@ -16,9 +19,9 @@ pub struct Left {
     pub is_held: bool,
 }
 
-impl Workspace {
+impl Context<'_> {
     /// Keeps the work of a run that was taken off this workspace, if that was made for runs. Doing it again changes nothing.
-    pub fn keep_left(&mut self, run: &Run) -> Result<Left, NextError> {
+    pub fn keep_left(&mut self, run: &Run) -> Result<Left, JobError> {
         let Some(origin) = self.place.origin() else { return Ok(Left::default()) };
         let pool = Pool::of(&Place::at(origin).map_err(SlotError::from)?, &self.dirs)?;
         let open_again = self.untick_unfinished(run)?;
