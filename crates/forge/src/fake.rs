@@ -15,8 +15,8 @@ use engine::Time;
 use journal::{MemoryStore, Store};
 
 use crate::{
-    By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Item, ItemId, LocalForge,
-    Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
+    By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Hosting, Item, ItemId,
+    LocalForge, Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
 };
 
 /// How a call fails.
@@ -88,6 +88,16 @@ impl Fake {
                 Err(ForgeError::BadAnswer { problem: format!("the forge cannot tell ({verb})") })
             }
         }
+    }
+}
+
+impl Hosting for Fake {
+    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+        Arc::new(self.by(by))
+    }
+
+    fn forge(&self, by: By) -> Arc<dyn Forge> {
+        Arc::new(self.by(by))
     }
 }
 

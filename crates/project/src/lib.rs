@@ -19,6 +19,7 @@ mod claim;
 pub mod config;
 pub mod criteria;
 mod decide;
+mod dirs;
 mod leftover;
 mod named;
 mod next;
@@ -39,7 +40,7 @@ pub mod tools;
 mod workspace;
 
 pub use ::workspace::{
-    Dirs, Place, PlaceError, Quick, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
+    Place, PlaceError, Quick, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
 };
 use ::workspace::{atomic, text};
 use adapters::hold;
@@ -49,6 +50,7 @@ pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use baseline::Ready;
 pub use claim::ClaimError;
 pub use decide::{DecideError, Decided, Given, Overdue};
+pub use dirs::{Dirs, Hosts};
 pub use leftover::{Left, Leftover};
 pub use next::{
     ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, Wanted, escalation,
