@@ -443,7 +443,7 @@ impl Slot {
 
     /// Pushes a commit of the person's repository to a remote's branch, without force.
     pub fn push(&self, remote: &str, commit: &str, branch: &str, _: &Durable) -> Result<(), PushError> {
-        self.between.push(remote, commit, branch)
+        self.between.push(remote, commit, branch, None)
     }
 }
 
