@@ -182,6 +182,19 @@ impl Pool {
         self.open(number, lock)
     }
 
+    /// Opens the slot of a run that was taken over from a process that may still live. Whoever has claimed the run has the
+    /// slot with it, so that process loses its lock.
+    pub fn take_over(&self, root: &Path) -> Result<Slot, SlotError> {
+        match self.reopen(root) {
+            Err(SlotError::InUse { .. }) => {}
+            reopened => return reopened,
+        }
+        let path = self.directory.join(self.number_of(root)?.to_string()).join(LOCK);
+        boundary::around("take_slot", || fs::remove_file(&path))
+            .map_err(|source| SlotError::File { path, source })?;
+        self.reopen(root)
+    }
+
     /// Returns the working trees of all slots.
     pub fn trees(&self) -> Result<Vec<PathBuf>, SlotError> {
         let numbers = self.numbers()?.into_iter();
