@@ -1,13 +1,14 @@
 //! What a person finds when a run is over.
 
-use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fmt, fs, path::Path};
 
 use engine::Time;
 use forge::Query;
 use journal::sqlite;
 use project::{Workspace, slots::Pool};
 
-use crate::world::World;
+use super::world::World;
+use crate::world::git;
 
 /// Everything that a person can see, without what differs from run to run: times, the run's id, hashes of commits.
 pub(crate) struct End(Vec<String>);
@@ -122,10 +123,4 @@ fn names(directory: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").current_dir(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }

@@ -10,7 +10,7 @@ use forge::{By, NewItem};
 use project::{Dirs, Place, Workspace, config};
 use testkit::Sandbox;
 
-use crate::LEVEL;
+use super::LEVEL;
 
 /// What lies in the home and changes.
 const PARTS: [&str; 3] = ["demo", "remote.git", "state"];
