@@ -26,7 +26,7 @@ use std::{
 pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
-    integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
+    integrate::{Between, BranchError, Rebase, RebaseError, TargetError},
     resume::MoveError,
     salvage,
     sight::{Need, Sight},
@@ -452,11 +452,6 @@ impl Slot {
             let _ = rails::confirm(&self.person, &format!("refs/heads/{target}"), new);
         }
         Ok(forwarded)
-    }
-
-    /// Pushes a commit of the person's repository to a remote's branch, without force.
-    pub fn push(&self, remote: &str, commit: &str, branch: &str, _: &Durable) -> Result<(), PushError> {
-        self.between.push(remote, commit, branch, None)
     }
 }
 
