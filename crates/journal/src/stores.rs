@@ -44,6 +44,14 @@ impl Stores {
         Self { open: Arc::new(Mutex::new(Open::Memory(BTreeMap::new()))) }
     }
 
+    /// Returns other stores with what is in these now, if they are in memory: what a crash at this moment would leave. Files
+    /// are the same.
+    pub fn snapshot(&self) -> Self {
+        let Open::Memory(stores) = &*self.lock() else { return Self::default() };
+        let copies = stores.iter().map(|(path, store)| (path.clone(), Arc::new(store.snapshot())));
+        Self { open: Arc::new(Mutex::new(Open::Memory(copies.collect()))) }
+    }
+
     /// Opens the store at `path`, and makes it and its directory if there is none.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<dyn Store>, OpenError> {
         let path = path.as_ref();

@@ -6,14 +6,16 @@
 //! copied as it lies on the disk, which is what a killed process leaves. The process that made the copies has ended
 //! when, in another one, `warp run` goes on from each of them; then everything that a person can see is compared.
 //!
-//! What is copied are files, so the store is SQLite's and the forge is in it.
+//! What is copied are files, so the store is SQLite's and the forge is in it; [`memory`] does the same in memory.
 
 mod end;
+mod memory;
 mod run;
 pub(crate) mod world;
 
 use std::{
     env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::{Command, Stdio},
     thread,
@@ -135,10 +137,10 @@ fn go_on() {
     let mut others = Vec::new();
     for point in &points {
         world.put_back(&copies.join(point));
-        let end = std::panic::catch_unwind(|| {
+        let end = catch_unwind(AssertUnwindSafe(|| {
             run::to_the_end(&world);
             End::of(&world).to_string()
-        });
+        }));
         match end {
             Ok(end) if end == undisturbed => {}
             Ok(end) => others.push(format!("{point}:\n{}", difference(&undisturbed, &end))),

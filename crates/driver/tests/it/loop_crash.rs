@@ -8,6 +8,7 @@
 
 use std::{
     env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::{Command, Stdio},
     sync::Arc,
@@ -159,10 +160,10 @@ fn go_on() {
     let mut others = Vec::new();
     for point in &points {
         world.put_back(&copies.join(point));
-        let end = std::panic::catch_unwind(|| {
+        let end = catch_unwind(AssertUnwindSafe(|| {
             to_the_end(&world);
             end(&world)
-        });
+        }));
         match end {
             Ok(end) if end == undisturbed => {}
             Ok(end) => others.push(format!("{point}:\n{end}")),

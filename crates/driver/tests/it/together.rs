@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -68,7 +68,7 @@ impl Shape {
 }
 
 /// Drives an issue to its end, unless it is there already.
-fn drive(dirs: &Dirs, root: &PathBuf, issue: u64, agent: Arc<dyn Agent>) {
+fn drive(dirs: &Dirs, root: &Path, issue: u64, agent: Arc<dyn Agent>) {
     let place = Place::at(root).unwrap();
     let mut here = Workspace::open(place.clone(), dirs.clone()).unwrap();
     // Killed between the merge and its record, an issue is closed and its run is not over.

@@ -26,7 +26,7 @@ use driver::{After, DriveError, Driver, Finish, Interrupts, Options, Show, Shown
 use engine::{Time, view::Asked};
 use forge::{By, Hosting, NewItem, fake::Fake};
 use journal::Stores;
-use project::{Dirs, Hosts, Place, Workspace};
+use project::{Dirs, HOLDS, Hosts, Place, Workspace};
 use testkit::Sandbox;
 
 /// Set where the runs are, to what is behind their ports.
@@ -55,6 +55,15 @@ impl Behind {
 #[derive(Debug, Default)]
 struct Fakes(Mutex<BTreeMap<PathBuf, Fake>>);
 
+impl Fakes {
+    fn snapshot(&self) -> Self {
+        let all = self.0.lock().unwrap();
+        Self(Mutex::new(
+            all.iter().map(|(project, fake)| (project.clone(), fake.snapshot(By::warp()))).collect(),
+        ))
+    }
+}
+
 impl Hosts for Fakes {
     fn of(&self, place: &Place) -> Arc<dyn Hosting> {
         let project = place.origin().unwrap_or(&place.root).to_owned();
@@ -68,6 +77,7 @@ impl Hosts for Fakes {
 pub(crate) struct World {
     pub(crate) home: PathBuf,
     pub(crate) dirs: Dirs,
+    fakes: Option<Arc<Fakes>>,
     pub(crate) task: String,
 }
 
@@ -79,10 +89,15 @@ impl World {
         if behind != Behind::Files {
             dirs.stores = Stores::in_memory();
         }
-        if behind == Behind::Fake {
-            dirs.hosts = Some(Arc::new(Fakes::default()));
-        }
-        Self { home, dirs, task: task.to_owned() }
+        let fakes = (behind == Behind::Fake).then(Arc::<Fakes>::default);
+        dirs.hosts = fakes.clone().map(|fakes| fakes as _);
+        Self { home, dirs, fakes, task: task.to_owned() }
+    }
+
+    /// Returns what a crash at this moment leaves that is not in files, and a time at which leases have run out.
+    pub(crate) fn crashed(&self) -> Dirs {
+        let hosts = self.fakes.as_ref().map(|fakes| Arc::new(fakes.snapshot()) as _);
+        Dirs { stores: self.dirs.stores.snapshot(), hosts, ..self.dirs.clone() }.with_clock(later())
     }
 
     /// Returns the home of this process; none outside of a sandbox.
@@ -113,6 +128,13 @@ impl World {
             tracker.approve(filed.unwrap().id).unwrap();
         }
     }
+}
+
+/// Returns a clock on which more time has passed than a lease holds.
+pub(crate) fn later() -> Clock {
+    let clock = Clock::simulated();
+    clock.pause(HOLDS * 2);
+    clock
 }
 
 /// Makes a project on `main` whose tests pass.

@@ -3,7 +3,6 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use adapters::{
@@ -17,10 +16,7 @@ use forge::Query;
 use project::{Dirs, Place, config};
 use testkit::Sandbox;
 
-use crate::world::{Nobody, World, drive, git, once, player, project, turn, with_each};
-
-/// Longer than a lease holds.
-const ASLEEP: Duration = Duration::from_secs(600);
+use crate::world::{Nobody, World, drive, git, later, once, player, project, turn, with_each};
 
 /// An agent that does something before its first turn.
 struct Sleeper<F> {
@@ -67,9 +63,7 @@ fn prepare(world: &World) -> (Dirs, Dirs) {
     let place = Place::at(&world.root()).unwrap();
     world.file_issues(&world.root(), 1);
     config::remember(&place, &world.dirs, "push", Some("target")).unwrap();
-    let later = Clock::simulated();
-    later.pause(ASLEEP);
-    (world.dirs.clone().with_clock(Clock::simulated()), world.dirs.clone().with_clock(later))
+    (world.dirs.clone().with_clock(Clock::simulated()), world.dirs.clone().with_clock(later()))
 }
 
 /// Drives the issue until it was taken over.
