@@ -1,12 +1,13 @@
 //! Runs the test suites: every test program that cargo has built, several at a time.
 //!
 //! Most tests wait for programs that they have started, so one suite after the other would leave the machine idle. What a
-//! suite prints is shown when it is over, and the ten slowest are named at the end.
+//! suite prints is shown when it is over, and the ten slowest are named at the end. Each has a temporary directory of its
+//! own, in which it must leave nothing.
 
 use std::{
-    env,
-    io::{BufRead as _, BufReader},
-    path::PathBuf,
+    env, fs,
+    io::{self, BufRead as _, BufReader},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError, mpsc},
     thread,
@@ -53,10 +54,15 @@ struct Ran {
 /// Builds all suites and runs them in the environment that `prepare` gives them.
 pub(crate) fn run(prepare: &(dyn Fn(&mut Command) + Sync)) -> Result<Totals> {
     let mut suites = build()?;
+    // Short, because paths of sockets below it are bounded.
+    let temporary = tempfile::Builder::new().prefix("w").rand_bytes(4).tempdir();
+    let temporary = temporary.map_err(|error| format!("no temporary directory could be made: {error}"))?;
     // The end-to-end tests take longest: what begins late should be short.
     suites.sort_by_key(|suite| (!suite.name.starts_with("cli "), suite.name.clone()));
     say(&format!("running {} test suites, {AT_ONCE} at a time", suites.len()));
-    let waiting = Mutex::new(suites.into_iter());
+    let suites = suites.into_iter().enumerate();
+    let waiting =
+        Mutex::new(suites.map(|(number, suite)| (suite, temporary.path().join(number.to_string()))));
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (send, ran) = mpsc::channel();
     let mut totals = Totals::default();
@@ -66,8 +72,8 @@ pub(crate) fn run(prepare: &(dyn Fn(&mut Command) + Sync)) -> Result<Totals> {
         for _ in 0..AT_ONCE {
             let send = send.clone();
             scope.spawn(move || {
-                while let Some(suite) = next() {
-                    if send.send(suite.run(prepare)).is_err() {
+                while let Some((suite, temporary)) = next() {
+                    if send.send(suite.run(prepare, &temporary)).is_err() {
                         return;
                     }
                 }
@@ -118,14 +124,15 @@ impl Suite {
         Some(Self { name: format!("{package} {target}"), program: program.into(), directory })
     }
 
-    fn run(self, prepare: &(dyn Fn(&mut Command) + Sync)) -> Ran {
+    fn run(self, prepare: &(dyn Fn(&mut Command) + Sync), temporary: &Path) -> Ran {
         let mut command = Command::new(&self.program);
         command.arg("--quiet").current_dir(&self.directory).stdin(Stdio::null());
         command.env("CARGO_MANIFEST_DIR", &self.directory);
         command.env("CARGO", env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         prepare(&mut command);
+        command.env("TMPDIR", temporary);
         let begun = Instant::now();
-        let output = command.output();
+        let output = fs::create_dir(temporary).and_then(|()| command.output());
         let (took, mut totals) = (begun.elapsed(), Totals::default());
         let (printed, broken) = match output {
             Ok(output) => {
@@ -138,8 +145,17 @@ impl Suite {
             }
             Err(error) => (String::new(), Some(format!("could not be started: {error}"))),
         };
-        Ran { name: self.name, took, printed, totals, broken }
+        let left = || match names(temporary) {
+            Ok(names) => (!names.is_empty()).then(|| format!("left in $TMPDIR: {}", names.join(", "))),
+            Err(error) => Some(format!("its $TMPDIR cannot be read: {error}")),
+        };
+        Ran { name: self.name, took, printed, totals, broken: broken.or_else(left) }
     }
+}
+
+/// Returns the names of what is in a directory.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 impl Totals {
