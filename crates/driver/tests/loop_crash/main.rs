@@ -12,6 +12,7 @@ mod world;
 
 use std::{
     env, fs,
+    panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
@@ -39,7 +40,7 @@ const FEWEST: usize = 200;
 /// Every so many states of the disk one is gone on from; the acts that only this loop has are all looked at.
 const EVERY: usize = 6;
 /// Those acts: what is taken out, and the branch that is begun, delivered and pushed.
-const OWN_ACTS: [&str; 5] = ["put_back", "begin_branch", "deliver", "delivered", "push"];
+const OWN_ACTS: [&str; 6] = ["put_back", "begin_branch", "deliver", "delivered", "push", "pull_opened"];
 
 const BRANCH: &str = "feature/say-hello";
 
@@ -160,13 +161,14 @@ fn go_on() {
     let mut points: Vec<String> =
         names.filter(|name| name.starts_with(|first: char| first.is_ascii_digit())).collect();
     points.sort();
-    let mut others = Vec::new();
+    let (mut others, mut is_settled) = (Vec::new(), false);
     for point in &points {
         world.put_back(&copies.join(point));
-        let end = std::panic::catch_unwind(|| {
+        let end = std::panic::catch_unwind(AssertUnwindSafe(|| {
             to_the_end(&world);
+            is_settled |= is_pull_settled(&world);
             end(&world)
-        });
+        }));
         match end {
             Ok(end) if end == undisturbed => {}
             Ok(end) => others.push(format!("{point}:\n{end}")),
@@ -180,7 +182,16 @@ fn go_on() {
         points.len(),
         others.join("\n")
     );
+    assert!(is_settled, "the pull request was never found to be open already");
     fs::write(copies.join("states"), points.len().to_string()).unwrap();
+}
+
+/// Tells whether the run has found its pull request open already.
+fn is_pull_settled(world: &World) -> bool {
+    let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    let current = workspace.runs().unwrap().remove(0);
+    let records = workspace.records(&current).unwrap();
+    records.iter().any(|record| record.data.contains_key("settled") && record.data.contains_key("pr_url"))
 }
 
 /// Nobody looks on.
