@@ -1,7 +1,7 @@
 //! The first lines of a run: where its work begins and goes, what leaves the machine, and who works, for how much.
 
 use adapters::secrets::redacted;
-use engine::{Run, Settings, Usage, Workflow, ledger, workflow::Activity};
+use engine::{Run, Settings, Usage, Workflow, keys, ledger, workflow::Activity};
 use jobs::JobError;
 use project::{
     Current, Workspace,
@@ -55,7 +55,7 @@ impl Header {
         is_walled: bool,
     ) -> Result<(Self, Option<String>), JobError> {
         let run = &current.run;
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         let outlet = workspace.outlet(run, goal)?;
         let (base, unreached) = base(workspace, run)?;
         let prices = spend::prices(&workspace.dirs).ok();

@@ -4,7 +4,7 @@ use adapters::git::{
     integrate::TargetError,
     sight::{Need, Relation},
 };
-use engine::Run;
+use engine::{Run, keys};
 use project::{
     Place,
     base::{self, Start},
@@ -43,7 +43,7 @@ impl Context<'_> {
     fn start_of(&self, run: &Run) -> Result<Start, JobError> {
         let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
         let (target, remote) = (&run.branches.merge_target, self.remote());
-        let name = run.settings.text("base");
+        let name = run.settings.get(keys::BASE);
         let git = self.checkout().git();
         let full = match name {
             "" | base::AUTO => format!("refs/heads/{target}"),
@@ -56,7 +56,7 @@ impl Context<'_> {
             .between()?
             .bring_target(target, remote.as_deref(), Need::Local)
             .map_err(|error: TargetError| world(&error))?;
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         if let Relation::Diverged { remote } = &sight.relation
             && self.outlet(run, goal)?.leaves == Leaves::Target
         {

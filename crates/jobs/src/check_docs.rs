@@ -2,7 +2,7 @@
 
 use adapters::{git::Prepared, history};
 use drift::{Docs, DocsError, Finding, Severity};
-use engine::{EventName, Refused, Run};
+use engine::{EventName, Refused, Run, keys};
 use journal::Durable;
 use project::{AskError, counted, rails, spelled};
 
@@ -91,7 +91,7 @@ pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Re
     let (run, workflow) = (task.run(), &task.current.workflow);
     // Warp drives the run, and its agent was told of drift often enough.
     let has_tried = cx.slot.is_some() && run.facts.chunk.drifts >= TOLD;
-    let docs = Docs::new(&cx.place, &cx.shell, run.settings.text("docs_programs")).map_err(world)?;
+    let docs = Docs::new(&cx.place, &cx.shell, run.settings.get(keys::DOCS_PROGRAMS)).map_err(world)?;
     let fixed = docs.sync().map_err(world)?;
     let audit = docs.audit().map_err(world)?;
     let seen = if fixed.is_empty() { Seen::Pages(audit.pages) } else { Seen::Fixed(fixed.len()) };
@@ -149,7 +149,7 @@ impl Context<'_> {
 
     /// Tests the mended pages, if commits are tested; says what is wrong if the tests do not pass.
     fn fails_with(&self, run: &Run, tree: &str, docs: &Docs<'_>) -> Result<Option<String>, JobError> {
-        if !run.settings.is_on("test_before_commit") {
+        if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(None);
         }
         let outcome = suite::run(&self.shell, &self.place, run)?;
@@ -168,7 +168,7 @@ impl Context<'_> {
     fn put_into_history(&self, run: &Run, mut prepared: Prepared<'_>) -> Result<String, JobError> {
         let head = self.git().head_commit().map_err(JobError::World)?;
         let is_chunks = run.commit_hashes.last() == Some(&head);
-        if run.settings.text("doc_drift_fix") == "amend" && is_chunks {
+        if run.settings.get(keys::DOC_DRIFT_FIX) == "amend" && is_chunks {
             let location = self.place.location().ok_or_else(|| world(DocsError::NoRepository))?;
             let amended = history::amend(&self.place.root, &location, &head, &docs_tree(&prepared)?);
             let new = amended.map_err(|error| world(error.into()))?;

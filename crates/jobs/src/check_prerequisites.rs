@@ -1,7 +1,7 @@
 //! Before the work begins: whether everything is there that it needs.
 
 use adapters::git::Listed;
-use engine::Seen;
+use engine::{Seen, keys};
 use journal::Durable;
 
 pub(crate) use crate::job::leaves_no_trace as settle;
@@ -64,11 +64,12 @@ pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Re
         }
     }
     let tests = suite::command(&cx.place.root, run)?;
-    if let Some(why) = suite::cannot_begin(&tests, run).filter(|_| run.settings.is_on("test_before_commit")) {
+    if let Some(why) = suite::cannot_begin(&tests, run).filter(|_| run.settings.get(keys::TEST_BEFORE_COMMIT))
+    {
         return Err(JobError::World(why));
     }
     // With an environment of the slot's own that is looked at once it is there.
-    if run.settings.is_on("test_before_commit") && (cx.slot.is_none() || !suite::prepares(run)) {
+    if run.settings.get(keys::TEST_BEFORE_COMMIT) && (cx.slot.is_none() || !suite::prepares(run)) {
         suite::refuse_what_leads_back(&cx.shell, &cx.place, &tests)?;
     }
     let mut outcome =
@@ -90,7 +91,7 @@ pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Re
         if let Seen::Value(diff) = cx.git().diff(None, &[], &mut Listed::default()) {
             outcome.uncommitted = diff.count;
         }
-    } else if run.settings.text("workspace") == "worktree" {
+    } else if run.settings.get(keys::WORKSPACE) == "worktree" {
         outcome.place = Ground::Worktree;
     }
     outcome.dev = cx.prepare_dev(run)?;

@@ -1,7 +1,7 @@
 //! Committing: everything that is the run's, and only what was tested.
 
 use adapters::git::Prepared;
-use engine::Run;
+use engine::{Run, keys};
 use journal::Durable;
 use project::{
     counted,
@@ -114,7 +114,7 @@ pub(crate) fn settle(cx: &mut Context<'_>, task: Task<'_>) -> Result<Option<Outc
 }
 
 fn is_gated(run: &Run) -> bool {
-    run.settings.is_on("doc_drift_gate")
+    run.settings.get(keys::DOC_DRIFT_GATE)
 }
 
 impl Context<'_> {
@@ -137,7 +137,7 @@ impl Context<'_> {
     /// Sees that the commit guard has looked at what is committed: what was tested it has, and a hook may have changed it.
     fn check_held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), JobError> {
         let tree = prepared.tree().map_err(JobError::World)?;
-        let was_looked_at = run.settings.is_on("test_before_commit") && run.tested_tree == Some(tree);
+        let was_looked_at = run.settings.get(keys::TEST_BEFORE_COMMIT) && run.tested_tree == Some(tree);
         let held = if was_looked_at { Vec::new() } else { self.held(run, prepared)? };
         if held.is_empty() { Ok(()) } else { Err(JobError::Held(held)) }
     }
@@ -197,7 +197,7 @@ impl Context<'_> {
 
     /// Only the tree that passed its tests is committed; another one is tested first.
     fn check_tested(&self, run: &Run, prepared: &Prepared<'_>) -> Result<(), JobError> {
-        if !run.settings.is_on("test_before_commit") {
+        if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(());
         }
         let tree = prepared.tree().map_err(JobError::World)?;

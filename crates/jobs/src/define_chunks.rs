@@ -1,5 +1,6 @@
 //! Splitting the issue's open criteria into chunks: as the agent proposed, if that fits, else in their order.
 
+use engine::keys;
 use journal::Durable;
 use project::counted;
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ impl Outcome {
 
 pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Result<Outcome, JobError> {
     let run = task.run();
-    let most = usize::try_from(run.settings.count("max_acs_per_commit")).unwrap_or(usize::MAX).max(1);
+    let most = usize::try_from(run.settings.get(keys::MAX_ACS_PER_COMMIT)).unwrap_or(usize::MAX).max(1);
     let open = match &run.issue {
         Some(issue) => issue::open_criteria(&*cx.tracker(), issue)?,
         None => Vec::new(),

@@ -5,7 +5,7 @@
 use dev::{DevError, Health, Keeper, Up};
 use std::mem;
 
-use engine::{Actor, DevKind, Event, Run};
+use engine::{Actor, DevKind, Event, Run, keys};
 use project::{Answer, AskError, Current, spelled};
 use serde_json::Map;
 
@@ -89,7 +89,7 @@ impl Context<'_> {
 
     /// Tells whether there is an environment that the run looks after.
     fn has_dev(&self, run: &Run) -> Result<bool, JobError> {
-        Ok(run.settings.is_on("dev_health_check") && self.dev_of(run)?.is_some())
+        Ok(run.settings.get(keys::DEV_HEALTH_CHECK) && self.dev_of(run)?.is_some())
     }
 
     fn dev_health(&mut self, run: &Run) -> Result<Health, JobError> {

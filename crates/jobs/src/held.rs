@@ -5,7 +5,7 @@
 
 use adapters::{git::Prepared, secrets::Secrets};
 use commit_guard::Limits;
-use engine::{Actor, COMMIT_GUARD, Event, Held, Run};
+use engine::{Actor, COMMIT_GUARD, Event, Held, Run, keys};
 use project::{Answer, Current, counted};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ const TOLD: usize = 20;
 impl Context<'_> {
     /// Returns what the guard holds of a commit in the making, without what a person has accepted.
     pub(crate) fn held(&self, run: &Run, prepared: &Prepared<'_>) -> Result<Vec<Held>, JobError> {
-        if !run.settings.is_on("commit_guard") {
+        if !run.settings.get(keys::COMMIT_GUARD) {
             return Ok(Vec::new());
         }
         let change = commit_guard::look(&self.git(), &self.place.root, prepared).map_err(JobError::World)?;

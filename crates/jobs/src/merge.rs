@@ -1,7 +1,7 @@
 //! Bringing what was tested to the merge target, or handing it over as a pull request.
 
 use adapters::git::resume::MoveError;
-use engine::Run;
+use engine::{Run, keys};
 use forge::{ForgeError, Item, ItemId, NewPull, Refusal};
 use journal::Durable;
 use project::{
@@ -133,7 +133,7 @@ fn round(run: &Run) -> String {
 impl Context<'_> {
     /// Looks whether the run's work is merged or offered already, by an attempt that could not report it.
     pub(crate) fn merged_or_offered(&mut self, run: &Run, commit: &str) -> Result<Option<Outcome>, JobError> {
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         let target = run.branches.merge_target.clone();
         if goal != Goal::Merge {
             let Some(pull) = self.offers(run, commit)? else { return Ok(None) };
@@ -178,7 +178,7 @@ impl Context<'_> {
 
     /// Brings a commit to the merge target, or hands it over, as the level says.
     pub(crate) fn bring(&mut self, run: &Run, commit: &str, durable: &Durable) -> Result<Outcome, JobError> {
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         let mut outlet = self.outlet(run, goal)?;
         let choices = self.choices()?;
         if choices.first().is_some_and(|newest| newest.option == KEEP_LOCAL) {

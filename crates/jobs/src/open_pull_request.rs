@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use adapters::{boundary, git::outgoing::Against};
-use engine::{Event, Run};
+use engine::{Event, Run, keys};
 use forge::{Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
 use project::{
@@ -245,5 +245,5 @@ impl Context<'_> {
 
 /// Returns how a loop's work ends.
 pub(crate) fn goal(run: &Run) -> Goal {
-    Goal::of(run.level, run.settings.is_on("auto_merge"))
+    Goal::of(run.level, run.settings.get(keys::AUTO_MERGE))
 }

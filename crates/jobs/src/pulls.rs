@@ -8,7 +8,7 @@ use std::{mem, sync::Arc};
 
 use adapters::git::{self, Git, integrate::Rebase, resume::commits_between, sight::Need};
 use engine::{
-    EventName, Run, Settings, Standing,
+    EventName, Run, Settings, Standing, keys,
     view::{self, Asked},
 };
 use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
@@ -120,7 +120,7 @@ impl Context<'_> {
         let mut workspace = Workspace::open_slot(slot, self.dirs.clone())?;
         workspace.shell = shell(&workspace.place, &self.dirs, &run)?;
         workspace.decides = mem::take(&mut self.decides);
-        let push = settings.text(PUSH);
+        let push = settings.get(keys::PUSH);
         run.settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
         let durable = self.sync_journal()?;
         let landed = on(&mut workspace).land_pull(&run, number, &pull, &durable);
@@ -347,7 +347,7 @@ impl Context<'_> {
             let branch = pull.branch.clone();
             MergeError::Stuck { number, branch, why, mend }
         };
-        let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
+        let set = Some(run.settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
         let found =
             suite::found(&self.place.root, &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
         let run = &Run { found_test_command: found.test, found_setup_command: found.setup, ..run.clone() };
@@ -399,7 +399,7 @@ fn update_in(
         Rebase::Done { to, .. } => to,
         Rebase::Conflicts { files } => return Ok(UpdatedPull::Conflicts { files }),
     };
-    let set = Some(run.settings.text("test_command")).filter(|set| *set != "auto");
+    let set = Some(run.settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
     let found = suite::found(slot.root(), &pull.target, set).map_err(|why| stuck(why, Mend::Target))?;
     (run.found_test_command, run.found_setup_command) = (found.test, found.setup);
     let tests = suite::test_project(shell, &slot.place, run).map_err(|words| {

@@ -1,11 +1,8 @@
 //! Changes that a person merges at every level: files that decide how later runs are held (`review_paths`).
 
-use engine::{Run, Settings};
+use engine::{Run, Settings, keys};
 
 use crate::{Context, JobError, words::list};
-
-/// The setting that names them.
-const REVIEW_PATHS: &str = "review_paths";
 
 impl Context<'_> {
     /// Returns the files of a run's change, up to a commit, that only a person merges.
@@ -14,8 +11,9 @@ impl Context<'_> {
         // Whatever the repository's configuration says about submodules: one may take a protected place.
         let changed = self.git().names(&["--ignore-submodules=none", &range, "--"]);
         // A run that began before there was this setting goes by the default.
-        let is_set = run.settings.value(REVIEW_PATHS).is_some();
-        let patterns = if is_set { run.settings.clone() } else { Settings::default() }.list(REVIEW_PATHS);
+        let is_set = run.settings.value(keys::REVIEW_PATHS.name()).is_some();
+        let patterns =
+            if is_set { run.settings.clone() } else { Settings::default() }.get(keys::REVIEW_PATHS);
         let is_protected = |path: &String| patterns.iter().any(|pattern| is_at(path, pattern));
         Ok(changed.map_err(JobError::World)?.into_iter().filter(is_protected).collect())
     }
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     fn is_protected(path: &str) -> bool {
-        Settings::default().list(REVIEW_PATHS).iter().any(|pattern| is_at(path, pattern))
+        Settings::default().get(keys::REVIEW_PATHS).iter().any(|pattern| is_at(path, pattern))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Testing what is to be committed. Criteria whose tests fail are not met.
 
-use engine::{Held, NamedTest, Run, names_test};
+use engine::{Held, NamedTest, Run, keys, names_test};
 use journal::Durable;
 use project::counted;
 use serde_json::json;
@@ -92,7 +92,7 @@ pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Re
 impl Context<'_> {
     /// Sends the work back before it is tested, if the commit guard holds something of it.
     fn look_at_tree(&mut self, run: &Run) -> Result<Option<Outcome>, JobError> {
-        if !run.settings.is_on("commit_guard") {
+        if !run.settings.get(keys::COMMIT_GUARD) {
             return Ok(None);
         }
         let (_, prepared) = self.prepare_commit(run)?;
@@ -114,7 +114,7 @@ impl Context<'_> {
     }
 
     fn test_tree(&mut self, run: &Run) -> Result<Outcome, JobError> {
-        if !run.settings.is_on("test_before_commit") {
+        if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
             return Ok(Outcome::Off);
         }
         let (_, prepared) = self.prepare_commit(run)?;

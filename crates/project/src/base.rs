@@ -4,7 +4,7 @@
 //! is only where the work begins: it goes to the merge target that is found, rebased as any other work.
 
 use adapters::git::Git;
-use engine::Settings;
+use engine::{Settings, keys};
 
 use crate::{Place, Workspace};
 
@@ -36,7 +36,7 @@ pub struct Start {
 pub fn merge_target(place: &Place, settings: &Settings) -> Result<String, BaseError> {
     let git = place.git();
     let found = git.branches().merge_target;
-    Ok(match settings.text("base") {
+    Ok(match settings.get(keys::BASE) {
         AUTO => found,
         name => local_branch(&full_name(&git, name)?).unwrap_or(found),
     })

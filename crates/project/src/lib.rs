@@ -30,6 +30,7 @@ pub mod pushing;
 mod queue;
 pub mod rails;
 mod reply;
+pub mod report;
 mod rework;
 pub mod setup;
 pub mod slots;

@@ -9,7 +9,7 @@ mod choice;
 mod consent;
 mod policy;
 
-use engine::{Run, Settings};
+use engine::{Run, Settings, keys};
 
 pub use choice::{Ask, Decides};
 pub use consent::Consent;
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The name of the setting, and the kind of the questions about it.
-pub const PUSH: &str = "push";
+pub const PUSH: &str = keys::PUSH.name();
 /// Answers to questions about a push.
 pub const PUSH_IT: &str = "push";
 pub const KEEP_LOCAL: &str = "keep_local";
@@ -45,7 +45,7 @@ pub struct Outlet {
 impl Outlet {
     /// Finds out what may leave by settings that are in force now.
     pub fn of(settings: &Settings, goal: Goal, remote: Option<String>) -> Self {
-        Self::by(Push::parse(settings.text(PUSH)), goal, remote)
+        Self::by(Push::parse(settings.get(keys::PUSH)), goal, remote)
     }
 
     fn by(push: Push, goal: Goal, remote: Option<String>) -> Self {
@@ -101,7 +101,7 @@ impl Workspace {
     /// Finds out what of a run's work may leave the machine: by the settings that it began with, and by what the person has
     /// set for the project since.
     pub fn outlet(&self, run: &Run, goal: Goal) -> Result<Outlet, ConfigError> {
-        let began = Push::parse(run.settings.text(PUSH));
+        let began = Push::parse(run.settings.get(keys::PUSH));
         let answered = config::answered(&self.place, &self.dirs, PUSH);
         let since = answered?.filter(|(_, written)| began == Push::Ask || *written > run.started_at);
         let push = since.map_or(began, |(answer, _)| Push::parse(&answer));

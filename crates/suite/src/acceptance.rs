@@ -5,7 +5,7 @@ mod verdict;
 use std::{fs, path::Path};
 
 use adapters::{boundary, git::Git, process::End};
-use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict};
+use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict, keys};
 
 use workspace::Shell;
 
@@ -29,7 +29,7 @@ pub fn look(
     known: Option<&str>,
     whole: bool,
 ) -> Seen<Vec<TestsSeen>> {
-    if !run.settings.is_on("test_before_commit") {
+    if !run.settings.get(keys::TEST_BEFORE_COMMIT) {
         return Seen::Absent("tests are switched off (test_before_commit)".to_owned());
     }
     let suite = crate::command(root, run).ok();
@@ -101,7 +101,7 @@ fn command(root: &Path, settings: &Settings, file: &str) -> Result<Option<String
     }
     let quoted = format!("'{}'", file.replace('\'', r"'\''"));
     let named = if file.starts_with('-') { format!("./{quoted}") } else { quoted };
-    let set = settings.text("acceptance_command");
+    let set = settings.get(keys::ACCEPTANCE_COMMAND);
     // A run that began before there was this setting has none.
     if !["auto", ""].contains(&set) {
         return Ok(Some(set.replace(FILE, &named)));

@@ -1,6 +1,6 @@
 //! The pull request: the work is handed in, checked, reviewed and merged.
 
-use engine::{Actor, Event, EventName, Settings};
+use engine::{Actor, Event, EventName, Settings, keys};
 use forge::{By, ItemId, Review};
 use jobs::{JobError, MergeError, Published};
 use project::{Current, Workspace, slots::Pool, spelled};
@@ -160,7 +160,7 @@ impl Attached<'_, '_> {
 
     /// Tells whether an approval is enough to merge.
     pub(super) fn merges(&self, current: &Current) -> bool {
-        current.run.level >= 3 && current.run.settings.is_on("auto_merge")
+        current.run.level >= 3 && current.run.settings.get(keys::AUTO_MERGE)
     }
 
     pub(super) fn merge(&mut self, number: ItemId) -> Result<(&'static str, Map<String, Value>), DriveError> {
