@@ -497,6 +497,7 @@ fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result
     if current.run.standing == Standing::Stopped {
         workspace.ask(Event::Resumed, Map::new())?;
     }
+    jobs::on(&mut workspace).start_attempt()?;
     workspace.sync_later()?;
     Ok(workspace)
 }

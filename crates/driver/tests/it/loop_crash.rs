@@ -36,7 +36,7 @@ const FEWEST: usize = 200;
 /// Every so many states of the disk one is gone on from; the acts that only this loop has are all looked at.
 const EVERY: usize = 6;
 /// Those acts: what is taken out, and the branch that is begun, delivered and pushed.
-const OWN_ACTS: [&str; 5] = ["put_back", "begin_branch", "deliver", "delivered", "push"];
+const OWN_ACTS: [&str; 6] = ["put_back", "begin_branch", "deliver", "delivered", "push", "pull_opened"];
 
 const BRANCH: &str = "feature/say-hello";
 
@@ -157,11 +157,12 @@ fn go_on() {
     let mut points: Vec<String> =
         names.filter(|name| name.starts_with(|first: char| first.is_ascii_digit())).collect();
     points.sort();
-    let mut others = Vec::new();
+    let (mut others, mut is_settled) = (Vec::new(), false);
     for point in &points {
         world.put_back(&copies.join(point));
         let end = catch_unwind(AssertUnwindSafe(|| {
             to_the_end(&world);
+            is_settled |= is_pull_settled(&world);
             end(&world)
         }));
         match end {
@@ -177,7 +178,16 @@ fn go_on() {
         points.len(),
         others.join("\n")
     );
+    assert!(is_settled, "the pull request was never found to be open already");
     fs::write(copies.join("states"), points.len().to_string()).unwrap();
+}
+
+/// Tells whether the run has found its pull request open already.
+fn is_pull_settled(world: &World) -> bool {
+    let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    let current = workspace.runs().unwrap().remove(0);
+    let records = workspace.records(&current).unwrap();
+    records.iter().any(|record| record.data.contains_key("settled") && record.data.contains_key("pr_url"))
 }
 
 /// Begins the loop or goes on with it, by the same words; what has come to its end stays as it is.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, fs, path::Path};
 
-use engine::Time;
+use engine::{Record, Time};
 use forge::Query;
 use journal::sqlite;
 use project::{Workspace, slots::Pool};
@@ -17,6 +17,20 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.0.join("\n"))
     }
+}
+
+/// Returns which outcomes of the run were found to be done already, and whether it was taken over.
+pub(crate) fn settled(world: &World) -> BTreeSet<String> {
+    let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    let current = workspace.runs().unwrap().remove(0);
+    let records = workspace.records(&current).unwrap();
+    let is_settled =
+        |record: &&Record| record.data.contains_key("settled") || record.event == *"attempt_started";
+    let name = |record: &Record| match record.data.get("pull").or(record.data.get("pr_url")) {
+        Some(_) => "pull request".to_owned(),
+        None => record.event.to_string(),
+    };
+    records.iter().filter(is_settled).map(name).collect()
 }
 
 impl End {
