@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use testkit::Sandbox;
 
 use super::support::{call, standing_in, state};
+use crate::support::InProject as _;
 
 fn typed(sandbox: &Sandbox, prompt: &str) -> String {
     let answered = call(sandbox, "user-prompt-submit", json!({ "prompt": prompt }));
@@ -12,7 +13,7 @@ fn typed(sandbox: &Sandbox, prompt: &str) -> String {
 
 /// Returns the newest record of an event.
 fn newest(sandbox: &Sandbox, event: &str) -> Value {
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let found = log.as_array().unwrap().iter().rev().find(|record| record["event"] == event);
     found.unwrap_or_else(|| panic!("no {event}: {log}")).clone()
 }

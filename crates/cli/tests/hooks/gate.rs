@@ -6,6 +6,7 @@ use serde_json::json;
 use testkit::Sandbox;
 
 use super::support::{bash, call, call_raw, command, ruin_journal, stand_in, standing_in};
+use crate::support::InProject as _;
 
 #[test]
 fn a_commit_is_denied_outside_its_phase_and_allowed_in_it() {
@@ -272,9 +273,7 @@ fn with_an_event_that_says_that_work_is_done_the_criteria_are_told_again_in_word
     sandbox.warp_ok(&["state", "reset", "."]);
     sandbox.issue(42, "# T\n- [ ] parse one\n- [ ] parse two\n");
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    let acs = r#"{"acs":[["AC-01"],["AC-02"]]}"#;
-    sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", acs]);
+    sandbox.to_coding(r#"[["AC-01"],["AC-02"]]"#);
     let told = |command: &str| {
         let answered = bash(&sandbox, command);
         assert_eq!(answered.code, Some(0), "{answered:?}");

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use testkit::Sandbox;
 
 use super::support::{SESSION, call, command, standing_in, state};
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn a_new_session_is_told_where_the_run_stands_and_carries_it_on() {
@@ -17,7 +18,7 @@ fn a_new_session_is_told_where_the_run_stands_and_carries_it_on() {
         }
         assert!(told.chars().count() < 10_000);
     }
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let last = log.as_array().unwrap().last().unwrap();
     assert_eq!(last["event"], "owner_changed");
     // A conversation that was cleared has another name and the same process.
@@ -79,7 +80,7 @@ fn a_typed_command_begins_a_run_and_another_stops_it() {
     assert!(told.contains("The person stopped the run") && told.contains("aborted"), "{told}");
     let told = typed("/stop-warp-drive reset");
     assert!(told.contains("was taken off this project"), "{told}");
-    assert_eq!(sandbox.warp(&["status"]).code, Some(2));
+    sandbox.warp(&["status"]).ends(2);
     let told = typed("/auto-loop add dark mode --max-iterations 9 --skip-brainstorm");
     assert!(told.contains("add dark mode") && told.contains("phase `plan`"), "{told}");
     assert_eq!(call(&sandbox, "user-prompt-submit", json!({ "prompt": "hello" })).out, "");

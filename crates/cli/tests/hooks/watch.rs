@@ -5,6 +5,7 @@ use std::io::Write as _;
 use serde_json::json;
 
 use super::support::{call, call_raw, command, ruin_journal, standing_in, state, used};
+use crate::support::InProject as _;
 
 #[test]
 fn edits_are_counted_by_file_and_too_many_are_warned_of() {
@@ -78,8 +79,7 @@ fn a_commit_is_noticed_by_its_effect_and_moves_the_run_on() {
     let sandbox = standing_in("committing");
     call(&sandbox, "session-start", json!({ "source": "startup" }));
     used(&sandbox, "Bash", json!({ "command": "git status" })).is_silent();
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
+    sandbox.commit("feat: x");
     let told = used(&sandbox, "Bash", json!({ "command": "make commit" })).context();
     assert!(told.contains("`committed` was noticed: the run is in `reporting` now"), "{told}");
     let state = state(&sandbox);
@@ -102,8 +102,7 @@ fn with_the_drift_gate_on_a_commit_goes_through_it() {
     ]);
     sandbox.transitions(&["docs_updated", "tests_passed"]);
     sandbox.write("scripts/run", "x");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
+    sandbox.commit("feat: x");
     let told = used(&sandbox, "Bash", json!({ "command": "git commit -m 'feat: x'" })).context();
     assert!(told.contains("`commit_with_doc_gate` was noticed"), "{told}");
     assert!(told.contains("and no document"), "{told}");
@@ -116,15 +115,7 @@ fn ticked_criteria_are_noticed_and_the_gate_of_that_event_decides() {
     sandbox.warp_ok(&["state", "reset", "."]);
     sandbox.issue(42, "# T\n- [ ] parse one\n- [ ] parse two\n");
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    sandbox.warp_ok(&[
-        "state",
-        "transition",
-        ".",
-        "chunks_defined",
-        "--data",
-        r#"{"acs":[["AC-01"],["AC-02"]]}"#,
-    ]);
+    sandbox.to_coding(r#"[["AC-01"],["AC-02"]]"#);
     sandbox.transitions(&["code_complete"]);
     let edit = || used(&sandbox, "Bash", json!({ "command": "gh issue edit 42 --body-file x" })).context();
     let told = edit();
@@ -140,8 +131,7 @@ fn a_document_that_is_edited_while_docs_are_due_moves_the_run_on() {
     sandbox.warp_ok(&["state", "reset", "."]);
     sandbox.issue(42, "# T\n- [ ] parse one\n");
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", r#"{"acs":[["AC-01"]]}"#]);
+    sandbox.to_coding(r#"[["AC-01"]]"#);
     used(&sandbox, "Edit", json!({ "file_path": "docs/parser.md" })).is_silent();
     assert_eq!(state(&sandbox)["phase"], "coding");
     sandbox.write("parser.rs", "fn parse() {}\n");
@@ -158,8 +148,7 @@ fn a_commit_outside_a_run_that_leaves_tooling_undocumented_is_advised_on_once() 
     let sandbox = testkit::Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     let commit = |file: &str| {
         sandbox.write(file, "x\n");
-        sandbox.git(&["add", "--all"]);
-        sandbox.git(&["commit", "--quiet", "-m", "feat: x"]);
+        sandbox.commit("feat: x");
         used(&sandbox, "Bash", json!({ "command": "git commit -m 'feat: x'" }))
     };
     let told = commit("scripts/deploy.sh").context();
