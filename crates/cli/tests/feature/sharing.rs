@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::{Said, Sandbox};
 
 use super::support::{FEATURE, PLAN, Project, TESTS, prepare, said};
-use crate::support::Ends as _;
+use crate::support::{Ends as _, InProject as _};
 
 /// Runs `warp` as the command of an agent in `tree`.
 fn as_agent(sandbox: &Sandbox, tree: &Path, arguments: &[&str]) -> Said {
@@ -71,8 +71,10 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
     // On the branch where the work goes in the end nothing is committed.
     sandbox.git(&["switch", "--quiet", "main"]);
     let refused = said(project.command_of(&[])).ends(3);
-    assert!(refused.err.contains("is on `main`, where the work goes in the end"), "{refused:?}");
-    assert!(refused.err.contains("git switch -c feature/NAME"), "{refused:?}");
+    insta::assert_snapshot!(project.sandbox.stable(&refused.err), @"
+    error: `[HOME]/demo` is on `main`, where the work goes in the end
+    hint: `git switch -c feature/NAME` makes a branch for the work, then `warp run` goes on
+    ");
 
     sandbox.git(&["switch", "--quiet", "feature/add-a-greeting"]);
     commit(sandbox, &root, PLAN, "# A greeting\n", "docs: plan it");
@@ -195,7 +197,11 @@ fn what_was_committed_after_the_tests_is_tested_before_it_is_merged() {
     let next = as_agent(sandbox, &tree, &["next"]);
     assert!(next.out.contains("is offered as pull request #1"), "{next:?}");
     let merged = said(sandbox.warp_command(&["pr", "merge", "1"])).ends(1);
-    assert!(merged.err.contains("the tests fail: `make test` ended with exit 2"), "{merged:?}");
+    insta::assert_snapshot!(sandbox.stable(&merged.err), @"
+    error: #1 is not merged: on top of the newest `main` the tests fail: `make test` ended with exit 2
+      make: *** [Makefile:2: test] Error 1
+    hint: no branch was moved; `git switch feature/add-a-greeting` lets you mend it, then `warp pr merge 1` again, or `warp pr close 1`
+    ");
     assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "chore: tests");
 }
 

@@ -150,7 +150,10 @@ echo '{}'
     );
     let said = run(&driven, &agent, &["--workflow", "coder"]).ends(5);
     assert!(said.out.contains("clarification"), "{said:?}");
-    assert!(said.err.contains("The coder asks: Tabs or spaces?"), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
+    waits for you: The coder asks: Tabs or spaces?
+    answer with `warp answer [RUN].e5 answer|abandon`, then `warp run`
+    ");
     let status = driven.sandbox.json(&["status", "42", "--json"]);
     assert_eq!(status["phase"], "QUESTION");
     let id = status["asked"]["id"].as_str().unwrap();

@@ -81,7 +81,7 @@ fn level_two_wants_a_branch_of_the_persons_and_pushes_it() {
     sandbox.warp_ok(&["config", "push=branch"]);
     begin(&sandbox, "2");
     let said = refused(&sandbox);
-    assert!(said.contains("Must not be on main/master") && said.contains("/start-work"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"error: Must not be on main/master: `/start-work` or `git switch -c feature/NAME` leaves `main`");
     sandbox.git(&["switch", "--quiet", "-c", "feature/mine"]);
     let said = to_the_end(&sandbox);
     assert!(said.contains("is handed over as pull request #"), "{said}");

@@ -88,7 +88,7 @@ fn with_uncommitted_work_no_branch_is_made() {
     let before = branch(&sandbox);
     sandbox.write("stray.rs", "// not committed\n");
     let said = refused(&sandbox);
-    assert!(said.contains("issue 43 gets a branch of its own, and stray.rs is not committed"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"error: issue 43 gets a branch of its own, and stray.rs is not committed: commit or stash that, then `warp next`");
     assert_eq!(branch(&sandbox), before);
     std::fs::remove_file(sandbox.root().join("stray.rs")).unwrap();
     next(&sandbox);

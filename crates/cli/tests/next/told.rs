@@ -30,7 +30,11 @@ fn the_end_is_told_as_the_end() {
         }
         said = next(&sandbox);
     }
-    assert!(said.contains("is over (completed)") && !said.contains("under way"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"
+    the session's summary is #44
+    #14 session_ending -> completed (session_ended)
+    The warp-drive run of this project is over (completed). Nothing is left to do in it.
+    ");
 }
 
 #[test]
