@@ -48,7 +48,7 @@ pub use account::{Account, Stint, StintOutcome};
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use baseline::Ready;
 pub use claim::ClaimError;
-pub use decide::{DecideError, Decided, Given, Overdue};
+pub use decide::{DecideError, Overdue};
 pub use leftover::{Left, Leftover};
 pub use next::{
     ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, Wanted, escalation,
@@ -57,7 +57,8 @@ pub use ports::{person_in, read_markdown};
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
 pub use reply::{OTHER, read_reply};
+pub use runs::{Answer, Current, Decided, Followed, Follower, Given};
 pub use workspace::{
-    Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
-    Reset, Workspace, count_edit, find_workflow, workflow_files,
+    AskError, BeginError, DEFAULT_WORKFLOW, Edits, Error, Request, Reset, Workspace, count_edit,
+    find_workflow, workflow_files,
 };

@@ -18,8 +18,9 @@ use adapters::{
 };
 
 use journal::{Store, Stores};
+use runs::Leases;
 
-use crate::{Leases, head::is_root, text};
+use crate::{head::is_root, text};
 
 /// The workspace's own directory where there is no repository.
 const LOCAL: &str = ".warp/local";
