@@ -26,7 +26,7 @@ impl Workspace {
 
     /// Returns the project's issues, in somebody's name.
     pub fn tracker_as(&self, by: By) -> Arc<dyn Tracker> {
-        Arc::new(self.local.by(by))
+        self.hosting.tracker(by)
     }
 
     /// Returns the project's pull requests, in warp's own name.
@@ -36,7 +36,7 @@ impl Workspace {
 
     /// Returns the project's pull requests, in somebody's name.
     pub fn forge_as(&self, by: By) -> Arc<dyn Forge> {
-        Arc::new(self.local.by(by))
+        self.hosting.forge(by)
     }
 }
 

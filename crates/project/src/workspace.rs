@@ -13,7 +13,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
-use forge::{By, ForgeError, Host, LocalForge};
+use forge::{By, ForgeError, Host, Hosting, LocalForge};
 use journal::{
     Durable, Listener, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
     StreamView, Streams, Subscription, Version, streams::read_all,
@@ -44,8 +44,8 @@ pub struct Workspace {
     pub place: Place,
     pub dirs: Dirs,
     pub(crate) store: Arc<ProjectStore>,
-    /// The project's issues and pull requests, in warp's own name.
-    pub(crate) local: LocalForge,
+    /// What hosts the project's issues and pull requests.
+    pub(crate) hosting: Arc<dyn Hosting>,
     /// What this workspace's run has claimed.
     pub(crate) claimed: Option<Claim>,
     /// How what the repository holds is run.
@@ -213,14 +213,17 @@ impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
         let store = Arc::new(ProjectStore::open(&place, &dirs)?);
-        let local = LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp());
+        let hosting = match &dirs.hosts {
+            Some(hosts) => hosts.of(&place),
+            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp())),
+        };
         Ok(Self {
             laid: None,
             told_held: Vec::new(),
             place,
             dirs,
             store,
-            local,
+            hosting,
             claimed: None,
             shell: Shell::default(),
             slot: None,

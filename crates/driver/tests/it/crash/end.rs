@@ -1,13 +1,14 @@
 //! What a person finds when a run is over.
 
-use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fmt, fs, path::Path};
 
 use engine::{Record, Time};
 use forge::Query;
 use journal::sqlite;
 use project::{Workspace, slots::Pool};
 
-use crate::world::World;
+use super::world::World;
+use crate::world::git;
 
 /// Everything that a person can see, without what differs from run to run: times, the run's id, hashes of commits.
 pub(crate) struct End(Vec<String>);
@@ -103,7 +104,10 @@ impl End {
     /// Adds what is wrong with the journal. A claim whose holder is gone must be in nobody's way.
     fn journal(&mut self, world: &World, workspace: &mut Workspace) {
         let file = workspace.store_path().unwrap().unwrap();
-        self.0.push(format!("journal: {:?}", sqlite::verify(file).unwrap().faults));
+        // In memory there is nothing to verify.
+        if file.exists() {
+            self.0.push(format!("journal: {:?}", sqlite::verify(file).unwrap().faults));
+        }
         workspace.claim("1").unwrap();
         workspace.release().unwrap();
         let strays = Workspace::open(world.place(), world.dirs()).unwrap().stray_state_files();
@@ -136,10 +140,4 @@ fn names(directory: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").current_dir(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }

@@ -6,19 +6,17 @@
 //! copied as it lies on the disk, which is what a killed process leaves. The process that made the copies has ended
 //! when, in another one, `warp run` goes on from each of them; then everything that a person can see is compared.
 //!
-//! Both passes read the home and git's settings from their environment, so the test starts itself again with those of
-//! its sandbox, once for each half of the points.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::print_stdout, reason = "what was found out is told")]
+//! What is copied are files, so the store is SQLite's and the forge is in it; [`memory`] does the same in memory.
 
 mod end;
+mod memory;
 mod run;
-mod world;
+pub(crate) mod world;
 
 use std::{
     collections::BTreeSet,
     env, fs,
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::{Command, Stdio},
     thread,
@@ -28,13 +26,13 @@ use adapters::boundary;
 use tempfile::TempDir;
 use testkit::Sandbox;
 
-use crate::{end::End, world::World};
+use self::{end::End, world::World};
 
-const TEST: &str = "a_run_that_stops_at_any_point_comes_to_the_same_end";
-/// What a process of the test is to do, at which level, and where the copies are.
-const ROLE: &str = "WARP_TEST_ROLE";
-const LEVEL: &str = "WARP_TEST_LEVEL";
-const COPIES: &str = "WARP_TEST_COPIES";
+const TEST: &str = "crash::a_run_that_stops_at_any_point_comes_to_the_same_end";
+/// What a process of a test is to do, at which level, and where the copies are.
+pub(crate) const ROLE: &str = "WARP_TEST_ROLE";
+pub(crate) const LEVEL: &str = "WARP_TEST_LEVEL";
+pub(crate) const COPIES: &str = "WARP_TEST_COPIES";
 /// How many processes share the points, and which of them one is.
 const SHARES: usize = 2;
 const SHARE: &str = "WARP_TEST_SHARE";
@@ -157,7 +155,7 @@ fn go_on() {
     let (mut others, mut settled) = (Vec::new(), BTreeSet::new());
     for point in &points {
         world.put_back(&copies.join(point));
-        let end = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let end = catch_unwind(AssertUnwindSafe(|| {
             run::to_the_end(&world);
             settled.extend(end::settled(&world));
             End::of(&world).to_string()
