@@ -309,7 +309,10 @@ pub(crate) fn facts(
         failure: known.failure.as_ref().map(|failure| Failure {
             command: suite::test_command(&workspace.place.root, run).filter(|_| failure.is_of_tests),
             text: failure.text.clone(),
-            log: None,
+            log: Some(&workspace.place)
+                .filter(|_| failure.is_of_tests)
+                .and_then(suite::log)
+                .map(|log| log.display().to_string()),
         }),
         ..Facts::default()
     })
@@ -489,7 +492,9 @@ pub(crate) fn led_here(current: &Current, facts: &Facts) -> Option<String> {
     let is_review = facts.reviews.last().is_some_and(|review| review.event == entry.event);
     let is_plan = current.run.facts.issue.plan.as_ref().is_some_and(|plan| *plan == entry.data);
     let is_failure = facts.failure.is_some() && entry.data.contains_key("failure");
-    if is_review || is_plan || is_failure {
+    let note = entry.data.get("note").or_else(|| entry.data.get("answer")).and_then(Value::as_str);
+    let is_said = note.is_some_and(|note| facts.said.iter().any(|said| said.contains(note)));
+    if is_review || is_plan || is_failure || is_said {
         return None;
     }
     let data = serde_json::to_string(&entry.data).ok()?;

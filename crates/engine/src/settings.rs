@@ -462,6 +462,12 @@ const TABLE: &[Setting] = &[
     row("max_edits_per_file", Kind::Count, "5", "Edits of one file in one phase before a doom-loop warning"),
     row("pre_exit_verification", Kind::Flag, "true", "Check the evidence before a phase is left"),
     row("decision_timeout_minutes", Kind::Count, "10", "Minutes that a decision waits for a person"),
+    row(
+        "on_timeout",
+        Kind::Choice(&["skip", "default"]),
+        "skip",
+        "What becomes of an agent's question that nobody answers in time: its chunk is skipped, or the agent's own default is taken",
+    ),
     row("heartbeat_on_commit", Kind::Flag, "true", "Notify at each commit while away"),
     row("reconcile_per_chunk", Kind::Flag, "true", "Correct progress counters at each chunk"),
     row("dev_health_check", Kind::Flag, "true", "Check the dev server's health between chunks"),

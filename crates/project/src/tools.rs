@@ -264,7 +264,7 @@ fn question(fields: &Map<String, Value>) -> Wish {
         (question, Some(context)) => format!("{question}\n{context}"),
         (question, None) => question,
     };
-    let data = fields.iter().filter(|(field, _)| *field == "urgency");
+    let data = fields.iter().filter(|(field, _)| ["urgency", "default"].contains(&field.as_str()));
     let data = data.map(|(field, value)| (field.clone(), value.clone())).collect();
     let kind = text("kind").unwrap_or_else(|| KIND.to_owned());
     Wish::Offer(Event::QuestionAsked { kind, question, options }, data)

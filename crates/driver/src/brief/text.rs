@@ -268,7 +268,7 @@ impl Facts {
         let told = self.reviews[first..].iter().map(|review| {
             let words = ["feedback", "summary", "note", "reason"];
             let words = words.iter().find_map(|field| review.data.get(*field)?.as_str()).unwrap_or_default();
-            let reply = match &review.reply {
+            let reply = match review.reply.as_ref().filter(|_| review.wants_changes) {
                 Some(reply) => format!("\n\nThe answer to it:\n\n{}", self.fence(reply)),
                 None => String::new(),
             };

@@ -170,6 +170,7 @@ const RULES: &[Rule] = &[
     ordered("max_edits_per_file", Tighter::Smaller),
     safety("pre_exit_verification", Tighter::On),
     unordered("decision_timeout_minutes"),
+    ordered("on_timeout", Tighter::FirstOf(&["skip", "default"])),
     ordered("heartbeat_on_commit", Tighter::On),
     safety("reconcile_per_chunk", Tighter::On),
     ordered("dev_health_check", Tighter::On),
