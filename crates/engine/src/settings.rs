@@ -465,7 +465,7 @@ const TABLE: &[Setting] = &[
     row(
         "on_timeout",
         Kind::Choice(&["skip", "default"]),
-        "skip",
+        r#""skip""#,
         "What becomes of an agent's question that nobody answers in time: its chunk is skipped, or the agent's own default is taken",
     ),
     row("heartbeat_on_commit", Kind::Flag, "true", "Notify at each commit while away"),
