@@ -23,7 +23,7 @@ pub fn beginning(settings: Settings) -> Beginning {
         root: "/home/ada/bodmail".to_owned(),
         owns_workspace: false,
         level: 3,
-        owner: Owner { pid: 51506, boot_id: "b1".to_owned(), start_ticks: Some(7), session: None },
+        owner: Owner { pid: 51506, boot_id: "b1".to_owned(), start_ticks: Some(7), session: None, host: None },
         github_user: "ada".to_owned(),
         issue: Some("42".to_owned()),
         feature: Some("Add a login".to_owned()),
@@ -98,6 +98,8 @@ impl World {
                 Probe::Receipt(claim) => seen.receipts.push(self.find(claim)),
                 Probe::Tests { whole, .. } => seen.tests = self.see(self.test(*whole)),
                 Probe::Frozen { .. } => seen.frozen = self.see(Vec::new()),
+                Probe::Seeds { .. } => seen.unseeded = self.see(Vec::new()),
+                Probe::Criteria { .. } => seen.has_criteria = self.see(true),
             }
         }
         seen
@@ -182,9 +184,9 @@ impl Walk {
     /// Lets something happen `minutes` after what happened before.
     pub fn ask(&mut self, event: Event, data: Map<String, Value>, minutes: u64, world: World) {
         self.at = self.at.plus_minutes(minutes);
-        let observations = world.observe(&needs(&self.workflow, &self.run, &event, &data));
         // Any number will do, as long as it is the same for the same input.
         let actor = if minutes % 4 == 3 { Actor::Agent } else { Actor::Person };
+        let observations = world.observe(&needs(&self.workflow, &self.run, actor, &event, &data));
         let ask = Ask { event, actor, data, at: self.at, observations };
         let again = step(&self.workflow, &self.run, &ask);
         match (step(&self.workflow, &self.run, &ask), again) {

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs, path::PathBuf, process::Command};
 
 use engine::{
-    Rule, SetBy, Settings, Workflow,
+    SetBy, Setting, Settings, Workflow,
     workflow::{BUILT_IN, Proof},
 };
 
@@ -91,14 +91,14 @@ fn owners() -> String {
                     committed counts as the project's, too.\n\n\
                     | Setting | Set by | Tighter is | Default holds |\n|---|---|---|---|\n"
         .to_owned();
-    for rule in Rule::TABLE {
+    for Setting { key, rule, .. } in Settings::TABLE {
         let set_by = match rule.set_by {
             SetBy::Person => "you only",
             SetBy::Project => "you, a project",
         };
         let holds = if rule.default_holds { "yes" } else { "no" };
         let tighter = rule.tighter.to_string();
-        push(&mut text, format!("| `{}` | {set_by} | {tighter} | {holds} |\n", rule.key));
+        push(&mut text, format!("| `{key}` | {set_by} | {tighter} | {holds} |\n"));
     }
     text
 }
@@ -112,7 +112,7 @@ fn command_line() -> Result<String> {
         let help = capture(warp(&path).arg("--help"))?;
         push(&mut text, format!("\n## warp {}\n\n```text\n{}\n```\n", path.join(" "), help.trim_end()));
         let mut below: Vec<Vec<String>> =
-            subcommands(&help).into_iter().map(|name| [path.clone(), vec![name]].concat()).collect();
+            subcommands(&path, &help).into_iter().map(|name| [path.clone(), vec![name]].concat()).collect();
         below.reverse();
         waiting.extend(below);
     }
@@ -127,11 +127,13 @@ fn warp(path: &[String]) -> Command {
     command
 }
 
-/// Reads the names under `Commands:`.
-fn subcommands(help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+/// Reads the names of the commands below a command. The root lists its own in groups.
+fn subcommands(path: &[String], help: &str) -> Vec<String> {
+    let heading = if path.is_empty() { "Everyday:" } else { "Commands:" };
+    let lines =
+        help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| *line != "Options:");
     // Further lines of a text are indented deeper than names.
-    let rows = lines.take_while(|line| line.starts_with("  ")).filter(|line| !line.starts_with("   "));
+    let rows = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = rows.filter_map(|line| line.split_whitespace().next());
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }

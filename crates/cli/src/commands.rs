@@ -4,6 +4,7 @@ mod adopt;
 mod agent_script;
 mod agents;
 mod answer;
+mod completions;
 mod config;
 mod consent;
 mod cost;
@@ -21,9 +22,11 @@ mod items;
 mod log;
 mod mcp;
 mod next;
+mod overview;
 mod pr;
 mod rdb;
 mod recover;
+mod report;
 mod revert;
 mod run;
 mod salvage;
@@ -48,14 +51,24 @@ use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive coding agents through phases that they cannot step out of
 #[derive(Debug, Parser)]
-#[command(name = "warp", version, after_help = exit_codes(), arg_required_else_help = true)]
+#[command(name = "warp", version, after_help = exit_codes(), help_template = help(), disable_help_subcommand = false)]
 pub(crate) struct Arguments {
     /// Work in this directory instead of the current one
     #[arg(short = 'C', long, value_name = "DIR", global = true)]
     project: Option<PathBuf>,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
+
+/// The commands as the help groups them; those in none are plumbing that other programs call.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Everyday", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
+    ("Look", &["status", "report", "explain", "log", "diff", "cost"]),
+    ("Set up", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
+    ("In the project", &["docs", "dev"]),
+    ("Repair", &["revert", "salvage", "recover", "adopt"]),
+    ("For agents and scripts", &["next", "state", "mcp"]),
+];
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -65,6 +78,7 @@ enum Command {
     Log(log::Arguments),
     Explain(explain::Arguments),
     Cost(cost::Arguments),
+    Completions(completions::Arguments),
     Next(next::Arguments),
     Issue(issue::Arguments),
     Pr(pr::Arguments),
@@ -73,6 +87,7 @@ enum Command {
     Dev(dev::Arguments),
     Salvage(salvage::Arguments),
     Recover(recover::Arguments),
+    Report(report::Arguments),
     Revert(revert::Arguments),
     Agents(agents::Arguments),
     Config(config::Arguments),
@@ -85,7 +100,9 @@ enum Command {
     Workflow(workflow::Arguments),
     State(state::Arguments),
     Demo(demo::Arguments),
+    #[command(hide = true)]
     GitHook(git_hook::Arguments),
+    #[command(hide = true)]
     Hook(hook::Arguments),
     Mcp(mcp::Arguments),
     AgentScript(agent_script::Arguments),
@@ -94,17 +111,22 @@ enum Command {
 impl Arguments {
     pub(crate) fn run(self) -> Exit {
         let project = self.project;
-        if let Err(error) = self.command.check_actor(project.as_deref()) {
+        let ended = |error: CommandError| {
             output::error(&error);
-            return error.exit;
+            error.exit
+        };
+        let Some(command) = self.command else { return overview::run(project).unwrap_or_else(ended) };
+        if let Err(error) = command.check_actor(project.as_deref()) {
+            return ended(error);
         }
-        let result = match self.command {
+        let result = match command {
             Command::Run(arguments) => run::run(&arguments, project),
             Command::Init(arguments) => init::run(&arguments, project),
             Command::Status(arguments) => status::run(&arguments, project),
             Command::Log(arguments) => log::run(&arguments, project),
             Command::Explain(arguments) => explain::run(&arguments, project),
             Command::Cost(arguments) => cost::run(&arguments, project),
+            Command::Completions(arguments) => completions::run(&arguments),
             Command::Next(arguments) => next::run(&arguments, project),
             Command::Issue(arguments) => issue::run(&arguments, project),
             Command::Pr(arguments) => pr::run(&arguments, project),
@@ -113,6 +135,7 @@ impl Arguments {
             Command::Dev(arguments) => dev::run(&arguments, project),
             Command::Salvage(arguments) => salvage::run(&arguments, project),
             Command::Recover(arguments) => recover::run(&arguments, project),
+            Command::Report(arguments) => report::run(&arguments, project),
             Command::Revert(arguments) => revert::run(&arguments, project),
             Command::Agents(arguments) => agents::run(&arguments),
             Command::Config(arguments) => config::run(&arguments, project),
@@ -130,10 +153,7 @@ impl Arguments {
             Command::Mcp(arguments) => mcp::run(&arguments, project),
             Command::AgentScript(arguments) => agent_script::run(&arguments),
         };
-        result.unwrap_or_else(|error| {
-            output::error(&error);
-            error.exit
-        })
+        result.unwrap_or_else(ended)
     }
 }
 
@@ -163,6 +183,7 @@ impl Command {
             | Self::Log(_)
             | Self::Explain(_)
             | Self::Cost(_)
+            | Self::Completions(_)
             | Self::Next(_)
             | Self::Issue(_)
             | Self::Pr(_)
@@ -170,6 +191,7 @@ impl Command {
             | Self::Docs(_)
             | Self::Dev(_)
             | Self::Salvage(_)
+            | Self::Report(_)
             | Self::Agents(_)
             | Self::Config(_)
             | Self::Doctor(_)
@@ -194,6 +216,23 @@ impl Command {
             .hint("a person runs it in a terminal of their own")),
         }
     }
+}
+
+/// Lays the help out: the commands in their groups, each with its first line.
+fn help() -> String {
+    let all = Command::augment_subcommands(clap::Command::new("warp"));
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
+    let mut text = "{about}\n\n{usage-heading} {usage}\n".to_owned();
+    for (group, names) in GROUPS {
+        text.push_str(&format!("\n{group}:\n"));
+        for name in *names {
+            let about = all.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:<width$}  {about}\n"));
+        }
+    }
+    text.push_str("\nOptions:\n{options}{after-help}");
+    text
 }
 
 fn exit_codes() -> String {
@@ -342,4 +381,22 @@ fn summary(answer: &Answer) -> String {
         lines.push(format!("waits for decision {decision}: `warp status` shows the question"));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_people_call_is_in_one_group() {
+        let root = Arguments::command();
+        let shown = root.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, shown);
+    }
 }

@@ -13,7 +13,9 @@ mod head;
 mod init;
 mod issue;
 mod looking;
+mod overview;
 mod rdb;
+mod reporting;
 mod slots;
 mod state;
 mod stopping;
@@ -21,6 +23,8 @@ mod views;
 mod workflow;
 
 use testkit::Sandbox;
+
+use crate::support::InProject as _;
 
 /// A project with the program under test.
 fn sandbox() -> Sandbox {
@@ -31,15 +35,7 @@ fn sandbox() -> Sandbox {
 fn coding() -> Sandbox {
     let sandbox = sandbox();
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    sandbox.warp_ok(&[
-        "state",
-        "transition",
-        ".",
-        "chunks_defined",
-        "--data",
-        r#"{"acs":[["AC-01","AC-02"],["AC-03"]]}"#,
-    ]);
+    sandbox.to_coding(r#"[["AC-01","AC-02"],["AC-03"]]"#);
     sandbox
 }
 

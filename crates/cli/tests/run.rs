@@ -37,3 +37,4 @@ mod together;
 mod unpermitted;
 mod unreachable;
 mod view;
+mod zombie;

@@ -19,7 +19,7 @@ use adapters::{
     process,
     tmux::{self, Session},
 };
-use engine::{Actor, Event, EventName, Standing, Worker, workflow::Activity};
+use engine::{Actor, Event, EventName, Standing, Worker, keys, workflow::Activity};
 use project::{BeginError, Current, Dirs, Place, Workspace, admission::Seat, spelled};
 use serde_json::{Map, Value, json};
 
@@ -100,7 +100,7 @@ fn agent(place: &Place, dirs: &Dirs, options: &Options) -> Result<Interactive, S
         None => {
             let mut here = Workspace::open(place.clone(), dirs.clone())?;
             let config = here.configuration(&options.set).map_err(BeginError::Config)?;
-            config.settings.text("agent").to_owned()
+            config.settings.get(keys::AGENT).to_owned()
         }
     };
     let agent = Interactive::named(&wanted).ok_or(StartError::NoTerminal(wanted))?;
@@ -208,7 +208,8 @@ impl<'d, 'a> Attached<'d, 'a> {
         match activity {
             Some(Activity::Engine) if has("claimed") => {
                 self.driver.workspace.sync()?;
-                let answer = self.driver.workspace.claim_work(current, &EventName::new("claimed"))?;
+                let answer =
+                    jobs::on(&mut self.driver.workspace).claim_work(current, &EventName::new("claimed"))?;
                 self.driver.took(&answer);
                 Ok(Flow::On)
             }

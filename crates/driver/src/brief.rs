@@ -10,7 +10,7 @@ pub(crate) mod text;
 
 use adapters::machine;
 use engine::{
-    ACCEPT, Act, CRITERIA, Event, Run, Standing, Time, Workflow, visible_text, with_names,
+    ACCEPT, Act, CRITERIA, Event, Run, Standing, Time, Workflow, keys, visible_text, with_names,
     workflow::{Answer, Measure, Trips},
 };
 use forge::ItemId;
@@ -202,7 +202,7 @@ fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
     let are_proposed = wanted != Criteria::Given;
     let criteria = issue.criteria();
     let is_simple = criteria <= SIMPLE && !issue.is_about_architecture() && !are_proposed;
-    if is_simple && !current.run.settings.is_on("approve_plan") {
+    if is_simple && !current.run.settings.get(keys::APPROVE_PLAN) {
         let criteria = counted(criteria as u64, "criterion", "criteria");
         let why = format!("{criteria} and no choice of architecture: no approach is drafted");
         return Ok(Brief::Nothing { data: Map::new(), why });
@@ -211,7 +211,7 @@ fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
     let mut facts = facts(workspace, current, issue.subject(run))?;
     facts.purpose = "draft an approach".to_owned();
     facts.guide = guide(workspace, run);
-    let most = run.settings.count("max_acs_per_commit");
+    let most = run.settings.get(keys::MAX_ACS_PER_COMMIT);
     facts.more.push(format!("A chunk has at most {}.", counted(most, "criterion", "criteria")));
     let rejected = |what: &str, text: &str, option: &str, note: Option<&str>| {
         let note = note.unwrap_or("no reason was given");
@@ -382,7 +382,7 @@ fn earlier(workspace: &mut Workspace, run: &Run) -> Result<Option<String>, Drive
         let texts = told.filter_map(|record| record.data.get("text")?.as_str());
         lines.extend(texts.map(|text| format!("- a person said: {text}")));
     }
-    let rest = workspace.earlier(run)?;
+    let rest = jobs::on(workspace).earlier(run)?;
     let all = [lines.join("\n"), rest.unwrap_or_default()];
     Ok(Some(all.join("\n\n").trim().to_owned()).filter(|text| !text.is_empty()))
 }

@@ -3,7 +3,7 @@
 //! What it has to answer is said by the workflow (`answer`), and by the phase's receipt. Warp commits what was written before it offers the answer, and fills in which commit that is.
 
 use engine::{
-    Event, EventName, Run, Workflow,
+    Event, EventName, Run, Workflow, keys,
     turn::{self, Promised},
     workflow::{Answer, ReceiptKind},
 };
@@ -188,7 +188,7 @@ pub(crate) fn form(workflow: &Workflow, run: &Run) -> Form {
             format!("`event` is one of {}; `failure` says what failed, if something did.", events.join(", "))
         }
         Asked::Promise => {
-            let promise = run.settings.text("completion_promise");
+            let promise = run.settings.get(keys::COMPLETION_PROMISE);
             properties.insert("promise".to_owned(), text(1000));
             example.insert("promise".to_owned(), json!(promise));
             format!(

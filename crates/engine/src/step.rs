@@ -345,6 +345,7 @@ pub fn step(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> 
     }
     let Event::Named(event) = &ask.event else { return notes::note(workflow, run, ask) };
     if *event == *Event::NOTED {
+        check_attempt(run, ask)?;
         return promise::noted(workflow, run, ask);
     }
     if workflow.row(&run.phase, event.as_str()).is_some() {

@@ -26,7 +26,7 @@ impl Workspace {
 
     /// Returns the project's issues, in somebody's name.
     pub fn tracker_as(&self, by: By) -> Arc<dyn Tracker> {
-        Arc::new(self.local.by(by))
+        self.hosting.tracker(by)
     }
 
     /// Returns the project's pull requests, in warp's own name.
@@ -36,7 +36,7 @@ impl Workspace {
 
     /// Returns the project's pull requests, in somebody's name.
     pub fn forge_as(&self, by: By) -> Arc<dyn Forge> {
-        Arc::new(self.local.by(by))
+        self.hosting.forge(by)
     }
 }
 
@@ -62,7 +62,7 @@ pub fn read_markdown(path: &Path) -> io::Result<String> {
 }
 
 /// Returns GitHub's command line as it answers in a directory; none if it is not installed. It may take so long.
-pub(crate) fn gh(root: &Path, limit: Duration) -> Option<Gh> {
+pub fn gh(root: &Path, limit: Duration) -> Option<Gh> {
     // To try to start what is not there takes longer than to look for it.
     if !process::is_installed("gh") {
         return None;

@@ -13,7 +13,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use adapters::git::LaidAside;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
-use forge::{By, ForgeError, Host, LocalForge};
+use forge::{By, ForgeError, Host, Hosting, LocalForge};
 use journal::{
     Durable, Listener, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
     StreamView, Streams, Subscription, Version, streams::read_all,
@@ -38,14 +38,14 @@ const PAGE: usize = 1000;
 #[derive(Debug)]
 pub struct Workspace {
     /// The commit in the making whose tests have passed. It goes before the workspace is given back.
-    pub(crate) laid: Option<LaidAside>,
+    pub laid: Option<LaidAside>,
     /// The dev environment of the run, as far as this process keeps it. It ends before the workspace is given back.
-    pub(crate) dev: dev::Kept,
+    pub dev: dev::Kept,
     pub place: Place,
     pub dirs: Dirs,
     pub(crate) store: Arc<ProjectStore>,
-    /// The project's issues and pull requests, in warp's own name.
-    pub(crate) local: LocalForge,
+    /// What hosts the project's issues and pull requests.
+    pub(crate) hosting: Arc<dyn Hosting>,
     /// What this workspace's run has claimed.
     pub(crate) claimed: Option<Claim>,
     /// How what the repository holds is run.
@@ -55,7 +55,7 @@ pub struct Workspace {
     /// Who decides about a push that needs a person's word.
     pub decides: Decides,
     /// The base that was looked up when the run was announced, so that a remote is asked once.
-    pub(crate) seen_base: Option<(String, Start)>,
+    pub seen_base: Option<(String, Start)>,
     /// The workflow that was read last: a run is loaded several times for one event.
     workflow: Option<Arc<Workflow>>,
     /// The run as it was read or recorded last, where a driver asks for it before every decision.
@@ -63,7 +63,7 @@ pub struct Workspace {
     /// The newest records of that run, as far as they were read: a driver looks through them several times for one phase.
     newest: Option<Newest>,
     /// What the agent of a loop was told of that the commit guard holds.
-    pub(crate) told_held: Vec<Held>,
+    pub told_held: Vec<Held>,
     /// What a person is told with the next event that is recorded.
     unsaid: Vec<Advice>,
     views: Views,
@@ -213,14 +213,17 @@ impl Workspace {
     /// Opens the workspace at `place`. A project without runs has no store yet.
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
         let store = Arc::new(ProjectStore::open(&place, &dirs)?);
-        let local = LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp());
+        let hosting = match &dirs.hosts {
+            Some(hosts) => hosts.of(&place),
+            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp())),
+        };
         Ok(Self {
             laid: None,
             told_held: Vec::new(),
             place,
             dirs,
             store,
-            local,
+            hosting,
             claimed: None,
             shell: Shell::default(),
             slot: None,
@@ -296,7 +299,7 @@ impl Workspace {
     }
 
     /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
-    pub(crate) fn sync_journal(&self) -> Result<Durable, Error> {
+    pub fn sync_journal(&self) -> Result<Durable, Error> {
         self.store.flush()
     }
 

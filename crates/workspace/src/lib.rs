@@ -1,7 +1,7 @@
 //! A directory on this machine in which a run works: where things are, its small files, and how what a repository holds
 //! is run there.
 //!
-//! - [`Place`] finds a directory's repository, own directory and project; [`Dirs`] are the user's;
+//! - [`Place`] finds a directory's repository, own directory and project;
 //! - [`Leases`] renews what this process holds while its jobs run;
 //! - [`quick_head`] reads the head, which answers hooks without the store;
 //! - [`Shell`] runs tests, gates and a person's hooks, in the sandbox where there is one;
@@ -19,6 +19,6 @@ pub mod text;
 
 pub use head::{Quick, quick_gate, quick_head, quick_roots};
 pub use leases::{HOLDS, Leases, Renewed};
-pub use place::{Dirs, Place, PlaceError};
+pub use place::{Place, PlaceError};
 pub use shell::Shell;
 pub use spell::{counted, spelled};

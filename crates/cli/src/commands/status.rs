@@ -127,7 +127,7 @@ fn which(workspace: &mut Workspace, current: &Current) -> Result<String, Command
 }
 
 /// Shows several runs, a line each.
-fn table(runs: &[Current]) -> String {
+pub(super) fn table(runs: &[Current]) -> String {
     let mut rows = vec![["Run", "Issue", "Phase", "Chunk", "Process", "Waits for"].map(str::to_owned)];
     for current in runs {
         let run = &current.run;
@@ -157,8 +157,13 @@ fn table(runs: &[Current]) -> String {
 
 /// Returns as much of a feature's text as a line has room for.
 pub(crate) fn shortened(feature: &str) -> String {
-    let line = feature.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
-    match line.char_indices().nth(FEATURE) {
+    shortened_to(feature, FEATURE)
+}
+
+/// Returns as much of a text as so many characters have room for, on one line.
+pub(super) fn shortened_to(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
+    match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line,
     }
@@ -215,7 +220,8 @@ fn named_nothing(workspace: &mut Workspace, name: &str, selector: &str) -> Resul
     Ok(format!("No run or issue `{selector}` in {name}.\n"))
 }
 
-fn about(current: &Current) -> String {
+/// Names what a run is about.
+pub(super) fn about(current: &Current) -> String {
     let run = &current.run;
     match (&run.issue, &run.feature) {
         (Some(issue), _) => format!("issue {issue}"),

@@ -1,8 +1,9 @@
 //! The pull request: the work is handed in, checked, reviewed and merged.
 
-use engine::{Actor, Event, EventName, Settings};
+use engine::{Actor, Event, EventName, Settings, keys};
 use forge::{By, ItemId, Review};
-use project::{Current, MergeError, NextError, Published, Workspace, slots::Pool, spelled};
+use jobs::{JobError, MergeError, Published};
+use project::{Current, Workspace, slots::Pool, spelled};
 use serde_json::{Map, Value, json};
 
 use super::{Attached, Happening};
@@ -30,17 +31,19 @@ impl Attached<'_, '_> {
     /// Commits what is there, and offers it; or says what stands in the way.
     fn publish(&mut self, current: &Current) -> Result<Result<Published, String>, DriveError> {
         let durable = self.driver.workspace.sync()?;
-        match self.driver.workspace.publish(current, &durable) {
+        match jobs::on(&mut self.driver.workspace).publish(current, &durable) {
             Ok(published) => {
                 self.driver.show.show(Shown::Did(&published.said()));
                 Ok(Ok(published))
             }
-            Err(NextError::World(why)) => {
+            Err(JobError::World(why)) => {
                 self.driver.show.show(Shown::Warned(&why));
                 Ok(Err(why))
             }
-            Err(NextError::Held(held)) => {
-                if let (_, Some(asked)) = self.driver.workspace.ask_about_held(current, &held)? {
+            Err(JobError::Held(held)) => {
+                if let (_, Some(asked)) =
+                    jobs::on(&mut self.driver.workspace).ask_about_held(current, &held)?
+                {
                     self.driver.took(&asked);
                 }
                 Ok(Err("a person is asked about what the commit guard holds; wait".to_owned()))
@@ -59,7 +62,7 @@ impl Attached<'_, '_> {
 
     /// The agent says that the pull request is merged, which is looked up.
     pub(super) fn is_it_over(&mut self, current: &Current) -> Result<(), DriveError> {
-        let pull = self.driver.workspace.pull_of(&current.run)?;
+        let pull = jobs::on(&mut self.driver.workspace).pull_of(&current.run)?;
         let merged = pull.as_ref().and_then(|item| item.pull.as_ref()?.merged.clone());
         let event = EventName::new("merged");
         let can = current.workflow.row(&current.run.phase, event.as_str()).is_some();
@@ -81,12 +84,12 @@ impl Attached<'_, '_> {
         let named = |event: &str| Event::Named(EventName::new(event));
         let failed = |why: String| Map::from_iter([("failure".to_owned(), json!(why))]);
         // It is handed in already, unless a tool of the agent's has said so.
-        let is_there = self.driver.workspace.is_published(&current.run)?;
+        let is_there = jobs::on(&mut self.driver.workspace).is_published(&current.run)?;
         if !is_there && let Err(why) = self.publish(current)? {
             self.driver.offer(Actor::Engine, named("ci_failed"), failed(why))?;
             return Ok(Flow::On);
         }
-        let (event, data) = match self.driver.workspace.check_pull(&current.run) {
+        let (event, data) = match jobs::on(&mut self.driver.workspace).check_pull(&current.run) {
             Ok(checked) if checked.passed => {
                 self.driver.show.show(Shown::Did(checked.said()));
                 ("ci_passed", Map::new())
@@ -95,10 +98,10 @@ impl Attached<'_, '_> {
                 self.driver.show.show(Shown::Warned(checked.said()));
                 ("ci_failed", failed(checked.log))
             }
-            Err(NextError::World(_)) if self.driver.interrupts.is_asked() => {
+            Err(JobError::World(_)) if self.driver.interrupts.is_asked() => {
                 return Ok(Flow::End(Finish::Interrupted));
             }
-            Err(NextError::World(why)) => {
+            Err(JobError::World(why)) => {
                 self.driver.show.show(Shown::Warned(&why));
                 ("ci_infra_failed", failed(why))
             }
@@ -113,7 +116,7 @@ impl Attached<'_, '_> {
     pub(super) fn wait_for_review(&mut self, current: &Current) -> Result<Flow, DriveError> {
         let mut said = false;
         loop {
-            let Some(item) = self.driver.workspace.pull_of(&current.run)? else {
+            let Some(item) = jobs::on(&mut self.driver.workspace).pull_of(&current.run)? else {
                 return Ok(Flow::End(Finish::Refused("the pull request is not there any more".to_owned())));
             };
             let (number, is_open) = (item.id, item.is_open());
@@ -157,7 +160,7 @@ impl Attached<'_, '_> {
 
     /// Tells whether an approval is enough to merge.
     pub(super) fn merges(&self, current: &Current) -> bool {
-        current.run.level >= 3 && current.run.settings.is_on("auto_merge")
+        current.run.level >= 3 && current.run.settings.get(keys::AUTO_MERGE)
     }
 
     pub(super) fn merge(&mut self, number: ItemId) -> Result<(&'static str, Map<String, Value>), DriveError> {
@@ -174,9 +177,10 @@ impl Attached<'_, '_> {
             Some(current) => current.run.settings.clone(),
             None => Settings::default(),
         };
-        let merged = here.merge_pull(&pool, number, By::warp(), &settings, |place, dirs, run| {
-            content_shell(sandbox.as_ref(), place, dirs, run)
-        });
+        let merged =
+            jobs::on(&mut here).merge_pull(&pool, number, By::warp(), &settings, |place, dirs, run| {
+                content_shell(sandbox.as_ref(), place, dirs, run)
+            });
         match merged {
             Ok(merged) => {
                 let said = format!("`{}` is at {} now", merged.target, merged.commit);

@@ -7,7 +7,7 @@ use adapters::{
     boundary, secrets,
     tmux::{Session, TmuxError},
 };
-use engine::{Actor, Event, EventName, Run, Usage, WaitKind};
+use engine::{Actor, Event, EventName, Run, Usage, WaitKind, keys};
 use meter::Refusal;
 use project::{Current, spelled};
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ impl Attached<'_, '_> {
                 Ok(true)
             }
             Err(full) => {
-                let until = self.driver.now().plus_minutes(settings.count("max_session_minutes"));
+                let until = self.driver.now().plus_minutes(settings.get(keys::MAX_SESSION_MINUTES));
                 self.driver.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?;
                 Ok(false)
             }
@@ -271,7 +271,7 @@ impl Attached<'_, '_> {
 
 /// Says who spends when the agent works.
 fn spender<'r>(agent: &Interactive, run: &'r Run) -> Spender<'r> {
-    let pool = match run.settings.text("pool") {
+    let pool = match run.settings.get(keys::POOL) {
         "auto" => agent.provider(),
         pool => pool,
     };

@@ -1,0 +1,172 @@
+//! Doing the work of the phase that a run is in, if a program can do it, and reporting what came of it.
+
+use adapters::process::Go;
+use engine::{Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, workflow::Job};
+use project::{Answer, AskError, Current, Overdue};
+use serde_json::{Map, Value};
+
+use crate::{
+    Context, JobError, Outcome,
+    job::{self, Report, Task},
+};
+
+/// The field of an outcome that was found to be done.
+const SETTLED: &str = "settled";
+
+/// The outcomes of a phase that send its work back to the agent with what failed.
+const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
+/// How a shell says that a command is not there or cannot be run.
+const NOT_RUN: &[&str] = &["(exit 126)", "(exit 127)"];
+
+/// What a person or an agent may add.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The commit's message, in the phase that commits.
+    pub message: Option<String>,
+}
+
+/// What was done.
+#[derive(Debug)]
+pub struct Done {
+    /// What happened, a line each.
+    pub said: Vec<String>,
+    /// The event that was reported, if the phase was mechanical.
+    pub taken: Option<Answer>,
+    /// What comes next: facts for whoever works on the phase that the run is in now.
+    pub next: String,
+}
+
+impl Context<'_> {
+    /// Does the work of the current phase if a program can do it, and says what comes next. A question that nobody has
+    /// answered in time is put off first.
+    pub fn next(&mut self, wanted: &Wanted) -> Result<Done, JobError> {
+        let (said, taken) = match self.put_off()? {
+            Some(Overdue::PutOff { why, answer }) => (vec![why], Some(*answer)),
+            Some(Overdue::Decided(_) | Overdue::Gone) | None => match self.advance(wanted) {
+                Err(JobError::Dev(problem)) => self.ask_about_dev(problem)?,
+                done => done?,
+            },
+        };
+        let next = match &taken {
+            Some(answer) => self.described(&answer.current),
+            None => {
+                let current = self.current()?.ok_or(AskError::NoRun)?;
+                self.described(&current)
+            }
+        };
+        Ok(Done { said, taken, next })
+    }
+
+    /// Does the work of the current phase if a program can do it; returns what happened and what was reported.
+    pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        let current = self.current()?.ok_or(AskError::NoRun)?;
+        let is_open = current.run.standing == Standing::Active;
+        let job = match *current.run.act() {
+            Act::Job(job) if is_open => job,
+            Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
+                return Ok((Vec::new(), None));
+            }
+        };
+        let task = Task { current: &current, message: wanted.message.as_deref() };
+        let (outcome, is_settled) = match self.settle_or_carry_out(job, task) {
+            Err(JobError::Held(held)) => return self.ask_about_held(&current, &held),
+            done => done?,
+        };
+        let Report { word, mut data, said } = outcome.report();
+        if is_settled {
+            data.insert(SETTLED.to_owned(), Value::from(true));
+        }
+        let phase = current.workflow.phase(&current.run.phase);
+        let noted = EventName::new(Event::NOTED);
+        let event =
+            if noted.as_str() == word { Some(&noted) } else { phase.and_then(|phase| phase.said(word)) };
+        let Some(event) = event else {
+            let (phase, said) = (&current.run.phase, said.join("; "));
+            return Err(JobError::World(format!("`{phase}` has no event for `{word}`: {said}")));
+        };
+        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(&current, data)) {
+            Ok(answer) => Ok((said, Some(answer))),
+            Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
+                self.send_back(&current, refused, said)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what a job came to, and whether an attempt before this one has done it: any process may have been killed
+    /// between an act and its event.
+    fn settle_or_carry_out(&mut self, job: Job, task: Task<'_>) -> Result<(Outcome, bool), JobError> {
+        if let Some(outcome) = job::settle(self, job, task)? {
+            return Ok((outcome, true));
+        }
+        // On disk before anything is done about it.
+        let durable = self.sync_journal()?;
+        Ok((job::carry_out(self, job, task, &durable)?, false))
+    }
+
+    /// Begins a new attempt at what the run is to do, if that is under way: whoever carried it on before may still be at it,
+    /// and no outcome of theirs counts any more.
+    pub fn start_attempt(&mut self) -> Result<(), JobError> {
+        let current = self.current()?.ok_or(AskError::NoRun)?;
+        let Some(effect) = current.run.effect.as_ref().filter(|_| current.run.standing == Standing::Active)
+        else {
+            return Ok(());
+        };
+        let event = Event::AttemptStarted { effect: effect.id.clone() };
+        match self.ask_as(Actor::Engine, event, Map::new()) {
+            Ok(_) => Ok(()),
+            // Somebody has reported the outcome meanwhile.
+            Err(AskError::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells whether an event is refused because a verification command has failed, and an agent can do something about it.
+    fn has_failed(&self, refused: &Refused) -> bool {
+        let Refused::Gate { gate, reason, .. } = refused else { return false };
+        // A command that is not there or was cut short says nothing about the work.
+        let has_run = !NOT_RUN.iter().any(|end| reason.contains(end)) && self.shell.go() == Go::On;
+        gate == VERIFICATION_GATES && has_run
+    }
+
+    /// Reports a failed verification command as the failure that the phase has an event for, like failed tests: the agent is
+    /// told its output. Where the phase has none, the refusal stands and a person has to look.
+    fn send_back(
+        &mut self,
+        current: &Current,
+        refused: Refused,
+        mut said: Vec<String>,
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        let phase = current.workflow.phase(&current.run.phase);
+        let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(outcome)));
+        let (Some(event), Refused::Gate { reason, .. }) = (failure.cloned(), &refused) else {
+            return Err(AskError::Refused(refused).into());
+        };
+        let reason = reason.clone();
+        self.untick(&current.run)?;
+        let data = Map::from_iter([
+            ("failure".to_owned(), Value::from(reason.clone())),
+            ("check".to_owned(), Value::from(VERIFICATION_GATES)),
+        ]);
+        said.push(reason);
+        let answer = self.ask_as(Actor::Engine, Event::Named(event), outcome_of(current, data))?;
+        Ok((said, Some(answer)))
+    }
+}
+
+/// Says with an outcome which try of which effect it is of: one that was replaced meanwhile does not count.
+fn outcome_of(current: &Current, data: Map<String, Value>) -> Map<String, Value> {
+    match &current.run.effect {
+        Some(effect) => effect.outcome(data),
+        None => data,
+    }
+}
+
+/// Returns the question that a problem becomes which nobody here can solve.
+pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
+    Event::QuestionAsked {
+        kind: "escalation".to_owned(),
+        question: format!("`{}` cannot go on: {problem}", run.phase),
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+    }
+}
