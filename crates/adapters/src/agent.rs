@@ -123,10 +123,8 @@ pub struct Turn<'a> {
     /// Where it works.
     pub tree: &'a Path,
     pub prompt: &'a str,
-    /// What its answer has to look like; see [`schema`].
+    /// What its answer may look like, for clients that hold their model to that; the prompt says what is wanted. See [`schema`].
     pub schema: &'a Value,
-    /// Whether the conversation has been told that schema before.
-    pub knows_schema: bool,
     /// The conversation to go on with.
     pub resume: Option<&'a str>,
     /// The id that a new conversation gets; see [`Agent::new_session`].
@@ -283,8 +281,6 @@ pub struct Usage {
 pub enum NoAnswer {
     #[error("it answered with no JSON object")]
     NotJson,
-    #[error("its answer does not fit: {0}")]
-    DoesNotFit(schema::Misfit),
     #[error("it failed ({end}){}", after(words))]
     Failed { end: End, words: String },
     #[error("it was stopped after {} s", .0.as_secs())]
@@ -309,7 +305,6 @@ impl NoAnswer {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::NotJson
-            | Self::DoesNotFit(_)
             | Self::Failed { .. }
             | Self::TimedOut(_)
             | Self::Silent(_)

@@ -145,8 +145,7 @@ impl Driver<'_> {
         let (confined, schema) = (self.confined.clone(), probe::schema());
         let facts = confined.facts(run);
         let given = Given { model: hand.agent.cheap_model(), effort: Some("low"), route: route.as_ref() };
-        let talk =
-            Talk { prompt: probe::PROMPT, schema: &schema, knows_schema: false, resume: None, session: None };
+        let talk = Talk { prompt: probe::PROMPT, schema: &schema, resume: None, session: None };
         let mut turn = confined.turn(run, talk, &facts, &given);
         turn.limits = Limits { whole: PROBE_LIMIT, silence: PROBE_LIMIT };
         let interrupts = self.interrupts.clone();

@@ -114,8 +114,7 @@ impl Agent for Acp {
             ladder: LADDER,
             hint: "a POSIX shell is needed",
         };
-        let prompt = format!("{}{}", turn.prompt, answer::instruction(turn));
-        let (talk, more) = Talk::begin(turn, prompt);
+        let (talk, more) = Talk::begin(turn, turn.prompt.to_owned());
         let mut asking =
             Asking { turn, talk: Some(talk), heard: Heard::default(), reply: None, stopped: None };
         let followed = client.converse(turn, self.name(), Some(more), &mut |seen| asking.see(seen, watch));

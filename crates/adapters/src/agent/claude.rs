@@ -249,7 +249,7 @@ fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
     let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
     let answer = match (&followed.end, heard.outcome) {
         // However it ended after that.
-        (_, Some(Outcome::Answered(answer))) => answer::checked(answer, schema),
+        (_, Some(Outcome::Answered(answer))) => Ok(answer),
         (End::TimedOut(_) | End::Silent(_) | End::Stopped | End::Signal(_), _) => {
             Err(failed(&followed.end, &errors))
         }

@@ -93,7 +93,6 @@ impl Agent for Codex {
             Ok(file) => file,
             Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
         };
-        let instruction = if strict.is_none() { answer::instruction(turn) } else { String::new() };
         let client = Client {
             program: self.program.clone().into(),
             arguments: arguments(
@@ -102,7 +101,7 @@ impl Agent for Codex {
                 Login::of_person(),
             ),
             variables: variables(),
-            input: format!("{}{instruction}", turn.prompt).into_bytes(),
+            input: turn.prompt.as_bytes().to_vec(),
             files: schema_file.iter().map(|file| file.path.clone()).collect(),
             ladder: LADDER,
             hint: INSTALL,
@@ -302,8 +301,8 @@ fn ended(heard: Heard, usage: Usage, resets_at: Option<Time>, followed: &Followe
             Err(failed(&followed.end, &errors))
         }
         (End::Exit(_), Some(Outcome::Done)) => answer::last_object(&heard.answer)
-            .ok_or(NoAnswer::NotJson)
-            .and_then(|found| answer::checked(strict::without_nulls(wanted, found), wanted)),
+            .map(|found| strict::without_nulls(wanted, found))
+            .ok_or(NoAnswer::NotJson),
         (End::Exit(_), Some(Outcome::Provider(ProviderFailure::Limit { words, .. }))) => {
             Err(ProviderFailure::Limit { resets_at, words }.into())
         }

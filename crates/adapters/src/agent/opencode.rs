@@ -91,7 +91,7 @@ impl Agent for OpenCode {
             program: self.program.clone().into(),
             arguments: arguments(turn, own),
             variables: variables(turn, &made, &configuration),
-            input: format!("{}{}", turn.prompt, answer::instruction(turn)).into_bytes(),
+            input: turn.prompt.as_bytes().to_vec(),
             files: made.files(),
             ladder: LADDER,
             hint: INSTALL,

@@ -28,7 +28,6 @@ pub fn ask(agent: &dyn Agent, limit: Duration) -> io::Result<Probed> {
         tree: directory.path(),
         prompt: PROMPT,
         schema: &schema,
-        knows_schema: false,
         resume: None,
         session: None,
         effort: Some("low"),
@@ -69,5 +68,5 @@ pub fn can(agent: &dyn Agent) -> bool {
 
 /// Tells whether a model has answered, well or not.
 pub fn is_served(ended: &Ended) -> bool {
-    matches!(&ended.answer, Ok(_) | Err(NoAnswer::NotJson | NoAnswer::DoesNotFit(_)))
+    matches!(&ended.answer, Ok(_) | Err(NoAnswer::NotJson))
 }

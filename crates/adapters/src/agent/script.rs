@@ -16,7 +16,7 @@ pub use file::{Script, ScriptError};
 pub use play::{Act, Played, Reply, Stage};
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, Said, Turn, Usage, answer, brief, failed, last_words, tail,
+    Agent, Capabilities, Client, Ended, NoAnswer, Said, Turn, Usage, brief, failed, last_words, tail,
 };
 use crate::process::{End, Go, Seen, Signal};
 
@@ -90,7 +90,7 @@ impl Agent for Scripted {
         match client.follow(turn, self.name(), &mut show) {
             Ok(mut followed) => {
                 followed.stdout = spoken(&followed.stdout);
-                heard.ended(turn.schema, &followed.end, last_words(&followed))
+                heard.ended(&followed.end, last_words(&followed))
             }
             Err(why) => Ended::without(why),
         }
@@ -140,10 +140,10 @@ impl Heard {
         }
     }
 
-    fn ended(self, schema: &Value, end: &End, last_words: String) -> Ended {
+    fn ended(self, end: &End, last_words: String) -> Ended {
         let answer = match (end, self.no_turn, self.answer) {
             (_, Some(words), _) => Err(NoAnswer::Failed { end: end.clone(), words }),
-            (End::Exit(0), None, Some(answer)) => answer::checked(answer, schema),
+            (End::Exit(0), None, Some(answer)) => Ok(answer),
             (End::Exit(0), None, None) => Err(NoAnswer::NotJson),
             (end, None, _) => Err(failed(end, &last_words)),
         };
@@ -214,7 +214,7 @@ impl Agent for Player {
             Played::Stopped => (End::Stopped, None),
         };
         heard.answer = answer;
-        heard.ended(turn.schema, &end, words)
+        heard.ended(&end, words)
     }
 }
 

@@ -138,7 +138,6 @@ impl Driver {
             prompt,
             schema: &schema(),
             resume,
-            knows_schema: false,
             session: None,
             effort: Some("standard"),
             model: None,

@@ -63,7 +63,6 @@ fn ask_line(
         tree,
         prompt,
         schema: &json!({ "type": "object", "required": ["summary"] }),
-        knows_schema: false,
         resume,
         session: None,
         effort: Some("high"),

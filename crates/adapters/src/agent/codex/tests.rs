@@ -104,7 +104,6 @@ fn everything_that_a_turn_needs_is_said_on_the_command_line() {
         prompt: "",
         schema: &json!({}),
         resume: Some("abc"),
-        knows_schema: false,
         session: None,
         effort: Some("standard"),
         model: Some("gpt-5.5"),

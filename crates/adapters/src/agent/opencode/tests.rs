@@ -66,7 +66,6 @@ fn everything_that_a_turn_needs_is_said_by_its_configuration() {
         tree: "/nowhere".as_ref(),
         prompt: "",
         schema: &json!({}),
-        knows_schema: false,
         resume: Some("ses_1"),
         session: None,
         effort: Some("high"),

@@ -34,7 +34,6 @@ fn play(
         tree: tree.path(),
         prompt: "Do it.",
         schema: &schema,
-        knows_schema: false,
         resume,
         session: None,
         effort: None,
