@@ -14,7 +14,7 @@ use std::{
 use adapters::{boundary, git::Git, process, secrets::redacted};
 use engine::Time;
 use forge::{BODY, By, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
-use journal::{Durable, Fence, Fenced, Store};
+use journal::{Durable, Fence, FencedStore, Store};
 
 use crate::{Dirs, Error, Place, Workspace, text};
 
@@ -81,7 +81,7 @@ pub fn gh(root: &Path, limit: Duration) -> Option<Gh> {
 pub(crate) struct ProjectStore {
     place: Place,
     dirs: Dirs,
-    opened: OnceLock<Arc<Fenced>>,
+    opened: OnceLock<Arc<FencedStore>>,
     /// Whether somebody sees to it later that what is recorded is on disk.
     flushes_later: AtomicBool,
 }
@@ -95,7 +95,7 @@ impl ProjectStore {
             match dirs.stores.open_existing(&path)? {
                 Some(store) => {
                     place.note_journal(&path);
-                    opened.get_or_init(|| Arc::new(Fenced::of(store)));
+                    opened.get_or_init(|| Arc::new(FencedStore::of(store)));
                 }
                 None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
                 None => {}
@@ -125,7 +125,7 @@ impl ProjectStore {
         let path = self.dirs.journal(&id);
         let store = self.dirs.stores.open(&path)?;
         self.place.note_journal(&path);
-        Ok(Arc::clone(self.opened.get_or_init(|| Arc::new(Fenced::of(store)))) as Arc<dyn Store>)
+        Ok(Arc::clone(self.opened.get_or_init(|| Arc::new(FencedStore::of(store)))) as Arc<dyn Store>)
     }
 
     /// Lets what is recorded wait for the disk until somebody calls [`ProjectStore::flush`].
