@@ -11,8 +11,8 @@ use std::{
 
 use adapters::{
     boundary, machine, process,
-    process::Go,
-    service::{self, Detached, Service, State},
+    process::Control,
+    service::{self, DetachedProgram, Service, State},
 };
 use engine::Owner;
 use serde::{Deserialize, Serialize};
@@ -174,14 +174,15 @@ fn start_apart(place: &Place, port: u16) -> Result<(), DevError> {
     let program = env::current_exe().map_err(failed)?;
     let arguments = ["-C", place.mark(), "dev", "keep", "--port", &port.to_string(), "--mark", &record.mark];
     let arguments = arguments.map(OsString::from);
-    let detached =
-        boundary::around("dev server", || Detached::start(&program, &arguments, &place.root, &record.mark));
+    let detached = boundary::around("dev server", || {
+        DetachedProgram::start(&program, &arguments, &place.root, &record.mark)
+    });
     record.owner = Some(detached.map_err(failed)?.owner());
     record.write(place)
 }
 
 /// Keeps the server of a person's checkout until `go` says otherwise, as the process that [`Dev::up`] has started for it.
-pub fn keep(place: &Place, port: u16, mark: &str, go: &dyn Fn() -> Go) -> Result<(), DevError> {
+pub fn keep(place: &Place, port: u16, mark: &str, go: &dyn Fn() -> Control) -> Result<(), DevError> {
     service::leave_terminal();
     let manifest = read(&place.root)?.ok_or_else(|| DevError::None { root: place.root.clone() })?;
     let shell = Shell::default();
@@ -191,7 +192,7 @@ pub fn keep(place: &Place, port: u16, mark: &str, go: &dyn Fn() -> Go) -> Result
         if !is_up.get() {
             let record = Record::read(place).filter(|record| record.mark == mark);
             match record.and_then(|record| record.waits) {
-                Some(waits) if !machine::is_live(&waits) && is_awaited(place, mark) => return Go::Stop,
+                Some(waits) if !machine::is_live(&waits) && is_awaited(place, mark) => return Control::Stop,
                 Some(_) => {}
                 None => is_up.set(true),
             }

@@ -10,9 +10,9 @@ use std::{
 
 use adapters::{
     boundary,
-    hold::Held,
+    hold::FileLock,
     loopback,
-    process::{End, Go},
+    process::{Control, End},
 };
 use engine::digest;
 use serde::{Deserialize, Serialize};
@@ -133,13 +133,13 @@ pub fn url(port: u16) -> String {
 }
 
 /// Lets one process at a time bring the environment of a workspace up or down.
-pub(super) fn lock(place: &Place) -> Result<Held, DevError> {
+pub(super) fn lock(place: &Place) -> Result<FileLock, DevError> {
     let directory = super::directory(place);
     server::make_directory(&directory)?;
     let path = directory.join("lock");
     let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let file = file.map_err(DevError::file(&path))?;
-    Held::take(file, LOCK).map_err(DevError::file(&path))?.ok_or(DevError::Busy)
+    FileLock::take(file, LOCK).map_err(DevError::file(&path))?.ok_or(DevError::Busy)
 }
 
 /// Whether what was done is done again.
@@ -299,7 +299,7 @@ impl Dev<'_> {
     ) -> Result<(), Option<String>> {
         let begun = Instant::now();
         loop {
-            if self.shell.go() != Go::On {
+            if self.shell.go() != Control::On {
                 return Err(None);
             }
             if let Some(how) = keeper.ended(self.place) {

@@ -1,7 +1,7 @@
 //! Before an agent works: the project's tests are made ready, and run on the base. `warp doctor --tests` does the same
 //! without a run.
 
-use adapters::process::Go;
+use adapters::process::Control;
 use engine::Actor;
 use jobs::{JobError, Ready};
 use project::{
@@ -45,7 +45,7 @@ pub fn check_tests(
         };
         let walls =
             sandbox.as_ref().map(|sandbox| walls(sandbox, &slot.place, dirs, &settings, Some(&plan.test)));
-        let shell = Shell::within(walls.transpose()?, "doctor", || Go::On);
+        let shell = Shell::within(walls.transpose()?, "doctor", || Control::On);
         Ok(match suite::check(&shell, &slot.place, &plan) {
             Ok(checked) => Tests::Checked(Box::new(checked)),
             Err(problem) => Tests::Problem(problem),

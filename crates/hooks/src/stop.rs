@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{hold::Held, machine, process::Go};
+use adapters::{hold::FileLock, machine, process::Control};
 use engine::{
     Actor, Event, EventName, Run, Standing,
     turn::{self, TurnDecision, TurnEnd},
@@ -122,7 +122,7 @@ pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
         return Ok(Answer::silent());
     }
     let file = here.own.join(WAITING);
-    let one = File::create(&file).and_then(|one| Held::take(one, ONE_BEFORE));
+    let one = File::create(&file).and_then(|one| FileLock::take(one, ONE_BEFORE));
     let Some(_one) = one.map_err(|source| Failure::Count { file, source })? else {
         return Ok(Answer::silent());
     };
@@ -190,7 +190,7 @@ fn decide(
 /// Merges what a loop that has just ended has shipped, where its level says so; returns what came of it. A merge that
 /// fails leaves the pull request open, for a person.
 fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
-    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Go::On));
+    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Control::On));
     match jobs::on(workspace).merge_shipped(current, shell) {
         Ok(merged) => merged.map(|merged| merged.lines().join("\n")),
         Err(error) => {

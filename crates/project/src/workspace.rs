@@ -11,7 +11,7 @@ mod workflows;
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use adapters::git::LaidAside;
+use adapters::git::PreparedCommit;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
 use forge::{By, ForgeError, Host, Hosting, LocalForge};
 use journal::{
@@ -38,7 +38,7 @@ const PAGE: usize = 1000;
 #[derive(Debug)]
 pub struct Workspace {
     /// The commit in the making whose tests have passed. It goes before the workspace is given back.
-    pub laid: Option<LaidAside>,
+    pub laid: Option<PreparedCommit>,
     /// The dev environment of the run, as far as this process keeps it. It ends before the workspace is given back.
     pub dev: dev::Kept,
     pub place: Place,

@@ -9,7 +9,7 @@ use adapters::{
     boundary,
     git::{
         self, Git, Location,
-        integrate::Between,
+        integrate::RepositoryPair,
         slot::{self, Marker},
     },
     machine,
@@ -113,11 +113,11 @@ impl Place {
     }
 
     /// Returns git acts for a person's own checkout, which are all in one repository.
-    pub fn between(&self) -> Result<Between, PlaceError> {
+    pub fn between(&self) -> Result<RepositoryPair, PlaceError> {
         let none = || PlaceError::NotADirectory { path: self.root.join(".git") };
         let location = self.location().ok_or_else(none)?;
         let (root, checkout) = (self.root.clone(), self.root.clone());
-        Ok(Between { root, slot: location.clone(), origin: location, checkout })
+        Ok(RepositoryPair { root, slot: location.clone(), origin: location, checkout })
     }
 
     /// Returns git for its working tree.

@@ -14,8 +14,8 @@ use std::{
 };
 
 use adapters::{
-    process::{self, Environment, Finished, Go, Job, Limits, Reach, Signal},
-    sandbox::{self, View, Walls, Who},
+    process::{self, Control, Environment, Finished, Job, Limits, Signal, SignalTarget},
+    sandbox::{self, SandboxUser, View, Walls},
     service::{Plan, Policy},
 };
 
@@ -23,7 +23,7 @@ use adapters::{
 const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(2))];
 
 /// Tells whether a command that is under way may go on.
-type Watch = Arc<dyn Fn() -> Go + Send + Sync>;
+type Watch = Arc<dyn Fn() -> Control + Send + Sync>;
 
 /// How what a repository holds is run. A clone of it runs commands in the same environment, also if that changes later.
 #[derive(Clone, Default)]
@@ -43,7 +43,11 @@ struct Within {
 
 impl Shell {
     /// Runs for `run`, behind walls if there are any, for as long as `watch` lets it.
-    pub fn within(walls: Option<Walls>, run: &str, watch: impl Fn() -> Go + Send + Sync + 'static) -> Self {
+    pub fn within(
+        walls: Option<Walls>,
+        run: &str,
+        watch: impl Fn() -> Control + Send + Sync + 'static,
+    ) -> Self {
         let within = Within { walls, run: run.to_owned(), watch: Arc::new(watch) };
         Self { within: Some(within), variables: Arc::default() }
     }
@@ -97,7 +101,7 @@ impl Shell {
 
     /// Returns what a command finds an environment variable set to, without those that the run sets.
     pub fn inherited(&self, name: &str) -> Option<String> {
-        let passed = sandbox::environment(Who::Content, &[]);
+        let passed = sandbox::environment(SandboxUser::Content, &[]);
         match &self.within {
             Some(_) => passed.into_iter().find(|(known, _)| known == name)?.1.into_string().ok(),
             None => std::env::var(name).ok(),
@@ -118,8 +122,8 @@ impl Shell {
     }
 
     /// Tells whether what is under way may go on.
-    pub fn go(&self) -> Go {
-        self.within.as_ref().map_or(Go::On, |within| (within.watch)())
+    pub fn go(&self) -> Control {
+        self.within.as_ref().map_or(Control::On, |within| (within.watch)())
     }
 
     /// Plans a command line that is kept running in `root`, as it would be run otherwise.
@@ -135,7 +139,7 @@ impl Shell {
         let arguments = ["-c", line].map(OsString::from);
         let (program, arguments, reach) = match &self.within {
             Some(within) => within.wrapped(arguments)?,
-            None => (OsString::from("sh"), arguments.to_vec(), Reach::Group),
+            None => (OsString::from("sh"), arguments.to_vec(), SignalTarget::Group),
         };
         let environment = self.with_variables(environment);
         let environment = match &self.within {
@@ -196,18 +200,18 @@ impl Within {
     fn wrapped(
         &self,
         arguments: impl IntoIterator<Item = OsString>,
-    ) -> Result<(OsString, Vec<OsString>, Reach), String> {
+    ) -> Result<(OsString, Vec<OsString>, SignalTarget), String> {
         let Some(walls) = &self.walls else {
-            return Ok((OsString::from("sh"), arguments.into_iter().collect(), Reach::Group));
+            return Ok((OsString::from("sh"), arguments.into_iter().collect(), SignalTarget::Group));
         };
         let view = walls.view();
         let arguments = arguments.into_iter().map(|argument| match argument.to_str() {
             Some(text) => translated(&view, text).into(),
             None => argument,
         });
-        let wrapped = walls.wrap(Who::Content, "sh".as_ref(), arguments);
+        let wrapped = walls.wrap(SandboxUser::Content, "sh".as_ref(), arguments);
         let (program, arguments) = wrapped.map_err(|error| crate::spelled(&error))?;
-        Ok((program, arguments, Reach::Within(walls.bounds)))
+        Ok((program, arguments, SignalTarget::Within(walls.bounds)))
     }
 
     fn run(
@@ -250,7 +254,7 @@ fn own(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 
 /// Returns what is passed on behind walls, and these.
 fn exactly(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
-    let mut all = sandbox::environment(Who::Content, &[]);
+    let mut all = sandbox::environment(SandboxUser::Content, &[]);
     all.extend(own(environment));
     all
 }

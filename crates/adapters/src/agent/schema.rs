@@ -5,22 +5,22 @@
 
 use serde_json::{Map, Value};
 
-/// Where an answer does not fit, and why.
+/// The place where an answer violates the schema, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {why}")]
-pub struct Misfit {
+pub struct SchemaMismatch {
     /// The place, as in `answer.evidence[0].file`.
     pub place: String,
     pub why: String,
 }
 
 /// Checks an answer.
-pub fn check(schema: &Value, answer: &Value) -> Result<(), Misfit> {
+pub fn check(schema: &Value, answer: &Value) -> Result<(), SchemaMismatch> {
     look(schema, answer, "answer")
 }
 
-fn look(schema: &Value, value: &Value, place: &str) -> Result<(), Misfit> {
-    let misfit = |why: String| Err(Misfit { place: place.to_owned(), why });
+fn look(schema: &Value, value: &Value, place: &str) -> Result<(), SchemaMismatch> {
+    let misfit = |why: String| Err(SchemaMismatch { place: place.to_owned(), why });
     if let Some(wanted) = types(schema)
         && !wanted.iter().any(|wanted| is_of(value, wanted))
     {
@@ -43,11 +43,11 @@ fn look(schema: &Value, value: &Value, place: &str) -> Result<(), Misfit> {
     }
 }
 
-fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str) -> Result<(), Misfit> {
+fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str) -> Result<(), SchemaMismatch> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     for name in required.filter_map(Value::as_str) {
         if !fields.contains_key(name) {
-            return Err(Misfit { place: format!("{place}.{name}"), why: "is missing".to_owned() });
+            return Err(SchemaMismatch { place: format!("{place}.{name}"), why: "is missing".to_owned() });
         }
     }
     let known = schema.get("properties").and_then(Value::as_object);
@@ -56,28 +56,28 @@ fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str) -> R
         let place = format!("{place}.{name}");
         match known.and_then(|known| known.get(name)) {
             Some(schema) => look(schema, field, &place)?,
-            None if is_closed => return Err(Misfit { place, why: "is not known".to_owned() }),
+            None if is_closed => return Err(SchemaMismatch { place, why: "is not known".to_owned() }),
             None => {}
         }
     }
     Ok(())
 }
 
-fn look_at_items(schema: &Value, items: &[Value], place: &str) -> Result<(), Misfit> {
+fn look_at_items(schema: &Value, items: &[Value], place: &str) -> Result<(), SchemaMismatch> {
     within(schema, ["minItems", "maxItems"], items.len() as f64, place)?;
     let Some(each) = schema.get("items") else { return Ok(()) };
     items.iter().enumerate().try_for_each(|(index, item)| look(each, item, &format!("{place}[{index}]")))
 }
 
 /// Checks a number, a length or a count against its limits.
-fn within(schema: &Value, [least, most]: [&str; 2], found: f64, place: &str) -> Result<(), Misfit> {
+fn within(schema: &Value, [least, most]: [&str; 2], found: f64, place: &str) -> Result<(), SchemaMismatch> {
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     let what = match least {
         "minItems" => " entries",
         "minLength" => " characters",
         _ => "",
     };
-    let misfit = |why: String| Err(Misfit { place: place.to_owned(), why });
+    let misfit = |why: String| Err(SchemaMismatch { place: place.to_owned(), why });
     match (limit(least), limit(most)) {
         (Some(least), _) if found < least => {
             misfit(format!("has {found}{what}, at least {least} are wanted"))

@@ -16,11 +16,11 @@ use std::{
 
 use adapters::{
     agent::{
-        Agent, Capabilities, Ended, ProviderFailure, Said, Turn, Usage,
+        Agent, AgentUpdate, Capabilities, ProviderFailure, Turn, TurnResult, Usage,
         script::{Player, Reply, Script},
     },
     clock::Clock,
-    process::Go,
+    process::Control,
 };
 use driver::{After, DriveError, Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Time, view::Asked};
@@ -244,7 +244,7 @@ impl Agent for Limited {
         Capabilities::default()
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         if self.clock.now() >= self.resets_at {
             self.timers.get_or_init(|| self.clock.wakeups());
             return self.player.run(turn, watch);
@@ -252,7 +252,7 @@ impl Agent for Limited {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let limit =
             ProviderFailure::Limit { resets_at: Some(self.resets_at), words: "come back later".to_owned() };
-        Ended {
+        TurnResult {
             answer: Err(limit.into()),
             session: None,
             usage: Usage::default(),
