@@ -18,7 +18,7 @@ use engine::{
     view::{self, Head, Permission},
     workflow::Activity,
 };
-use project::{Quick, rails};
+use project::{HeadLookup, rails};
 use shell::{Judgement, PATCHES, Scene, perhaps_patched};
 
 use crate::{Answer, Failure, Here, Input, changes, mcp, protected, question, session::is_owner, watched};
@@ -116,7 +116,7 @@ fn second_look(here: &Here, input: &Input) -> Result<Option<String>, Failure> {
         Some(_) | None => "",
     };
     let is_done = input.tool_name.as_deref().is_some_and(|name| name.ends_with(DONE));
-    if here.head == Quick::NoRun || !(is_done || command.contains("warp ")) {
+    if here.head == HeadLookup::NoRun || !(is_done || command.contains("warp ")) {
         return Ok(None);
     }
     let Some(current) = here.open()?.current()? else { return Ok(None) };
@@ -147,7 +147,7 @@ pub(crate) fn permission_request(here: &Here, input: Input) -> Result<Answer, Fa
 
 /// Returns why a tool may not run, if it may not.
 fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure> {
-    if here.head == Quick::NoRun {
+    if here.head == HeadLookup::NoRun {
         return Ok(None);
     }
     let call = changes::may_change(&input).then(|| changes::call(&input));
@@ -156,9 +156,9 @@ fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure>
         return Ok(None);
     }
     let head = match &here.head {
-        Quick::Known(head) => head.clone(),
-        Quick::NoRun => return Ok(None),
-        Quick::Unsure => match here.open()?.current()? {
+        HeadLookup::Known(head) => head.clone(),
+        HeadLookup::NoRun => return Ok(None),
+        HeadLookup::Unsure => match here.open()?.current()? {
             Some(current) => Head::of(&current.workflow, &current.run),
             None => return Ok(None),
         },

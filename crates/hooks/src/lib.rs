@@ -41,7 +41,7 @@ use std::{
 use adapters::{git, machine, sandbox::View};
 use engine::{Outcome, Owner, Run, view::Head};
 use project::{
-    Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
+    Dirs, Error, HeadLookup, Place, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
 };
 
 pub use answer::Answer;
@@ -153,7 +153,7 @@ fn answer_here(event: Event, input: &[u8], here: impl FnOnce(&Input) -> Option<H
 fn turn_ended(event: Event, here: &Here) -> Result<(), Failure> {
     let is_over =
         matches!(event, Event::Stop | Event::UserPromptSubmit | Event::SessionStart | Event::SessionEnd);
-    if is_over && here.head != Quick::NoRun {
+    if is_over && here.head != HeadLookup::NoRun {
         let (place, dirs) = here.place()?;
         rails::rescue::unmark(&dirs, &place.root)?;
         watched::forget(&place, &dirs)?;
@@ -211,7 +211,7 @@ struct Here {
     cwd: PathBuf,
     /// What the agent calls otherwise than it is called outside.
     view: View,
-    head: Quick<Head>,
+    head: HeadLookup<Head>,
     /// The driver's; a process of its own finds them in its environment.
     dirs: Option<Dirs>,
     away: &'static dyn Away,
@@ -232,7 +232,7 @@ impl Here {
         let mut found = None;
         for root in around.flat_map(|path| quick_roots(&path).collect::<Vec<_>>()) {
             let head = quick_head(&root);
-            if head != Quick::NoRun {
+            if head != HeadLookup::NoRun {
                 found = Some((root, head));
                 break;
             }
@@ -254,7 +254,7 @@ impl Here {
         root: PathBuf,
         cwd: PathBuf,
         view: View,
-        head: Quick<Head>,
+        head: HeadLookup<Head>,
         dirs: Option<Dirs>,
         away: &'static dyn Away,
     ) -> Self {

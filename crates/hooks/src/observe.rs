@@ -9,7 +9,7 @@ use adapters::git::Git;
 use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, keys};
 use jobs::Wanted;
 use project::{
-    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Workspace, count_edit,
+    Answer as Taken, AskError, Current, Edits, Error, HeadLookup, Place, Workspace, count_edit,
     rails::{self, After, Broken},
     spelled,
 };
@@ -106,9 +106,9 @@ impl<'a> Watch<'a> {
     fn of(here: &'a Here, input: &Input) -> Result<Option<Self>, Failure> {
         let mut workspace = None;
         let owner = match &here.head {
-            Quick::NoRun => return Ok(None),
-            Quick::Known(head) => head.owner.clone(),
-            Quick::Unsure => match workspace.insert(here.open()?).current()? {
+            HeadLookup::NoRun => return Ok(None),
+            HeadLookup::Known(head) => head.owner.clone(),
+            HeadLookup::Unsure => match workspace.insert(here.open()?).current()? {
                 Some(current) => current.run.owner.clone(),
                 None => return Ok(None),
             },

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use engine::{Event, Run, Standing, view};
 use forge::ItemId;
 use project::{
-    AskError, BeginError, DecideError, Dirs, Error, Given, Place, Quick, Request, Workspace,
+    AskError, BeginError, DecideError, Dirs, Error, Given, HeadLookup, Place, Request, Workspace,
     setup::{self, Choice},
     spelled,
     spend::More,
@@ -55,7 +55,7 @@ pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
 
 /// Acts on plain words that are meant for the run; nothing if they are the agent's alone.
 fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Failure> {
-    let mut workspace = if here.head == Quick::NoRun { None } else { Some(here.open()?) };
+    let mut workspace = if here.head == HeadLookup::NoRun { None } else { Some(here.open()?) };
     let current = match &mut workspace {
         Some(workspace) => workspace.current()?.filter(|current| is_theirs(&current.run, input)),
         None => None,

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use engine::{Event, Standing};
-use project::{AskError, Decided, OTHER, Quick, Workspace};
+use project::{AskError, Decided, HeadLookup, OTHER, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -26,7 +26,7 @@ const SEVERAL: &str = "More than one may be chosen: reply with all of them, with
 
 /// Asks the person who is away; nothing if the client is to ask at the terminal.
 pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failure> {
-    if input.tool_name.as_deref() != Some(TOOL) || here.head == Quick::NoRun {
+    if input.tool_name.as_deref() != Some(TOOL) || here.head == HeadLookup::NoRun {
         return Ok(None);
     }
     let mut workspace = here.open()?;

@@ -2,7 +2,7 @@
 
 use adapters::machine;
 use engine::{Actor, Event, Owner};
-use project::{AskError, Current, Quick, Workspace};
+use project::{AskError, Current, HeadLookup, Workspace};
 use serde_json::Map;
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;

@@ -18,7 +18,7 @@ use engine::{
     Actor, Event, EventName, Run, Standing,
     turn::{self, TurnDecision, TurnEnd},
 };
-use project::{AskError, Current, Dirs, Place, Quick, Shell, Workspace, spelled};
+use project::{AskError, Current, Dirs, HeadLookup, Place, Shell, Workspace, spelled};
 use serde_json::{Map, json};
 
 use crate::{
@@ -39,7 +39,7 @@ const ONE_BEFORE: Duration = Duration::from_secs(2);
 const MOST_ASKED: usize = 2;
 
 pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;
@@ -111,7 +111,7 @@ fn in_words(ended: End) -> Option<String> {
 /// After a turn that has ended with a question, waits in the background for what becomes of it, and wakes the agent with
 /// that. What the person says in the chat, the agent hears by itself; in away mode the end of the turn has waited.
 pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;
@@ -203,7 +203,7 @@ fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
 
 /// Notes that a turn ended because the model could not be reached.
 pub(crate) fn failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;

@@ -8,7 +8,7 @@ use adapters::{boundary, clock::after, machine, secrets::redacted};
 use engine::{Owner, Run, digest};
 use journal::LeaseError;
 use serde::{Deserialize, Serialize};
-use workspace::{HOLDS, Renewed};
+use workspace::{HOLDS, RenewedLease};
 
 use crate::{Error, Workspace};
 
@@ -20,7 +20,7 @@ const TRIES: usize = 20;
 pub(crate) struct Claim {
     /// What is claimed, in words.
     about: String,
-    renewed: Renewed,
+    renewed: RenewedLease,
 }
 
 /// What is written into a claim's lease.

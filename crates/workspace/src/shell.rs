@@ -22,33 +22,33 @@ use adapters::{
 /// How a command is asked to end.
 const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(2))];
 
-/// Tells whether a command that is under way may go on.
-type Watch = Arc<dyn Fn() -> Control + Send + Sync>;
+/// A callback that decides whether a running command continues.
+type StopCheck = Arc<dyn Fn() -> Control + Send + Sync>;
 
-/// How what a repository holds is run. A clone of it runs commands in the same environment, also if that changes later.
+/// Runs a repository's own commands. Clones share one environment, later changes included.
 #[derive(Clone, Default)]
 pub struct Shell {
-    within: Option<Within>,
+    within: Option<Confinement>,
     /// Environment variables of the run, for tests, gates, hooks and agents alike.
     variables: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 #[derive(Clone)]
-struct Within {
+struct Confinement {
     /// None where a person wants none.
     walls: Option<Walls>,
     run: String,
-    watch: Watch,
+    watch: StopCheck,
 }
 
 impl Shell {
-    /// Runs for `run`, behind walls if there are any, for as long as `watch` lets it.
+    /// Runs commands for `run`, in the sandbox if there is one, while `watch` allows it.
     pub fn within(
         walls: Option<Walls>,
         run: &str,
         watch: impl Fn() -> Control + Send + Sync + 'static,
     ) -> Self {
-        let within = Within { walls, run: run.to_owned(), watch: Arc::new(watch) };
+        let within = Confinement { walls, run: run.to_owned(), watch: Arc::new(watch) };
         Self { within: Some(within), variables: Arc::default() }
     }
 
@@ -94,7 +94,7 @@ impl Shell {
         shell
     }
 
-    /// Returns where commands see what is outside at `path`.
+    /// Maps a path outside of the sandbox to the path inside.
     pub fn inside(&self, path: &Path) -> PathBuf {
         self.view().inside(path)
     }
@@ -108,7 +108,7 @@ impl Shell {
         }
     }
 
-    /// Tells whether commands see the run's tree at the project's own path.
+    /// Returns whether the run's tree is mounted at the project's path.
     pub fn is_over_project(&self) -> bool {
         self.walls().is_some_and(|walls| walls.project.is_some())
     }
@@ -121,12 +121,12 @@ impl Shell {
         self.walls().map(Walls::view).unwrap_or_default()
     }
 
-    /// Tells whether what is under way may go on.
+    /// Asks the callback whether to continue.
     pub fn go(&self) -> Control {
         self.within.as_ref().map_or(Control::On, |within| (within.watch)())
     }
 
-    /// Plans a command line that is kept running in `root`, as it would be run otherwise.
+    /// Prepares a command line as a long-running service in `root`.
     pub fn plan(
         &self,
         root: &Path,
@@ -195,7 +195,7 @@ fn translated(view: &View, word: &str) -> String {
     inside.to_str().map_or_else(|| word.to_owned(), str::to_owned)
 }
 
-impl Within {
+impl Confinement {
     /// Puts a shell with these arguments behind the walls, if there are any.
     fn wrapped(
         &self,

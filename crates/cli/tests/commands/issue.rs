@@ -2,7 +2,7 @@ use std::fs;
 
 use forge::{ItemId, Merge, NewPull};
 use insta::assert_snapshot;
-use project::{Dirs, Place, Quick, Workspace, quick_head};
+use project::{Dirs, HeadLookup, Place, Workspace, quick_head};
 use testkit::{Said, Sandbox};
 
 use super::{json, sandbox};
@@ -110,7 +110,7 @@ fn issues_stay_when_their_directory_becomes_a_repository() {
     sandbox.git(&["-C", at, "init", "--quiet"]);
     sandbox.git(&["-C", at, "add", "--all"]);
     assert_eq!(sandbox.git(&["-C", at, "status", "--porcelain"]), "", "what is warp's own is in no commit");
-    assert_eq!(quick_head(&plain), Quick::Unsure, "a hook asks the store, and is not waved through");
+    assert_eq!(quick_head(&plain), HeadLookup::Unsure, "a hook asks the store, and is not waved through");
     assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("Read names"));
     assert!(plain.join(".git/warp/project-id").exists() && !plain.join(".warp/local").exists());
     sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Print names"]);
