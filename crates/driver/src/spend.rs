@@ -11,7 +11,7 @@ use engine::{
     Capped, Run, Time, Usage, keys,
     ledger::{CapReached, Scope, Tags},
 };
-use meter::{Book, Proxy, ProxyError, Refusal, Seen, Upstreams};
+use meter::{Book, Proxy, ProxyError, Refusal, Traffic, Upstreams};
 use project::{
     Dirs, Error, Workspace,
     spend::{Ledger, LedgerError, Meter, Pause, caps},
@@ -150,7 +150,7 @@ impl Spend {
     }
 
     /// Returns what the proxy has seen in the present turn so far.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Traffic {
         self.way.as_ref().map(|way| way.proxy.seen()).unwrap_or_default()
     }
 
