@@ -8,7 +8,7 @@ use project::{
     AskError, BeginError, Current, Dirs, Shell, Workspace,
     slots::{Kind, Pool},
 };
-use suite::{Asked, Checked, Plan};
+use suite::{BaselineQuestion, BaselineReport, Plan};
 
 use crate::{
     driver::{DriveError, Driver, Finish, Flow},
@@ -23,7 +23,7 @@ pub enum Tests {
     None,
     /// They cannot be run here: why, and what to do.
     Problem(String),
-    Checked(Box<Checked>),
+    Checked(Box<BaselineReport>),
 }
 
 /// Prepares and tests a project in a workspace of its own, as a run would before an agent works.
@@ -82,7 +82,7 @@ impl Driver<'_> {
                 }
                 Ok(None)
             }
-            Ready::Ask(Asked { said, question, data }) => {
+            Ready::Ask(BaselineQuestion { said, question, data }) => {
                 said.iter().for_each(|said| self.show.show(Shown::Did(said)));
                 if self.stands(current)? {
                     self.offer(Actor::Engine, question, data)?;
