@@ -42,9 +42,9 @@ struct Record {
     waits: Option<Owner>,
 }
 
-/// What this process keeps of an environment.
+/// The server that this process runs, if any.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct ServerHandle {
     pub(super) running: Option<Running>,
     /// Whether it was brought up by this process, or at least tried.
     pub was_tried: bool,
@@ -58,7 +58,7 @@ pub(super) struct Running {
     record: PathBuf,
 }
 
-impl Kept {
+impl ServerHandle {
     /// Returns the address of the server.
     pub fn url(&self) -> Option<String> {
         self.running.as_ref().map(|running| super::url(running.port))
@@ -73,18 +73,18 @@ impl Drop for Running {
     }
 }
 
-/// Who keeps the server.
+/// The process that supervises the server.
 #[derive(Debug)]
 pub enum Keeper<'a> {
     /// This process, for as long as the value lives.
-    Here(&'a mut Kept),
+    Here(&'a mut ServerHandle),
     /// A process of its own, in the background.
     Apart,
 }
 
-/// What was ended.
+/// The servers that were stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StoppedServers {
     /// The port of the person's own server.
     pub port: Option<u16>,
     /// Ports of servers that runs have left behind.
@@ -242,14 +242,14 @@ pub(super) fn last_words(place: &Place) -> String {
     service::last_words(&log(place))
 }
 
-/// Returns where the server's words are.
+/// Returns the path of the server's log.
 pub fn log(place: &Place) -> PathBuf {
     directory(place).join(LOG)
 }
 
 /// Ends the server of a person's checkout, and those that runs of the project have left behind in `trees`.
-pub fn down(place: &Place, trees: &[PathBuf]) -> Result<Stopped, DevError> {
-    let mut stopped = Stopped::default();
+pub fn down(place: &Place, trees: &[PathBuf]) -> Result<StoppedServers, DevError> {
+    let mut stopped = StoppedServers::default();
     let _lock = super::up::lock(place)?;
     if let Some(record) = Record::read(place) {
         stopped.port = Some(record.port).filter(|_| record.is_kept());

@@ -40,7 +40,7 @@ pub struct Workspace {
     /// The commit in the making whose tests have passed. It goes before the workspace is given back.
     pub laid: Option<PreparedCommit>,
     /// The dev environment of the run, as far as this process keeps it. It ends before the workspace is given back.
-    pub dev: dev::Kept,
+    pub dev: dev::ServerHandle,
     pub place: Place,
     pub dirs: Dirs,
     pub(crate) store: Arc<ProjectStore>,
@@ -229,7 +229,7 @@ impl Workspace {
             slot: None,
             decides: Decides::default(),
             seen_base: None,
-            dev: dev::Kept::default(),
+            dev: dev::ServerHandle::default(),
             workflow: None,
             last: None,
             newest: None,
