@@ -13,7 +13,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use adapters::git::PreparedCommit;
 use engine::{Advice, Fold, FoldError, Held, Record, Refused, Run, Workflow, WorkflowError};
-use forge::{By, ForgeError, Host, Hosting, LocalForge};
+use forge::{Author, ForgeError, Host, Hosting, LocalForge};
 use journal::{
     Durable, Listener, OpenError, Query, Scope, State, Store, StoreError, StoredEvent, StreamHead, StreamId,
     StreamView, Streams, Subscription, Version, streams::read_all,
@@ -215,7 +215,7 @@ impl Workspace {
         let store = Arc::new(ProjectStore::open(&place, &dirs)?);
         let hosting = match &dirs.hosts {
             Some(hosts) => hosts.of(&place),
-            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp())),
+            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, Author::warp())),
         };
         Ok(Self {
             laid: None,

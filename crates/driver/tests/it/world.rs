@@ -24,7 +24,7 @@ use adapters::{
 };
 use driver::{After, DriveError, Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Time, view::Asked};
-use forge::{By, Hosting, NewItem, fake::Fake};
+use forge::{Author, Hosting, NewItem, fake::Fake};
 use journal::Stores;
 use project::{Dirs, HOLDS, Hosts, Place, Workspace};
 use testkit::Sandbox;
@@ -59,7 +59,7 @@ impl Fakes {
     fn snapshot(&self) -> Self {
         let all = self.0.lock().unwrap();
         Self(Mutex::new(
-            all.iter().map(|(project, fake)| (project.clone(), fake.snapshot(By::warp()))).collect(),
+            all.iter().map(|(project, fake)| (project.clone(), fake.snapshot(Author::warp()))).collect(),
         ))
     }
 }
@@ -68,7 +68,7 @@ impl Hosts for Fakes {
     fn of(&self, place: &Place) -> Arc<dyn Hosting> {
         let project = place.origin().unwrap_or(&place.root).to_owned();
         let mut all = self.0.lock().unwrap();
-        Arc::new(all.entry(project).or_insert_with(|| Fake::new(By::warp())).clone())
+        Arc::new(all.entry(project).or_insert_with(|| Fake::new(Author::warp())).clone())
     }
 }
 
@@ -121,7 +121,7 @@ impl World {
     pub(crate) fn file_issues(&self, root: &Path, count: u64) {
         let mut workspace = self.workspace(root);
         workspace.ensure_store().unwrap();
-        let tracker = workspace.tracker_as(By::person("Ann"));
+        let tracker = workspace.tracker_as(Author::person("Ann"));
         for issue in 1..=count {
             let body = format!("- [ ] the word word{issue} is in file{issue}.txt\n");
             let filed = tracker.file(&NewItem::of(format!("Word {issue}"), body, Default::default()), None);
