@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hooks::{Away, Exchange, Reach};
+use hooks::{AwayChannel, Exchange, Reachability};
 use notify::{Notifier, RunRef};
 use project::{Dirs, Place};
 
@@ -12,12 +12,12 @@ pub(crate) const AWAY: Channels = Channels;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channels;
 
-impl Away for Channels {
-    fn reach(&self, place: &Place, dirs: &Dirs) -> Reach {
+impl AwayChannel for Channels {
+    fn reach(&self, place: &Place, dirs: &Dirs) -> Reachability {
         match notify::AwayMode::of(place, dirs, &[]) {
-            notify::AwayMode::Off(_) => Reach::Off,
-            notify::AwayMode::Unreachable(why) => Reach::Unreachable(why),
-            notify::AwayMode::Telegram(_) => Reach::Reachable,
+            notify::AwayMode::Off(_) => Reachability::Off,
+            notify::AwayMode::Unreachable(why) => Reachability::Unreachable(why),
+            notify::AwayMode::Telegram(_) => Reachability::Reachable,
         }
     }
 

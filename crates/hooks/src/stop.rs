@@ -22,7 +22,7 @@ use project::{AskError, Current, Dirs, HeadLookup, Place, Shell, Workspace, spel
 use serde_json::{Map, json};
 
 use crate::{
-    Answer, Failure, Here, Input, Reach,
+    Answer, Failure, HookContext, Input, Reachability,
     person::{self, End, put_off_words},
     prompt::VIA,
     question::told,
@@ -38,7 +38,7 @@ const ONE_BEFORE: Duration = Duration::from_secs(2);
 /// How many events one end of a turn may ask for.
 const MOST_ASKED: usize = 2;
 
-pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
+pub(crate) fn stop(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
     if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
@@ -78,7 +78,11 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
 }
 
 /// Waits for a person who is away; returns what came of it, if the run does not wait for them any more.
-fn heard(here: &Here, workspace: &mut Workspace, current: &Current) -> Result<Option<String>, Failure> {
+fn heard(
+    here: &HookContext,
+    workspace: &mut Workspace,
+    current: &Current,
+) -> Result<Option<String>, Failure> {
     let Some((id, _)) = person::open(current) else { return Ok(None) };
     let run = current.run.id.as_str();
     let ended = match here.away.begin(&workspace.place, &workspace.dirs, run) {
@@ -110,7 +114,7 @@ fn in_words(ended: End) -> Option<String> {
 
 /// After a turn that has ended with a question, waits in the background for what becomes of it, and wakes the agent with
 /// that. What the person says in the chat, the agent hears by itself; in away mode the end of the turn has waited.
-pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
+pub(crate) fn after(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
     if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
@@ -118,7 +122,7 @@ pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
     let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
     let is_mine = is_owner(&current.run.owner, input) && !current.run.owner.is_driver();
     let Some((id, _)) = person::open(&current).filter(|_| is_mine) else { return Ok(Answer::silent()) };
-    if here.away.reach(&workspace.place, &workspace.dirs) == Reach::Reachable {
+    if here.away.reach(&workspace.place, &workspace.dirs) == Reachability::Reachable {
         return Ok(Answer::silent());
     }
     let file = here.own.join(WAITING);
@@ -139,7 +143,7 @@ pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
 
 /// Keeps the agent going after a person was waited for, if the run goes on by that.
 fn go_on(
-    here: &Here,
+    here: &HookContext,
     workspace: &mut Workspace,
     words: &str,
     end: &TurnEnd<'_>,
@@ -156,7 +160,7 @@ fn go_on(
 
 /// Decides, offering the events that the end of the turn stands for.
 fn decide(
-    here: &Here,
+    here: &HookContext,
     workspace: &mut Workspace,
     mut current: Current,
     end: &TurnEnd<'_>,
@@ -202,7 +206,7 @@ fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
 }
 
 /// Notes that a turn ended because the model could not be reached.
-pub(crate) fn failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
+pub(crate) fn failure(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
     if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
