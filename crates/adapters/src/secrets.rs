@@ -24,7 +24,7 @@ use std::{borrow::Cow, env, ops::Range, path::Path, sync::OnceLock};
 use serde_json::{Map, Value};
 
 use hidden::Visible;
-pub use source::Sighting;
+pub use source::SecretMatch;
 
 /// What stands in the place of a secret. It cannot overlap with itself, so it is always found again as a whole.
 pub const REMOVED: &str = "[secret removed]";

@@ -1,7 +1,7 @@
 //! The pull request: the work is handed in, checked, reviewed and merged.
 
 use engine::{Actor, Event, EventName, Settings, keys};
-use forge::{By, ItemId, Review};
+use forge::{Author, ItemId, Review};
 use jobs::{JobError, MergeError, Published};
 use project::{Current, Workspace, slots::Pool, spelled};
 use serde_json::{Map, Value, json};
@@ -178,7 +178,7 @@ impl Attached<'_, '_> {
             None => Settings::default(),
         };
         let merged =
-            jobs::on(&mut here).merge_pull(&pool, number, By::warp(), &settings, |place, dirs, run| {
+            jobs::on(&mut here).merge_pull(&pool, number, Author::warp(), &settings, |place, dirs, run| {
                 content_shell(sandbox.as_ref(), place, dirs, run)
             });
         match merged {
