@@ -82,20 +82,20 @@ impl Context<'_> {
         branch: &str,
         tested: &str,
         outlet: &Outlet,
-        durable: &Durable,
+        _: &Durable,
     ) -> Result<Landed, JobError> {
         let mut tested = tested.to_owned();
         // One after the other: whoever rebases and tests while another merges does it in vain.
         let _turn = self.landing_turn()?;
         for _ in 1..TRIES {
-            match self.land_once(run, branch, &mut tested, outlet, durable)? {
+            match self.land_once(run, branch, &mut tested, outlet)? {
                 Landed::Overtaken(_) => {}
                 landed @ (Landed::At { .. } | Landed::NotTaken { .. } | Landed::Stuck { .. }) => {
                     return Ok(landed);
                 }
             }
         }
-        self.land_once(run, branch, &mut tested, outlet, durable)
+        self.land_once(run, branch, &mut tested, outlet)
     }
 
     /// Waits until no other run of the project is landing. That spares work and is needed for nothing else, so one that takes
@@ -121,7 +121,6 @@ impl Context<'_> {
         branch: &str,
         tested: &mut String,
         outlet: &Outlet,
-        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let target = &run.branches.merge_target;
         let between = self.between()?;
@@ -186,6 +185,8 @@ impl Context<'_> {
                 None => pushed = Some(format!("pushed: {outgoing}")),
             }
         }
+        // With each try: the claim may have been lost while the tests ran or a push was refused.
+        let durable = &self.sync_journal()?;
         if head != newest {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
             for key in [run.id.as_str(), &merge_key(run.id.as_str(), run.issue.as_deref())] {
