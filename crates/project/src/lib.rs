@@ -49,9 +49,7 @@ pub use baseline::Ready;
 pub use claim::ClaimError;
 pub use decide::{DecideError, Decided, Given, Overdue};
 pub use leftover::{Left, Leftover};
-pub use next::{
-    ABOUT_DEV, Checked, Done, HandedIn, Landed, Mend, NextError, Published, Rework, Wanted, escalation,
-};
+pub use next::{ABOUT_DEV, Done, HandedIn, Landed, Mend, NextError, Published, Rework, Wanted, escalation};
 pub use ports::{person_in, read_markdown};
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};

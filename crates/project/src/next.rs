@@ -8,7 +8,10 @@
 //! Every act is looked for in the world before it is done, so that a phase whose work was cut short can be done again.
 
 pub(crate) mod acceptance;
+mod await_checks;
+mod await_review;
 mod begin;
+mod claim;
 mod commit;
 mod dev;
 mod drift;
@@ -33,7 +36,7 @@ use adapters::{
     process::Go,
 };
 use engine::{
-    Act, Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES,
+    Act, Actor, Event, Held, Refused, Run, Standing, VERIFICATION_GATES, WaitKind,
     view::{self, Owned},
     workflow::Job,
 };
@@ -45,7 +48,7 @@ pub use dev::ABOUT_DEV;
 pub use hand_in::HandedIn;
 pub(crate) use land::behind;
 pub use land::{Landed, Mend};
-pub use publish::{Checked, Published};
+pub use publish::Published;
 pub use rework::Rework;
 pub(crate) use rework::rework_of;
 
@@ -166,7 +169,8 @@ impl Workspace {
         Ok(Done { said, taken, next })
     }
 
-    /// Does the work of the current phase if a program can do it; returns what happened and what was reported.
+    /// Does the work of the current phase if a program can do it; returns what happened and what was reported. Where the phase
+    /// only waits, and what it waits for has not happened, that is said.
     pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), NextError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         let is_open = current.run.standing == Standing::Active;
@@ -176,19 +180,43 @@ impl Workspace {
                 Err(NextError::Held(held)) => return self.ask_about_held(&current, &held),
                 report => report?,
             },
+            Act::Wait { on, .. } if is_open => match self.look(&current.run, on)? {
+                Ok(report) => report,
+                Err(waits) => return Ok((vec![waits], None)),
+            },
             Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
                 return Ok((Vec::new(), None));
             }
         };
+        self.report(&current, report)
+    }
+
+    /// Looks what has come of what a phase waits for; says for what, where nothing has.
+    fn look(&mut self, run: &Run, on: WaitKind) -> Result<Result<Report, String>, NextError> {
+        match on {
+            WaitKind::Dependencies => self.await_dependencies(run),
+            WaitKind::Review => self.await_review(run),
+            WaitKind::Limit | WaitKind::Outage | WaitKind::Spend | WaitKind::Admission => {
+                Err(NextError::World("no phase waits for that".to_owned()))
+            }
+        }
+    }
+
+    /// Reports what a phase's work has come to, as the event that the workflow has for it.
+    fn report(
+        &mut self,
+        current: &Current,
+        report: Report,
+    ) -> Result<(Vec<String>, Option<Answer>), NextError> {
         let phase = current.workflow.phase(&current.run.phase);
         let Some(event) = phase.and_then(|phase| phase.said(report.event)) else {
             let (phase, said) = (&current.run.phase, report.said.join("; "));
             return Err(NextError::World(format!("`{phase}` has no event for `{}`: {said}", report.event)));
         };
-        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(&current, report.data)) {
+        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, report.data)) {
             Ok(answer) => Ok((report.said, Some(answer))),
             Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
-                self.send_back(&current, refused, report.said)
+                self.send_back(current, refused, report.said)
             }
             Err(error) => Err(error.into()),
         }
@@ -257,6 +285,12 @@ impl Workspace {
             Job::RunFinalTests => self.test_finally(run)?,
             // It moves nothing, so it has no report.
             Job::OpenPullRequest => return Err(NextError::World("the pull request is open".to_owned())),
+            Job::Claim => self.claim_issue(run)?,
+            Job::AwaitChecks => self.await_checks(current)?,
+            // What only waits is looked at, not done.
+            Job::AwaitDependencies | Job::AwaitReview => {
+                return Err(NextError::World("what it waits for has not happened".to_owned()));
+            }
             Job::Merge => self.merge(current)?,
             Job::CommitAndMerge => self.commit_and_merge(current)?,
             Job::Summarise => self.summarise(run)?,
@@ -345,9 +379,12 @@ fn reach(job: Job) -> Reach {
         | Job::FileReport
         | Job::TakeChunk
         | Job::Summarise
+        | Job::Claim
+        | Job::AwaitDependencies
+        | Job::AwaitReview
         | Job::SelectWork => Reach::Journal,
         Job::RunTests | Job::RunFinalTests => Reach::Content,
-        Job::Commit | Job::Merge | Job::CommitAndMerge => Reach::LastStep,
+        Job::Commit | Job::Merge | Job::CommitAndMerge | Job::AwaitChecks => Reach::LastStep,
         Job::CheckDocs | Job::CleanUp | Job::OpenPullRequest => Reach::World,
     }
 }

@@ -1,4 +1,4 @@
-//! The life of a pull request, where an agent hands its work in again and again: claim, publish, check.
+//! The life of a pull request, where an agent hands its work in again and again: publish, check.
 //!
 //! The agent neither commits nor pushes. What it hands in is committed as it is, delivered under one branch, and offered
 //! by one pull request, whose head moves on with every round. Checks are the project's own tests, on what was committed.
@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use adapters::boundary;
-use engine::{Actor, Event, EventName, Run};
+use engine::Run;
 use forge::{Checks as _, ChecksState, CommandChecks, CommandRun, CommandState, Item, ItemId, NewPull};
 use journal::Durable;
-use serde_json::{Map, json};
 use suite::SuiteError;
 
 use super::{NextError, hooks, issue, report, review, short};
-use crate::{Answer, Current, Workspace, pushing::Goal, rails};
+use crate::{Current, Workspace, pushing::Goal, rails};
 
 /// Work that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,29 +27,20 @@ pub struct Published {
 
 /// What the checks of a pull request came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    pub passed: bool,
+pub(super) struct Checked {
+    pub(super) passed: bool,
     /// How they ended, in a line of words, and the last of what they printed.
-    pub log: String,
+    pub(super) log: String,
 }
 
 impl Checked {
     /// Returns how they ended, in words.
-    pub fn said(&self) -> &str {
+    pub(super) fn said(&self) -> &str {
         self.log.lines().next().unwrap_or_default()
     }
 }
 
 impl Workspace {
-    /// Begins the branch for the run's issue, and says that the issue is claimed.
-    pub fn claim_work(&mut self, current: &Current, event: &EventName) -> Result<Answer, NextError> {
-        let issue = current.run.issue.clone().unwrap_or_default();
-        let begun = self.begin_work(&current.run, &issue, false)?;
-        let mut data = Map::from_iter([("branch".to_owned(), json!(begun.branch))]);
-        data.extend(begun.data);
-        Ok(self.ask_as(Actor::Engine, Event::Named(event.clone()), data)?)
-    }
-
     /// Commits what is there, delivers it, and opens the run's pull request or moves it on.
     pub fn publish(&mut self, current: &Current, durable: &Durable) -> Result<Published, NextError> {
         let run = &current.run;
@@ -89,7 +79,7 @@ impl Workspace {
     }
 
     /// Tells whether all that is there is handed in.
-    pub fn is_published(&mut self, run: &Run) -> Result<bool, NextError> {
+    pub(super) fn is_published(&mut self, run: &Run) -> Result<bool, NextError> {
         let is_clean = self.prepare_commit(run)?.1.is_empty().map_err(NextError::World)?;
         let head = self.git().head_commit().map_err(NextError::World)?;
         let pull = self.pull_of(run)?.and_then(|item| item.pull.clone());
@@ -97,7 +87,7 @@ impl Workspace {
     }
 
     /// Runs the checks of what was handed in last.
-    pub fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
+    pub(super) fn check_pull(&mut self, run: &Run) -> Result<Checked, NextError> {
         let commit = self.git().head_commit().map_err(NextError::World)?;
         let checks = CommandChecks::new(|_| match suite::run(&self.shell, &self.place, run) {
             Ok(outcome) => {

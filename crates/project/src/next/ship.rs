@@ -205,17 +205,27 @@ impl Workspace {
                 return Err(NextError::World(why).into());
             }
         }
+        self.merge_for(run, number, shell).map(Some)
+    }
+
+    /// Merges a pull request by itself, in the name of the run that has made it.
+    pub(super) fn merge_for(
+        &mut self,
+        run: &Run,
+        number: ItemId,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
+    ) -> Result<MergedPull, MergeError> {
         let mut settings = run.settings.clone();
         let push = self.outlet(run, Goal::Merge)?.push.as_str();
         settings.set(PUSH, push.into()).map_err(|error| NextError::World(error.to_string()))?;
         let Some(origin) = self.place.origin() else {
             let pool = Pool::of(&self.place, &self.dirs)?;
-            return self.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some);
+            return self.merge_pull(&pool, number, By::warp(), &settings, shell);
         };
         let origin = Place::at(origin).map_err(Error::from)?;
         let pool = Pool::of(&origin, &self.dirs)?;
         let mut there = Self::open(origin, self.dirs.clone())?;
-        there.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some)
+        there.merge_pull(&pool, number, By::warp(), &settings, shell)
     }
 }
 
