@@ -178,27 +178,19 @@ impl Workspace {
             Act::Job(Job::OpenPullRequest) if is_open => return self.open_pull_request(&current),
             Act::Job(job) if is_open => match self.work(&current, job, wanted) {
                 Err(NextError::Held(held)) => return self.ask_about_held(&current, &held),
-                report => report?,
+                report => Ok(report?),
             },
-            Act::Wait { on, .. } if is_open => match self.look(&current.run, on)? {
-                Ok(report) => report,
-                Err(waits) => return Ok((vec![waits], None)),
-            },
+            Act::Wait { on: WaitKind::Dependencies, .. } if is_open => {
+                self.await_dependencies(&current.run)?
+            }
+            Act::Wait { on: WaitKind::Review, .. } if is_open => self.await_review(&current.run)?,
             Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
                 return Ok((Vec::new(), None));
             }
         };
-        self.report(&current, report)
-    }
-
-    /// Looks what has come of what a phase waits for; says for what, where nothing has.
-    fn look(&mut self, run: &Run, on: WaitKind) -> Result<Result<Report, String>, NextError> {
-        match on {
-            WaitKind::Dependencies => self.await_dependencies(run),
-            WaitKind::Review => self.await_review(run),
-            WaitKind::Limit | WaitKind::Outage | WaitKind::Spend | WaitKind::Admission => {
-                Err(NextError::World("no phase waits for that".to_owned()))
-            }
+        match report {
+            Ok(report) => self.report(&current, report),
+            Err(waits) => Ok((vec![waits], None)),
         }
     }
 
