@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs, path::PathBuf, process::Command};
 
 use engine::{
-    Rule, SetBy, Settings, Workflow,
+    SetBy, Setting, Settings, Workflow,
     workflow::{BUILT_IN, Proof},
 };
 
@@ -91,14 +91,14 @@ fn owners() -> String {
                     committed counts as the project's, too.\n\n\
                     | Setting | Set by | Tighter is | Default holds |\n|---|---|---|---|\n"
         .to_owned();
-    for rule in Rule::TABLE {
+    for Setting { key, rule, .. } in Settings::TABLE {
         let set_by = match rule.set_by {
             SetBy::Person => "you only",
             SetBy::Project => "you, a project",
         };
         let holds = if rule.default_holds { "yes" } else { "no" };
         let tighter = rule.tighter.to_string();
-        push(&mut text, format!("| `{}` | {set_by} | {tighter} | {holds} |\n", rule.key));
+        push(&mut text, format!("| `{key}` | {set_by} | {tighter} | {holds} |\n"));
     }
     text
 }

@@ -26,6 +26,7 @@ mod overview;
 mod pr;
 mod rdb;
 mod recover;
+mod report;
 mod revert;
 mod run;
 mod salvage;
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
 /// The commands as the help groups them; those in none are plumbing that other programs call.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Everyday", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
-    ("Look", &["status", "explain", "log", "diff", "cost"]),
+    ("Look", &["status", "report", "explain", "log", "diff", "cost"]),
     ("Set up", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
     ("In the project", &["docs", "dev"]),
     ("Repair", &["revert", "salvage", "recover", "adopt"]),
@@ -86,6 +87,7 @@ enum Command {
     Dev(dev::Arguments),
     Salvage(salvage::Arguments),
     Recover(recover::Arguments),
+    Report(report::Arguments),
     Revert(revert::Arguments),
     Agents(agents::Arguments),
     Config(config::Arguments),
@@ -133,6 +135,7 @@ impl Arguments {
             Command::Dev(arguments) => dev::run(&arguments, project),
             Command::Salvage(arguments) => salvage::run(&arguments, project),
             Command::Recover(arguments) => recover::run(&arguments, project),
+            Command::Report(arguments) => report::run(&arguments, project),
             Command::Revert(arguments) => revert::run(&arguments, project),
             Command::Agents(arguments) => agents::run(&arguments),
             Command::Config(arguments) => config::run(&arguments, project),
@@ -188,6 +191,7 @@ impl Command {
             | Self::Docs(_)
             | Self::Dev(_)
             | Self::Salvage(_)
+            | Self::Report(_)
             | Self::Agents(_)
             | Self::Config(_)
             | Self::Doctor(_)

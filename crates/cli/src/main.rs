@@ -4,6 +4,7 @@ mod commands;
 mod error;
 mod exit;
 mod live;
+mod local_time;
 mod output;
 mod person;
 

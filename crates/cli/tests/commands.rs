@@ -15,6 +15,7 @@ mod issue;
 mod looking;
 mod overview;
 mod rdb;
+mod reporting;
 mod slots;
 mod state;
 mod stopping;

@@ -20,7 +20,7 @@ use adapters::{
     git::{ObjectKind, lfs},
     secrets::Secrets,
 };
-use engine::{Held, HeldKind, Run, digest};
+use engine::{Held, HeldKind, Run, digest, keys};
 
 pub use look::{look, tests_in};
 
@@ -74,8 +74,8 @@ pub struct Limits {
 impl Limits {
     pub fn of(run: &Run) -> Self {
         Self {
-            file: run.settings.count("guard_max_file_mb").saturating_mul(1024 * 1024),
-            new_files: run.settings.count("guard_max_new_files"),
+            file: run.settings.get(keys::GUARD_MAX_FILE_MB).saturating_mul(1024 * 1024),
+            new_files: run.settings.get(keys::GUARD_MAX_NEW_FILES),
         }
     }
 }

@@ -12,7 +12,7 @@ use adapters::{
     refs, secrets,
 };
 use engine::{
-    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Usage, Worker,
+    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Usage, Worker, keys,
     workflow::SemanticGate,
 };
 use journal::Durable;
@@ -453,7 +453,7 @@ impl Driver<'_> {
     /// it was refused more money a while ago and has not ended by itself.
     fn is_hopeless(&self, current: &Current, refused_at: &mut Option<Instant>) -> bool {
         let Some(seen) = self.spend.as_ref().map(Spend::seen) else { return false };
-        let waits = current.run.settings.is_on("pause_at_limit");
+        let waits = current.run.settings.get(keys::PAUSE_AT_LIMIT);
         let patience = self.now().plus_minutes(1);
         if waits && seen.limit.and_then(|limit| limit.resets_at).is_some_and(|resets_at| resets_at > patience)
         {
@@ -469,7 +469,7 @@ impl Driver<'_> {
             return Ok(if self.is_agents_word()? { Wanted::Over } else { Wanted::No });
         }
         let due = current.run.deadline(&current.workflow).is_some_and(|due| self.now() > due);
-        let is_enforced = current.run.settings.text("phase_timeout_enforcement") != "warn";
+        let is_enforced = current.run.settings.get(keys::PHASE_TIMEOUT_ENFORCEMENT) != "warn";
         if !due || !is_enforced {
             return Ok(Wanted::Yes);
         }
@@ -554,7 +554,7 @@ impl Driver<'_> {
         if has_begun {
             return Ok(());
         }
-        if let Some(kept) = self.workspace.put_away(run)? {
+        if let Some(kept) = jobs::on(&mut self.workspace).put_away(run)? {
             self.show.show(Shown::Did(&format!("what the chunk before left is kept as {kept}")));
         }
         Ok(())

@@ -20,7 +20,7 @@ use adapters::{
     tmux::{self, Session},
 };
 use engine::{
-    Actor, Event, Record, Standing, Time, Worker,
+    Actor, Event, Record, Standing, Time, Worker, keys,
     workflow::{ATTACHED, Meaning, Means},
 };
 use project::{Answer, BeginError, Current, Dirs, Place, Workspace, admission::Seat, find_workflow, spelled};
@@ -78,7 +78,7 @@ pub(crate) fn prepare(
         Some(agent) => agent.clone(),
         None => {
             let config = here.configuration(&options.set).map_err(BeginError::Config)?;
-            config.settings.text("agent").to_owned()
+            config.settings.get(keys::AGENT).to_owned()
         }
     };
     let agent = Interactive::named(&wanted).ok_or(StartError::NoTerminal(wanted))?;

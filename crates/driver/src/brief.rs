@@ -8,8 +8,8 @@ mod parts;
 
 use adapters::machine;
 use engine::{
-    ACCEPT, Act, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, view, visible_text,
-    workflow::Answer,
+    ACCEPT, Act, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, keys, view,
+    visible_text, workflow::Answer,
 };
 use forge::ItemId;
 use project::{
@@ -206,7 +206,7 @@ fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
     let are_proposed = wanted != Criteria::Given;
     let criteria = issue.criteria();
     let is_simple = criteria <= SIMPLE && !issue.is_about_architecture() && !are_proposed;
-    if is_simple && !current.run.settings.is_on("approve_plan") {
+    if is_simple && !current.run.settings.get(keys::APPROVE_PLAN) {
         let criteria = counted(criteria as u64, "criterion", "criteria");
         let why = format!("{criteria} and no choice of architecture: no approach is drafted");
         return Ok(Brief::Nothing { data: Map::new(), why });
@@ -214,7 +214,7 @@ fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
     let run = &current.run;
     let mut text = Text::new(run, "draft an approach");
     text.part("What to do", &guide(workspace, run, PLANNING));
-    let most = run.settings.count("max_acs_per_commit");
+    let most = run.settings.get(keys::MAX_ACS_PER_COMMIT);
     let title = format!("Acceptance criteria, at most {most} in a chunk");
     match are_proposed {
         true => text.part(&title, PROPOSING),
@@ -262,7 +262,7 @@ fn code(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
     let tests = suite::test_command(&workspace.place.root, run);
     let cycle = run.counter("coding_cycles");
     if let Some(failure) = facts.failure.as_ref().filter(|_| cycle > 0) {
-        let most = run.settings.count("max_coding_cycles");
+        let most = run.settings.get(keys::MAX_CODING_CYCLES);
         text.part("What failed", &failed(failure, tests.as_deref(), cycle, most)?);
     }
     let criteria: Vec<String> = run
@@ -519,7 +519,7 @@ impl Text {
 
     /// Adds what earlier runs of the issue have planned, tried and learnt.
     fn earlier(&mut self, workspace: &mut Workspace, run: &Run) -> Result<(), DriveError> {
-        if let Some(earlier) = workspace.earlier(run)? {
+        if let Some(earlier) = jobs::on(workspace).earlier(run)? {
             self.part("What earlier runs of this issue left", &fenced(&earlier)?);
         }
         let resumes = run.facts.issue.selected.get("resumes");

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use engine::view::Asked;
+use engine::{keys, view::Asked};
 use project::{
     BeginError, Dirs, Place, Workspace,
     pushing::{Consent, Goal, PUSH},
@@ -11,7 +11,7 @@ use project::{
 use crate::{
     interrupts::Interrupts,
     show::{Show, Shown},
-    start::{LEVEL, Options, StartError, chosen_level},
+    start::{Options, StartError, chosen_level},
 };
 
 /// How often it is looked whether somebody has answered.
@@ -31,8 +31,9 @@ pub fn ask_push(
     }
     let mut here = Workspace::open(place.clone(), dirs.clone())?;
     let (config, target) = here.configuration_and_target(&options.set).map_err(BeginError::Config)?;
-    let level = chosen_level(options, &config).unwrap_or_else(|| config.settings.count(LEVEL));
-    let goal = Goal::of(level, config.settings.is_on("auto_merge"));
+    let level =
+        chosen_level(options, &config).unwrap_or_else(|| config.settings.get(keys::AUTOMATION_ACTIVE_LEVEL));
+    let goal = Goal::of(level, config.settings.get(keys::AUTO_MERGE));
     let Some(consent) = Consent::wanted(place, &config.settings, (goal, &target), true) else {
         return Ok(());
     };
@@ -51,7 +52,7 @@ pub fn ask_push(
             return Ok(());
         }
         let config = here.configuration(&options.set).map_err(BeginError::Config)?;
-        if config.settings.text(PUSH) != "ask" {
+        if config.settings.get(keys::PUSH) != "ask" {
             return Ok(());
         }
         thread::sleep(PAUSE);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapters::agent::{self, Agent, NamedError};
-use engine::{Settings, Workflow, workflow::Activity};
+use engine::{Settings, Workflow, keys, workflow::Activity};
 
 use crate::spend::Spender;
 
@@ -85,7 +85,7 @@ impl Crew {
     /// Returns those that can work in a role, best first: at least one.
     pub(crate) fn hands(&mut self, settings: &Settings, role: Option<&str>) -> Result<Vec<Hand>, NamedError> {
         let role = settings.role(role);
-        let usual = || settings.text("agent").to_owned();
+        let usual = || settings.get(keys::AGENT).to_owned();
         let first = self.wanted.clone().or_else(|| role.agent.clone()).unwrap_or_else(usual);
         // A model is named for the role's own agent, and says nothing to another.
         let is_meant = role.agent.as_ref().is_none_or(|agent| *agent == first);
@@ -96,7 +96,7 @@ impl Crew {
         for (name, model) in named {
             match self.agent(&name) {
                 Ok(agent) => {
-                    let pool = match settings.text("pool") {
+                    let pool = match settings.get(keys::POOL) {
                         // Nobody knows whose credentials such an agent uses, so it shares them with none.
                         "auto" if agent.provider() == "other" => name.clone(),
                         "auto" => agent.provider().to_owned(),

@@ -4,7 +4,8 @@
 
 use dev::URL;
 use engine::{Run, workflow::Job};
-use project::{Current, Dirs, NextError, Place, Workspace, slots::Pool};
+use jobs::JobError;
+use project::{Current, Dirs, Place, Workspace, slots::Pool};
 
 use crate::{
     driver::{DriveError, Driver},
@@ -15,9 +16,9 @@ use crate::{
 impl Driver<'_> {
     /// Brings the environment up again where an earlier process of warp's has taken it along.
     pub(crate) fn ready_dev(&mut self, current: &Current) -> Result<(), DriveError> {
-        match self.workspace.ready_dev(&current.run) {
+        match jobs::on(&mut self.workspace).ready_dev(&current.run) {
             Ok(done) => done.iter().for_each(|said| self.show.show(Shown::Did(said))),
-            Err(NextError::Dev(why)) => self.show.show(Shown::Warned(&why)),
+            Err(JobError::Dev(why)) => self.show.show(Shown::Warned(&why)),
             Err(error) => return Err(error.into()),
         }
         Ok(())

@@ -8,10 +8,10 @@ use engine::{
     ledger::Scope, view, view::Asked, workflow::Job,
 };
 use forge::ForgeError;
+use jobs::{ABOUT_DEV, JobError, Wanted, escalation};
 use project::{
-    ABOUT_DEV, Answer, AskError, ClaimError, Current, Error, NextError, Wanted, Workspace,
+    Answer, AskError, ClaimError, Current, Error, Workspace,
     admission::AdmissionError,
-    escalation,
     pushing::{Decides, PUSH},
     slots::SlotError,
     spelled,
@@ -95,7 +95,7 @@ pub enum DriveError {
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
-    Next(#[from] NextError),
+    Next(#[from] JobError),
     #[error(transparent)]
     Claim(#[from] ClaimError),
     #[error(transparent)]
@@ -192,8 +192,7 @@ impl Driver<'_> {
             Ok(sandbox) => sandbox,
             Err(error) => return self.show.show(Shown::Warned(&spelled(&error))),
         };
-        let merged = self
-            .workspace
+        let merged = jobs::on(&mut self.workspace)
             .merge_shipped(current, |place, dirs, run| content_shell(sandbox.as_ref(), place, dirs, run));
         match merged {
             Ok(None) => {}
@@ -242,17 +241,17 @@ impl Driver<'_> {
             }
             // What was done may have been cut short; the phase is done again later.
             Err(
-                NextError::World(_)
-                | NextError::RemoteLocked(_)
-                | NextError::Dev(_)
-                | NextError::Ask(AskError::Refused(_)),
+                JobError::World(_)
+                | JobError::RemoteLocked(_)
+                | JobError::Dev(_)
+                | JobError::Ask(AskError::Refused(_)),
             ) if self.interrupts.is_asked() => Ok(Flow::End(Finish::Interrupted)),
-            Err(NextError::World(problem) | NextError::Dev(problem)) if current.run.history.len() <= 1 => {
+            Err(JobError::World(problem) | JobError::Dev(problem)) if current.run.history.len() <= 1 => {
                 // Nothing was done yet, so there is nothing to go on with.
                 self.workspace.reset()?;
                 Ok(Flow::End(Finish::Refused(problem)))
             }
-            Err(NextError::Undecided { question, options }) => {
+            Err(JobError::Undecided { question, options }) => {
                 let kind = PUSH.to_owned();
                 if self.stands(current)? {
                     self.offer(Actor::Engine, Event::QuestionAsked { kind, question, options }, Map::new())?;
@@ -260,34 +259,34 @@ impl Driver<'_> {
                 Ok(Flow::On)
             }
             // Nobody is there, and every other issue would end here as well.
-            Err(NextError::RemoteLocked(problem)) if !self.show.is_attended() => {
+            Err(JobError::RemoteLocked(problem)) if !self.show.is_attended() => {
                 Ok(Flow::End(Finish::Blocked(problem)))
             }
-            Err(NextError::World(problem) | NextError::RemoteLocked(problem)) => {
+            Err(JobError::World(problem) | JobError::RemoteLocked(problem)) => {
                 self.escalate(current, &problem, &["continue"])
             }
-            Err(NextError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
+            Err(JobError::Dev(problem)) => self.escalate(current, &problem, ABOUT_DEV),
             // Somebody else has gone on meanwhile; the loop looks again.
-            Err(NextError::Ask(AskError::Refused(Refused::StaleAttempt { .. }))) => Ok(Flow::On),
-            Err(NextError::Ask(AskError::Refused(refused))) => {
+            Err(JobError::Ask(AskError::Refused(Refused::StaleAttempt { .. }))) => Ok(Flow::On),
+            Err(JobError::Ask(AskError::Refused(refused))) => {
                 match refused.to_overrule(Actor::Engine, &Map::new()) {
                     Some(refused) => self.raise(current, refused),
                     None => self.escalate(current, &self.with_place(&refused.to_string()), &["continue"]),
                 }
             }
             // Somebody ended the run meanwhile; the loop looks again.
-            Err(NextError::Ask(AskError::NoRun)) => Ok(Flow::On),
+            Err(JobError::Ask(AskError::NoRun)) => Ok(Flow::On),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Does the work of the phase, or looks what has come of what it waits for.
-    fn advance(&mut self, current: &Current) -> Result<(Vec<String>, Option<Answer>), NextError> {
-        let Some(number) = self.workspace.to_merge(current)? else {
-            return self.workspace.advance(&Wanted::default());
+    fn advance(&mut self, current: &Current) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        let Some(number) = jobs::on(&mut self.workspace).to_merge(current)? else {
+            return jobs::on(&mut self.workspace).advance(&Wanted::default());
         };
-        let sandbox = sandbox(self.options.walled).map_err(|error| NextError::World(spelled(&error)))?;
-        self.workspace.merge_approved(current, number, |place, dirs, run| {
+        let sandbox = sandbox(self.options.walled).map_err(|error| JobError::World(spelled(&error)))?;
+        jobs::on(&mut self.workspace).merge_approved(current, number, |place, dirs, run| {
             content_shell(sandbox.as_ref(), place, dirs, run)
         })
     }

@@ -3,7 +3,7 @@
 //! What it has to answer is said by the workflow (`answer`), and by the phase's receipt. Warp commits what was written before it offers the answer, and fills in which commit that is.
 
 use engine::{
-    Event, EventName, Run,
+    Event, EventName, Run, keys,
     turn::{self, Promised},
     workflow::{Answer, ReceiptKind},
 };
@@ -225,7 +225,7 @@ fn words(current: &Current) -> String {
             events.join(", ")
         ),
         (Asked::Promise, _) => {
-            let promise = run.settings.text("completion_promise");
+            let promise = run.settings.get(keys::COMPLETION_PROMISE);
             format!(
                 "- `promise`: exactly `{promise}`, if all of it is done. It is a statement of fact, and every receipt is \
                  looked at once more. If it is not true, leave it out and say in `summary` what is missing. Change no file.\n"

@@ -1,9 +1,10 @@
 //! The first lines of a run: where its work begins and goes, what leaves the machine, and who works, for how much.
 
 use adapters::secrets::redacted;
-use engine::{Run, Settings, Usage, Workflow, ledger, workflow::Activity};
+use engine::{Run, Settings, Usage, Workflow, keys, ledger, workflow::Activity};
+use jobs::JobError;
 use project::{
-    Current, NextError, Workspace,
+    Current, Workspace,
     base::Start,
     pushing::{Goal, Leaves, Outlet, Push},
     spend::{self, Prices},
@@ -52,9 +53,9 @@ impl Header {
         crew: &mut Crew,
         cap: Option<SessionCap>,
         is_walled: bool,
-    ) -> Result<(Self, Option<String>), NextError> {
+    ) -> Result<(Self, Option<String>), JobError> {
         let run = &current.run;
-        let goal = Goal::of(run.level, run.settings.is_on("auto_merge"));
+        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
         let outlet = workspace.outlet(run, goal)?;
         let (base, unreached) = base(workspace, run)?;
         let prices = spend::prices(&workspace.dirs).ok();
@@ -92,11 +93,11 @@ impl Header {
     }
 }
 
-fn base(workspace: &mut Workspace, run: &Run) -> Result<(String, Option<String>), NextError> {
+fn base(workspace: &mut Workspace, run: &Run) -> Result<(String, Option<String>), JobError> {
     let short = |commit: &str| commit.get(..HASH).unwrap_or(commit).to_owned();
     let target = &run.branches.merge_target;
     if !workspace.has_branch() {
-        let start = workspace.look_at_base(run)?;
+        let start = jobs::on(workspace).look_at_base(run)?;
         if let Some(Start { name, commit, about, unreached }) = start {
             return Ok((format!("{name} {}, {about}", short(&commit)), unreached));
         }

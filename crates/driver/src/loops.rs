@@ -2,7 +2,8 @@
 
 use adapters::agent::{Ended, NoAnswer};
 use engine::{Actor, Effect, Event, EventName, Inquiry, Refused, turn::Promised, workflow::ReceiptKind};
-use project::{AskError, Current, NextError};
+use jobs::JobError;
+use project::{AskError, Current};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -49,11 +50,11 @@ impl Driver<'_> {
         if let Err(why) = is_promised(current, &value) {
             return Ok(Err(why.into()));
         }
-        let handed = match self.workspace.hand_in(current, value.get("commit")) {
+        let handed = match jobs::on(&mut self.workspace).hand_in(current, value.get("commit")) {
             Ok(Ok(handed)) => handed,
-            Ok(Err(why)) | Err(NextError::World(why)) => return Ok(Err(why.into())),
-            Err(NextError::Held(held)) => {
-                if let (_, Some(asked)) = self.workspace.ask_about_held(current, &held)? {
+            Ok(Err(why)) | Err(JobError::World(why)) => return Ok(Err(why.into())),
+            Err(JobError::Held(held)) => {
+                if let (_, Some(asked)) = jobs::on(&mut self.workspace).ask_about_held(current, &held)? {
                     self.took(&asked);
                 }
                 return Ok(Ok(()));
@@ -100,7 +101,7 @@ impl Driver<'_> {
     /// Asks a person where acceptance tests are to be written and something but documents was written before; nothing if
     /// there is nothing to ask, or the person has accepted it.
     pub(crate) fn ask_about_isolation(&mut self, current: &Current) -> Result<Option<Flow>, DriveError> {
-        let Some(why) = self.workspace.why_not_isolated(current)? else { return Ok(None) };
+        let Some(why) = jobs::on(&mut self.workspace).why_not_isolated(current)? else { return Ok(None) };
         let accepted = current.run.facts.answered(ISOLATION).and_then(Inquiry::option);
         if accepted == Some(ACCEPT) {
             return Ok(None);
@@ -116,7 +117,7 @@ impl Driver<'_> {
 
     /// Puts acceptance tests back that a person has rejected: whoever goes on finds those that the work has to meet.
     pub(crate) fn put_rejected_back(&mut self, current: &Current) -> Result<(), DriveError> {
-        if let Some(said) = self.workspace.put_rejected_back(current)? {
+        if let Some(said) = jobs::on(&mut self.workspace).put_rejected_back(current)? {
             self.show.show(Shown::Did(&said));
         }
         Ok(())

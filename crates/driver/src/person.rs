@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use engine::{
-    Act, Actor, CRITERIA, Event, PhaseName, Record, Standing,
+    Act, Actor, CRITERIA, Event, PhaseName, Record, Standing, keys,
     workflow::{Job, Target},
 };
 use project::{AskError, Current, DecideError, Given, Overdue, spend::More};
@@ -50,7 +50,7 @@ impl Driver<'_> {
             (Some(_), _, _) | (None, true, _) => None,
             (None, false, false) => return Ok(Flow::End(Finish::Parked(asked))),
             (None, false, true) => {
-                let minutes = current.run.settings.count("decision_timeout_minutes");
+                let minutes = current.run.settings.get(keys::DECISION_TIMEOUT_MINUTES);
                 Some(self.now().plus_minutes(minutes))
             }
         };

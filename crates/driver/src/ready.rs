@@ -6,7 +6,7 @@ use adapters::{
     clock::after,
     secrets,
 };
-use engine::{Act, Actor, Capped, Event, Setbacks, Time, WaitKind};
+use engine::{Act, Actor, Capped, Event, Setbacks, Time, WaitKind, keys};
 use project::{
     Current,
     admission::{self, Limits, Seat},
@@ -49,7 +49,7 @@ fn next_try(setbacks: &Setbacks, now: Time) -> Time {
 }
 
 fn is_too_long(setbacks: &Setbacks, current: &Current, now: Time) -> bool {
-    let longest = current.run.settings.count("outage_minutes");
+    let longest = current.run.settings.get(keys::OUTAGE_MINUTES);
     setbacks.since.is_some_and(|since| now >= since.plus_minutes(longest))
 }
 
@@ -82,7 +82,7 @@ impl Driver<'_> {
                 Ok(Ready { hand, _seat: None })
             }
             Err(full) => {
-                let until = self.now().plus_minutes(run.settings.count("max_session_minutes"));
+                let until = self.now().plus_minutes(run.settings.get(keys::MAX_SESSION_MINUTES));
                 Err(self.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?)
             }
         })
@@ -222,7 +222,7 @@ impl Driver<'_> {
     fn sit_out(&mut self, current: &Current, hand: &Hand, words: &str) -> Result<Flow, DriveError> {
         let outages = &current.run.facts.access.outages;
         if is_too_long(outages, current, self.now()) {
-            let longest = current.run.settings.count("outage_minutes");
+            let longest = current.run.settings.get(keys::OUTAGE_MINUTES);
             let problem = format!("the provider has failed for longer than {longest} minutes: {words}");
             return self.give_up_on(current, hand, &problem);
         }
@@ -256,5 +256,5 @@ pub(crate) fn role(current: &Current) -> Option<&str> {
 }
 
 pub(crate) fn waits_at_limits(current: &Current) -> bool {
-    current.run.settings.is_on("pause_at_limit")
+    current.run.settings.get(keys::PAUSE_AT_LIMIT)
 }

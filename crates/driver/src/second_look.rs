@@ -4,7 +4,7 @@
 //! later one may have broken an earlier one, and only a look at all of them tells. At level 2 a person reviews the pull
 //! request; at level 3 an agent takes one short turn. What it finds unmet, a person decides about.
 
-use engine::{Act, Actor, Event, Run, workflow::Job};
+use engine::{Act, Actor, Event, Run, keys, workflow::Job};
 use project::{Current, counted};
 use serde_json::{Map, Value};
 
@@ -16,8 +16,6 @@ use crate::{
     show::Shown,
 };
 
-/// The setting that turns self-verification off.
-const SETTING: &str = "pre_exit_verification";
 /// The role of the phase in which the work was done.
 const CODER: &str = "coder";
 /// The kind of the question about criteria that are not met.
@@ -29,7 +27,7 @@ pub(crate) fn is_due(current: &Current) -> bool {
     *run.act() == Act::Job(Job::TakeChunk)
         && is_whole(run)
         && run.level >= MERGES
-        && run.settings.is_on(SETTING)
+        && run.settings.get(keys::PRE_EXIT_VERIFICATION)
 }
 
 /// Tells whether all of several chunks are done.

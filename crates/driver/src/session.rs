@@ -7,7 +7,7 @@ mod summary;
 
 use std::{collections::BTreeSet, fmt, time::Instant};
 
-use engine::Usage;
+use engine::{Usage, keys};
 use forge::ItemId;
 use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, slots::SlotError};
 
@@ -257,11 +257,10 @@ impl Limits {
     ) -> Result<Self, StartError> {
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         let config = here.configuration(&options.set).map_err(project::BeginError::Config)?;
-        let count = |key: &str| config.settings.count(key);
         Ok(Self {
             began,
-            minutes: count("max_session_minutes"),
-            chunks: count("max_total_chunks"),
+            minutes: config.settings.get(keys::MAX_SESSION_MINUTES),
+            chunks: config.settings.get(keys::MAX_TOTAL_CHUNKS),
             done,
             is_stuck: false,
             here,

@@ -8,7 +8,7 @@ use adapters::{
     clock::Clock,
 };
 use engine::{
-    Capped, Run, Time, Usage,
+    Capped, Run, Time, Usage, keys,
     ledger::{CapReached, Scope, Tags},
 };
 use meter::{Book, Proxy, ProxyError, Refusal, Seen, Upstreams};
@@ -127,7 +127,7 @@ impl Spend {
 
     /// Returns the way that an agent's model traffic takes; none where it cannot be sent anywhere.
     pub(crate) fn route(&mut self, run: &Run, by: &Spender<'_>) -> Result<Option<Route>, SpendError> {
-        if !run.settings.is_on("metering") || !by.is_metered {
+        if !run.settings.get(keys::METERING) || !by.is_metered {
             return Ok(None);
         }
         let upstreams = upstreams(by.agent);
@@ -135,7 +135,7 @@ impl Spend {
             Some(way) => way,
             None => {
                 let book = Arc::clone(&self.meter) as Arc<dyn Book>;
-                let in_flight = usize::try_from(run.settings.count("max_requests")).unwrap_or(usize::MAX);
+                let in_flight = usize::try_from(run.settings.get(keys::MAX_REQUESTS)).unwrap_or(usize::MAX);
                 let proxy = Proxy::start(book, upstreams.clone(), in_flight)?;
                 let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
                 Way { proxy, route, upstreams }

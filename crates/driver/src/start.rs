@@ -15,12 +15,13 @@ use adapters::{
     scratch,
     secrets::redacted,
 };
-use engine::{Event, Owner, Run, Settings, Standing, workflow::Subject};
+use engine::{Event, Owner, Run, Settings, Standing, keys, workflow::Subject};
 use forge::{ForgeError, ItemId};
 use hooks::{Server, ServerError};
+use jobs::JobError;
 use project::{
-    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, NextError, Place, Request,
-    Shell, Workspace,
+    AskError, BeginError, ClaimError, Current, DEFAULT_WORKFLOW, Dirs, Error, Place, Request, Shell,
+    Workspace,
     config::{Config, Origin},
     find_workflow,
     slots::{Kind, Pool, SlotError},
@@ -38,8 +39,6 @@ use crate::{
     work::{self, Confined, Lent},
 };
 
-/// The setting that holds the automation level.
-pub(crate) const LEVEL: &str = "automation.active_level";
 /// The automation levels that there are.
 const LEVELS: [u64; 3] = [1, 2, 3];
 
@@ -148,7 +147,7 @@ pub enum StartError {
     #[error(transparent)]
     Forge(#[from] ForgeError),
     #[error(transparent)]
-    Next(#[from] NextError),
+    Next(#[from] JobError),
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
@@ -249,7 +248,7 @@ impl<'a> Driver<'a> {
         if let Some(why) = unreached {
             show.show(Shown::Warned(&format!("the remote was not reached: {why}")));
         }
-        let is_tested = current.run.settings.is_on("test_before_commit");
+        let is_tested = current.run.settings.get(keys::TEST_BEFORE_COMMIT);
         let mut rows = current.workflow.phases.iter().flat_map(|phase| &phase.rows);
         if rows.any(|row| row.tests_pass)
             && is_tested
@@ -310,7 +309,7 @@ fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Take
     };
     workspace.take_claim_of(here)?;
     let current = workspace.current()?.ok_or(AskError::NoRun)?;
-    workspace.begin_feature(&current)?;
+    jobs::on(&mut workspace).begin_feature(&current)?;
     let current = workspace.current()?.ok_or(AskError::NoRun)?;
     if found.run.is_some() {
         process::end_leftovers(current.run.id.as_str());
@@ -451,10 +450,10 @@ fn begin(
     let mut set = options.set.clone();
     set.extend(options.agent.clone().map(|agent| ("agent".to_owned(), agent)));
     let (config, target) = here.configuration_and_target(&set).map_err(BeginError::Config)?;
-    if config.settings.is_on("dev_health_check") {
+    if config.settings.get(keys::DEV_HEALTH_CHECK) {
         here.check_dev()?;
     }
-    let kind = match config.settings.text("workspace") {
+    let kind = match config.settings.get(keys::WORKSPACE) {
         "worktree" => Kind::Worktree,
         _ => Kind::Clone,
     };
@@ -489,7 +488,7 @@ fn begin(
 /// Returns the level that a person has chosen. Whoever has never chosen one gets one at which nothing is merged without them;
 /// nothing if the settings say.
 pub(crate) fn chosen_level(options: &Options, config: &Config) -> Option<u64> {
-    let unset = config.origins.get(LEVEL) == Some(&Origin::Default);
+    let unset = config.origins.get(keys::AUTOMATION_ACTIVE_LEVEL.name()) == Some(&Origin::Default);
     options.level.or_else(|| unset.then_some(2))
 }
 
@@ -552,10 +551,10 @@ pub(crate) fn walls(
         walls.hidden.extend(repository.filter(|path| !path.starts_with(origin)));
         walls.project = Some(origin.to_owned());
     }
-    let shown = Some(settings.text("sandbox_show")).filter(|shown| *shown != "none");
+    let shown = Some(settings.get(keys::SANDBOX_SHOW)).filter(|shown| *shown != "none");
     walls.shown = shown.into_iter().flat_map(env::split_paths).collect();
     walls.bounds = bounds(settings);
-    let logins = settings.text("sandbox_logins").split(':').filter(|name| *name != "none");
+    let logins = settings.get(keys::SANDBOX_LOGINS).split(':').filter(|name| *name != "none");
     walls.logins = logins.map(str::to_owned).collect();
     if let Some(command) = test_command {
         walls.show_files_of(command, Line::Configured);
@@ -566,12 +565,11 @@ pub(crate) fn walls(
 /// Returns how much of the machine a command in the sandbox may use.
 fn bounds(settings: &Settings) -> Bounds {
     const MEGABYTE: u64 = 1 << 20;
-    let count = |name| settings.count(name);
     Bounds {
-        processes: count("sandbox_processes"),
-        memory: process::share_of_memory(count("sandbox_memory_percent")),
-        temporary: count("sandbox_temporary_mb").saturating_mul(MEGABYTE),
-        file: count("sandbox_file_mb").saturating_mul(MEGABYTE),
+        processes: settings.get(keys::SANDBOX_PROCESSES),
+        memory: process::share_of_memory(settings.get(keys::SANDBOX_MEMORY_PERCENT)),
+        temporary: settings.get(keys::SANDBOX_TEMPORARY_MB).saturating_mul(MEGABYTE),
+        file: settings.get(keys::SANDBOX_FILE_MB).saturating_mul(MEGABYTE),
     }
 }
 

@@ -3,8 +3,9 @@
 
 use adapters::process::Go;
 use engine::Actor;
+use jobs::{JobError, Ready};
 use project::{
-    AskError, BeginError, Current, Dirs, NextError, Ready, Shell, Workspace,
+    AskError, BeginError, Current, Dirs, Shell, Workspace,
     slots::{Kind, Pool},
 };
 use suite::{Asked, Checked, Plan};
@@ -60,15 +61,15 @@ pub fn check_tests(
 impl Driver<'_> {
     /// Makes the project's tests ready; returns how the loop goes on if no agent may work yet.
     pub(crate) fn ready_tests(&mut self, current: &Current) -> Result<Option<Flow>, DriveError> {
-        let ready = match self.workspace.ready_tests(current, self.show.is_attended()) {
+        let ready = match jobs::on(&mut self.workspace).ready_tests(current, self.show.is_attended()) {
             Ok(ready) => ready,
             // What was done may have been cut short; it is done again later.
-            Err(NextError::World(_)) if self.interrupts.is_asked() => {
+            Err(JobError::World(_)) if self.interrupts.is_asked() => {
                 return Ok(Some(Flow::End(Finish::Interrupted)));
             }
-            Err(NextError::World(problem)) => Ready::Ask(suite::environment_question(problem)),
+            Err(JobError::World(problem)) => Ready::Ask(suite::environment_question(problem)),
             // Somebody ended the run meanwhile; the loop looks again.
-            Err(NextError::Ask(AskError::NoRun)) => return Ok(Some(Flow::On)),
+            Err(JobError::Ask(AskError::NoRun)) => return Ok(Some(Flow::On)),
             Err(error) => return Err(error.into()),
         };
         match ready {

@@ -12,7 +12,7 @@ use adapters::{
     process::Limits,
     sandbox::Walls,
 };
-use engine::Run;
+use engine::{Key, Run, keys};
 use hooks::Server;
 use project::Shell;
 use serde_json::Value;
@@ -120,14 +120,14 @@ impl Confined {
         facts: &'a [(String, String)],
         given: &Given<'a>,
     ) -> Turn<'a> {
-        let efforts = run.settings.value("reasoning_budget");
+        let efforts = run.settings.get(keys::REASONING_BUDGET);
         let of_phase = || efforts.and_then(|levels| levels.get(run.phase.as_str())).and_then(Value::as_str);
-        let minutes = |key: &str| Duration::from_secs(60 * run.settings.count(key).max(1));
-        let whole = match run.settings.text("phase_timeout_enforcement") {
-            "warn" => LONGEST.min(minutes("max_session_minutes")),
-            _ => minutes("max_phase_minutes"),
+        let minutes = |key: Key<u64>| Duration::from_secs(60 * run.settings.get(key).max(1));
+        let whole = match run.settings.get(keys::PHASE_TIMEOUT_ENFORCEMENT) {
+            "warn" => LONGEST.min(minutes(keys::MAX_SESSION_MINUTES)),
+            _ => minutes(keys::MAX_PHASE_MINUTES),
         };
-        let silence = Duration::from_secs(run.settings.count("agent_silence_seconds").max(1));
+        let silence = Duration::from_secs(run.settings.get(keys::AGENT_SILENCE_SECONDS).max(1));
         Turn {
             tree: &self.tree,
             prompt: talk.prompt,

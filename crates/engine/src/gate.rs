@@ -3,10 +3,9 @@
 //! What a gate can be sure of it refuses: nothing has changed, a command has failed. What it can only guess from words and
 //! file names is a doubt: advice, or with a setting a refusal that a person may overrule.
 
-use crate::{Boxes, CommandResult, Diff, Observations, Run, Seen, workflow::SemanticGate};
+use crate::{Boxes, CommandResult, Diff, Observations, Run, Seen, keys, workflow::SemanticGate};
 
-/// The setting that makes doubts about a change refusals, and the value that does.
-const DIFF_RELEVANCE: &str = "diff_relevance";
+/// The value of `diff_relevance` that makes doubts about a change refusals.
 const ENFORCE: &str = "enforce";
 
 /// What a gate says.
@@ -70,7 +69,7 @@ pub(crate) fn judge(gate: SemanticGate, run: &Run, observations: &Observations) 
 /// Tells whether a gate's doubts hold an event up until a person has accepted it.
 pub(crate) fn is_enforced(gate: SemanticGate, run: &Run) -> bool {
     match gate {
-        SemanticGate::DiffRelevanceCheck => run.settings.text(DIFF_RELEVANCE) == ENFORCE,
+        SemanticGate::DiffRelevanceCheck => run.settings.get(keys::DIFF_RELEVANCE) == ENFORCE,
         SemanticGate::AcCountCheck => true,
     }
 }

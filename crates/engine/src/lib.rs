@@ -58,7 +58,10 @@ pub use run::{
     Decision, DeferredChunk, DevKind, DevSeen, DoomLoop, Failure, Finding, HistoryRow, LoopError, Metrics,
     NamedTest, OfferedTests, Owner, Receipt, Run, Severity, Standing, Trip, Usage, Worker,
 };
-pub use settings::{BadSetting, Kind, Limited, Role, Rule, SetBy, Setting, Settings, Tighter};
+pub use settings::{
+    BadSetting, Key, Kind, Limited, List, Role, Rule, SetBy, Setting, SettingType, Settings, Table, Text,
+    Tighter, Word, keys,
+};
 pub use shown::{is_deceptive, one_line, shown};
 pub use signature::failure_signature;
 pub use step::{

@@ -3,7 +3,9 @@
 //! Where a value came from (a file, the environment, a flag) is not known here: layers are put together
 //! at the edge and handed over as checked [`Settings`].
 
+mod kind;
 mod order;
+mod table;
 
 use std::{
     collections::BTreeMap,
@@ -16,45 +18,12 @@ use serde::{
     de::{Error as _, MapAccess, Visitor},
     ser::SerializeMap as _,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
+pub use kind::{Kind, List, SettingType, Table, Text, Word};
 pub use order::{Limited, Rule, SetBy, Tighter};
-
-/// What a setting holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A whole number of zero or more.
-    Count,
-    /// An amount of money.
-    Amount,
-    /// True or false.
-    Flag,
-    /// Free text.
-    Text,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// Lists of shell commands, by event.
-    Commands,
-    /// A list of names.
-    Names,
-    /// A list of paths.
-    Paths,
-    /// One of these words for each phase.
-    Levels(&'static [&'static str]),
-    /// Who works in each role.
-    Roles,
-}
-
-/// One row of the table of settings.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// Its name in `[workflow]` of `warp.toml`; `section.name` elsewhere.
-    pub key: &'static str,
-    pub kind: Kind,
-    /// The default, as JSON.
-    pub default: &'static str,
-    pub purpose: &'static str,
-}
+use table::TABLE;
+pub use table::{Key, Setting, keys};
 
 /// Who works in a role; what is not set is as it is for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -233,134 +202,37 @@ impl Settings {
         Self { values: Arc::new(values.collect()), is_abridged: true }
     }
 
-    /// Returns a number. An unknown name or another kind is zero: loading a workflow rules both out.
-    pub fn count(&self, key: &str) -> u64 {
-        self.value(key).and_then(Value::as_u64).unwrap_or(0)
-    }
-
-    /// Returns whether a flag is on.
-    pub fn is_on(&self, key: &str) -> bool {
-        self.value(key).and_then(Value::as_bool).unwrap_or(false)
-    }
-
-    /// Returns a text.
-    pub fn text(&self, key: &str) -> &str {
-        self.value(key).and_then(Value::as_str).unwrap_or("")
+    /// Returns the value of a setting.
+    pub fn get<T: SettingType>(&self, key: Key<T>) -> T::Value<'_> {
+        self.value(key.name()).and_then(T::read).unwrap_or_default()
     }
 
     /// Returns who works in a role, where that is set.
     pub fn role(&self, name: Option<&str>) -> Role {
-        let role = name.and_then(|name| self.value("roles")?.get(name));
+        let role = name.and_then(|name| self.get(keys::ROLES)?.get(name));
         role.and_then(|role| serde_json::from_value(role.clone()).ok()).unwrap_or_default()
     }
 
     /// Returns the names of all agents that may work.
     pub fn agents(&self) -> Vec<String> {
-        let roles = self.value("roles").and_then(Value::as_object);
-        let names = roles.into_iter().flat_map(|roles| roles.keys());
+        let names = self.get(keys::ROLES).into_iter().flat_map(|roles| roles.keys());
         let of_roles = names
             .map(|name| self.role(Some(name)))
             .flat_map(|role| role.agent.into_iter().chain(role.fallbacks));
-        std::iter::once(self.text("agent").to_owned()).chain(of_roles).collect()
+        std::iter::once(self.get(keys::AGENT).to_owned()).chain(of_roles).collect()
     }
 
     /// Tells whether any event needs shell commands to pass.
     pub fn has_verification_gates(&self) -> bool {
-        self.value("verification_gates").and_then(Value::as_object).is_some_and(|gates| !gates.is_empty())
-    }
-
-    /// Returns a list of names or paths.
-    pub fn list(&self, key: &str) -> Vec<String> {
-        let entries = self.value(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        entries.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        self.get(keys::VERIFICATION_GATES).is_some_and(|gates| !gates.is_empty())
     }
 
     /// Returns the shell commands that must pass before `event` is accepted.
     pub fn verification_gates(&self, event: &str) -> Vec<String> {
-        let commands = self.value("verification_gates").and_then(|gates| gates.get(event));
-        let commands = commands.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        commands.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        self.get(keys::VERIFICATION_GATES)
+            .and_then(|gates| kind::texts(gates.get(event)?))
+            .unwrap_or_default()
     }
-}
-
-impl Kind {
-    /// Reads a text (an environment variable, a flag) as a value of this kind; the check comes later.
-    pub fn read(self, text: &str) -> Value {
-        match self {
-            Kind::Text | Kind::Choice(_) => json!(text),
-            Kind::Count
-            | Kind::Amount
-            | Kind::Flag
-            | Kind::Commands
-            | Kind::Names
-            | Kind::Paths
-            | Kind::Levels(_)
-            | Kind::Roles => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
-        }
-    }
-
-    /// Checks a value; the error says what is wanted instead.
-    fn check(self, value: &Value) -> Result<(), String> {
-        let fits = match self {
-            // Beyond 32 bits a limit is a slip of the hand, and minutes would leave the calendar.
-            Kind::Count => value.as_u64().is_some_and(|count| u32::try_from(count).is_ok()),
-            Kind::Amount => value.as_f64().is_some_and(|amount| amount.is_finite() && amount >= 0.0),
-            Kind::Flag => value.is_boolean(),
-            Kind::Text => value.as_str().is_some_and(|text| !text.trim().is_empty() && text.len() <= 1000),
-            Kind::Choice(words) => value.as_str().is_some_and(|word| words.contains(&word)),
-            Kind::Commands => value.as_object().is_some_and(|events| {
-                events.values().all(|commands| {
-                    commands.as_array().is_some_and(|commands| commands.iter().all(Value::is_string))
-                })
-            }),
-            Kind::Names => value.as_array().is_some_and(|names| {
-                names.iter().all(|name| name.as_str().is_some_and(|name| !name.trim().is_empty()))
-            }),
-            Kind::Paths => value.as_array().is_some_and(|paths| paths.iter().all(is_path)),
-            Kind::Levels(words) => value.as_object().is_some_and(|phases| {
-                phases.values().all(|level| level.as_str().is_some_and(|level| words.contains(&level)))
-            }),
-            Kind::Roles => value.as_object().is_some_and(|roles| roles.values().all(is_role)),
-        };
-        if fits { Ok(()) } else { Err(self.wanted()) }
-    }
-
-    /// Says in words what this kind takes.
-    pub fn wanted(self) -> String {
-        match self {
-            Kind::Count => "a whole number from 0 to 4294967295".to_owned(),
-            Kind::Amount => "an amount of zero or more".to_owned(),
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Text => "a text of 1 to 1000 characters".to_owned(),
-            Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Commands => "a table of events, each with a list of shell commands".to_owned(),
-            Kind::Names => "a list of names".to_owned(),
-            Kind::Paths => "a list of paths".to_owned(),
-            Kind::Levels(words) => format!("a table of phases, each with one of {}", words.join(", ")),
-            Kind::Roles => {
-                format!(
-                    "a table of roles, each with `agent`, `model`, `effort` ({}) or `fallbacks`",
-                    EFFORTS.join(", ")
-                )
-            }
-        }
-    }
-}
-
-fn is_path(value: &Value) -> bool {
-    value.as_str().is_some_and(|path| !path.trim_matches(['/', '*', ' ']).is_empty())
-}
-
-/// Tells whether a value says who works in a role, and nothing else.
-fn is_role(value: &Value) -> bool {
-    let is_name = |value: &Value| value.as_str().is_some_and(|name| !name.trim().is_empty());
-    let fits = |(key, value): (&String, &Value)| match key.as_str() {
-        "agent" | "model" => is_name(value),
-        "effort" => value.as_str().is_some_and(|effort| EFFORTS.contains(&effort)),
-        "fallbacks" => value.as_array().is_some_and(|names| names.iter().all(is_name)),
-        _ => false,
-    };
-    value.as_object().is_some_and(|role| role.iter().all(fits))
 }
 
 fn shorten(value: &Value) -> String {
@@ -368,275 +240,10 @@ fn shorten(value: &Value) -> String {
     if text.chars().count() <= 60 { text } else { text.chars().take(57).chain("...".chars()).collect() }
 }
 
-/// What decides how later runs are held: warp's own files, agents' settings, git hooks, CI.
-const REVIEW_PATHS: &str = concat!(
-    r#"["warp.toml",".warp/",".claude/",".codex/","#,
-    r#"".opencode/","opencode.json","opencode.jsonc",".mcp.json",".cursor/",".gemini/",".githooks/","#,
-    r#"".husky/",".lefthook/","lefthook.yml","lefthook.yaml",".lefthook.yml",".pre-commit-config.yaml","#,
-    r#"".github/workflows/",".github/actions/",".forgejo/",".gitea/",".gitlab-ci.yml",".gitlab/ci/","#,
-    r#"".circleci/",".buildkite/",".woodpecker/",".woodpecker.yml",".drone.yml",".travis.yml","#,
-    r#"".cirrus.yml","azure-pipelines.yml","bitbucket-pipelines.yml","appveyor.yml","Jenkinsfile","#,
-    r#""CODEOWNERS"]"#,
-);
-
-const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhigh", "max"];
-
-const fn row(key: &'static str, kind: Kind, default: &'static str, purpose: &'static str) -> Setting {
-    Setting { key, kind, default, purpose }
-}
-
-const TABLE: &[Setting] = &[
-    row(
-        "automation.active_level",
-        Kind::Count,
-        "1",
-        "Automation level: 2 hands over a pull request, 3 merges",
-    ),
-    row("rdb.enabled", Kind::Flag, "false", "Away mode: notices and decisions go to Telegram"),
-    row(
-        "rdb.chats",
-        Kind::Text,
-        "\"none\"",
-        "Ids of the Telegram chats that are told and may decide; commas between",
-    ),
-    row("rdb.api", Kind::Text, "\"https://api.telegram.org\"", "Where Telegram's bot API is"),
-    row("max_acs_per_commit", Kind::Count, "3", "Most acceptance criteria in one chunk"),
-    row("test_command", Kind::Text, "\"auto\"", "The shell command that tests the project; auto finds it"),
-    row(
-        "setup_command",
-        Kind::Text,
-        "\"auto\"",
-        "The shell command that installs what the tests need; auto finds it, none is nothing",
-    ),
-    row("setup_minutes", Kind::Count, "30", "Minutes that setup_command may take"),
-    row("test_proof", Kind::Flag, "true", "Check once that the tests fail when the source is broken"),
-    row("test_before_commit", Kind::Flag, "true", "Run the tests before each commit"),
-    row(
-        "test_report",
-        Kind::Text,
-        "\"auto\"",
-        "JUnit or TAP files that the tests write: a path or a pattern; auto knows common places",
-    ),
-    row(
-        "commit_guard",
-        Kind::Flag,
-        "true",
-        "Look at what is committed: secrets, large files, removed tests and more",
-    ),
-    row("guard_max_file_mb", Kind::Count, "5", "commit_guard: the largest new file, in MB"),
-    row("guard_max_new_files", Kind::Count, "200", "commit_guard: the most new files in one commit"),
-    row("auto_merge", Kind::Flag, "true", "Level 3: merge; if false, hand over a pull request"),
-    row(
-        "review_paths",
-        Kind::Paths,
-        REVIEW_PATHS,
-        "Paths whose change a person merges, even at level 3; a project can only add",
-    ),
-    row(
-        "push",
-        Kind::Choice(&["ask", "never", "branch", "target"]),
-        "\"ask\"",
-        "What leaves the machine: nothing, a run's branch, or at level 3 the merge target",
-    ),
-    row(
-        "base",
-        Kind::Text,
-        "\"auto\"",
-        "The branch, tag or commit that work starts from; auto is the merge target",
-    ),
-    row("max_phase_minutes", Kind::Count, "30", "Minutes in one phase before phase_timeout"),
-    row(
-        "phase_timeout_enforcement",
-        Kind::Choice(&["warn", "block", "abort"]),
-        "\"warn\"",
-        "What a phase_timeout does: advice, a stop at budget_exceeded, or an abort",
-    ),
-    row("max_coding_cycles", Kind::Count, "3", "Code and test cycles per chunk"),
-    row("max_retries_per_chunk", Kind::Count, "5", "Retries per chunk, of every kind"),
-    row(
-        "max_no_progress",
-        Kind::Count,
-        "3",
-        "Identical failed attempts in a row (same failure, no new diff)",
-    ),
-    row("max_edits_per_file", Kind::Count, "5", "Edits of one file in one phase before a doom-loop warning"),
-    row("pre_exit_verification", Kind::Flag, "true", "Check the evidence before a phase is left"),
-    row("decision_timeout_minutes", Kind::Count, "10", "Minutes that a decision waits for a person"),
-    row("heartbeat_on_commit", Kind::Flag, "true", "Notify at each commit while away"),
-    row("reconcile_per_chunk", Kind::Flag, "true", "Correct progress counters at each chunk"),
-    row("dev_health_check", Kind::Flag, "true", "Check the dev server's health between chunks"),
-    row("dev_seed_check", Kind::Flag, "true", "Advise on missing seed data while coding"),
-    row("max_total_chunks", Kind::Count, "20", "Chunks in one session"),
-    row("max_session_minutes", Kind::Count, "480", "Minutes in one session"),
-    row("doc_drift_gate", Kind::Flag, "false", "Go through doc_drift_check after each commit"),
-    row(
-        "doc_drift_fix",
-        Kind::Choice(&["commit", "amend"]),
-        "\"commit\"",
-        "Where mended docs go: a commit of their own, or the chunk's",
-    ),
-    row(
-        "docs_programs",
-        Kind::Text,
-        "\"none\"",
-        "Programs whose calls in the docs are checked: `tea` or `tea=./bin/tea`; commas between",
-    ),
-    row(
-        "diff_relevance",
-        Kind::Choice(&["advise", "enforce"]),
-        "\"advise\"",
-        "Changes that seem to have nothing to do with the criteria: advise, or enforce",
-    ),
-    row(
-        "verification_gates",
-        Kind::Commands,
-        "{}",
-        "Shell commands that must pass before an event is accepted",
-    ),
-    row(
-        "reasoning_budget",
-        Kind::Levels(EFFORTS),
-        r#"{"planning":"high","coding":"standard","testing":"high"}"#,
-        "Reasoning effort by phase",
-    ),
-    row(
-        "agent",
-        Kind::Text,
-        "\"claude\"",
-        "Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE",
-    ),
-    row(
-        "agent_silence_seconds",
-        Kind::Count,
-        "600",
-        "Seconds without a word after which an agent counts as hung",
-    ),
-    row(
-        "approve_plan",
-        Kind::Flag,
-        "false",
-        "Wait for a person's yes to the plan before anything is written",
-    ),
-    row(
-        "workspace",
-        Kind::Choice(&["clone", "worktree"]),
-        "\"clone\"",
-        "Where a run that warp drives works: in a clone of its own, or in a git worktree",
-    ),
-    row(
-        "sandbox_show",
-        Kind::Text,
-        "\"none\"",
-        "More paths to show in the sandbox, below the home or absolute, separated by colons",
-    ),
-    row(
-        "sandbox_logins",
-        Kind::Text,
-        "\"none\"",
-        "Other clients whose login agents see too, such as `codex:gemini`",
-    ),
-    row(
-        "sandbox_processes",
-        Kind::Count,
-        "8192",
-        "Processes and threads that one command in the sandbox may have at once; 0 is no bound",
-    ),
-    row(
-        "sandbox_memory_percent",
-        Kind::Count,
-        "80",
-        "Percent of memory for one command in the sandbox (needs control groups); 0 is no bound",
-    ),
-    row(
-        "sandbox_temporary_mb",
-        Kind::Count,
-        "4096",
-        "Megabytes that each temporary directory of the sandbox may hold; 0 is no bound",
-    ),
-    row(
-        "sandbox_file_mb",
-        Kind::Count,
-        "32768",
-        "Megabytes of the largest file that may be written in the sandbox; 0 is no bound",
-    ),
-    row("planning_iterations", Kind::Count, "10", "coder: turns in PLANNING before BUDGET_REVIEW"),
-    row("coding_iterations", Kind::Count, "8", "coder: turns in CODING before BUDGET_REVIEW"),
-    row("fixing_iterations", Kind::Count, "3", "coder: turns in FIXING before BUDGET_REVIEW"),
-    row(
-        "max_budget_answers",
-        Kind::Count,
-        "6",
-        "coder: budget reviews that may be granted before the next is abandoned",
-    ),
-    row("max_iterations", Kind::Count, "50", "autonomous-loop: turns in the whole loop"),
-    row(
-        "max_phase_iterations",
-        Kind::Count,
-        "10",
-        "autonomous-loop: turns in one phase before a forced advance",
-    ),
-    row("max_fix_cycles", Kind::Count, "3", "autonomous-loop: fix and re_review cycles"),
-    row("skip_brainstorm", Kind::Flag, "false", "autonomous-loop: start at plan"),
-    row(
-        "acceptance_command",
-        Kind::Text,
-        "\"auto\"",
-        "autonomous-loop: runs the acceptance tests, {file}; auto goes by the file's ending",
-    ),
-    row("skip_test_review", Kind::Flag, "false", "autonomous-loop: no person looks at the acceptance tests"),
-    row("completion_promise", Kind::Text, "\"SHIPPED\"", "autonomous-loop: the text in the promise tags"),
-    row("budget_limit_usd", Kind::Amount, "20", "Spend cap of a run, in dollars; 0 is none"),
-    row("budget_limit_tokens", Kind::Count, "0", "Spend cap of a run, in tokens; 0 is none"),
-    row("project_daily_usd", Kind::Amount, "0", "Spend cap of a project and day, in dollars; 0 is none"),
-    row("project_daily_tokens", Kind::Count, "0", "Spend cap of a project and day, in tokens; 0 is none"),
-    row("pool_daily_usd", Kind::Amount, "0", "Spend cap of a credential pool and day, in dollars; 0 is none"),
-    row(
-        "pool_daily_tokens",
-        Kind::Count,
-        "0",
-        "Spend cap of a credential pool and day, in tokens; 0 is none",
-    ),
-    row("daily_usd", Kind::Amount, "0", "Spend cap of a day, over all projects, in dollars; 0 is none"),
-    row("daily_tokens", Kind::Count, "0", "Spend cap of a day, over all projects, in tokens; 0 is none"),
-    row("pool", Kind::Text, "\"auto\"", "The credential pool that a run uses; auto: its agent's provider"),
-    row("metering", Kind::Flag, "true", "Send agents' model traffic through warp, which books and caps it"),
-    row("pause_at_limit", Kind::Flag, "true", "Wait for the reset at a provider's usage limit; else ask"),
-    row(
-        "outage_minutes",
-        Kind::Count,
-        "60",
-        "Minutes that a provider's outage is waited out before a person is asked",
-    ),
-    row("max_requests", Kind::Count, "16", "Model requests of a run in flight at once; others wait"),
-    row(
-        "mcp_tools",
-        Kind::Names,
-        "[]",
-        "Tools of MCP servers that agents may call: `server/tool`, `server/*`",
-    ),
-    row("max_agents", Kind::Count, "4", "Agents at work at once on this machine"),
-    row("max_agents_per_project", Kind::Count, "4", "Agents at work at once for one project"),
-    row("max_agents_per_pool", Kind::Count, "4", "Agents at work at once with one credential pool"),
-    row("min_free_mb", Kind::Count, "2000", "Megabytes of memory that must be free before an agent starts"),
-    row("roles", Kind::Roles, "{}", "Who works in each role: agent, model, effort and fallbacks"),
-    row("ci_timeout_minutes", Kind::Count, "30", "factory: minutes that checks may take"),
-    row("review_timeout_minutes", Kind::Count, "180", "factory: minutes that a review may take"),
-    row("agent_timeout_minutes", Kind::Count, "120", "factory: minutes that an agent may take for one issue"),
-    row("human_timeout_minutes", Kind::Count, "1440", "factory: minutes that a person may take"),
-    row("max_ci_fixes", Kind::Count, "3", "factory: repairs after failed checks"),
-    row(
-        "max_infra_retries",
-        Kind::Count,
-        "2",
-        "factory: checks started again after an infrastructure failure",
-    ),
-    row("max_review_rounds", Kind::Count, "5", "factory: rounds of requested changes"),
-    row("max_merge_attempts", Kind::Count, "3", "factory: rebases after a merge that did not go through"),
-    row("max_agent_restarts", Kind::Count, "3", "factory: restarts of an agent that crashed"),
-];
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -11,7 +11,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, Event, Refused, Run, Standing, Time, Workflow,
+    Actor, Event, Refused, Run, Standing, Time, Workflow, keys,
     view::{self, reanchor},
     workflow::{Activity, Tick},
 };
@@ -104,7 +104,7 @@ pub enum Promised {
 
 /// Reads the promise in an agent's message.
 pub fn promised(workflow: &Workflow, run: &Run, message: &str) -> Promised {
-    let promise = run.settings.text("completion_promise");
+    let promise = run.settings.get(keys::COMPLETION_PROMISE);
     match told(message, promise) {
         Told::Promise if workflow.is_final(&run.phase) => Promised::Kept,
         Told::Promise => {

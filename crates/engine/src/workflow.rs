@@ -23,7 +23,7 @@ pub use show::{Shown, ShownTransition};
 pub use tool::Tool;
 pub use word::Means;
 
-use crate::{EventName, PhaseName, Run, Settings};
+use crate::{EventName, Key, PhaseName, Run, Settings, Word};
 
 /// A machine that was checked.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Workflow {
     pub purpose: String,
     pub initial: PhaseName,
     /// A setting that, when on, lets a run begin elsewhere.
-    pub initial_when: Option<(String, PhaseName)>,
+    pub initial_when: Option<(Key<bool>, PhaseName)>,
     pub finals: Vec<PhaseName>,
     /// The automation levels at which it may run; empty if it does not care.
     pub levels: Vec<u64>,
@@ -135,7 +135,7 @@ pub struct Row {
     /// Set when only a person may say so.
     pub by_person: bool,
     /// A setting that takes the person's word out again; the proof does not count on a person then.
-    pub person_unless: Option<String>,
+    pub person_unless: Option<Key<bool>>,
     pub gate: Option<SemanticGate>,
     /// Whose criteria need evidence before an agent may say so.
     pub evidence: Option<EvidenceScope>,
@@ -291,7 +291,7 @@ pub struct Question {
     /// The event that an approval takes.
     pub approves: EventName,
     /// A setting that, when on, approves without a person.
-    pub unless: Option<String>,
+    pub unless: Option<Key<bool>>,
     /// The tool by which an agent asks it.
     pub tool: Option<Tool>,
 }
@@ -302,7 +302,7 @@ pub struct Approval {
     pub phase: PhaseName,
     pub event: EventName,
     pub text: String,
-    pub when: String,
+    pub when: Key<bool>,
 }
 
 /// Where a run goes on when a chunk is put off because nobody answered its question.
@@ -342,7 +342,7 @@ pub struct Budget {
     pub limit: Limit,
     pub trips: Trips,
     /// A setting that tells how hard a timeout is: `warn`, `block` or `abort`.
-    pub enforcement: Option<String>,
+    pub enforcement: Option<Key<Word>>,
     /// Set when following the outcome is a forced advance: an error is recorded with it.
     pub forced: bool,
     pub outcomes: Vec<BudgetOutcome>,
@@ -374,7 +374,7 @@ pub struct BudgetOutcome {
     pub phase: Option<PhaseName>,
     pub event: Option<EventName>,
     /// Only when this setting is on (or off).
-    pub when: Option<(String, bool)>,
+    pub when: Option<(Key<bool>, bool)>,
     pub does: BudgetDoes,
 }
 
@@ -390,10 +390,9 @@ pub enum BudgetDoes {
 }
 
 /// A number, or the setting that holds it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    Setting(String),
+    Setting(Key<u64>),
     Number(u32),
 }
 
@@ -402,7 +401,7 @@ impl Limit {
     pub fn value(&self, settings: &Settings) -> u64 {
         match self {
             Limit::Number(number) => u64::from(*number),
-            Limit::Setting(key) => settings.count(key),
+            Limit::Setting(key) => settings.get(*key),
         }
     }
 }
@@ -411,7 +410,7 @@ impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Limit::Number(number) => write!(f, "{number}"),
-            Limit::Setting(key) => f.write_str(key),
+            Limit::Setting(key) => key.fmt(f),
         }
     }
 }
@@ -440,7 +439,7 @@ impl Phase {
 impl Row {
     /// Tells whether, under `settings`, only a person may say so.
     pub fn needs_person(&self, settings: &Settings) -> bool {
-        self.by_person || self.person_unless.as_ref().is_some_and(|setting| !settings.is_on(setting))
+        self.by_person || self.person_unless.is_some_and(|setting| !settings.get(setting))
     }
 
     /// Tells whether the row completes its phase, so that a receipt belongs to it.
@@ -469,7 +468,7 @@ impl Budget {
 impl BudgetOutcome {
     /// Tells whether the settings of a run let the outcome happen.
     pub(crate) fn is_on(&self, settings: &Settings) -> bool {
-        self.when.as_ref().is_none_or(|(setting, on)| settings.is_on(setting) == *on)
+        self.when.is_none_or(|(setting, on)| settings.get(setting) == on)
     }
 }
 
@@ -508,7 +507,7 @@ impl Workflow {
     /// Returns the phase that a new run under `settings` begins in.
     pub fn first_phase(&self, settings: &Settings) -> &PhaseName {
         match &self.initial_when {
-            Some((setting, phase)) if settings.is_on(setting) => phase,
+            Some((setting, phase)) if settings.get(*setting) => phase,
             Some(_) | None => &self.initial,
         }
     }
@@ -636,7 +635,7 @@ impl Workflow {
     /// Returns the approval that an agent's `event` waits for in the phase that the run is in.
     pub fn approval(&self, run: &Run, event: &EventName) -> Option<&Approval> {
         let waits = |approval: &&Approval| {
-            approval.phase == run.phase && approval.event == *event && run.settings.is_on(&approval.when)
+            approval.phase == run.phase && approval.event == *event && run.settings.get(approval.when)
         };
         self.approvals.iter().find(waits)
     }

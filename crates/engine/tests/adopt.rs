@@ -3,7 +3,7 @@
 mod support;
 
 use engine::{
-    Settings, Standing, Time,
+    Settings, Standing, Time, keys,
     view::{AdoptError, Adopted, adopt, state_json},
 };
 use insta::assert_snapshot;
@@ -168,7 +168,7 @@ fn a_loop_of_version_1_is_brought_to_version_2() {
     let run = &adopted.step.run;
     assert_snapshot!(adopted.notes.join("\n"), @"the file was of version 1 and was brought to version 2");
     assert_eq!(
-        (run.phase.as_str(), run.settings.count("max_iterations"), run.settings.is_on("skip_brainstorm")),
+        (run.phase.as_str(), run.settings.get(keys::MAX_ITERATIONS), run.settings.get(keys::SKIP_BRAINSTORM)),
         ("review", 40, true)
     );
     assert_eq!(run.errors.len(), 1);

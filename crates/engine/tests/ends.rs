@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{Ask, Event, Run, Seen, Settings, Standing, Time, Workflow, step};
+use engine::{Ask, Event, Run, Seen, Settings, Standing, Time, Workflow, keys, step};
 use proptest::{
     collection::vec,
     prelude::*,
@@ -114,28 +114,28 @@ impl<'a> Search<'a> {
 
 /// A bound on the events of a run without a person, by the limits alone.
 fn bound(name: &str, settings: &Settings) -> u64 {
-    let of = |key: &str| settings.count(key);
+    let of = |key| settings.get(key);
     match name {
         // A chunk has a cycle of five events for each failure that is let through, and at most eight more;
         // then come the merge, whose retries are counted, and the ways to the end.
         "warp-drive" => {
-            let cycles = of("max_coding_cycles").min(of("max_retries_per_chunk")) + 1;
-            4 + (of("max_total_chunks") + 1) * (5 * cycles + 8) + of("max_retries_per_chunk") + 8
+            let cycles = of(keys::MAX_CODING_CYCLES).min(of(keys::MAX_RETRIES_PER_CHUNK)) + 1;
+            4 + (of(keys::MAX_TOTAL_CHUNKS) + 1) * (5 * cycles + 8) + of(keys::MAX_RETRIES_PER_CHUNK) + 8
         }
         // A turn that counts has at most four events after it that do not; each answer starts them again.
         "coder" => {
-            let turns = of("planning_iterations").max(1)
-                + of("coding_iterations").max(1)
-                + of("fixing_iterations").max(1);
-            4 + (of("max_budget_answers").max(1) + 1) * (5 * turns + 5)
+            let turns = of(keys::PLANNING_ITERATIONS).max(1)
+                + of(keys::CODING_ITERATIONS).max(1)
+                + of(keys::FIXING_ITERATIONS).max(1);
+            4 + (of(keys::MAX_BUDGET_ANSWERS).max(1) + 1) * (5 * turns + 5)
         }
         // Turns, the way through the phases, and the way round for each fix cycle.
-        "autonomous-loop" => of("max_iterations").max(1) + 11 + 5 * (of("max_fix_cycles").max(1) + 1),
+        "autonomous-loop" => of(keys::MAX_ITERATIONS).max(1) + 11 + 5 * (of(keys::MAX_FIX_CYCLES).max(1) + 1),
         // Rounds by dependency, review and merge; in each the checks fail, and on each push the machines.
         _ => {
-            let rounds = 10 + of("max_review_rounds") + of("max_merge_attempts") + 3;
-            rounds * ((of("max_ci_fixes") + 1) * (of("max_infra_retries") + 3) + 5)
-                + of("max_agent_restarts")
+            let rounds = 10 + of(keys::MAX_REVIEW_ROUNDS) + of(keys::MAX_MERGE_ATTEMPTS) + 3;
+            rounds * ((of(keys::MAX_CI_FIXES) + 1) * (of(keys::MAX_INFRA_RETRIES) + 3) + 5)
+                + of(keys::MAX_AGENT_RESTARTS)
                 + 2
         }
     }

@@ -14,7 +14,7 @@ use std::{
 
 use adapters::{git, sandbox::View};
 use engine::{
-    Run, Workflow,
+    Run, Workflow, keys,
     view::{self, Head, Permission},
     workflow::Activity,
 };
@@ -269,7 +269,7 @@ fn look_at_server(here: &Here, name: &str, is_shell: bool) -> Result<Option<mcp:
     let mut known = mcp::built_in(parts);
     if known == mcp::Known::No {
         let current = here.open()?.current()?;
-        let entries = current.map(|current| current.run.settings.list("mcp_tools")).unwrap_or_default();
+        let entries = current.map(|current| current.run.settings.get(keys::MCP_TOOLS)).unwrap_or_default();
         known = mcp::listed(parts, &entries);
     }
     let is_judged_by_command =

@@ -6,9 +6,10 @@ use std::{
 };
 
 use adapters::git::Git;
-use engine::{Actor, Advice, Breach, Event, EventName, doom_loop};
+use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, keys};
+use jobs::Wanted;
 use project::{
-    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Wanted, Workspace, count_edit,
+    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Workspace, count_edit,
     rails::{self, After, Broken},
     spelled,
 };
@@ -168,7 +169,7 @@ impl<'a> Watch<'a> {
         let Some(ticked) = said(&current, "docs_updated").filter(|_| !current.run.owner.is_driver()) else {
             return Ok(());
         };
-        match self.workspace()?.advance(&Wanted::default()) {
+        match jobs::on(self.workspace()?).advance(&Wanted::default()) {
             Ok((said, taken)) => {
                 self.words.extend(said);
                 if let Some(answer) = taken {
@@ -216,7 +217,7 @@ impl<'a> Watch<'a> {
     fn committed(&mut self, hash: &str) -> Result<(), Failure> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
         let wanted =
-            if current.run.settings.is_on("doc_drift_gate") { "commit_with_doc_gate" } else { "committed" };
+            if current.run.settings.get(keys::DOC_DRIFT_GATE) { "commit_with_doc_gate" } else { "committed" };
         if let Some(event) = said(&current, wanted) {
             // The commit was seen in git, not heard of.
             self.moved(Actor::Engine, Event::Named(event))?;

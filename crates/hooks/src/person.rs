@@ -10,7 +10,7 @@ use std::{
 };
 
 use adapters::machine;
-use engine::{Actor, Event, Standing, Time, view};
+use engine::{Actor, Event, Standing, Time, keys, view};
 use project::{AskError, Current, Decided, Overdue, Workspace};
 use serde_json::Map;
 
@@ -48,7 +48,7 @@ pub(crate) fn open(current: &Current) -> Option<(String, Time)> {
             run.phase_started_at
         }
     };
-    let minutes = run.settings.count("decision_timeout_minutes");
+    let minutes = run.settings.get(keys::DECISION_TIMEOUT_MINUTES);
     Some((asked.id, run.question_deadline().unwrap_or_else(|| since.plus_minutes(minutes))))
 }
 

@@ -227,7 +227,7 @@ fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure
             }
             note_plugin(here, input)?;
             here.tell_away(&workspace, &answer);
-            let branch = workspace.begin_feature(&answer.current);
+            let branch = jobs::on(&mut workspace).begin_feature(&answer.current);
             let current = workspace.current()?.unwrap_or(answer.current);
             let mut text = workspace.described(&current);
             if let Err(error) = branch {

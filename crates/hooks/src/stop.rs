@@ -191,7 +191,7 @@ fn decide(
 /// fails leaves the pull request open, for a person.
 fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
     let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Go::On));
-    match workspace.merge_shipped(current, shell) {
+    match jobs::on(workspace).merge_shipped(current, shell) {
         Ok(merged) => merged.map(|merged| merged.lines().join("\n")),
         Err(error) => {
             let pull = current.run.artifacts.pr_url.as_deref().unwrap_or_default();

@@ -27,6 +27,7 @@ mod wake;
 
 use std::path::PathBuf;
 
+use engine::keys;
 use project::{Dirs, Place, config, spelled};
 
 pub use bridge::{Bridge, pass_over, pass_over_all, tell};
@@ -55,7 +56,7 @@ impl Reach {
             Err(error) => return Self::Unreachable(spelled(&error)),
         };
         let bot = telegram::Bot::find(dirs, &config.settings);
-        if !config.settings.is_on("rdb.enabled") {
+        if !config.settings.get(keys::RDB_ENABLED) {
             return Self::Off(bot.ok());
         }
         match bot {

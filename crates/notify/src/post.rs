@@ -3,7 +3,7 @@
 //! Notices have the originals' words, and the project's name after them: `[warp-drive] coding -- chunk 2/5 for #42 in demo`.
 
 use engine::{
-    PhaseName, Record, Run, Standing, Time, Workflow,
+    PhaseName, Record, Run, Standing, Time, Workflow, keys,
     view::{self, Asked},
     workflow::Job,
 };
@@ -53,7 +53,7 @@ pub(crate) fn posts(
     if let Some(open) = before.asked.as_ref().filter(|_| !asked.as_ref().is_some_and(is_same)) {
         posts.push(Post::Closing(Closing { id: open.id.clone(), words: closing(record, run) }));
     }
-    if now.is_none() && run.metrics.commits > before.commits && run.settings.is_on("heartbeat_on_commit") {
+    if now.is_none() && run.metrics.commits > before.commits && run.settings.get(keys::HEARTBEAT_ON_COMMIT) {
         let hash = run.commit_hashes.last().map(String::as_str).unwrap_or_default();
         let hash: String = hash.chars().take(SHORT_HASH).collect();
         let what = [hash, chunk(run)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();

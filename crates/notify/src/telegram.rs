@@ -10,7 +10,7 @@ mod words;
 use std::{env, fmt, fs, io, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
 use adapters::http::ClientError;
-use engine::Settings;
+use engine::{Settings, keys};
 use project::Dirs;
 
 use self::{
@@ -85,7 +85,7 @@ impl Bot {
     /// Finds the bot of the person, even if it may speak to nobody yet.
     pub fn alone(dirs: &Dirs, settings: &Settings) -> Result<Self, NoBot> {
         let token = token(dirs)?;
-        let api = settings.text("rdb.api").trim_end_matches('/').to_owned();
+        let api = settings.get(keys::RDB_API).trim_end_matches('/').to_owned();
         let is_encrypted = api.starts_with("https://");
         // Without encryption the token would be everybody's, but on this machine.
         let is_local = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
@@ -94,7 +94,7 @@ impl Bot {
         if !is_encrypted && !is_local {
             return Err(NoBot::BadApi(api));
         }
-        let chats = settings.text("rdb.chats");
+        let chats = settings.get(keys::RDB_CHATS);
         let chats: Vec<&str> =
             chats.split(',').map(str::trim).filter(|id| !id.is_empty() && *id != NONE).collect();
         if let Some(bad) = chats.iter().find(|id| id.parse::<i64>().is_err()) {

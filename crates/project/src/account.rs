@@ -219,7 +219,7 @@ impl Stint {
 }
 
 /// Returns the name under which the merge of a run's work for an issue is noted.
-pub(crate) fn merge_key(run: &str, issue: Option<&str>) -> String {
+pub fn merge_key(run: &str, issue: Option<&str>) -> String {
     match issue.and_then(ItemId::typed) {
         Some(issue) => format!("{run}/{issue}"),
         None => run.to_owned(),

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use engine::Settings;
+use engine::{Settings, keys};
 
 use crate::{Dirs, counted, hold::Held};
 
@@ -30,10 +30,10 @@ impl Limits {
     /// Reads them off a run's settings.
     pub fn of(settings: &Settings) -> Self {
         Self {
-            machine: settings.count("max_agents"),
-            project: settings.count("max_agents_per_project"),
-            pool: settings.count("max_agents_per_pool"),
-            free_memory: settings.count("min_free_mb"),
+            machine: settings.get(keys::MAX_AGENTS),
+            project: settings.get(keys::MAX_AGENTS_PER_PROJECT),
+            pool: settings.get(keys::MAX_AGENTS_PER_POOL),
+            free_memory: settings.get(keys::MIN_FREE_MB),
         }
     }
 }

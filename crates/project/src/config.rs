@@ -18,7 +18,7 @@ use std::{
 };
 
 use adapters::git::Git;
-use engine::{BadSetting, Limited, Rule, SetBy, Settings, Tighter, Workflow, workflow::BUILT_IN};
+use engine::{BadSetting, Limited, SetBy, Setting, Settings, Tighter, Workflow, keys, workflow::BUILT_IN};
 use serde_json::{Map, Value};
 
 pub(crate) use own::answered;
@@ -36,7 +36,7 @@ const LARGEST: u64 = 1024 * 1024;
 /// Settings that live in a section of their own; all others are in `[workflow]`.
 const SECTIONS: &[&str] = &["workflow", "automation", "rdb"];
 /// The section that is one setting as a whole.
-const ROLES: &str = "roles";
+const ROLES: &str = keys::ROLES.name();
 
 /// What the variables begin with that are settings.
 const VARIABLES: &str = "WARP_";
@@ -214,15 +214,13 @@ impl Config {
         value: Value,
         (place, file): (&str, &str),
     ) -> Result<(), ConfigError> {
-        let rule = Rule::of(key);
-        let is_known = Settings::row(key).is_some();
-        if is_known && rule.set_by == SetBy::Person && !matches!(layer, Layer::Person) {
-            let (file, user) = (file.to_owned(), self.user.clone());
-            return Err(ConfigError::NotTheProjects { file, key: rule.key, user });
-        }
-        let value = match layer {
-            Layer::Project(_) if is_known => self.within(&rule, value, place)?,
-            Layer::Person | Layer::Local | Layer::Project(_) => Some(value),
+        let value = match (layer, Settings::row(key)) {
+            (Layer::Local | Layer::Project(_), Some(row)) if row.rule.set_by == SetBy::Person => {
+                let (file, user) = (file.to_owned(), self.user.clone());
+                return Err(ConfigError::NotTheProjects { file, key: row.key, user });
+            }
+            (Layer::Project(_), Some(row)) => self.within(row, value, place)?,
+            (Layer::Person | Layer::Local | Layer::Project(_), Some(_) | None) => Some(value),
         };
         match value {
             Some(value) => self.set(key, value, place, Origin::File(file.to_owned())),
@@ -231,20 +229,20 @@ impl Config {
     }
 
     /// Returns what counts of a project's value; nothing if what holds already stays, which is then said.
-    fn within(&mut self, rule: &Rule, value: Value, place: &str) -> Result<Option<Value>, ConfigError> {
+    fn within(&mut self, row: &Setting, value: Value, place: &str) -> Result<Option<Value>, ConfigError> {
+        let Setting { key, rule, .. } = row;
         // A value of another kind is an error, not something that loosens.
-        let checked = Settings::default().set(rule.key, value.clone());
+        let checked = Settings::default().set(key, value.clone());
         checked.map_err(|error| ConfigError::Setting { place: place.to_owned(), nearest: None, error })?;
-        let origin = self.origins.get(rule.key).unwrap_or(&Origin::Default);
-        let holds =
-            self.settings.value(rule.key).filter(|_| rule.default_holds || *origin != Origin::Default);
+        let origin = self.origins.get(*key).unwrap_or(&Origin::Default);
+        let holds = self.settings.value(key).filter(|_| rule.default_holds || *origin != Origin::Default);
         let limited = holds.map_or(Limited::Taken, |holds| rule.limit(holds, &value));
         match limited {
             Limited::Taken => Ok(Some(value)),
             // Adding to the entries that hold is what a project may do.
             Limited::Instead(all) if rule.tighter == Tighter::MoreEntries => Ok(Some(all)),
             Limited::Instead(holds) => {
-                let (key, by) = (rule.key, said_by(origin));
+                let by = said_by(origin);
                 let wanted = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 self.warnings.push(format!(
                     "{place}: `{key}` stays {holds} ({by}): a project may only tighten it; `warp config {key}={wanted}` \
@@ -257,7 +255,7 @@ impl Config {
 
     /// Puts roles over those that are there: each is replaced as a whole.
     fn roles_with(&self, roles: &Value) -> Value {
-        let before = self.settings.value(ROLES).and_then(Value::as_object);
+        let before = self.settings.get(keys::ROLES);
         match (before, roles) {
             (Some(before), Value::Object(roles)) => {
                 let mut all = before.clone();

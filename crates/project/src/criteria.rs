@@ -3,7 +3,9 @@
 //!
 //! A line above them says whose they are. Criteria that nobody has confirmed are asked about again by every later run.
 
-use engine::{ACCEPT, CRITERIA, Event, MOST_CRITERIA, Run, Seen, read_boxes, workflow::Answer as Asked};
+use engine::{
+    ACCEPT, CRITERIA, Event, MOST_CRITERIA, Run, Seen, keys, read_boxes, workflow::Answer as Asked,
+};
 use forge::{Edit, ForgeError, ItemId};
 use serde_json::{Map, Value, json};
 
@@ -104,7 +106,7 @@ pub fn confirmation(run: &Run, criteria: &Criteria, plan: Map<String, Value>) ->
         question.push_str(&format!("\n- {line}"));
     }
     let approach = plan.get("approach").and_then(Value::as_str).unwrap_or_default();
-    if run.settings.is_on("approve_plan") && !approach.is_empty() {
+    if run.settings.get(keys::APPROVE_PLAN) && !approach.is_empty() {
         question.push_str(&format!("\nAnd is this plan right?\n{approach}"));
     }
     let options = [ACCEPT, "reject", "stop"].map(str::to_owned).to_vec();

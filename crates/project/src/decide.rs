@@ -13,7 +13,7 @@ use forge::{Item, ItemId, NewItem, Query};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Answer, AskError, Current, Error, NextError, Place, Workspace, person_in,
+    Answer, AskError, Current, Error, Place, Workspace, person_in,
     spend::{More, MoreError},
 };
 
@@ -176,21 +176,11 @@ impl Workspace {
     }
 
     /// Returns the open issues that questions about an issue have become, oldest first, each with its question.
-    pub(crate) fn todos(&mut self, number: ItemId) -> Result<Vec<(ItemId, String)>, Error> {
+    pub fn todos(&mut self, number: ItemId) -> Result<Vec<(ItemId, String)>, Error> {
         let (marker, begins) = (marker(&number.to_string()), about(&number.to_string()));
         let todos = self.tracker().items(Query::Marked(&marker))?.into_iter().filter(|item| item.is_open());
         let question = |item: &Item| item.title.strip_prefix(&begins).unwrap_or(&item.title).to_owned();
         Ok(todos.map(|item| (item.id, question(&item))).collect())
-    }
-
-    /// Closes the issues that questions about an issue have become, which is merged.
-    pub(crate) fn close_todos(&mut self, number: ItemId, words: &str) -> Result<(), NextError> {
-        for (todo, _) in self.todos(number)? {
-            let said = format!("#{number} is done without an answer. {words}");
-            self.comment(todo, &said, &format!("settled:{number}"))?;
-            self.tracker().close(todo, Some(&format!("#{number} is merged")))?;
-        }
-        Ok(())
     }
 
     /// Makes an open question an issue of its own, assigned to the person, once; returns its number.

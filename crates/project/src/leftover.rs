@@ -49,7 +49,7 @@ pub struct Left {
 }
 
 /// Returns the subject of a commit of unfinished work.
-pub(crate) fn unfinished_subject(issue: &str) -> String {
+pub fn unfinished_subject(issue: &str) -> String {
     format!("chore: unfinished work on #{issue}")
 }
 

@@ -14,23 +14,24 @@ mod account;
 mod actor;
 pub mod admission;
 pub mod base;
-mod baseline;
 mod claim;
 pub mod config;
 pub mod criteria;
 mod decide;
+mod describe;
+mod dev_env;
 mod leftover;
 mod named;
-mod next;
 pub mod outlook;
 mod ports;
 mod probe;
 pub mod prompts;
-mod pulls;
 pub mod pushing;
 mod queue;
 pub mod rails;
 mod reply;
+pub mod report;
+mod rework;
 pub mod setup;
 pub mod slots;
 pub mod spend;
@@ -43,17 +44,15 @@ pub use ::workspace::{
 use ::workspace::{atomic, text};
 use adapters::hold;
 
-pub use account::{Account, Stint, StintOutcome};
+pub use account::{Account, Stint, StintOutcome, merge_key};
 pub use actor::{actor, is_forged, looks_like_an_agent};
-pub use baseline::Ready;
 pub use claim::ClaimError;
 pub use decide::{DecideError, Decided, Given, Overdue};
-pub use leftover::{Left, Leftover};
-pub use next::{ABOUT_DEV, Done, HandedIn, Landed, Mend, NextError, Published, Rework, Wanted, escalation};
-pub use ports::{person_in, read_markdown};
-pub use pulls::{MergeError, MergedPull, UpdatedPull};
+pub use leftover::{Left, Leftover, unfinished_subject};
+pub use ports::{gh, person_in, read_markdown};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
 pub use reply::{OTHER, read_reply};
+pub use rework::{ROUND, Rework};
 pub use workspace::{
     Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
     Reset, Workspace, count_edit, find_workflow, workflow_files,

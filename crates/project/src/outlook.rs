@@ -25,7 +25,7 @@ use serde::Serialize;
 
 pub use prospect::{Place, Prospect, Would};
 
-use crate::{Current, Error, Leftover, Taken, Workspace, next::rework_of, pushing::REFUSED_PUSH};
+use crate::{Current, Error, Leftover, Taken, Workspace, pushing::REFUSED_PUSH, rework::rework_of};
 
 /// How many commits of an issue are named.
 const MOST_COMMITS: usize = 50;

@@ -62,7 +62,7 @@ pub fn read_markdown(path: &Path) -> io::Result<String> {
 }
 
 /// Returns GitHub's command line as it answers in a directory; none if it is not installed. It may take so long.
-pub(crate) fn gh(root: &Path, limit: Duration) -> Option<Gh> {
+pub fn gh(root: &Path, limit: Duration) -> Option<Gh> {
     // To try to start what is not there takes longer than to look for it.
     if !process::is_installed("gh") {
         return None;

@@ -4,8 +4,9 @@ use std::{path::Path, time::Duration};
 
 use adapters::git::Listed;
 use engine::{Advice, CommandResult, Observations, Probe, Run, Seen};
+use suite::acceptance;
 
-use crate::{Shell, Workspace, next::acceptance, spend::session};
+use crate::{Shell, Workspace, spend::session};
 
 /// How long one verification command may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(600);

@@ -11,7 +11,7 @@ use std::{
 use engine::{Owner, PROVIDER, Run, RunId, Standing};
 use forge::{Candidate, Item, ItemId, Query, Readiness, candidates, readiness, ready};
 
-use crate::{ClaimError, Current, Error, Rework, Workspace, next::rework_of};
+use crate::{ClaimError, Current, Error, Rework, Workspace, rework::rework_of};
 
 /// What keeps an issue that is ready from being taken.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Workspace {
     }
 
     /// Takes the first issue that is ready and free, and claims it. A run does not stand in its own way.
-    pub(crate) fn take_next(&mut self, by: &RunId) -> Result<Option<Arc<Item>>, Error> {
+    pub fn take_next(&mut self, by: &RunId) -> Result<Option<Arc<Item>>, Error> {
         let pulls = self.forge().pulls(Query::Open)?;
         for (issue, _) in self.reworks()? {
             let Some(item) = self.tracker().item(issue)? else { continue };

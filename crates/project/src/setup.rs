@@ -24,7 +24,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use engine::{Run, digest};
+use engine::{Run, digest, keys};
 
 pub use self::json::JsonError;
 use self::{
@@ -218,7 +218,7 @@ pub fn registered(place: &Place) -> Option<&'static str> {
 /// Says what would be changed to set a project up.
 pub fn plan(place: &Place, dirs: &Dirs, options: &Options) -> Result<Plan, SetupError> {
     let program = program_text(&options.program)?;
-    let configured = config::load(place, dirs, None, &[])?.settings.count("automation.active_level");
+    let configured = config::load(place, dirs, None, &[])?.settings.get(keys::AUTOMATION_ACTIVE_LEVEL);
     let level = options.level.unwrap_or(configured);
     let memory = Memory::load(place)?;
     let mut plan = Plan::new(Intent::SetUp, memory);

@@ -11,10 +11,8 @@
 //! - Where a slot's repository is, is never read from its tree.
 
 mod keeping;
-mod leaving;
 mod making;
 mod recovery;
-mod undoing;
 
 use std::{
     fs::{self, File},
@@ -38,9 +36,7 @@ use adapters::{boundary, machine, sandbox};
 use journal::{Durable, OpenError, Query, StoreError};
 
 pub use keeping::{Kept, KeptIn};
-pub use leaving::Left;
 pub use recovery::Recovered;
-pub use undoing::{RevertError, Reverted, ToUndo};
 
 use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spelled};
 

@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc};
 
 use adapters::{boundary, machine};
 use engine::{
-    Settings, Time, Usage,
+    Key, Settings, Time, Usage, keys,
     ledger::{BadPrices, Books, CapReached, Entry},
 };
 use journal::{
@@ -107,18 +107,17 @@ pub enum AdmitError {
 
 /// Reads the caps from settings; zero is none.
 pub fn caps(settings: &Settings) -> Caps {
-    let cap = |usd: &str, tokens: &str| {
-        let dollars = settings.value(usd).and_then(serde_json::Value::as_f64).unwrap_or(0.0);
+    let cap = |usd: Key<f64>, tokens| {
         // What is less than the smallest amount is a cap all the same, and so is what does not fit.
-        let micro_usd = (dollars * 1_000_000.0).ceil() as u64;
+        let micro_usd = (settings.get(usd) * 1_000_000.0).ceil() as u64;
         let some = |limit: u64| Some(limit).filter(|limit| *limit > 0);
-        Cap { micro_usd: some(micro_usd), tokens: some(settings.count(tokens)) }
+        Cap { micro_usd: some(micro_usd), tokens: some(settings.get(tokens)) }
     };
     Caps {
-        run: cap("budget_limit_usd", "budget_limit_tokens"),
-        project: cap("project_daily_usd", "project_daily_tokens"),
-        pool: cap("pool_daily_usd", "pool_daily_tokens"),
-        day: cap("daily_usd", "daily_tokens"),
+        run: cap(keys::BUDGET_LIMIT_USD, keys::BUDGET_LIMIT_TOKENS),
+        project: cap(keys::PROJECT_DAILY_USD, keys::PROJECT_DAILY_TOKENS),
+        pool: cap(keys::POOL_DAILY_USD, keys::POOL_DAILY_TOKENS),
+        day: cap(keys::DAILY_USD, keys::DAILY_TOKENS),
     }
 }
 

@@ -38,9 +38,9 @@ const PAGE: usize = 1000;
 #[derive(Debug)]
 pub struct Workspace {
     /// The commit in the making whose tests have passed. It goes before the workspace is given back.
-    pub(crate) laid: Option<LaidAside>,
+    pub laid: Option<LaidAside>,
     /// The dev environment of the run, as far as this process keeps it. It ends before the workspace is given back.
-    pub(crate) dev: dev::Kept,
+    pub dev: dev::Kept,
     pub place: Place,
     pub dirs: Dirs,
     pub(crate) store: Arc<ProjectStore>,
@@ -55,7 +55,7 @@ pub struct Workspace {
     /// Who decides about a push that needs a person's word.
     pub decides: Decides,
     /// The base that was looked up when the run was announced, so that a remote is asked once.
-    pub(crate) seen_base: Option<(String, Start)>,
+    pub seen_base: Option<(String, Start)>,
     /// The workflow that was read last: a run is loaded several times for one event.
     workflow: Option<Arc<Workflow>>,
     /// The run as it was read or recorded last, where a driver asks for it before every decision.
@@ -63,7 +63,7 @@ pub struct Workspace {
     /// The newest records of that run, as far as they were read: a driver looks through them several times for one phase.
     newest: Option<Newest>,
     /// What the agent of a loop was told of that the commit guard holds.
-    pub(crate) told_held: Vec<Held>,
+    pub told_held: Vec<Held>,
     /// What a person is told with the next event that is recorded.
     unsaid: Vec<Advice>,
     views: Views,
@@ -296,7 +296,7 @@ impl Workspace {
     }
 
     /// Sees to it that everything that was recorded is on disk. For acts of warp's own, which look at no view.
-    pub(crate) fn sync_journal(&self) -> Result<Durable, Error> {
+    pub fn sync_journal(&self) -> Result<Durable, Error> {
         self.store.flush()
     }
 

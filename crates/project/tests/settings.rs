@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use engine::{Kind, Rule, SetBy, Settings, Tighter};
+use engine::{Kind, SetBy, Setting, Settings, Tighter, keys};
 use project::{
     Dirs, Place,
     config::{self, Config},
@@ -42,7 +42,7 @@ fn looseness(key: &str, value: &Value) -> Option<f64> {
         _ if key.contains("_usd") || key.contains("_tokens") || key.starts_with("max_agents") => {
             number.map(|number| if number == 0.0 { f64::MAX } else { number })
         }
-        _ => number.filter(|_| matches!(Rule::of(key).tighter, Tighter::Smaller)),
+        _ => number.filter(|_| matches!(Settings::row(key).unwrap().rule.tighter, Tighter::Smaller)),
     }
 }
 
@@ -79,7 +79,8 @@ fn values_of(kind: Kind) -> BoxedStrategy<Value> {
 
 /// Returns what a file may set, by its author's whim.
 fn file(most: usize, by: SetBy) -> impl Strategy<Value = Values> {
-    let is_settable = move |key: &str| by == SetBy::Person || Rule::of(key).set_by == SetBy::Project;
+    let is_settable =
+        move |key: &str| by == SetBy::Person || Settings::row(key).unwrap().rule.set_by == SetBy::Project;
     let rows = Settings::TABLE.iter().filter(|row| row.key != "roles" && is_settable(row.key));
     let rows: Vec<_> = rows.map(|row| (row.key, row.kind)).collect();
     let one = prop::sample::select(rows).prop_flat_map(|(key, kind)| (Just(key), values_of(kind)));
@@ -108,22 +109,22 @@ fn entries(value: &Value) -> Vec<(String, String)> {
 
 /// Checks every setting that has an order against what the person has set, or the safety default.
 fn check(persons: &Values, config: &Config) {
-    for rule in Rule::TABLE {
-        let default = Settings::default().value(rule.key).cloned().unwrap();
-        let holds = match persons.get(rule.key) {
+    for Setting { key, rule, .. } in Settings::TABLE {
+        let default = Settings::default().value(key).cloned().unwrap();
+        let holds = match persons.get(key) {
             Some(value) => value.clone(),
             None if rule.default_holds => default,
             None => continue,
         };
-        let found = config.settings.value(rule.key).unwrap();
+        let found = config.settings.value(key).unwrap();
         match rule.tighter {
-            Tighter::Unordered if rule.set_by == SetBy::Person => assert_eq!(*found, holds, "{}", rule.key),
+            Tighter::Unordered if rule.set_by == SetBy::Person => assert_eq!(*found, holds, "{}", key),
             Tighter::Unordered => {}
             Tighter::MoreEntries => {
                 let found = entries(found);
                 let lost: Vec<_> =
                     entries(&holds).into_iter().filter(|entry| !found.contains(entry)).collect();
-                assert!(lost.is_empty(), "{}: {lost:?} is lost", rule.key);
+                assert!(lost.is_empty(), "{}: {lost:?} is lost", key);
             }
             Tighter::On
             | Tighter::Off
@@ -131,9 +132,8 @@ fn check(persons: &Values, config: &Config) {
             | Tighter::SmallerButNotZero
             | Tighter::Larger
             | Tighter::FirstOf(_) => {
-                let of =
-                    |value: &Value| looseness(rule.key, value).expect("every ordered setting is compared");
-                assert!(of(found) <= of(&holds), "{}: {found}, and the person's is {holds}", rule.key);
+                let of = |value: &Value| looseness(key, value).expect("every ordered setting is compared");
+                assert!(of(found) <= of(&holds), "{}: {found}, and the person's is {holds}", key);
             }
         }
     }
@@ -167,11 +167,11 @@ proptest! {
 
 #[test]
 fn every_order_is_compared_by_the_property() {
-    for rule in Rule::TABLE {
-        let default = Settings::default().value(rule.key).cloned().unwrap();
-        let is_compared = looseness(rule.key, &default).is_some();
+    for Setting { key, rule, .. } in Settings::TABLE {
+        let default = Settings::default().value(key).cloned().unwrap();
+        let is_compared = looseness(key, &default).is_some();
         let has_order = !matches!(rule.tighter, Tighter::Unordered | Tighter::MoreEntries);
-        assert_eq!(is_compared, has_order, "{}", rule.key);
+        assert_eq!(is_compared, has_order, "{}", key);
     }
 }
 
@@ -188,7 +188,7 @@ fn a_project_that_loosens_is_told_and_what_is_the_persons_alone_is_refused() {
         "[workflow]\ntest_before_commit = false\ndaily_usd = 0\nmetering = false\nmax_coding_cycles = 9\n",
     );
     let config = config.unwrap();
-    assert_eq!(config.settings.count("max_coding_cycles"), 9);
+    assert_eq!(config.settings.get(keys::MAX_CODING_CYCLES), 9);
     let user = dirs.config.join("config.toml");
     assert_eq!(
         config.warnings,

@@ -6,7 +6,7 @@
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible, fs, path::Path};
 
 use adapters::{git::Git, process::is_installed};
-use engine::Run;
+use engine::{Run, keys};
 
 use super::SuiteError;
 use super::find::{self, Files};
@@ -31,7 +31,7 @@ pub struct Found {
 
 /// Returns the command that tests the project.
 pub fn command(root: &Path, run: &Run) -> Result<String, SuiteError> {
-    let set = run.settings.text("test_command");
+    let set = run.settings.get(keys::TEST_COMMAND);
     if set != "auto" {
         return Ok(set.to_owned());
     }
@@ -50,7 +50,7 @@ pub fn command(root: &Path, run: &Run) -> Result<String, SuiteError> {
 
 /// Returns the command that installs what the tests need; nothing if they need nothing.
 pub(crate) fn setup_command(run: &Run) -> Option<String> {
-    match run.settings.text("setup_command") {
+    match run.settings.get(keys::SETUP_COMMAND) {
         "none" => None,
         "auto" => run.found_setup_command.clone(),
         set => Some(set.to_owned()),
@@ -64,7 +64,7 @@ pub fn prepares(run: &Run) -> bool {
 
 /// Returns the command that tests the project in a run; none if there is none, or if tests are switched off.
 pub fn test_command(root: &Path, run: &Run) -> Option<String> {
-    command(root, run).ok().filter(|_| run.settings.is_on("test_before_commit"))
+    command(root, run).ok().filter(|_| run.settings.get(keys::TEST_BEFORE_COMMIT))
 }
 
 /// Says that a test command cannot run on this machine, if that is plain: no agent can do anything about it.

@@ -4,6 +4,7 @@
 //! installed first (`prepare`); before an agent changes anything they run on the base (`baseline`), and once it is checked
 //! that they fail when the source is broken (`proof`). What no change of the code can fix is told apart (`fault`).
 
+pub mod acceptance;
 mod baseline;
 mod breaking;
 mod cache;

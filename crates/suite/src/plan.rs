@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use engine::{Run, Settings};
+use engine::{Run, Settings, keys};
 
 use super::SuiteError;
 use super::command::{command, found, setup_command};
@@ -34,37 +34,37 @@ impl Plan {
             patience: patience(run),
             setup_patience: setup_patience(&run.settings),
             target: run.branches.merge_target.clone(),
-            report: run.settings.text("test_report").to_owned(),
-            proof: run.settings.is_on("test_proof"),
+            report: run.settings.get(keys::TEST_REPORT).to_owned(),
+            proof: run.settings.get(keys::TEST_PROOF),
         })
     }
 
     /// Returns how a run would test the project that begins now.
     pub fn new(root: &Path, settings: &Settings, target: &str) -> Result<Option<Self>, String> {
-        let set = Some(settings.text("test_command")).filter(|set| *set != "auto");
+        let set = Some(settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
         let found = found(root, target, set)?;
         let Some(test) = set.map(str::to_owned).or(found.test) else { return Ok(None) };
         Ok(Some(Self {
             test,
-            setup: match settings.text("setup_command") {
+            setup: match settings.get(keys::SETUP_COMMAND) {
                 "none" => None,
                 "auto" => found.setup,
                 set => Some(set.to_owned()),
             },
-            patience: Duration::from_secs(60 * settings.count("max_phase_minutes").max(1)),
+            patience: Duration::from_secs(60 * settings.get(keys::MAX_PHASE_MINUTES).max(1)),
             setup_patience: setup_patience(settings),
             target: target.to_owned(),
-            report: settings.text("test_report").to_owned(),
-            proof: settings.is_on("test_proof"),
+            report: settings.get(keys::TEST_REPORT).to_owned(),
+            proof: settings.get(keys::TEST_PROOF),
         }))
     }
 }
 
 fn setup_patience(settings: &Settings) -> Duration {
-    Duration::from_secs(60 * settings.count("setup_minutes"))
+    Duration::from_secs(60 * settings.get(keys::SETUP_MINUTES))
 }
 
 /// How long the project's tests may take: as long as the phase, and at least a minute.
 pub fn patience(run: &Run) -> Duration {
-    Duration::from_secs(60 * run.settings.count("max_phase_minutes").max(1))
+    Duration::from_secs(60 * run.settings.get(keys::MAX_PHASE_MINUTES).max(1))
 }

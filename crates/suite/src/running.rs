@@ -9,7 +9,7 @@ use std::{
 };
 
 use adapters::{boundary, machine, process::End, secrets::redacted};
-use engine::{Held, Run};
+use engine::{Held, Run, keys};
 
 use super::{
     SuiteError,
@@ -251,7 +251,7 @@ pub fn remember(place: &Place, run: &Run, commit: &str, outcome: &Outcome) -> Re
 /// Runs the project's tests outside of any phase, and returns what was said of it; a failure comes with what they printed.
 /// The tree is warp's own making, so the commands are what the tree suggests.
 pub fn test_project(shell: &Shell, place: &Place, by: &Run) -> Result<String, String> {
-    let set = Some(by.settings.text("test_command")).filter(|set| *set != "auto");
+    let set = Some(by.settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
     let found = command::in_tree(&place.root, set);
     if set.is_none() && found.test.is_none() {
         return Ok("the project has no tests that warp could run".to_owned());

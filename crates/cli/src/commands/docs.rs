@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use drift::{Docs, Finding, FixKind};
+use engine::keys;
 use project::{Dirs, Place, Shell, config, counted};
 use serde::Serialize;
 
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 
 fn programs(place: &Place) -> Result<String, CommandError> {
     let config = config::load(place, &Dirs::from_environment()?, None, &[])?;
-    Ok(config.settings.text("docs_programs").to_owned())
+    Ok(config.settings.get(keys::DOCS_PROGRAMS).to_owned())
 }
 
 fn places(findings: &[Finding]) -> String {

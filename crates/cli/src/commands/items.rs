@@ -43,7 +43,7 @@ pub(super) fn show(workspace: &mut Workspace, number: ItemId, as_json: bool) -> 
     if as_json {
         return output::print_json(&json(&item, &readiness, taken.as_ref()));
     }
-    let commits = workspace.pull_commits(&item)?;
+    let commits = jobs::on(workspace).pull_commits(&item)?;
     output::print(&page(&item, &commits, &readiness, taken.as_ref()))
 }
 
@@ -53,7 +53,7 @@ pub(super) fn pull(workspace: &mut Workspace, number: ItemId) -> Result<Arc<Item
     if item.pull.is_some() {
         return Ok(item);
     }
-    if let Some(pull) = workspace.pull_about(number)? {
+    if let Some(pull) = jobs::on(workspace).pull_about(number)? {
         return Ok(workspace.forge().get(pull)?.0);
     }
     let error = CommandError::new(Exit::Refused, format!("#{number} is an issue, and has no pull request"));

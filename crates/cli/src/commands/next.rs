@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use project::{NextError, Wanted};
+use jobs::{JobError, Wanted};
 use serde_json::json;
 
 use super::{exit_of, open, say, summary, tell_away};
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
-    let done = workspace.next(&Wanted { message: arguments.message.clone() })?;
+    let done = jobs::on(&mut workspace).next(&Wanted { message: arguments.message.clone() })?;
     if let Some(answer) = &done.taken {
         say(&answer.advice);
     }
@@ -45,21 +45,21 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     Ok(done.taken.as_ref().map_or(Exit::Done, |answer| exit_of(&answer.outcome)))
 }
 
-impl From<NextError> for CommandError {
-    fn from(error: NextError) -> Self {
+impl From<JobError> for CommandError {
+    fn from(error: JobError) -> Self {
         match error {
-            NextError::Ask(error) => error.into(),
-            NextError::Failed(error) => error.into(),
-            NextError::Forge(error) => error.into(),
-            NextError::Slot(error) => error.into(),
-            NextError::Known(error) => Self::of(Exit::OutsideSaidNo, &error),
-            NextError::Snapshot(error) => Self::of(Exit::OutsideSaidNo, &error),
-            NextError::Dev(problem) => Self::new(Exit::OutsideSaidNo, problem)
+            JobError::Ask(error) => error.into(),
+            JobError::Failed(error) => error.into(),
+            JobError::Forge(error) => error.into(),
+            JobError::Slot(error) => error.into(),
+            JobError::Known(error) => Self::of(Exit::OutsideSaidNo, &error),
+            JobError::Snapshot(error) => Self::of(Exit::OutsideSaidNo, &error),
+            JobError::Dev(problem) => Self::new(Exit::OutsideSaidNo, problem)
                 .hint("`warp dev up` brings it up; `dev_health_check = false` leaves it out of runs"),
-            held @ NextError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
+            held @ JobError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
                 .hint("fix what is held; `warp config commit_guard=false` switches the guard off"),
-            NextError::Undecided { .. } => Self::of(Exit::Parked, &error),
-            NextError::World(problem) | NextError::RemoteLocked(problem) => {
+            JobError::Undecided { .. } => Self::of(Exit::Parked, &error),
+            JobError::World(problem) | JobError::RemoteLocked(problem) => {
                 Self::new(Exit::OutsideSaidNo, problem)
             }
         }

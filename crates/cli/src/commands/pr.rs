@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use driver::{After, Options, Walled, content_shell, sandbox};
 use forge::{ForgeError, Item, ItemId, Readiness, Refusal, Review};
-use project::{Mend, MergeError, MergedPull, UpdatedPull, Workspace, person_in};
+use jobs::{Mend, MergeError, MergedPull, UpdatedPull};
+use project::{Workspace, person_in};
 
 use super::{
     consent,
@@ -143,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             let pull = items::pull(&mut workspace, *number)?;
             let number = pull.id;
             let issue = pull.pull.as_ref().and_then(|pull| pull.issue);
-            let open_again = workspace.close_pull(number, by, reason.as_deref())?;
+            let open_again = jobs::on(&mut workspace).close_pull(number, by, reason.as_deref())?;
             output::print(&format!("#{number} is closed; its branch stays"))?;
             if let Some(issue) = issue.filter(|_| !open_again.is_empty()) {
                 output::print(&format!("open again in issue {issue}: {}", open_again.join(", ")))?;
@@ -176,7 +177,7 @@ fn update(
     let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
-    let updated = workspace.update_pull(&pool, number, &settings, |place, dirs, run| {
+    let updated = jobs::on(workspace).update_pull(&pool, number, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
     let files = match updated {
@@ -218,7 +219,7 @@ fn merge(workspace: &mut Workspace, number: ItemId, walled: Walled) -> Result<()
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
     let by = person_in(&workspace.place.root);
-    let merged = workspace.merge_pull(&pool, number, by, &settings, |place, dirs, run| {
+    let merged = jobs::on(workspace).merge_pull(&pool, number, by, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
     let MergedPull { target, commit, branch, behind, said, closed } = merged;

@@ -1,6 +1,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Subcommand;
+use engine::keys;
 use notify::{
     Channel as _, Heard, Listening, Memory, Reach, Said, Trouble, Wake,
     telegram::{Bot, NoBot, Telegram},
@@ -91,7 +92,7 @@ fn switch(place: &Place, dirs: &Dirs, on: bool) -> Result<Exit, CommandError> {
 
 fn status(place: &Place, dirs: &Dirs, json: bool) -> Result<Exit, CommandError> {
     let config = config::load(place, dirs, None, &[])?;
-    let is_on = config.settings.is_on("rdb.enabled");
+    let is_on = config.settings.get(keys::RDB_ENABLED);
     let bot = Bot::find(dirs, &config.settings);
     let known = match &bot {
         Ok(bot) => Some(known(dirs, bot)?),
@@ -171,7 +172,7 @@ fn test(place: &Place, dirs: &Dirs) -> Result<Exit, CommandError> {
         telegram.post(chat, &Said::Notice { text: &text, is_quiet: false })?;
         output::print(&format!("chat {chat} has a message"))?;
     }
-    if !settings.is_on("rdb.enabled") {
+    if !settings.get(keys::RDB_ENABLED) {
         output::print("away mode is off: `warp rdb on` switches it on")?;
     }
     Ok(Exit::Done)

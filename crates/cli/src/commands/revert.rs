@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use driver::{Walled, content_shell, sandbox};
-use project::slots::{RevertError, Reverted};
+use jobs::{RevertError, Reverted};
 
 use super::{consent, open, pool};
 use crate::{error::CommandError, exit::Exit, output};
@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
     let pool = pool(&workspace)?;
-    let undo = workspace.to_undo(&arguments.selector)?;
+    let undo = jobs::on(&mut workspace).to_undo(&arguments.selector)?;
     let sandbox = sandbox(Walled::unless(arguments.no_sandbox))?;
     let settings = consent::ask(&mut workspace)?;
-    let reverted = workspace.revert(&pool, &undo, &settings, |place, dirs, run| {
+    let reverted = jobs::on(&mut workspace).revert(&pool, &undo, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
     let Reverted { commit, target, tests, behind, said, issues, reopened } = reverted;

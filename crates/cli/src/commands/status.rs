@@ -157,8 +157,13 @@ pub(super) fn table(runs: &[Current]) -> String {
 
 /// Returns as much of a feature's text as a line has room for.
 pub(crate) fn shortened(feature: &str) -> String {
-    let line = feature.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
-    match line.char_indices().nth(FEATURE) {
+    shortened_to(feature, FEATURE)
+}
+
+/// Returns as much of a text as so many characters have room for, on one line.
+pub(super) fn shortened_to(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
+    match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line,
     }

@@ -2,10 +2,8 @@ use std::path::PathBuf;
 
 use adapters::machine;
 use engine::{Event, Standing, view, workflow::Job};
-use project::{
-    Place, Wanted, Workspace,
-    slots::{Left, Pool},
-};
+use jobs::{Left, Wanted};
+use project::{Place, Workspace, slots::Pool};
 use serde_json::Map;
 
 use super::{exit_of, open, say, selected, summary, tell_away};
@@ -50,7 +48,7 @@ fn clean_up(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     };
     let slot = Pool::of(&Place::at(origin)?, &workspace.dirs)?.reopen(run.root.as_ref())?;
     let mut slot = Workspace::open_slot(slot, workspace.dirs.clone())?;
-    let done = slot.next(&Wanted::default())?;
+    let done = jobs::on(&mut slot).next(&Wanted::default())?;
     for line in &done.said {
         output::print(line)?;
     }
@@ -89,7 +87,7 @@ pub(crate) fn reset(workspace: &mut Workspace) -> Result<Exit, CommandError> {
 /// Keeps the work of a run that was reset, and says where it is.
 fn keep(workspace: &mut Workspace, run: &str) -> Result<(), CommandError> {
     let Some(current) = workspace.select(Some(run))? else { return Ok(()) };
-    let Left { kept, open_again, is_held } = workspace.keep_left(&current.run)?;
+    let Left { kept, open_again, is_held } = jobs::on(workspace).keep_left(&current.run)?;
     if !open_again.is_empty() {
         output::print(&format!("open again in the issue: {}", open_again.join(", ")))?;
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::Run;
+use engine::{Run, keys};
 
 /// How many looks in a row have to show the same.
 const LOOKS: u32 = 3;
@@ -22,7 +22,7 @@ pub(super) struct Idle {
 
 impl Idle {
     pub(super) fn new(run: &Run) -> Self {
-        let silence = Duration::from_secs(run.settings.count("agent_silence_seconds").max(1));
+        let silence = Duration::from_secs(run.settings.get(keys::AGENT_SILENCE_SECONDS).max(1));
         let every = (silence / LOOKS).min(LONGEST);
         Self { every, looked: Instant::now(), seen: String::new(), times: 0, nudges: 0 }
     }

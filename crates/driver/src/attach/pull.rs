@@ -1,7 +1,8 @@
 //! The pull request: the work is handed in, and what stands in the way is typed to the agent.
 
 use engine::{Actor, Event, EventName};
-use project::{Current, NextError, Published};
+use jobs::{JobError, Published};
+use project::Current;
 use serde_json::{Map, json};
 
 use super::Terminal;
@@ -35,12 +36,12 @@ impl Terminal {
         driver: &mut Driver<'_>,
         current: &Current,
     ) -> Result<(), DriveError> {
-        let pull = driver.workspace.pull_of(&current.run)?;
+        let pull = jobs::on(&mut driver.workspace).pull_of(&current.run)?;
         let merged = pull.as_ref().and_then(|item| item.pull.as_ref()?.merged.clone());
         match (merged, pull, current.workflow.merged_event(&current.run)) {
             (Some(commit), _, Some(event)) => {
                 let data = Map::from_iter([("commit".to_owned(), json!(commit))]);
-                driver.workspace.close_merged(&current.run)?;
+                jobs::on(&mut driver.workspace).close_merged(&current.run)?;
                 driver.offer(Actor::Engine, Event::Named(event.clone()), data)?;
                 Ok(())
             }
@@ -58,17 +59,17 @@ impl Terminal {
 /// Commits what is there, and offers it; or says what stands in the way.
 fn publish(driver: &mut Driver<'_>, current: &Current) -> Result<Result<Published, String>, DriveError> {
     let durable = driver.workspace.sync()?;
-    match driver.workspace.publish(current, &durable) {
+    match jobs::on(&mut driver.workspace).publish(current, &durable) {
         Ok(published) => {
             driver.show.show(Shown::Did(&published.said()));
             Ok(Ok(published))
         }
-        Err(NextError::World(why)) => {
+        Err(JobError::World(why)) => {
             driver.show.show(Shown::Warned(&why));
             Ok(Err(why))
         }
-        Err(NextError::Held(held)) => {
-            if let (_, Some(asked)) = driver.workspace.ask_about_held(current, &held)? {
+        Err(JobError::Held(held)) => {
+            if let (_, Some(asked)) = jobs::on(&mut driver.workspace).ask_about_held(current, &held)? {
                 driver.took(&asked);
             }
             Ok(Err("a person is asked about what the commit guard holds; wait".to_owned()))

@@ -7,7 +7,7 @@ use adapters::{
     boundary, secrets,
     tmux::{Session, TmuxError},
 };
-use engine::{Actor, Event, Run, Usage, WaitKind};
+use engine::{Actor, Event, Run, Usage, WaitKind, keys};
 use meter::Refusal;
 use project::{Current, spelled};
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ impl Terminal {
                 Ok(true)
             }
             Err(full) => {
-                let until = driver.now().plus_minutes(settings.count("max_session_minutes"));
+                let until = driver.now().plus_minutes(settings.get(keys::MAX_SESSION_MINUTES));
                 driver.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?;
                 Ok(false)
             }
@@ -284,7 +284,7 @@ impl Terminal {
 
 /// Says who spends when the agent works.
 fn spender<'r>(agent: &Interactive, run: &'r Run) -> Spender<'r> {
-    let pool = match run.settings.text("pool") {
+    let pool = match run.settings.get(keys::POOL) {
         "auto" => agent.provider(),
         pool => pool,
     };

@@ -53,7 +53,6 @@ impl fmt::Display for Tighter {
 /// What holds a project's value of one setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    pub key: &'static str,
     pub set_by: SetBy,
     pub tighter: Tighter,
     /// Whether the built-in default is a safety default, which a project cannot loosen either.
@@ -70,16 +69,6 @@ pub enum Limited {
 }
 
 impl Rule {
-    /// Returns the rule of a setting. One without a row is the person's alone.
-    pub fn of(key: &str) -> Self {
-        let unknown =
-            Self { key: "", set_by: SetBy::Person, tighter: Tighter::Unordered, default_holds: true };
-        RULES.iter().find(|rule| rule.key == key).copied().unwrap_or(unknown)
-    }
-
-    /// Every rule, in the order in which it is shown.
-    pub const TABLE: &'static [Rule] = RULES;
-
     /// Decides between what holds already and what a project wants.
     pub fn limit(&self, holds: &Value, wanted: &Value) -> Limited {
         let is_taken = match self.tighter {
@@ -127,112 +116,18 @@ fn with_entries(holds: &Value, wanted: &Value) -> Value {
     }
 }
 
-const fn safety(key: &'static str, tighter: Tighter) -> Rule {
-    Rule { key, set_by: SetBy::Project, tighter, default_holds: true }
+pub(super) const fn safety(tighter: Tighter) -> Rule {
+    Rule { set_by: SetBy::Project, tighter, default_holds: true }
 }
 
-const fn ordered(key: &'static str, tighter: Tighter) -> Rule {
-    Rule { key, set_by: SetBy::Project, tighter, default_holds: false }
+pub(super) const fn ordered(tighter: Tighter) -> Rule {
+    Rule { set_by: SetBy::Project, tighter, default_holds: false }
 }
 
-const fn unordered(key: &'static str) -> Rule {
-    Rule { key, set_by: SetBy::Project, tighter: Tighter::Unordered, default_holds: false }
-}
+pub(super) const UNORDERED: Rule = ordered(Tighter::Unordered);
 
-const fn persons(key: &'static str) -> Rule {
-    Rule { key, set_by: SetBy::Person, tighter: Tighter::Unordered, default_holds: true }
-}
-
-const RULES: &[Rule] = &[
-    safety("automation.active_level", Tighter::Smaller),
-    unordered("rdb.enabled"),
-    persons("rdb.chats"),
-    persons("rdb.api"),
-    ordered("max_acs_per_commit", Tighter::Smaller),
-    unordered("test_command"),
-    unordered("setup_command"),
-    ordered("setup_minutes", Tighter::Smaller),
-    safety("test_proof", Tighter::On),
-    safety("test_before_commit", Tighter::On),
-    unordered("test_report"),
-    safety("commit_guard", Tighter::On),
-    safety("guard_max_file_mb", Tighter::Smaller),
-    safety("guard_max_new_files", Tighter::Smaller),
-    safety("auto_merge", Tighter::Off),
-    safety("review_paths", Tighter::MoreEntries),
-    safety("push", Tighter::FirstOf(&["never", "ask", "branch", "target"])),
-    unordered("base"),
-    ordered("max_phase_minutes", Tighter::Smaller),
-    safety("phase_timeout_enforcement", Tighter::FirstOf(&["abort", "block", "warn"])),
-    ordered("max_coding_cycles", Tighter::Smaller),
-    ordered("max_retries_per_chunk", Tighter::Smaller),
-    ordered("max_no_progress", Tighter::Smaller),
-    ordered("max_edits_per_file", Tighter::Smaller),
-    safety("pre_exit_verification", Tighter::On),
-    unordered("decision_timeout_minutes"),
-    ordered("heartbeat_on_commit", Tighter::On),
-    safety("reconcile_per_chunk", Tighter::On),
-    ordered("dev_health_check", Tighter::On),
-    ordered("dev_seed_check", Tighter::On),
-    ordered("max_total_chunks", Tighter::Smaller),
-    ordered("max_session_minutes", Tighter::Smaller),
-    ordered("doc_drift_gate", Tighter::On),
-    unordered("doc_drift_fix"),
-    unordered("docs_programs"),
-    safety("diff_relevance", Tighter::FirstOf(&["enforce", "advise"])),
-    safety("verification_gates", Tighter::MoreEntries),
-    unordered("reasoning_budget"),
-    unordered("agent"),
-    ordered("agent_silence_seconds", Tighter::Smaller),
-    safety("approve_plan", Tighter::On),
-    safety("workspace", Tighter::FirstOf(&["clone", "worktree"])),
-    persons("sandbox_show"),
-    persons("sandbox_logins"),
-    persons("sandbox_processes"),
-    persons("sandbox_memory_percent"),
-    persons("sandbox_temporary_mb"),
-    persons("sandbox_file_mb"),
-    ordered("planning_iterations", Tighter::Smaller),
-    ordered("coding_iterations", Tighter::Smaller),
-    ordered("fixing_iterations", Tighter::Smaller),
-    ordered("max_budget_answers", Tighter::Smaller),
-    ordered("max_iterations", Tighter::Smaller),
-    ordered("max_phase_iterations", Tighter::Smaller),
-    ordered("max_fix_cycles", Tighter::Smaller),
-    unordered("skip_brainstorm"),
-    unordered("acceptance_command"),
-    safety("skip_test_review", Tighter::Off),
-    unordered("completion_promise"),
-    safety("budget_limit_usd", Tighter::SmallerButNotZero),
-    safety("budget_limit_tokens", Tighter::SmallerButNotZero),
-    safety("project_daily_usd", Tighter::SmallerButNotZero),
-    safety("project_daily_tokens", Tighter::SmallerButNotZero),
-    safety("pool_daily_usd", Tighter::SmallerButNotZero),
-    safety("pool_daily_tokens", Tighter::SmallerButNotZero),
-    safety("daily_usd", Tighter::SmallerButNotZero),
-    safety("daily_tokens", Tighter::SmallerButNotZero),
-    // Another pool would have caps of its own.
-    persons("pool"),
-    safety("metering", Tighter::On),
-    unordered("pause_at_limit"),
-    unordered("outage_minutes"),
-    safety("max_requests", Tighter::Smaller),
-    persons("mcp_tools"),
-    safety("max_agents", Tighter::SmallerButNotZero),
-    safety("max_agents_per_project", Tighter::SmallerButNotZero),
-    safety("max_agents_per_pool", Tighter::SmallerButNotZero),
-    safety("min_free_mb", Tighter::Larger),
-    unordered("roles"),
-    ordered("ci_timeout_minutes", Tighter::Smaller),
-    unordered("review_timeout_minutes"),
-    ordered("agent_timeout_minutes", Tighter::Smaller),
-    unordered("human_timeout_minutes"),
-    ordered("max_ci_fixes", Tighter::Smaller),
-    ordered("max_infra_retries", Tighter::Smaller),
-    ordered("max_review_rounds", Tighter::Smaller),
-    ordered("max_merge_attempts", Tighter::Smaller),
-    ordered("max_agent_restarts", Tighter::Smaller),
-];
+pub(super) const PERSONS: Rule =
+    Rule { set_by: SetBy::Person, tighter: Tighter::Unordered, default_holds: true };
 
 #[cfg(test)]
 mod tests {
@@ -242,14 +137,11 @@ mod tests {
     use crate::Settings;
 
     #[test]
-    fn every_setting_has_one_rule_and_its_words_are_those_of_the_setting() {
-        let settings: Vec<&str> = Settings::TABLE.iter().map(|row| row.key).collect();
-        let rules: Vec<&str> = RULES.iter().map(|rule| rule.key).collect();
-        assert_eq!(rules, settings, "add a row to RULES in the same place");
-        for rule in RULES {
-            if let Tighter::FirstOf(words) = rule.tighter {
+    fn the_words_of_a_rule_are_those_of_its_setting() {
+        for setting in Settings::TABLE {
+            if let Tighter::FirstOf(words) = setting.rule.tighter {
                 for word in words {
-                    Settings::default().set(rule.key, json!(word)).unwrap();
+                    Settings::default().set(setting.key, json!(word)).unwrap();
                 }
             }
         }
@@ -282,7 +174,7 @@ mod tests {
             ),
             ("test_command", json!("make test"), json!("true"), json!("true")),
         ] {
-            let found = match Rule::of(key).limit(&holds, &wanted) {
+            let found = match Settings::row(key).unwrap().rule.limit(&holds, &wanted) {
                 Limited::Taken => wanted.clone(),
                 Limited::Instead(value) => value,
             };

@@ -275,9 +275,7 @@ impl Run {
         let asks = workflow.questions.iter().find(|question| {
             workflow.phase(&question.phase).is_some_and(|phase| phase.receipt == Some(ReceiptKind::Tests))
         });
-        asks.is_some_and(|question| {
-            !question.unless.as_deref().is_some_and(|setting| self.settings.is_on(setting))
-        })
+        asks.is_some_and(|question| !question.unless.is_some_and(|setting| self.settings.get(setting)))
     }
 
     /// Tells whether a person has rejected changes of the frozen tests, which may still lie in the tree.

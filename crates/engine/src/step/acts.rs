@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Refused, budgets, draft::Draft, measure, receipts, reconcile};
 use crate::{
     Actor, Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, PhaseName, Run, Seen, Time, Workflow,
-    failure_signature,
+    failure_signature, keys,
     workflow::{Act, Measure, Row, Target},
 };
 
@@ -392,7 +392,7 @@ fn chunks(run: &Run, data: &Map<String, Value>) -> Result<Option<Vec<Vec<String>
     if lists.len() > MOST_CHUNKS {
         return Err(Refused::data("acs", format!("has {} chunks; the most is {MOST_CHUNKS}", lists.len())));
     }
-    let most = run.settings.count("max_acs_per_commit");
+    let most = run.settings.get(keys::MAX_ACS_PER_COMMIT);
     let mut seen = std::collections::BTreeSet::new();
     let mut chunks = Vec::with_capacity(lists.len());
     for (index, list) in lists.iter().enumerate() {

@@ -31,9 +31,8 @@ pub(super) fn replacing<'a>(
 
 /// Returns the budget that parks the run instead of letting it take `event`, if one does.
 pub(super) fn parking<'a>(draft: &Draft<'a>, row: &Row, event: &EventName) -> Option<&'a Budget> {
-    let warns = |budget: &Budget| {
-        budget.enforcement.as_deref().is_some_and(|setting| draft.run.settings.text(setting) == "warn")
-    };
+    let warns =
+        |budget: &Budget| budget.enforcement.is_some_and(|setting| draft.run.settings.get(setting) == "warn");
     let mut tripped = replacing(draft, row, event).into_iter();
     tripped.find(|(budget, does)| *does == BudgetDoes::Park && !warns(budget)).map(|(budget, _)| budget)
 }
@@ -74,8 +73,7 @@ pub(super) fn enforce(draft: &mut Draft<'_>, tripped: Vec<(&Budget, BudgetDoes)>
     let mut aborts = false;
     let mut forced = Vec::new();
     for (budget, does) in tripped {
-        let enforcement =
-            budget.enforcement.as_deref().map(|setting| draft.run.settings.text(setting).to_owned());
+        let enforcement = budget.enforcement.map(|setting| draft.run.settings.get(setting).to_owned());
         if enforcement.as_deref() == Some("warn") {
             let limit = budget.limit.value(&draft.run.settings);
             draft.advise(format!(

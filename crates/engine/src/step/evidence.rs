@@ -13,15 +13,13 @@ use serde_json::{Map, Value};
 
 use super::{Advice, Refused};
 use crate::{
-    Actor, Ask, EventName, Line, NamedTest, Probe, Run, Seen, Workflow, names_test,
+    Actor, Ask, EventName, Line, NamedTest, Probe, Run, Seen, Workflow, keys, names_test,
     view::in_words,
     workflow::{Act, EvidenceScope, Job, Phase, Row},
 };
 
 /// The gate's name in refusals.
 const GATE: &str = "self_verification";
-/// The setting that makes an agent show evidence.
-const SETTING: &str = "pre_exit_verification";
 const MOST_ENTRIES: usize = 500;
 const LONGEST_NAME: usize = 200;
 /// The most names of tests that one event may bring along.
@@ -70,7 +68,7 @@ fn judge(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Adv
         }
     }
     let Some(entries) = given else {
-        if ask.actor == Actor::Agent && run.settings.is_on(SETTING) && !wanted.is_empty() {
+        if ask.actor == Actor::Agent && run.settings.get(keys::PRE_EXIT_VERIFICATION) && !wanted.is_empty() {
             return Err(refuse(missing(run, &wanted)));
         }
         return Ok(Vec::new());
@@ -83,7 +81,7 @@ fn judge(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Adv
     }
     let is_shown = |criterion: &&str| entries.iter().any(|entry| is_same(criterion, &entry.criterion));
     let unshown: Vec<&str> = wanted.iter().copied().filter(|criterion| !is_shown(criterion)).collect();
-    if !unshown.is_empty() && run.settings.is_on(SETTING) {
+    if !unshown.is_empty() && run.settings.get(keys::PRE_EXIT_VERIFICATION) {
         return Err(refuse(missing(run, &unshown)));
     }
     let mut advice = Vec::new();
@@ -116,7 +114,7 @@ fn is_tested_later(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> bool
     ask.actor == Actor::Agent
         && row.evidence == Some(EvidenceScope::Chunk)
         && !row.acts.contains(&Act::MarkTestsPassed)
-        && run.settings.is_on("test_before_commit")
+        && run.settings.get(keys::TEST_BEFORE_COMMIT)
         && workflow.phases.iter().any(runs_tests)
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Actor, Ask, Breach, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
-    turn,
+    keys, turn,
     workflow::{Budget, DeadlineOutcome, Question, Tick},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn question(
     let mut draft = Draft::new(workflow, run, ask);
     draft.advise_all(advice);
     acts::show(&mut draft, ask);
-    if question.unless.as_ref().is_some_and(|setting| run.settings.is_on(setting)) {
+    if question.unless.is_some_and(|setting| run.settings.get(setting)) {
         approve(&mut draft, question);
     } else {
         let shown = draft.run.receipt(&question.phase).and_then(|receipt| receipt.artifact.as_deref());
@@ -249,7 +249,7 @@ pub fn doom_loop(file: &str, count: u64, phase: &str, limit: u64) -> String {
 }
 
 fn count_edit(draft: &mut Draft<'_>, file: String) {
-    let limit = draft.run.settings.count("max_edits_per_file");
+    let limit = draft.run.settings.get(keys::MAX_EDITS_PER_FILE);
     let count = draft.run.edit_counts.get(&file).copied().unwrap_or(0).saturating_add(1);
     draft.change(Change::FileEdited { file: file.clone(), count });
     if count > limit {

@@ -7,11 +7,11 @@
 use serde_json::json;
 
 use super::draft::Draft;
-use crate::{Boxes, Change, Probe, Run, Seen};
+use crate::{Boxes, Change, Probe, Run, Seen, keys};
 
 /// Names what has to be looked up at the end of a chunk.
 pub(super) fn probes(run: &Run) -> Vec<Probe> {
-    if !run.settings.is_on("reconcile_per_chunk") {
+    if !run.settings.get(keys::RECONCILE_PER_CHUNK) {
         return Vec::new();
     }
     commit_probe(run).into_iter().chain(super::boxes_of(run)).collect()
@@ -24,7 +24,7 @@ pub(super) fn commit_probe(run: &Run) -> Option<Probe> {
 
 /// Corrects the commits and chunks of a run at the end of a chunk.
 pub(super) fn chunk(draft: &mut Draft<'_>) {
-    if !draft.run.settings.is_on("reconcile_per_chunk") {
+    if !draft.run.settings.get(keys::RECONCILE_PER_CHUNK) {
         return;
     }
     let mut corrected: Vec<String> = commits(draft).into_iter().collect();
@@ -97,7 +97,7 @@ fn chunks_left(draft: &mut Draft<'_>) -> Option<String> {
 pub(super) fn met(draft: &Draft<'_>) -> (Vec<String>, Vec<String>) {
     let run = &draft.run;
     let is_open = |criterion: &String| match &draft.seen.boxes {
-        Some(Seen::Value(boxes)) if run.settings.is_on("reconcile_per_chunk") => {
+        Some(Seen::Value(boxes)) if run.settings.get(keys::RECONCILE_PER_CHUNK) => {
             is_ticked(run, boxes, criterion) == Some(false)
         }
         Some(Seen::Value(_) | Seen::Absent(_) | Seen::Failed(_)) | None => false,

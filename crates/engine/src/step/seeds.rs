@@ -5,16 +5,13 @@
 
 use super::Refused;
 use crate::{
-    Actor, Ask, Observations, Probe, Run, Seen,
+    Actor, Ask, Observations, Probe, Run, Seen, keys,
     workflow::{Row, SemanticGate},
 };
 
-/// The setting, and the gate's name in refusals.
-const SEED_CHECK: &str = "dev_seed_check";
-
 /// Names the look at tables, where a row takes in a change.
 pub(super) fn probe(run: &Run, row: &Row) -> Option<Probe> {
-    let looks = row.gate == Some(SemanticGate::DiffRelevanceCheck) && run.settings.is_on(SEED_CHECK);
+    let looks = row.gate == Some(SemanticGate::DiffRelevanceCheck) && run.settings.get(keys::DEV_SEED_CHECK);
     looks.then(|| Probe::Seeds { base: run.chunk.base.clone() })
 }
 
@@ -26,7 +23,8 @@ pub(super) fn check(run: &Run, row: &Row, ask: &Ask) -> Result<Option<String>, R
         Actor::Agent => Err(Refused::Once {
             phase: run.phase.clone(),
             event: row.event.clone(),
-            gate: SEED_CHECK.to_owned(),
+            // The gate goes by its setting.
+            gate: keys::DEV_SEED_CHECK.name().to_owned(),
             reason,
         }),
         Actor::Person | Actor::Engine => Ok(Some(reason)),

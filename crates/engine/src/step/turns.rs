@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Refused, Step, acts, draft::Draft, measure};
 use crate::{
     Actor, AgentTurn, Ask, Baseline, COMMIT_GUARD, Change, Conversation, DeferredChunk, DevKind, DevSeen,
-    Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow,
+    Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, keys,
     workflow::Activity,
 };
 
@@ -236,7 +236,7 @@ pub(super) fn ask_person<'a>(
     ask.data.insert("kind".to_owned(), json!(kind));
     ask.data.insert("question".to_owned(), json!(question));
     ask.data.insert("decision".to_owned(), json!(format!("{}.{}", run.id, run.events)));
-    let minutes = run.settings.count("decision_timeout_minutes");
+    let minutes = run.settings.get(keys::DECISION_TIMEOUT_MINUTES);
     let deadline = defers.then(|| ask.at.plus_minutes(minutes));
     let held = held(&ask, kind)?;
     let mut draft = Draft::new(workflow, run, &ask);

@@ -9,6 +9,7 @@ use super::state_json;
 use crate::{
     Artifacts, BadSetting, Beginning, LoopError, PhaseName, Run, Step, Time, Workflow, begin,
     event::{DEEPEST, is_deeper},
+    keys,
     run::{ENTRIES_KEPT, HistoryRow, Trip},
     step::begin_as,
     workflow::StateFile,
@@ -173,13 +174,13 @@ fn autonomous_loop(
         notes.push("the file was of version 1 and was brought to version 2".to_owned());
     }
     let settings = [
-        "max_iterations",
-        "max_phase_iterations",
-        "max_fix_cycles",
-        "budget_limit_usd",
-        "completion_promise",
-        "skip_brainstorm",
-        "skip_test_review",
+        keys::MAX_ITERATIONS.name(),
+        keys::MAX_PHASE_ITERATIONS.name(),
+        keys::MAX_FIX_CYCLES.name(),
+        keys::BUDGET_LIMIT_USD.name(),
+        keys::COMPLETION_PROMISE.name(),
+        keys::SKIP_BRAINSTORM.name(),
+        keys::SKIP_TEST_REVIEW.name(),
     ];
     for setting in settings {
         if let Some(value) = fields.get(setting) {

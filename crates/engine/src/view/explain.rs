@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Asked, asked};
 use crate::{
-    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, Workflow, gate,
+    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, Workflow, gate, keys,
     step::{evidence, receipts},
     workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
 };
@@ -178,7 +178,7 @@ fn needs(workflow: &Workflow, run: &Run, row: &Row) -> Vec<String> {
     if row.needs_person(&run.settings) {
         needs.push("a person".to_owned());
     }
-    if let Some(scope) = row.evidence.filter(|_| run.settings.is_on("pre_exit_verification")) {
+    if let Some(scope) = row.evidence.filter(|_| run.settings.get(keys::PRE_EXIT_VERIFICATION)) {
         let criteria = evidence::criteria(run, scope);
         if !criteria.is_empty() {
             let example = evidence::example(&criteria);

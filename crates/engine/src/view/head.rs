@@ -3,7 +3,7 @@
 //! A head may deny, or wave through what no phase forbids. Leave is always read from the store. It is plain
 //! lines, so that reading it costs next to nothing.
 
-use crate::{Owner, PhaseName, Run, Standing, Workflow, workflow::Activity};
+use crate::{Owner, PhaseName, Run, Standing, Workflow, keys, workflow::Activity};
 
 /// Operations that need leave. What no phase gives leave for, only the engine may do.
 pub const OPERATIONS: &[&str] = &["git_commit", "git_push", "git_merge"];
@@ -64,7 +64,7 @@ impl Head {
             owner: run.owner.clone(),
             owns_workspace: run.owns_workspace,
             stay: run.stay(),
-            most_edits: run.settings.count("max_edits_per_file"),
+            most_edits: run.settings.get(keys::MAX_EDITS_PER_FILE),
             may: phase.map(|phase| phase.may.iter().map(ToString::to_string).collect()).unwrap_or_default(),
             leave: leave.filter(|(_, phases)| !phases.is_empty()).collect(),
         }

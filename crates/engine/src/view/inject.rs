@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Owned, explain, progress::one_line};
 use crate::{
-    Run, Standing, Time, Workflow,
+    Run, Standing, Time, Workflow, keys,
     workflow::{Activity, Job},
 };
 
@@ -136,5 +136,5 @@ fn short(text: &str, most: usize) -> String {
 }
 
 fn reasoning(run: &Run) -> Option<&str> {
-    run.settings.value("reasoning_budget")?.get(run.phase.as_str())?.as_str()
+    run.settings.get(keys::REASONING_BUDGET)?.get(run.phase.as_str())?.as_str()
 }

@@ -3,7 +3,7 @@
 //! Facts only: where the loop stands, what is behind it, what did not work, and what proves the phase done.
 
 use super::progress::one_line;
-use crate::{Run, Time, Workflow, step::receipts, workflow::Phase};
+use crate::{Run, Time, Workflow, keys, step::receipts, workflow::Phase};
 
 /// The most that is said, in characters. Clients cut what is longer than 10,000, and a caller may add a word.
 const LONGEST: usize = 8_900;
@@ -55,12 +55,12 @@ pub fn reanchor(workflow: &Workflow, run: &Run, now: Time) -> String {
 }
 
 fn standing(run: &Run, now: Time) -> String {
-    let of = |counter: &str, limit: &str| format!("{}/{}", run.counter(counter), run.settings.count(limit));
+    let of = |counter: &str, limit| format!("{}/{}", run.counter(counter), run.settings.get(limit));
     format!(
         "Iteration {} of the loop, {} of the phase, fix cycles {}; minutes in the phase: {}.",
-        of("global_iteration", "max_iterations"),
-        of("phase_iteration", "max_phase_iterations"),
-        of("fix_review_cycles", "max_fix_cycles"),
+        of("global_iteration", keys::MAX_ITERATIONS),
+        of("phase_iteration", keys::MAX_PHASE_ITERATIONS),
+        of("fix_review_cycles", keys::MAX_FIX_CYCLES),
         now.minutes_since(run.entered_at()),
     )
 }
@@ -76,8 +76,8 @@ fn proof(text: &mut Text, workflow: &Workflow, run: &Run, phase: Option<&Phase>)
     let example = receipts::example(phase).unwrap_or_else(|| "{}".to_owned());
     let open = phase.rows.iter().filter(|row| !row.needs_person(&run.settings));
     let asking = workflow.questions.iter().filter(|question| question.phase == phase.name);
-    let is_waited_for = |setting: Option<&str>| setting.is_none_or(|setting| !run.settings.is_on(setting));
-    let waits = asking.clone().any(|question| is_waited_for(question.unless.as_deref()));
+    let waits =
+        asking.clone().any(|question| question.unless.is_none_or(|setting| !run.settings.get(setting)));
     let events = open.map(|row| row.event.as_str()).chain(asking.map(|question| question.event.as_str()));
     let events: Vec<&str> = events.collect();
     if !events.is_empty() {
@@ -90,7 +90,7 @@ fn proof(text: &mut Text, workflow: &Workflow, run: &Run, phase: Option<&Phase>)
         text.line("Then a person looks at it; the run waits for their answer.".to_owned());
     }
     if workflow.is_final(&phase.name) && workflow.close_event.is_some() {
-        let promise = run.settings.text("completion_promise");
+        let promise = run.settings.get(keys::COMPLETION_PROMISE);
         text.line(
             "`warp next` opens the pull request, pushes what may leave and knows the address.".to_owned(),
         );

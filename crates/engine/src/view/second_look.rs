@@ -2,10 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Run, Workflow, step::evidence, workflow::EvidenceScope};
-
-/// The setting that turns self-verification off.
-const SETTING: &str = "pre_exit_verification";
+use crate::{Run, Workflow, keys, step::evidence, workflow::EvidenceScope};
 
 /// Returns the criteria that an agent has to look at again before an event, in the issue's own words, and what to do if one
 /// is not met; nothing for an event that needs no evidence.
@@ -13,7 +10,7 @@ pub fn second_look(workflow: &Workflow, run: &Run, event: &str) -> Option<String
     let scope = workflow.row(&run.phase, event)?.evidence?;
     let criteria = evidence::criteria(run, scope);
     let is_early = scope == EvidenceScope::Issue && run.chunk.index < run.chunk.acs.len() as u64;
-    if criteria.is_empty() || is_early || !run.settings.is_on(SETTING) {
+    if criteria.is_empty() || is_early || !run.settings.get(keys::PRE_EXIT_VERIFICATION) {
         return None;
     }
     let mut text = format!(

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Artifacts, Checkpoint, ChunkUsage, CompletedChunk, DoomLoop, EventName, HistoryRow, LoopError, PhaseName,
-    Receipt, Run, RunId, Standing, Time, Usage, Workflow,
+    Receipt, Run, RunId, Standing, Time, Usage, Workflow, keys,
     workflow::{SemanticGate, StateFile},
 };
 
@@ -367,19 +367,19 @@ impl<'a> AutonomousLoop<'a> {
             phase: &run.phase,
             phase_iteration: run.counter("phase_iteration"),
             global_iteration: run.counter("global_iteration"),
-            max_iterations: settings.count("max_iterations"),
-            max_phase_iterations: settings.count("max_phase_iterations"),
+            max_iterations: settings.get(keys::MAX_ITERATIONS),
+            max_phase_iterations: settings.get(keys::MAX_PHASE_ITERATIONS),
             fix_review_cycles: run.counter("fix_review_cycles"),
-            max_fix_cycles: settings.count("max_fix_cycles"),
+            max_fix_cycles: settings.get(keys::MAX_FIX_CYCLES),
             phases_completed: &run.phases_completed,
             artifacts: &run.artifacts,
             receipts: run.receipts.iter().map(receipt).collect(),
             checkpoints: &run.checkpoints,
             errors: &run.errors,
-            budget_limit_usd: settings.value("budget_limit_usd"),
-            completion_promise: settings.text("completion_promise"),
-            skip_brainstorm: settings.is_on("skip_brainstorm"),
-            skip_test_review: settings.is_on("skip_test_review"),
+            budget_limit_usd: settings.value(keys::BUDGET_LIMIT_USD.name()),
+            completion_promise: settings.get(keys::COMPLETION_PROMISE),
+            skip_brainstorm: settings.get(keys::SKIP_BRAINSTORM),
+            skip_test_review: settings.get(keys::SKIP_TEST_REVIEW),
             started_at: run.started_at,
             last_updated: run.updated_at,
         }

@@ -6,11 +6,11 @@ use super::{
     Activity, Answer, Approval, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome,
     Deferral, Fault, Job, Limit, Measure, Phase, Proof, Question, Row, Target, Tick, Workflow,
     raw::{
-        RawBudget, RawDeadline, RawDeferral, RawMeasure, RawOutcome, RawPhase, RawQuestion, RawRow,
+        RawBudget, RawDeadline, RawDeferral, RawLimit, RawMeasure, RawOutcome, RawPhase, RawQuestion, RawRow,
         RawWorkflow,
     },
 };
-use crate::{Artifacts, Event, EventName, PhaseName, Settings, digest, is_document, settings::Kind};
+use crate::{Artifacts, Event, EventName, Key, PhaseName, SettingType, digest, is_document};
 
 /// The largest workflow text that is read, in bytes.
 pub const LARGEST: usize = 256 * 1024;
@@ -112,10 +112,10 @@ impl RawWorkflow {
             question.check(&mut names, &mut questions, &mut approvals);
         }
         let budgets = self.budgets.iter().filter_map(|budget| budget.check(&mut names)).collect();
-        let initial_when = self.initial_when.as_ref().map(|when| {
-            names.setting(&when.setting, |kind| kind == Kind::Flag, "a flag");
-            (when.setting.clone(), PhaseName::new(&when.phase))
-        });
+        let initial_when = self
+            .initial_when
+            .as_ref()
+            .and_then(|when| Some((names.flag(&when.setting)?, PhaseName::new(&when.phase))));
         let deferral = self.deferral.as_ref().map(|deferral| deferral.check(&phases, &mut names));
         let workflow = Workflow {
             name: self.name.clone(),
@@ -169,7 +169,7 @@ impl Deadlines<'_> {
         names: &mut Names<'_>,
     ) -> Option<Deadline> {
         let deadline = own.or(self.default.filter(|_| !self.ends.contains(name)))?;
-        names.count(&deadline.minutes);
+        let minutes = names.limit(&deadline.minutes);
         let outcome = if deadline.outcome == "park" {
             DeadlineOutcome::Park
         } else if rows.iter().any(|row| row.event == *deadline.outcome) {
@@ -183,7 +183,7 @@ impl Deadlines<'_> {
             }
             DeadlineOutcome::Budget(deadline.outcome.clone())
         };
-        Some(Deadline { minutes: deadline.minutes.clone(), outcome })
+        Some(Deadline { minutes: minutes?, outcome })
     }
 }
 
@@ -262,17 +262,15 @@ impl RawRow {
                 return None;
             }
         };
-        if let Some(setting) = &self.unless {
-            names.setting(setting, |kind| kind == Kind::Flag, "a flag");
-            if self.by.is_none() {
-                names.fault(format!("`{event}` in `{phase}` has `unless` without `by`"));
-            }
+        let person_unless = self.unless.as_deref().and_then(|setting| names.flag(setting));
+        if self.unless.is_some() && self.by.is_none() {
+            names.fault(format!("`{event}` in `{phase}` has `unless` without `by`"));
         }
         Some(Row {
             event,
             to,
             by_person: self.by.is_some() && self.unless.is_none(),
-            person_unless: self.unless.clone(),
+            person_unless,
             gate: self.gate,
             evidence: self.evidence,
             tests_pass: self.tests.is_some(),
@@ -304,18 +302,17 @@ impl RawDeferral {
 
 impl RawQuestion {
     fn check(&self, names: &mut Names<'_>, questions: &mut Vec<Question>, approvals: &mut Vec<Approval>) {
-        for setting in [&self.when, &self.unless].into_iter().flatten() {
-            names.setting(setting, |kind| kind == Kind::Flag, "a flag");
-        }
         let (phase, text) = (PhaseName::new(&self.phase), self.text.clone());
         let approves = names.event(&self.approves);
         match (&self.event, &self.when, &self.unless) {
             (Some(event), None, unless) => {
-                let (event, unless) = (names.event(event), unless.clone());
+                let unless = unless.as_deref().and_then(|setting| names.flag(setting));
+                let event = names.event(event);
                 questions.push(Question { event, phase, text, approves, unless, tool: self.tool });
             }
             (None, Some(when), None) => {
-                approvals.push(Approval { phase, event: approves, text, when: when.clone() });
+                let when = names.flag(when);
+                approvals.extend(when.map(|when| Approval { phase, event: approves, text, when }));
             }
             (Some(_) | None, Some(_) | None, Some(_) | None) => names.fault(format!(
                 "the question in `{phase}` about `{approves}` needs either `event` or `when`; `unless` goes with `event`"
@@ -383,10 +380,8 @@ impl RawBudget {
     fn check(&self, names: &mut Names<'_>) -> Option<Budget> {
         let reason = &self.reason;
         names.word("budget", reason);
-        names.count(&self.limit);
-        if let Some(setting) = &self.enforcement {
-            names.setting(setting, |kind| matches!(kind, Kind::Choice(_)), "a choice");
-        }
+        let limit = names.limit(&self.limit);
+        let enforcement = self.enforcement.as_deref().and_then(|setting| names.setting(setting, "a choice"));
         let measure = match (&self.counter, &self.measure) {
             (Some(counter), None) => {
                 names.word("counter", counter);
@@ -403,9 +398,9 @@ impl RawBudget {
         Some(Budget {
             reason: reason.clone(),
             measure,
-            limit: self.limit.clone(),
+            limit: limit?,
             trips: self.trips,
-            enforcement: self.enforcement.clone(),
+            enforcement,
             forced: self.forced,
             outcomes: self.outcomes.iter().filter_map(|outcome| outcome.check(reason, names)).collect(),
         })
@@ -415,17 +410,14 @@ impl RawBudget {
 impl RawOutcome {
     fn check(&self, reason: &str, names: &mut Names<'_>) -> Option<BudgetOutcome> {
         let when = match (&self.when, &self.unless) {
-            (Some(setting), None) => Some((setting.clone(), true)),
-            (None, Some(setting)) => Some((setting.clone(), false)),
+            (Some(setting), None) => names.flag(setting).map(|setting| (setting, true)),
+            (None, Some(setting)) => names.flag(setting).map(|setting| (setting, false)),
             (None, None) => None,
             (Some(_), Some(_)) => {
                 names.fault(format!("an outcome of budget `{reason}` has both `when` and `unless`"));
                 return None;
             }
         };
-        if let Some((setting, _)) = &when {
-            names.setting(setting, |kind| kind == Kind::Flag, "a flag");
-        }
         let does = match (&self.redirect, &self.follow, self.park) {
             (Some(phase), None, false) => BudgetDoes::Redirect(PhaseName::new(phase)),
             (None, Some(event), false) => BudgetDoes::Follow(EventName::new(event)),
@@ -479,16 +471,23 @@ impl Names<'_> {
         names.to_vec()
     }
 
-    fn count(&mut self, limit: &Limit) {
-        if let Limit::Setting(key) = limit {
-            self.setting(key, |kind| kind == Kind::Count, "a number");
+    fn limit(&mut self, limit: &RawLimit) -> Option<Limit> {
+        match limit {
+            RawLimit::Number(number) => Some(Limit::Number(*number)),
+            RawLimit::Setting(name) => self.setting(name, "a number").map(Limit::Setting),
         }
     }
 
-    fn setting(&mut self, key: &str, fits: impl Fn(Kind) -> bool, what: &str) {
-        if !Settings::row(key).is_some_and(|row| fits(row.kind)) {
-            self.fault(format!("`{key}` is not a setting that holds {what}"));
+    fn flag(&mut self, name: &str) -> Option<Key<bool>> {
+        self.setting(name, "a flag")
+    }
+
+    fn setting<T: SettingType>(&mut self, name: &str, what: &str) -> Option<Key<T>> {
+        let key = Key::find(name);
+        if key.is_none() {
+            self.fault(format!("`{name}` is not a setting that holds {what}"));
         }
+        key
     }
 }
 

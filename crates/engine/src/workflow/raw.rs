@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{
-    Act, Activity, Answer, EvidenceScope, Job, Limit, ReceiptKind, SemanticGate, StateFile, Subject, Tool,
-    Trips,
+    Act, Activity, Answer, EvidenceScope, Job, ReceiptKind, SemanticGate, StateFile, Subject, Tool, Trips,
 };
 
 #[derive(Deserialize)]
@@ -70,10 +69,18 @@ pub(super) struct RawInitialWhen {
     pub(super) phase: String,
 }
 
+/// A number, or the name of the setting that holds it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawLimit {
+    Setting(String),
+    Number(u32),
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDeadline {
-    pub(super) minutes: Limit,
+    pub(super) minutes: RawLimit,
     pub(super) outcome: String,
 }
 
@@ -170,7 +177,7 @@ pub(super) struct RawBudget {
     pub(super) reason: String,
     pub(super) counter: Option<String>,
     pub(super) measure: Option<RawMeasure>,
-    pub(super) limit: Limit,
+    pub(super) limit: RawLimit,
     #[serde(default = "above")]
     pub(super) trips: Trips,
     pub(super) enforcement: Option<String>,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{BudgetDoes, EvidenceScope, Measure, Phase, Trips, Workflow};
-use crate::{EventName, PhaseName, step::receipts};
+use crate::{EventName, Key, PhaseName, step::receipts};
 
 /// The stable shape of `warp workflow show --json`.
 #[derive(Debug, Serialize)]
@@ -157,7 +157,7 @@ impl Workflow {
                     "\n| Phase | Event | Asks a person | Approves | Unless |\n|---|---|---|---|---|\n",
                 );
             }
-            let unless = question.unless.as_deref().unwrap_or("–");
+            let unless = question.unless.map_or("–", Key::name);
             let (phase, event, approves) = (&question.phase, &question.event, &question.approves);
             push(text, format!("| {phase} | {event} | {} | {approves} | {unless} |\n", question.text));
         }

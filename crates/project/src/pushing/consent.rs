@@ -1,6 +1,6 @@
 //! Asking a person once, for a project, what warp may push.
 
-use engine::Settings;
+use engine::{Settings, keys};
 
 use super::{
     PUSH,
@@ -26,7 +26,7 @@ impl Consent {
         (goal, target): (Goal, &str),
         is_attended: bool,
     ) -> Option<Self> {
-        if !policy::asks(Push::parse(settings.text(PUSH)), goal, is_attended) {
+        if !policy::asks(Push::parse(settings.get(keys::PUSH)), goal, is_attended) {
             return None;
         }
         let (remote, address) = place.git().remote().ok()?;

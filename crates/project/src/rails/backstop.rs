@@ -465,7 +465,7 @@ pub(super) fn guard_in_force(place: &Place) -> Option<PathBuf> {
 }
 
 /// Returns the user's own hook that git would run in the end, past ours.
-pub(crate) fn user_hook(place: &Place, name: &str) -> Result<Option<PathBuf>, BackstopError> {
+pub fn user_hook(place: &Place, name: &str) -> Result<Option<PathBuf>, BackstopError> {
     let site = Site::find(place)?;
     let directory = match &site.hooks_path {
         Some(set) => place.root.join(&set.path),

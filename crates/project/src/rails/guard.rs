@@ -6,7 +6,7 @@
 //! is never refused and whose moves are written down as in order. What cannot be read refuses the agent and lets a
 //! person pass.
 
-pub(crate) mod message;
+pub mod message;
 mod transaction;
 
 use std::{

@@ -158,7 +158,7 @@ impl Workspace {
     }
 
     /// Shows what was recorded and waits for that.
-    pub(crate) fn show_now(&mut self) -> Result<(), Error> {
+    pub fn show_now(&mut self) -> Result<(), Error> {
         let Views::Later { unshown } = &mut self.views else { return Ok(()) };
         let Some(version) = unshown.take() else { return Ok(()) };
         let _lock = Lock::take(&self.place.own)?;

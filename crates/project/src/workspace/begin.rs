@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapters::{git::Git, machine, secrets::redacted};
-use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, view, workflow::Subject};
+use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, keys, view, workflow::Subject};
 use forge::Forge as _;
 use journal::{Appended, StreamId, Version};
 use serde_json::Map;
@@ -225,13 +225,13 @@ impl Workspace {
         advice.extend(pinned.differs.map(Advice));
         let config = config::load(&self.place, &self.dirs, pinned.file, &request.set)?;
         advice.extend(config.warnings.iter().cloned().map(Advice));
-        let level = request.level.unwrap_or_else(|| config.settings.count("automation.active_level"));
+        let level = request.level.unwrap_or_else(|| config.settings.get(keys::AUTOMATION_ACTIVE_LEVEL));
         let made = machine::new_run_id();
         let id = made.map_err(|source| Error::Write { path: PathBuf::from("/dev/random"), source })?;
         let Config { settings, .. } = config;
-        branches.merge_strategy = Goal::of(level, settings.is_on("auto_merge")).strategy().to_owned();
-        let set = Some(settings.text("test_command")).filter(|set| *set != "auto");
-        let found = match (set, settings.text("setup_command")) {
+        branches.merge_strategy = Goal::of(level, settings.get(keys::AUTO_MERGE)).strategy().to_owned();
+        let set = Some(settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
+        let found = match (set, settings.get(keys::SETUP_COMMAND)) {
             // A person has said both.
             (Some(_), setup) if setup != "auto" => suite::Found::default(),
             _ => suite::found(&self.place.root, &branches.merge_target, set)

@@ -6,7 +6,7 @@ use adapters::{
     agent::{Agent, NoAnswer, ProviderFailure, named, probe},
     machine, secrets,
 };
-use engine::{Settings, Usage};
+use engine::{Settings, Usage, keys};
 use project::{
     Dirs, Place,
     spend::{Ledger, LedgerError, Tags, prices},
@@ -20,8 +20,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// Asks each agent that is set for one word, and looks up the prices of all models that are named.
 pub(super) fn checks(place: &Place, dirs: &Dirs, settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
-    let roles = settings.value("roles").and_then(serde_json::Value::as_object);
-    let roles = roles.into_iter().flat_map(|roles| roles.keys());
+    let roles = settings.get(keys::ROLES).into_iter().flat_map(|roles| roles.keys());
     let mut models: BTreeSet<String> = roles.filter_map(|role| settings.role(Some(role)).model).collect();
     let names: BTreeSet<String> = settings.agents().into_iter().collect();
     let warp = env::current_exe().unwrap_or_default();

@@ -32,7 +32,7 @@ pub(super) fn judge(arguments: &[&str]) -> Verdict {
 }
 
 /// Says what is wrong with a first line.
-pub(crate) fn problem(subject: &str) -> Option<String> {
+pub fn problem(subject: &str) -> Option<String> {
     if subject.is_empty() {
         return Some("the commit message is empty".to_owned());
     }

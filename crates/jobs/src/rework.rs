@@ -1,0 +1,144 @@
+//! Another round of a pull request: requested changes, or bringing it onto its target.
+//!
+//! A pull request whose reviewer wants changes makes its issue ready again; so does one that a person wants to have brought
+//! onto its target, which is a comment of theirs. The run works on the pull request's own branch and moves it on. It never
+//! merges by itself, whatever the level: the reviewer has not seen the new commits.
+
+use std::sync::Arc;
+
+use adapters::git::{outgoing::Against, resume::MoveError};
+use engine::Run;
+use forge::{ForgeError, Item, ItemId, Query, Refusal};
+use journal::Durable;
+use project::{
+    ROUND,
+    pushing::{Goal, Outlet},
+    slots::Slot,
+    spelled,
+};
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
+
+use workspace::text;
+
+use crate::{Context, JobError, advance::Report, words::short};
+
+impl Context<'_> {
+    /// Returns the open pull request by which an earlier run has offered the branch of a run's issue.
+    pub(crate) fn offered(&mut self, run: &Run) -> Result<Option<Arc<Item>>, JobError> {
+        let branch = self.git().branch();
+        let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
+        let own = self.pull_of(run)?.map(|item| item.id);
+        let is_it = |item: &&Arc<Item>| {
+            let is_same = |pull: &forge::Pull| pull.issue == Some(issue) && pull.branch == branch;
+            Some(item.id) != own && item.pull.as_ref().is_some_and(is_same)
+        };
+        Ok(self.forge().pulls(Query::Open)?.iter().find(is_it).cloned())
+    }
+
+    /// Moves the branch of a pull request on to what was tested, and offers that for review.
+    pub(crate) fn hand_over_again(
+        &mut self,
+        run: &Run,
+        item: &Item,
+        commit: &str,
+    ) -> Result<Report, JobError> {
+        let number = item.id;
+        let pull = item.pull.as_ref().ok_or(Refusal::NotAPull { id: number }).map_err(ForgeError::from)?;
+        let durable = self.sync_journal()?;
+        // In a person's checkout the branch is where they have it.
+        let moved =
+            self.slot.as_ref().map(|slot| slot.move_on(run.id.as_str(), &pull.branch, commit, &durable));
+        match moved.transpose() {
+            Ok(_) => {}
+            Err(MoveError::Moved { branch, now }) => {
+                return Err(JobError::World(format!(
+                    "somebody has moved `{branch}` to {0} meanwhile. Bring both together in the run's workspace: `cd {1}`, \
+                     `git rebase {0}`, fix the files, `git add --all`, `git rebase --continue`; then answer `continue`",
+                    short(&now),
+                    self.place.root.display()
+                )));
+            }
+            Err(error) => {
+                return Err(JobError::World(format!("{}; then answer `continue`", spelled(&error))));
+            }
+        }
+        let outlet = self.outlet(run, Goal::HandOver)?;
+        let pushed = match self.slot.is_some() {
+            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), &durable)?,
+            false => None,
+        };
+        self.forge().offer_head(number, commit, false)?;
+        let words = format!("Run {} offers {} (before: {}).", run.id, short(commit), short(&pull.head));
+        self.comment(number, &words, &format!("{ROUND}{}", run.id))?;
+        let report = Report::new("merged")
+            .with("handed_over", json!(pull.branch))
+            .with("pull", json!(number))
+            .say(format!("pull request #{number} is at {} now, and waits for review", short(commit)))
+            .say(format!("`warp pr show {number}` shows it; `warp pr merge {number}` merges it"));
+        let mut report = report;
+        report.said.extend(pushed);
+        Ok(report)
+    }
+
+    /// Pushes the branch of a pull request that has moved on, if that may leave; returns what is said of it. One that was
+    /// rebased goes over what was pushed of it before, if the remote still has just that.
+    pub(crate) fn push_moved(
+        &mut self,
+        other: Option<&Slot>,
+        outlet: &Outlet,
+        target: &str,
+        (commit, branch): (&str, &str),
+        durable: &Durable,
+    ) -> Result<Option<String>, JobError> {
+        let Some(remote) = outlet.branch_remote() else { return Ok(outlet.kept(branch)) };
+        let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
+        let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
+        let base = slot.bring_target(target, None).map_err(|error| world(&error))?;
+        let outgoing = slot.between().outgoing(remote, branch, (&base, commit), Against::Remote);
+        let outgoing = outgoing.map_err(|error| world(&error))?;
+        if let Some(kept) = self.keep_own(&outgoing)? {
+            return Ok(Some(kept));
+        }
+        let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
+        match slot.between().push_again(remote, commit, branch) {
+            Ok(true) => Ok(Some(format!("pushed: {outgoing}"))),
+            Ok(false) => self.push_or_keep(other, outlet, target, (commit, branch), durable),
+            Err(error) => Ok(Some(format!(
+                "not pushed: {}; `git push --force-with-lease {remote} {branch}` pushes it",
+                spelled(&error)
+            ))),
+        }
+    }
+}
+
+/// Returns the title of a commit that makes requested changes.
+pub(crate) fn commit_title(selected: &Map<String, Value>) -> Option<String> {
+    let pull = ItemId::deserialize(selected.get("pull")?).ok()?;
+    Some(format!("changes requested in #{pull}"))
+}
+
+/// Returns the message of commits that were only brought onto another target: what they said still holds.
+pub(crate) fn kept_message(selected: &Map<String, Value>) -> Option<String> {
+    let list = |field: &str| -> Vec<&str> {
+        let list = selected.get(field).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    };
+    if !list("comments").is_empty() {
+        return None;
+    }
+    let messages: Vec<&str> = list("rest").into_iter().map(str::trim_end).collect();
+    Some(messages.join("\n\n")).filter(|message| !message.is_empty())
+}
+
+/// Names a file that still has the markers of a conflict in it.
+pub(crate) fn has_markers(root: &std::path::Path, files: &[String]) -> Option<String> {
+    let is_left = |file: &&String| {
+        let text = text::read(&root.join(file), LARGEST).unwrap_or_default();
+        text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
+    };
+    files.iter().find(is_left).cloned()
+}
+
+/// The largest file that is looked through for markers, in bytes.
+const LARGEST: u64 = 8 * 1024 * 1024;

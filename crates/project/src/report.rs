@@ -1,0 +1,169 @@
+//! What became of the runs of a project since a time: the facts of `warp report`.
+
+use engine::{
+    Run, Standing, Time, Usage,
+    view::{self, Asked},
+};
+use forge::ItemId;
+use serde::Serialize;
+
+use crate::{
+    Current, Error, StintOutcome, Workspace,
+    spend::{Ledger, LedgerError},
+};
+
+/// The version of the JSON that is printed.
+const VERSION: u32 = 1;
+
+/// What became of the runs of a project since a time.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub version: u32,
+    pub project: String,
+    pub since: Time,
+    pub until: Time,
+    /// The most recent last.
+    pub runs: Vec<RunReport>,
+}
+
+/// What became of one run.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    pub run: String,
+    pub issue: Option<String>,
+    /// The title of its issue, or what was asked for.
+    pub title: String,
+    #[serde(flatten)]
+    pub state: RunState,
+    /// How many acceptance criteria it has met.
+    pub criteria: usize,
+    pub skipped: Vec<Skipped>,
+    /// What it has spent in all.
+    pub spent: Usage,
+    pub started_at: Time,
+    pub updated_at: Time,
+}
+
+/// Where a run stands, as somebody wants to know in the morning.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RunState {
+    Merged {
+        commit: Option<String>,
+    },
+    /// It was merged and undone later.
+    Reverted,
+    ReadyForReview {
+        pull: ItemId,
+    },
+    WaitingForYou {
+        asked: Asked,
+    },
+    Running {
+        phase: String,
+    },
+    /// Its process is gone; `warp run` resumes it.
+    Interrupted {
+        phase: String,
+    },
+    Stopped,
+    /// It ended without a merge or a pull request.
+    Failed {
+        phase: String,
+    },
+}
+
+/// A part of an issue that was not done.
+#[derive(Debug, Serialize)]
+pub struct Skipped {
+    pub criteria: Vec<String>,
+    pub why: String,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    #[error(transparent)]
+    Failed(#[from] Error),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Workspace {
+    /// Reports on every run that did something since a time.
+    pub fn report(&mut self, since: Time) -> Result<Report, ReportError> {
+        let mut ledger = Ledger::open_existing(&self.dirs)?;
+        let mut runs = Vec::new();
+        let mut found = self.runs()?;
+        found.retain(|current| current.run.updated_at >= since);
+        found.sort_by_key(|current| (current.run.started_at, current.run.id.clone()));
+        if let (Some(ledger), Some(first)) = (&mut ledger, found.first()) {
+            ledger.follow(first.run.started_at)?;
+        }
+        for current in &found {
+            runs.push(self.report_run(current, ledger.as_ref())?);
+        }
+        Ok(Report { version: VERSION, project: self.place.name(), since, until: self.dirs.clock.now(), runs })
+    }
+
+    fn report_run(&mut self, current: &Current, ledger: Option<&Ledger>) -> Result<RunReport, Error> {
+        let run = &current.run;
+        let number = run.issue.as_deref().and_then(ItemId::typed);
+        let item = number.map(|number| self.tracker().item(number)).transpose()?.flatten();
+        let title = item.map(|item| item.title.clone()).or_else(|| run.feature.clone()).unwrap_or_default();
+        let skipped = run.deferred.iter();
+        let skipped = skipped.map(|chunk| Skipped { criteria: chunk.acs.clone(), why: chunk.why.clone() });
+        let stints = self.stints(current)?;
+        let state = match stints.last() {
+            Some(last) if last.is_undone => RunState::Reverted,
+            Some(last) => match &last.outcome {
+                StintOutcome::Merged(commit) => RunState::Merged { commit: commit.clone() },
+                StintOutcome::HandedOver(pull) => self.state_of_pull(*pull)?,
+                StintOutcome::Pending => self.state_of(current)?,
+            },
+            None => self.state_of(current)?,
+        };
+        let mut spent = Usage::default();
+        let lines = ledger.into_iter().flat_map(|ledger| ledger.books().lines());
+        lines.filter(|line| line.tags.run == run.id.as_str()).for_each(|line| spent.add(&line.usage));
+        Ok(RunReport {
+            run: run.id.to_string(),
+            issue: run.issue.clone(),
+            title,
+            state,
+            criteria: stints.iter().flat_map(|stint| stint.criteria()).count(),
+            skipped: skipped.collect(),
+            spent,
+            started_at: run.started_at,
+            updated_at: run.updated_at,
+        })
+    }
+
+    fn state_of_pull(&mut self, number: ItemId) -> Result<RunState, Error> {
+        let pull = self.forge().pull(number)?.and_then(|item| item.pull.clone());
+        Ok(match pull.and_then(|pull| pull.merged) {
+            Some(commit) => RunState::Merged { commit: Some(commit) },
+            None => RunState::ReadyForReview { pull: number },
+        })
+    }
+
+    fn state_of(&self, current: &Current) -> Result<RunState, Error> {
+        let run: &Run = &current.run;
+        if let Some(asked) = view::asked(&current.workflow, run) {
+            return Ok(RunState::WaitingForYou { asked });
+        }
+        let phase = run.phase.to_string();
+        Ok(match &run.standing {
+            Standing::Stopped => RunState::Stopped,
+            Standing::Ended { .. } if run.aborted => RunState::Stopped,
+            Standing::Ended { .. } => RunState::Failed { phase },
+            Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } => {
+                if self.is_left(run)? {
+                    RunState::Interrupted { phase }
+                } else {
+                    RunState::Running { phase }
+                }
+            }
+        })
+    }
+}
