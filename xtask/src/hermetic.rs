@@ -39,6 +39,8 @@ pub(crate) fn apply(command: &mut Command, home: &Path) {
         .env("HOME", home)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
+        // A snapshot that differs fails; none is left beside the sources.
+        .env("INSTA_UPDATE", "no")
         .env("PROPTEST_RNG_SEED", SEED);
 }
 

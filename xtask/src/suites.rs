@@ -1,12 +1,15 @@
-//! Runs the test suites: every test program that cargo has built, several at a time.
+//! Runs the test suites: every test program that cargo has built, and each module of the large ones by itself, several at a
+//! time.
 //!
 //! Most tests wait for programs that they have started, so one suite after the other would leave the machine idle. What a
-//! suite prints is shown when it is over, and the ten slowest are named at the end.
+//! suite prints is shown when it is over, and the ten slowest are named at the end. Each has a temporary directory of its
+//! own, in which it must leave nothing.
 
 use std::{
-    env,
-    io::{BufRead as _, BufReader},
-    path::PathBuf,
+    collections::BTreeMap,
+    env, fs,
+    io::{self, BufRead as _, BufReader},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError, mpsc},
     thread,
@@ -15,10 +18,15 @@ use std::{
 
 use serde_json::Value;
 
-use crate::run::{Result, cargo, say, shown};
+use crate::run::{Result, capture, cargo, say, shown};
 
 /// How many suites run at a time.
 const AT_ONCE: usize = 3;
+/// How the names of programs end whose modules are suites of their own.
+const LARGE: &str = " it";
+/// Their longest modules, longest first: whatever runs last should be short.
+const LONGEST: &[&str] =
+    &["clients", "bypass", "run", "crash", "together", "corpus", "feature", "commands", "attach", "settings"];
 /// How many of the slowest suites are named.
 const NAMED: usize = 10;
 
@@ -38,6 +46,8 @@ struct Suite {
     program: PathBuf,
     /// The directory of its crate, in which cargo would run it.
     directory: PathBuf,
+    /// The names of its tests; all that the program has if there are none.
+    tests: Vec<String>,
 }
 
 /// What came of one.
@@ -52,11 +62,18 @@ struct Ran {
 
 /// Builds all suites and runs them in the environment that `prepare` gives them.
 pub(crate) fn run(prepare: &(dyn Fn(&mut Command) + Sync)) -> Result<Totals> {
-    let mut suites = build()?;
-    // The end-to-end tests take longest: what begins late should be short.
-    suites.sort_by_key(|suite| (!suite.name.starts_with("cli "), suite.name.clone()));
+    let mut suites = Vec::new();
+    for suite in build()? {
+        if suite.name.ends_with(LARGE) { suites.extend(suite.modules()?) } else { suites.push(suite) }
+    }
+    // Short, because paths of sockets below it are bounded.
+    let temporary = tempfile::Builder::new().prefix("w").rand_bytes(4).tempdir();
+    let temporary = temporary.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+    suites.sort_by_key(|suite| (suite.rank(), suite.name.clone()));
     say(&format!("running {} test suites, {AT_ONCE} at a time", suites.len()));
-    let waiting = Mutex::new(suites.into_iter());
+    let suites = suites.into_iter().enumerate();
+    let waiting =
+        Mutex::new(suites.map(|(number, suite)| (suite, temporary.path().join(number.to_string()))));
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (send, ran) = mpsc::channel();
     let mut totals = Totals::default();
@@ -66,8 +83,8 @@ pub(crate) fn run(prepare: &(dyn Fn(&mut Command) + Sync)) -> Result<Totals> {
         for _ in 0..AT_ONCE {
             let send = send.clone();
             scope.spawn(move || {
-                while let Some(suite) = next() {
-                    if send.send(suite.run(prepare)).is_err() {
+                while let Some((suite, temporary)) = next() {
+                    if send.send(suite.run(prepare, &temporary)).is_err() {
                         return;
                     }
                 }
@@ -115,17 +132,47 @@ impl Suite {
         let program = message["executable"].as_str().filter(|_| is_test)?;
         let directory = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_owned();
         let (package, target) = (directory.file_name()?.to_str()?, message["target"]["name"].as_str()?);
-        Some(Self { name: format!("{package} {target}"), program: program.into(), directory })
+        let name = format!("{package} {target}");
+        Some(Self { name, program: program.into(), directory, tests: Vec::new() })
     }
 
-    fn run(self, prepare: &(dyn Fn(&mut Command) + Sync)) -> Ran {
+    /// Returns a suite for each module of the program.
+    fn modules(self) -> Result<Vec<Self>> {
+        let listed = capture(Command::new(&self.program).args(["--list", "--format", "terse"]))?;
+        let mut modules = BTreeMap::<&str, Vec<String>>::new();
+        for test in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
+            let module = test.split("::").next().unwrap_or(test);
+            modules.entry(module).or_default().push(test.to_owned());
+        }
+        let suite = |(module, tests)| Self {
+            name: format!("{} {module}", self.name),
+            program: self.program.clone(),
+            directory: self.directory.clone(),
+            tests,
+        };
+        Ok(modules.into_iter().map(suite).collect())
+    }
+
+    /// Says how early it begins.
+    fn rank(&self) -> usize {
+        let module = self.name.rsplit(' ').next();
+        let of_large = LONGEST.iter().position(|known| Some(*known) == module).unwrap_or(LONGEST.len());
+        if self.tests.is_empty() { LONGEST.len() + 1 } else { of_large }
+    }
+
+    fn run(self, prepare: &(dyn Fn(&mut Command) + Sync), temporary: &Path) -> Ran {
         let mut command = Command::new(&self.program);
+        if !self.tests.is_empty() {
+            // A part of a name would find tests of other modules too.
+            command.arg("--exact").args(&self.tests);
+        }
         command.arg("--quiet").current_dir(&self.directory).stdin(Stdio::null());
         command.env("CARGO_MANIFEST_DIR", &self.directory);
         command.env("CARGO", env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         prepare(&mut command);
+        command.env("TMPDIR", temporary);
         let begun = Instant::now();
-        let output = command.output();
+        let output = fs::create_dir(temporary).and_then(|()| command.output());
         let (took, mut totals) = (begun.elapsed(), Totals::default());
         let (printed, broken) = match output {
             Ok(output) => {
@@ -138,8 +185,17 @@ impl Suite {
             }
             Err(error) => (String::new(), Some(format!("could not be started: {error}"))),
         };
-        Ran { name: self.name, took, printed, totals, broken }
+        let left = || match names(temporary) {
+            Ok(names) => (!names.is_empty()).then(|| format!("left in $TMPDIR: {}", names.join(", "))),
+            Err(error) => Some(format!("its $TMPDIR cannot be read: {error}")),
+        };
+        Ran { name: self.name, took, printed, totals, broken: broken.or_else(left) }
     }
+}
+
+/// Returns the names of what is in a directory.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 impl Totals {

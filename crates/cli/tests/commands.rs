@@ -24,6 +24,8 @@ mod workflow;
 
 use testkit::Sandbox;
 
+use crate::support::InProject as _;
+
 /// A project with the program under test.
 fn sandbox() -> Sandbox {
     Sandbox::new(env!("CARGO_BIN_EXE_warp"))
@@ -33,15 +35,7 @@ fn sandbox() -> Sandbox {
 fn coding() -> Sandbox {
     let sandbox = sandbox();
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    sandbox.warp_ok(&[
-        "state",
-        "transition",
-        ".",
-        "chunks_defined",
-        "--data",
-        r#"{"acs":[["AC-01","AC-02"],["AC-03"]]}"#,
-    ]);
+    sandbox.to_coding(r#"[["AC-01","AC-02"],["AC-03"]]"#);
     sandbox
 }
 

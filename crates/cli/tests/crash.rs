@@ -13,6 +13,8 @@ use std::{
 use serde_json::Value;
 use testkit::Sandbox;
 
+use crate::support::InProject as _;
+
 /// Eight processes at a time, on two workspaces of one project.
 const WORKERS: u64 = 8;
 /// How many each worker has to kill.
@@ -63,7 +65,7 @@ fn kills_at_random_moments_lose_no_acknowledged_event_and_repeat_none() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for root in &roots {
         let root = root.to_str().unwrap();
-        let log: Vec<Value> = serde_json::from_str(&sandbox.warp_ok(&["-C", root, "log", "--json"])).unwrap();
+        let log = sandbox.rows(&["-C", root, "log", "--json"]);
         for (seq, row) in log.iter().enumerate() {
             assert_eq!(row["seq"], seq);
             if let Some(tag) = row["data"]["tag"].as_str() {

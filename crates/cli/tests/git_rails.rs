@@ -23,11 +23,13 @@ use std::{
 use adapters::machine;
 use engine::{Event, Owner};
 use project::{
-    Dirs, Place, Workspace,
+    Place, Workspace,
     rails::{self, After, backstop::install},
 };
 use serde_json::Map;
 use testkit::Sandbox;
+
+use crate::support::dirs;
 
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 /// How long a command of the agent may be silent.
@@ -204,10 +206,6 @@ fn begin(sandbox: &Sandbox, root: &Path, agent: &Agent, flags: &[&str]) {
     }
     let data = r#"{"acs":[["AC-01"],["AC-02"]]}"#;
     sandbox.warp_ok(&["state", "transition", root_text, "chunks_defined", "--data", data]);
-}
-
-fn dirs(sandbox: &Sandbox) -> Dirs {
-    Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"))
 }
 
 fn open(sandbox: &Sandbox, root: &Path) -> Workspace {

@@ -26,3 +26,4 @@ mod plugin;
 mod renamed;
 mod run;
 mod settings;
+mod support;

@@ -8,7 +8,9 @@ mod hooks;
 mod ship;
 mod told;
 
-use testkit::{Said, Sandbox};
+use testkit::Sandbox;
+
+use crate::support::{Ends as _, InProject as _};
 
 /// A project with an issue of two criteria and a test that passes.
 fn project() -> Sandbox {
@@ -16,8 +18,7 @@ fn project() -> Sandbox {
     sandbox.write("Makefile", "test:\n\t@echo 'ok 1 - parses'\n");
     sandbox.write("mine.txt", "committed\n");
     sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.commit("chore: tests");
     sandbox
 }
 
@@ -48,21 +49,13 @@ fn next(sandbox: &Sandbox) -> String {
 /// Expects `warp next` to do nothing, and returns what it says.
 fn refused(sandbox: &Sandbox) -> String {
     let before = phase(sandbox);
-    let said = sandbox.warp(&["next"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = sandbox.warp(&["next"]).ends(1);
     assert_eq!(phase(sandbox), before);
     said.err
 }
 
-/// Runs `warp` as an agent's command.
-fn as_agent(sandbox: &Sandbox, arguments: &[&str]) -> Said {
-    let output = sandbox.warp_command(arguments).env("AI_AGENT", "claude-code_1_agent").output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
-}
-
 fn phase(sandbox: &Sandbox) -> String {
-    let state: serde_json::Value = serde_json::from_str(&sandbox.warp_ok(&["state", "status", "."])).unwrap();
+    let state = sandbox.json(&["state", "status", "."]);
     state["phase"].as_str().unwrap().to_owned()
 }
 

@@ -15,6 +15,8 @@ use testkit::{
     model::{Model, Turn},
 };
 
+use crate::support::Ends as _;
+
 const SKILLS: &[&str] = &[
     "auto-loop",
     "automation",
@@ -183,8 +185,7 @@ fn the_real_client_accepts_plugin_and_marketplace() {
     let Some(claude) = Claude::or_skip() else { return };
     let sandbox = sandbox();
     for directory in [plugin(), repository()] {
-        let ended = claude.plain(&sandbox, &["plugin", "validate", "--strict"]).argument(directory).run();
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        claude.plain(&sandbox, &["plugin", "validate", "--strict"]).argument(directory).run().ends(0);
     }
 }
 
@@ -198,8 +199,8 @@ fn the_real_client_lists_every_skill_and_opens_one() {
         .plugin_dir(plugin())
         .path_first(warp_directory())
         .permission_mode("default")
-        .run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+        .run()
+        .ends(0);
     let init = ended.lines.iter().find(|line| line["subtype"] == "init").unwrap();
     for name in SKILLS {
         let listed = json!(format!("warp-drive:{name}"));
@@ -216,8 +217,7 @@ fn a_project_that_was_set_up_has_the_skills_under_plain_names() {
     let sandbox = sandbox();
     sandbox.warp_ok(&["init"]);
     let model = Model::start([Turn::say("no run")]);
-    let ended = claude.launch(&sandbox, &model, "/loop-status").path_first(warp_directory()).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ended = claude.launch(&sandbox, &model, "/loop-status").path_first(warp_directory()).run().ends(0);
     let init = ended.lines.iter().find(|line| line["subtype"] == "init").unwrap();
     for name in SKILLS {
         assert!(init["slash_commands"].as_array().unwrap().contains(&json!(name)), "{name}: {init}");
@@ -233,14 +233,14 @@ fn a_run_that_the_plugin_began_shows_its_rails() {
     sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads empty files\n");
     let model = Model::start([Turn::say("it stands in prerequisites")]);
     let home = |name: &str| sandbox.home().join(name).to_str().unwrap().to_owned();
-    let ended = claude
+    claude
         .launch(&sandbox, &model, "/warp-drive:warp-drive 42 --level 2")
         .plugin_dir(plugin())
         .path_first(warp_directory())
         .env("XDG_STATE_HOME", home("state"))
         .env("XDG_CONFIG_HOME", home("config"))
-        .run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+        .run()
+        .ends(0);
     let status = sandbox.warp_ok(&["status"]);
     assert!(status.contains("\nRails: in the agent only (by the plugin), no sandbox"), "{status}");
 }
@@ -298,8 +298,7 @@ fn the_real_claude_code_runs_each_hook_once_from_init_and_from_the_plugin() {
         let model = Model::start([Turn::bash("true"), Turn::bash("exit 3"), Turn::say("done")]);
         let launch = claude.launch(&sandbox, &model, "Go.").path_first(&directory);
         let launch = if with_plugin { launch.plugin_dir(plugin()) } else { launch };
-        let ended = launch.run();
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        launch.run().ends(0);
     };
     run(true);
     assert_eq!(recorded(&sandbox), once(2));
@@ -321,8 +320,7 @@ fn the_real_codex_runs_the_hooks_once_they_are_trusted() {
     let run = |trusted: bool| {
         let model = Model::start([Turn::exec_command("true"), Turn::say("done")]);
         let launch = codex.launch(&sandbox, &model, "Go.");
-        let ended = if trusted { launch.trust_hooks() } else { launch }.run();
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        if trusted { launch.trust_hooks() } else { launch }.run().ends(0);
         recorded(&sandbox)
     };
     assert_eq!(run(false), calls(&[]));
@@ -353,8 +351,7 @@ fn without_hooks_the_permission_rules_still_hold_in_the_real_client() {
         Turn::say("nothing was allowed"),
     ]);
     let off = json!({"disableAllHooks": true}).to_string();
-    let ended = claude.launch(&sandbox, &model, "Go.").settings(off).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ended = claude.launch(&sandbox, &model, "Go.").settings(off).run().ends(0);
     assert_eq!(ended.result().unwrap()["permission_denials"].as_array().unwrap().len(), 4, "{ended:?}");
     assert_eq!(sandbox.read("kept").as_deref(), Some("uncommitted\n"));
     assert!(!state.exists());

@@ -35,3 +35,4 @@ mod together;
 mod unpermitted;
 mod unreachable;
 mod view;
+mod zombie;

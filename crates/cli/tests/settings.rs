@@ -1,6 +1,6 @@
 //! Every setting, by name: a test that begins with its name shows that changing it changes what happens.
 
-mod complete;
+pub(crate) mod complete;
 mod drive;
 mod loops;
 mod owner;

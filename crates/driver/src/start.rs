@@ -494,7 +494,9 @@ pub(crate) fn chosen_level(options: &Options, config: &Config) -> Option<u64> {
 
 fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result<Workspace, StartError> {
     let mut workspace = if current.run.owns_workspace {
-        let slot = pool.reopen(current.run.root.as_ref())?;
+        let (owner, root) = (&current.run.owner, current.run.root.as_ref());
+        let may_live = machine::is_live(owner) || !machine::is_here(owner);
+        let slot = if may_live { pool.take_over(root)? } else { pool.reopen(root)? };
         slot.note_run(current.run.id.as_str())?;
         Workspace::open_slot(slot, dirs.clone())?
     } else {
@@ -508,6 +510,7 @@ fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result
     if current.run.standing == Standing::Stopped {
         workspace.ask(Event::Resumed, Map::new())?;
     }
+    jobs::on(&mut workspace).start_attempt()?;
     workspace.sync_later()?;
     Ok(workspace)
 }

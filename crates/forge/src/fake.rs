@@ -15,8 +15,8 @@ use engine::Time;
 use journal::{MemoryStore, Store};
 
 use crate::{
-    By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Item, ItemId, LocalForge,
-    Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
+    By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Hosting, Item, ItemId,
+    LocalForge, Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
 };
 
 /// How a call fails.
@@ -37,6 +37,7 @@ pub enum Fault {
 /// A forge in memory, in somebody's name.
 #[derive(Clone, Debug)]
 pub struct Fake {
+    store: Arc<MemoryStore>,
     local: LocalForge,
     memory: Arc<Memory>,
     faults: Arc<Mutex<VecDeque<(String, Fault)>>>,
@@ -45,8 +46,18 @@ pub struct Fake {
 impl Fake {
     /// Returns an empty forge, in somebody's name.
     pub fn new(by: By) -> Self {
-        let memory = Arc::new(Memory::new(Arc::new(MemoryStore::new())));
-        Self { local: LocalForge::new(Arc::clone(&memory) as _, by), memory, faults: Arc::default() }
+        Self::of(MemoryStore::new(), 0, by)
+    }
+
+    /// Returns another forge with what is in this one now, in somebody's name, without its faults.
+    pub fn snapshot(&self, by: By) -> Self {
+        Self::of(self.store.snapshot(), self.memory.now.load(Ordering::Relaxed), by)
+    }
+
+    fn of(store: MemoryStore, now: i64, by: By) -> Self {
+        let store = Arc::new(store);
+        let memory = Arc::new(Memory { store: Arc::clone(&store) as _, now: AtomicI64::new(now) });
+        Self { store, local: LocalForge::new(Arc::clone(&memory) as _, by), memory, faults: Arc::default() }
     }
 
     /// Returns the same forge, in somebody else's name.
@@ -88,6 +99,16 @@ impl Fake {
                 Err(ForgeError::BadAnswer { problem: format!("the forge cannot tell ({verb})") })
             }
         }
+    }
+}
+
+impl Hosting for Fake {
+    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+        Arc::new(self.by(by))
+    }
+
+    fn forge(&self, by: By) -> Arc<dyn Forge> {
+        Arc::new(self.by(by))
     }
 }
 

@@ -46,6 +46,15 @@ use item::CAPABILITY;
 /// How the marker of a comment begins by which a reviewer requests changes.
 pub const REQUESTED: &str = "changes-requested:";
 
+/// What hosts the issues and pull requests of a project, for whoever acts in it.
+pub trait Hosting: fmt::Debug + Send + Sync {
+    /// Returns the issues, in somebody's name.
+    fn tracker(&self, by: By) -> Arc<dyn Tracker>;
+
+    /// Returns the pull requests, in somebody's name.
+    fn forge(&self, by: By) -> Arc<dyn Forge>;
+}
+
 /// The issues of a project, in somebody's name.
 ///
 /// Where issues and pull requests share their ids ([`Capabilities::shares_ids`]), a pull request is found here too.

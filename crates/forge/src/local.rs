@@ -16,8 +16,8 @@ use engine::{Actor, Time, open_boxes, read_boxes, without_ticks};
 use journal::Store;
 
 use crate::{
-    APPROVED, By, Capabilities, Edit, Filed, Forge, ForgeError, Item, ItemId, ItemState, Merge, NewItem,
-    NewPull, Pull, Query, REQUESTED, REQUIREMENT, Refusal, Review, Tracker, check_person,
+    APPROVED, By, Capabilities, Edit, Filed, Forge, ForgeError, Hosting, Item, ItemId, ItemState, Merge,
+    NewItem, NewPull, Pull, Query, REQUESTED, REQUIREMENT, Refusal, Review, Tracker, check_person,
 };
 use event::What;
 use streams::{CLOSED_ISSUES, CLOSED_PULLS, Items, OPEN_ISSUES, OPEN_PULLS};
@@ -146,6 +146,16 @@ impl LocalForge {
             let closed = || What::Closed { reason: reason.clone() };
             Ok(if item.is_open() { vec![closed()] } else { Vec::new() })
         })
+    }
+}
+
+impl Hosting for LocalForge {
+    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+        Arc::new(self.by(by))
+    }
+
+    fn forge(&self, by: By) -> Arc<dyn Forge> {
+        Arc::new(self.by(by))
     }
 }
 

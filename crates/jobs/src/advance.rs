@@ -1,19 +1,24 @@
 //! Doing the work of the phase that a run is in, if a program can do it, and reporting what came of it.
 
 use adapters::process::Go;
-use engine::{Act, Actor, Event, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, workflow::Job};
+use engine::{
+    Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, workflow::Job,
+};
 use project::{Answer, AskError, Current, Overdue};
 use serde_json::{Map, Value};
 
-use crate::{Context, JobError};
+use crate::{
+    Context, JobError, Outcome, await_dependencies, await_review,
+    job::{self, Report, Task},
+};
+
+/// The field of an outcome that was found to be done.
+const SETTLED: &str = "settled";
 
 /// The outcomes of a phase that send its work back to the agent with what failed.
 const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
 /// How a shell says that a command is not there or cannot be run.
 const NOT_RUN: &[&str] = &["(exit 126)", "(exit 127)"];
-
-/// What is said when unfinished work could not be kept as it should.
-pub(crate) const CLEANUP_FAILED: &str = "abort_cleanup_failed";
 
 /// What a person or an agent may add.
 #[derive(Clone, Debug, Default)]
@@ -31,29 +36,6 @@ pub struct Done {
     pub taken: Option<Answer>,
     /// What comes next: facts for whoever works on the phase that the run is in now.
     pub next: String,
-}
-
-/// What a phase's work came to: the event to report, and what comes with it.
-pub(crate) struct Report {
-    pub(crate) event: &'static str,
-    pub(crate) data: Map<String, Value>,
-    pub(crate) said: Vec<String>,
-}
-
-impl Report {
-    pub(crate) fn new(event: &'static str) -> Self {
-        Self { event, data: Map::new(), said: Vec::new() }
-    }
-
-    pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
-        self.data.insert(field.to_owned(), value);
-        self
-    }
-
-    pub(crate) fn say(mut self, text: impl Into<String>) -> Self {
-        self.said.push(text.into());
-        self
-    }
 }
 
 impl Context<'_> {
@@ -82,23 +64,29 @@ impl Context<'_> {
     pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         let is_open = current.run.standing == Standing::Active;
-        let report = match *current.run.act() {
-            Act::Job(Job::OpenPullRequest) if is_open => return self.open_pull_request(&current),
-            Act::Job(job) if is_open => match self.work(&current, job, wanted) {
-                Err(JobError::Held(held)) => return self.ask_about_held(&current, &held),
-                report => Ok(report?),
-            },
+        let task = Task { current: &current, message: wanted.message.as_deref() };
+        let job = match *current.run.act() {
+            Act::Job(job) if is_open => job,
             Act::Wait { on: WaitKind::Dependencies, .. } if is_open => {
-                self.await_dependencies(&current.run)?
+                return match await_dependencies::settle(self, task)? {
+                    Some(outcome) => self.report(&current, Outcome::AwaitDependencies(outcome), false),
+                    None => Ok((vec![await_dependencies::waits(self, &current.run)?], None)),
+                };
             }
-            Act::Wait { on: WaitKind::Review, .. } if is_open => self.await_review(&current.run)?,
+            Act::Wait { on: WaitKind::Review, .. } if is_open => {
+                return match await_review::settle(self, task)? {
+                    Some(outcome) => self.report(&current, Outcome::AwaitReview(outcome), false),
+                    None => Ok((vec![await_review::waits(self, &current.run)?], None)),
+                };
+            }
             Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
                 return Ok((Vec::new(), None));
             }
         };
-        match report {
-            Ok(report) => self.report(&current, report),
-            Err(waits) => Ok((vec![waits], None)),
+        match self.settle_or_carry_out(job, task) {
+            Err(JobError::Held(held)) => self.ask_about_held(&current, &held),
+            Err(error) => Err(error),
+            Ok((outcome, is_settled)) => self.report(&current, outcome, is_settled),
         }
     }
 
@@ -106,18 +94,54 @@ impl Context<'_> {
     pub(crate) fn report(
         &mut self,
         current: &Current,
-        report: Report,
+        outcome: Outcome,
+        is_settled: bool,
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        let Report { word, mut data, said } = outcome.report();
+        if is_settled {
+            data.insert(SETTLED.to_owned(), Value::from(true));
+        }
         let phase = current.workflow.phase(&current.run.phase);
-        let Some(event) = phase.and_then(|phase| phase.said(report.event)) else {
-            let (phase, said) = (&current.run.phase, report.said.join("; "));
-            return Err(JobError::World(format!("`{phase}` has no event for `{}`: {said}", report.event)));
+        let noted = EventName::new(Event::NOTED);
+        let event =
+            if noted.as_str() == word { Some(&noted) } else { phase.and_then(|phase| phase.said(word)) };
+        let Some(event) = event else {
+            let (phase, said) = (&current.run.phase, said.join("; "));
+            return Err(JobError::World(format!("`{phase}` has no event for `{word}`: {said}")));
         };
-        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, report.data)) {
-            Ok(answer) => Ok((report.said, Some(answer))),
+        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, data)) {
+            Ok(answer) => Ok((said, Some(answer))),
             Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
-                self.send_back(current, refused, report.said)
+                self.send_back(current, refused, said)
             }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what a job came to, and whether an attempt before this one has done it: any process may have been killed
+    /// between an act and its event.
+    fn settle_or_carry_out(&mut self, job: Job, task: Task<'_>) -> Result<(Outcome, bool), JobError> {
+        if let Some(outcome) = job::settle(self, job, task)? {
+            return Ok((outcome, true));
+        }
+        // On disk before anything is done about it.
+        let durable = self.sync_journal()?;
+        Ok((job::carry_out(self, job, task, &durable)?, false))
+    }
+
+    /// Begins a new attempt at what the run is to do, if that is under way: whoever carried it on before may still be at it,
+    /// and no outcome of theirs counts any more.
+    pub fn start_attempt(&mut self) -> Result<(), JobError> {
+        let current = self.current()?.ok_or(AskError::NoRun)?;
+        let Some(effect) = current.run.effect.as_ref().filter(|_| current.run.standing == Standing::Active)
+        else {
+            return Ok(());
+        };
+        let event = Event::AttemptStarted { effect: effect.id.clone() };
+        match self.ask_as(Actor::Engine, event, Map::new()) {
+            Ok(_) => Ok(()),
+            // Somebody has reported the outcome meanwhile.
+            Err(AskError::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -153,53 +177,6 @@ impl Context<'_> {
         let answer = self.ask_as(Actor::Engine, Event::Named(event), outcome_of(current, data))?;
         Ok((said, Some(answer)))
     }
-
-    /// Does a phase's work.
-    fn work(&mut self, current: &Current, job: Job, wanted: &Wanted) -> Result<Report, JobError> {
-        let run = &current.run;
-        match reach(job) {
-            Reach::Journal | Reach::LastStep => {}
-            Reach::Content => self.show_now()?,
-            Reach::World => {
-                self.sync_journal()?;
-            }
-        }
-        Ok(match job {
-            Job::CheckPrerequisites => {
-                let report = self.prerequisites(run)?;
-                self.prepare_dev(run, report)?
-            }
-            Job::SelectWork => self.discover(current)?,
-            Job::DefineChunks => self.chunk(current)?,
-            Job::TickCriteria => self.tick(run)?,
-            Job::RunTests => self.test(current)?,
-            Job::Commit => self.commit(current, wanted)?,
-            Job::CheckDocs => self.check_docs(current)?,
-            Job::FileReport => self.report_chunk(current)?,
-            Job::TakeChunk => {
-                let mut said = self.check_dev_after_chunk(current)?;
-                let mut report = take_chunk(run);
-                said.append(&mut report.said);
-                Report { said, ..report }
-            }
-            Job::RunFinalTests => self.test_finally(run)?,
-            // It moves nothing, so it has no report.
-            Job::OpenPullRequest => return Err(JobError::World("the pull request is open".to_owned())),
-            Job::Claim => self.claim_issue(run)?,
-            Job::AwaitChecks => self.await_checks(current)?,
-            // What only waits is looked at, not done.
-            Job::AwaitDependencies | Job::AwaitReview => {
-                return Err(JobError::World("what it waits for has not happened".to_owned()));
-            }
-            Job::Merge => self.merge(current)?,
-            Job::CommitAndMerge => self.commit_and_merge(current)?,
-            Job::Summarise => self.summarise(run)?,
-            Job::CleanUp => {
-                let phase = current.workflow.phase(&run.phase);
-                self.clean_up(run, phase.is_some_and(|phase| phase.said(CLEANUP_FAILED).is_some()))?
-            }
-        })
-    }
 }
 
 /// Says with an outcome which try of which effect it is of: one that was replaced meanwhile does not count.
@@ -216,44 +193,5 @@ pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
         kind: "escalation".to_owned(),
         question: format!("`{}` cannot go on: {problem}", run.phase),
         options: options.iter().map(|option| (*option).to_owned()).collect(),
-    }
-}
-
-/// How far a job reaches.
-enum Reach {
-    /// It stays within the journal, or changes nothing but a workspace of the run's own, and looks for what it has done there
-    /// before it does it again.
-    Journal,
-    /// It runs what the repository holds, which may look at views, and can be run again.
-    Content,
-    /// It changes what is outside at last, and waits itself until all that led to it is on disk before it does.
-    LastStep,
-    /// It changes what is outside, so all that led to it has to be on disk before.
-    World,
-}
-
-fn reach(job: Job) -> Reach {
-    match job {
-        Job::CheckPrerequisites
-        | Job::DefineChunks
-        | Job::TickCriteria
-        | Job::FileReport
-        | Job::TakeChunk
-        | Job::Summarise
-        | Job::Claim
-        | Job::AwaitDependencies
-        | Job::AwaitReview
-        | Job::SelectWork => Reach::Journal,
-        Job::RunTests | Job::RunFinalTests => Reach::Content,
-        Job::Commit | Job::Merge | Job::CommitAndMerge | Job::AwaitChecks => Reach::LastStep,
-        Job::CheckDocs | Job::CleanUp | Job::OpenPullRequest => Reach::World,
-    }
-}
-
-fn take_chunk(run: &Run) -> Report {
-    if run.chunk.index < run.chunk.acs.len() as u64 {
-        Report::new("next_chunk").say(format!("chunk {} of {}", run.chunk.index + 1, run.chunk.acs.len()))
-    } else {
-        Report::new("requirement_done").say("every chunk is done")
     }
 }

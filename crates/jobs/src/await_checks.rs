@@ -1,42 +1,72 @@
 //! The checks of a pull request: what was handed in is offered, and tested as it was committed.
 
 use adapters::process::Go;
-use project::Current;
-use serde_json::json;
+use journal::Durable;
 
-use crate::{Context, JobError, advance::Report};
+pub(crate) use crate::job::leaves_no_trace as settle;
+use crate::{
+    Context, JobError,
+    job::{Report, Task},
+};
 
-impl Context<'_> {
-    /// Offers what is there, unless that is done, and runs its checks.
-    pub(crate) fn await_checks(&mut self, current: &Current) -> Result<Report, JobError> {
-        let durable = self.sync()?;
-        let run = &current.run;
-        let failed = |outcome, why: String| Report::new(outcome).with("failure", json!(why));
-        let mut said = Vec::new();
-        if !self.is_published(run)? {
-            match self.publish(current, &durable) {
-                Ok(published) => said.push(published.said()),
-                Err(JobError::World(why)) if self.shell.go() == Go::On => {
-                    return Ok(failed("checks_failed", why.clone()).say(why));
-                }
-                Err(error) => return Err(error),
+/// How the checks ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed {
+        said: Vec<String>,
+    },
+    /// The work goes back to the agent, which is told why.
+    Failed {
+        failure: String,
+        said: Vec<String>,
+    },
+    /// They could not be run.
+    Broken {
+        why: String,
+        said: Vec<String>,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn report(self) -> Report {
+        match self {
+            Self::Passed { said } => Report::new("checks_passed").say_all(said),
+            Self::Failed { failure, said } => {
+                Report::new("checks_failed").with("failure", failure).say_all(said)
+            }
+            Self::Broken { why, said } => {
+                Report::new("checks_broken").with("failure", why.clone()).say_all(said).say(why)
             }
         }
-        let report = match self.check_pull(run) {
-            Ok(checked) => {
-                said.push(checked.said().to_owned());
-                if checked.passed {
-                    Report::new("checks_passed")
-                } else {
-                    failed("checks_failed", checked.log)
-                }
-            }
-            Err(JobError::World(why)) if self.shell.go() == Go::On => {
-                said.push(why.clone());
-                failed("checks_broken", why)
+    }
+}
+
+/// What is there is offered first, unless that is done.
+pub(crate) fn carry_out(
+    cx: &mut Context<'_>,
+    task: Task<'_>,
+    durable: &Durable,
+) -> Result<Outcome, JobError> {
+    // What is run now may look at views.
+    cx.show_now()?;
+    let run = task.run();
+    let mut said = Vec::new();
+    if !cx.is_published(run)? {
+        match cx.publish(task.current, durable) {
+            Ok(published) => said.push(published.said()),
+            Err(JobError::World(failure)) if cx.shell.go() == Go::On => {
+                return Ok(Outcome::Failed { said: vec![failure.clone()], failure });
             }
             Err(error) => return Err(error),
-        };
-        Ok(Report { said, ..report })
+        }
+    }
+    match cx.check_pull(run) {
+        Ok(checked) => {
+            said.push(checked.said().to_owned());
+            let failed = Outcome::Failed { failure: checked.log, said: said.clone() };
+            Ok(if checked.passed { Outcome::Passed { said } } else { failed })
+        }
+        Err(JobError::World(why)) if cx.shell.go() == Go::On => Ok(Outcome::Broken { why, said }),
+        Err(error) => Err(error),
     }
 }

@@ -3,43 +3,87 @@
 
 use std::sync::Arc;
 
-use engine::{Act, Run, WaitKind, keys};
+use engine::{Act, Run, WaitKind};
 use forge::{Item, ItemId, Review};
+use journal::Durable;
 use project::{Answer, Current, Dirs, Error, Place, Shell, pushing::Goal, spelled};
-use serde_json::json;
 
-use crate::{Context, JobError, MergeError, advance::Report};
+use crate::{
+    Context, JobError, MergeError,
+    job::{self, Report, Task},
+    open_pull_request::goal,
+};
+
+/// What became of the pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Merged {
+        commit: String,
+        said: Vec<String>,
+    },
+    /// A reviewer wants this.
+    ChangesRequested {
+        review: String,
+    },
+    /// It does not fit onto its target.
+    Conflicted {
+        why: String,
+    },
+    /// A person has to look why nobody can merge it.
+    Undecided {
+        why: String,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn report(self) -> Report {
+        match self {
+            Self::Merged { commit, said } => Report::new("merged").with("commit", commit).say_all(said),
+            Self::ChangesRequested { review } => Report::new("changes_requested").with("review", review),
+            Self::Conflicted { why } => Report::new("merge_conflicted").with("failure", why.clone()).say(why),
+            Self::Undecided { why } => Report::new("undecided").with("reason", why.clone()).say(why),
+        }
+    }
+}
+
+/// Nothing is done but to look.
+pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Result<Outcome, JobError> {
+    settle(cx, task)?.ok_or_else(|| JobError::World("nobody has reviewed the pull request".to_owned()))
+}
+
+pub(crate) fn settle(cx: &mut Context<'_>, task: Task<'_>) -> Result<Option<Outcome>, JobError> {
+    let item = pull(cx, task.run())?;
+    let Some(pull) = &item.pull else { return Ok(None) };
+    let words = || item.comments.last().map(|comment| comment.text.clone()).unwrap_or_default();
+    Ok(match (&pull.merged, item.is_open(), pull.review) {
+        (Some(commit), ..) => {
+            cx.close_merged(task.run())?;
+            Some(Outcome::Merged { commit: commit.clone(), said: Vec::new() })
+        }
+        (None, false, _) => Some(Outcome::Undecided { why: "the pull request was closed".to_owned() }),
+        (None, true, Review::ChangesRequested) => Some(Outcome::ChangesRequested { review: words() }),
+        (None, true, Review::Approved | Review::Pending) => None,
+    })
+}
+
+/// Says how somebody decides about the pull request.
+pub(crate) fn waits(cx: &mut Context<'_>, run: &Run) -> Result<String, JobError> {
+    let number = pull(cx, run)?.id;
+    Ok(format!(
+        "#{number} waits for a review: `warp pr approve {number}`, `warp pr request-changes {number} TEXT`"
+    ))
+}
+
+fn pull(cx: &mut Context<'_>, run: &Run) -> Result<Arc<Item>, JobError> {
+    cx.pull_of(run)?.ok_or_else(|| JobError::World("the pull request is not there any more".to_owned()))
+}
 
 impl Context<'_> {
-    /// Looks what has become of the run's pull request; says how somebody decides about it.
-    pub(crate) fn await_review(&mut self, run: &Run) -> Result<Result<Report, String>, JobError> {
-        let Some(item) = self.pull_of(run)? else {
-            return Err(JobError::World("the pull request is not there any more".to_owned()));
-        };
-        let Some(pull) = &item.pull else {
-            return Err(JobError::World(format!("#{} is no pull request", item.id)));
-        };
-        let words = || item.comments.last().map(|comment| comment.text.as_str()).unwrap_or_default();
-        let number = item.id;
-        Ok(Ok(match (&pull.merged, item.is_open(), pull.review) {
-            (Some(commit), ..) => self.merged(run, commit)?,
-            (None, false, _) => undecided("the pull request was closed"),
-            (None, true, Review::ChangesRequested) => {
-                Report::new("changes_requested").with("review", json!(words()))
-            }
-            (None, true, Review::Approved | Review::Pending) => {
-                return Ok(Err(format!(
-                    "#{number} waits for a review: `warp pr approve {number}`, `warp pr request-changes {number} TEXT`"
-                )));
-            }
-        }))
-    }
-
     /// Returns the pull request that a run waits for, if it is approved and the run's level says that warp merges it then.
     pub fn to_merge(&mut self, current: &Current) -> Result<Option<ItemId>, JobError> {
         let run = &current.run;
         let awaits = matches!(run.act(), Act::Wait { on: WaitKind::Review, .. });
-        if !awaits || Goal::of(run.level, run.settings.get(keys::AUTO_MERGE)) != Goal::Merge {
+        if !awaits || goal(run) != Goal::Merge {
             return Ok(None);
         }
         let is_approved = |item: &Arc<Item>| {
@@ -59,18 +103,16 @@ impl Context<'_> {
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         self.sync()?;
         let run = &current.run;
-        let report = match self.merge_for(run, number, shell) {
-            Ok(merged) => Report { said: merged.lines(), ..self.merged(run, &merged.commit)? },
-            Err(MergeError::Merged { commit, .. }) => self.merged(run, &commit)?,
-            Err(MergeError::Stuck { why, .. }) => Report::new("merge_conflicted").with("failure", json!(why)),
-            Err(error) => undecided(&spelled(&error)),
+        let outcome = match self.merge_for(run, number, shell) {
+            Ok(merged) => Outcome::Merged { said: merged.lines(), commit: merged.commit },
+            Err(MergeError::Merged { commit, .. }) => Outcome::Merged { commit, said: Vec::new() },
+            Err(MergeError::Stuck { why, .. }) => Outcome::Conflicted { why },
+            Err(error) => Outcome::Undecided { why: spelled(&error) },
         };
-        self.report(current, report)
-    }
-
-    fn merged(&mut self, run: &Run, commit: &str) -> Result<Report, JobError> {
-        self.close_merged(run)?;
-        Ok(Report::new("merged").with("commit", json!(commit)))
+        if let Outcome::Merged { .. } = outcome {
+            self.close_merged(run)?;
+        }
+        self.report(current, job::Outcome::AwaitReview(outcome), false)
     }
 
     /// Closes the issue whose work is merged: whoever approved that has seen what it meets.
@@ -81,8 +123,4 @@ impl Context<'_> {
         }
         Ok(())
     }
-}
-
-fn undecided(why: &str) -> Report {
-    Report::new("undecided").with("reason", json!(why)).say(why)
 }

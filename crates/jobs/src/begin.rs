@@ -10,10 +10,10 @@ use adapters::git::{
     sight::Need,
     slug,
 };
-use engine::Run;
+use engine::{Actor, Event, EventName, Run, workflow::Subject};
 use forge::ItemId;
 use project::{
-    DEFAULT_WORKFLOW, Left, Leftover, Rework, counted, rails,
+    Current, DEFAULT_WORKFLOW, Left, Leftover, Rework, counted, rails,
     slots::{Slot, SlotError},
     spelled, unfinished_subject,
 };
@@ -25,9 +25,10 @@ use crate::{
 };
 
 /// Work that was begun.
-pub(crate) struct Begun {
-    pub(crate) branch: String,
-    /// What is put down with the event.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    pub branch: String,
+    /// What is recorded with the event.
     pub(crate) data: Map<String, Value>,
     pub(crate) said: Vec<String>,
 }
@@ -64,6 +65,33 @@ impl Context<'_> {
             }
         }
         self.begin_new(run, issue)
+    }
+
+    /// Begins the branch of a feature, if there is none yet, and notes it. In a person's checkout it begins where they stand
+    /// on the merge target, and any other branch is taken for the one that they want.
+    pub fn begin_feature(&mut self, current: &Current) -> Result<(), JobError> {
+        let run = &current.run;
+        let Some(feature) = run.feature.as_ref().filter(|_| current.workflow.subject == Subject::Feature)
+        else {
+            return Ok(());
+        };
+        let mut branch = self.git().branch();
+        let name = format!("feature/{}", slug(feature));
+        if self.slot.is_some() && branch.is_empty() {
+            let base = self.base_commit(run)?;
+            let Some(slot) = &self.slot else { return Ok(()) };
+            branch = slot.begin_branch(&name, &base)?;
+        } else if self.slot.is_none() && branch == run.branches.merge_target {
+            let free = self.git().free_branch(&name).map_err(JobError::World)?;
+            self.git().begin_branch(&free, &branch).map_err(JobError::World)?;
+            rails::remember(&self.place)?;
+            branch = free;
+        }
+        if run.artifacts.branch.as_ref() != Some(&branch) {
+            let data = Map::from_iter([("branch".to_owned(), json!(branch))]);
+            self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
+        }
+        Ok(())
     }
 
     fn begin_new(&mut self, run: &Run, issue: &str) -> Result<Begun, JobError> {

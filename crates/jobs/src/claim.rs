@@ -1,84 +1,62 @@
-//! Taking a run's own issue, and waiting for those that it depends on.
+//! Taking a run's own issue: its branch is begun, unless it is closed or depends on open ones.
 
-use std::collections::BTreeSet;
+use forge::ItemId;
+use journal::Durable;
+use serde_json::{Map, Value};
 
-use engine::Run;
-use forge::{ItemId, Readiness, readiness_if_approved};
-use serde_json::{Value, json};
-
+pub(crate) use crate::job::leaves_no_trace as settle;
 use crate::{
-    Context, JobError,
-    advance::Report,
-    words::{are, list},
+    Context, JobError, await_dependencies,
+    job::{Report, Task},
+    words::list,
 };
 
-impl Context<'_> {
-    /// Begins the branch for the run's issue, unless it is closed or depends on open ones. The branch of a run that has begun
-    /// stays as it is.
-    pub(crate) fn claim_issue(&mut self, run: &Run) -> Result<Report, JobError> {
-        let open = self.open_dependencies(run)?;
-        if !open.is_empty() {
-            let why = format!("it depends on {}", named(&open));
-            return Ok(Report::new("dependency_unmet").with("reason", json!(why)).say(why));
-        }
-        let issue = run.issue.clone().unwrap_or_default();
-        if let Some(number) = ItemId::typed(&issue)
-            && self.tracker().item(number)?.is_some_and(|item| !item.is_open())
-        {
-            let why = format!("#{number} is closed");
-            return Ok(Report::new("already_done").with("reason", json!(why)).say(why));
-        }
-        if run.facts.issue.began_at.is_some() {
-            return Ok(Report::new("claimed").with("branch", json!(self.git().branch())));
-        }
-        let begun = self.begin_work(run, &issue, false)?;
-        let mut report = Report::new("claimed").with("branch", json!(begun.branch));
-        report.data.extend(begun.data);
-        report.said = begun.said;
-        Ok(report)
-    }
+/// What became of the issue.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Claimed {
+        branch: String,
+        /// What is put down with it.
+        data: Map<String, Value>,
+        said: Vec<String>,
+    },
+    /// It depends on these.
+    Unmet(Vec<String>),
+    Closed(ItemId),
+}
 
-    /// Looks whether everything is closed that the run's issue depends on; says what is not.
-    pub(crate) fn await_dependencies(&mut self, run: &Run) -> Result<Result<Report, String>, JobError> {
-        let open = self.open_dependencies(run)?;
-        Ok(match open.is_empty() {
-            true => Ok(Report::new("dependencies_closed").say("everything it depends on is closed")),
-            false => Err(format!("waits until {} closed", are(&names(&open)))),
-        })
-    }
-
-    /// Returns the open issues that a run's own depends on: by its text, and by what an agent said as it gave up.
-    fn open_dependencies(&mut self, run: &Run) -> Result<BTreeSet<ItemId>, JobError> {
-        let Some(number) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(BTreeSet::new()) };
-        let tracker = self.tracker();
-        let mut open: BTreeSet<ItemId> = match readiness_if_approved(&*tracker, number)? {
-            Readiness::Blocked { on } => on.into_iter().collect(),
-            Readiness::Cycle { path } => path.into_iter().filter(|id| *id != number).collect(),
-            Readiness::Ready
-            | Readiness::Missing
-            | Readiness::Closed
-            | Readiness::NotARequirement
-            | Readiness::NotApproved
-            | Readiness::Met => BTreeSet::new(),
-        };
-        let reason = run.facts.entry.as_ref().and_then(|entry| entry.data.get("reason"));
-        let words = reason
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .split(|c: char| c != '#' && !c.is_alphanumeric());
-        for id in words.filter(|word| word.starts_with('#')).filter_map(ItemId::typed) {
-            if id != number && tracker.item(id)?.is_some_and(|item| item.pull.is_none() && item.is_open()) {
-                open.insert(id);
+impl Outcome {
+    pub(crate) fn report(self) -> Report {
+        let because = |word, why: String| Report::new(word).with("reason", why.clone()).say(why);
+        match self {
+            Self::Claimed { branch, data, said } => {
+                let mut report = Report::new("claimed").with("branch", branch).say_all(said);
+                report.data.extend(data);
+                report
             }
+            Self::Unmet(issues) => because("dependency_unmet", format!("it depends on {}", list(&issues))),
+            Self::Closed(number) => because("already_done", format!("#{number} is closed")),
         }
-        Ok(open)
     }
 }
 
-fn names(issues: &BTreeSet<ItemId>) -> Vec<String> {
-    issues.iter().map(|id| format!("#{id}")).collect()
-}
-
-fn named(issues: &BTreeSet<ItemId>) -> String {
-    list(&names(issues))
+/// The branch of a run that has begun stays as it is.
+pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Result<Outcome, JobError> {
+    let run = task.run();
+    let open = await_dependencies::open(cx, run)?;
+    if !open.is_empty() {
+        return Ok(Outcome::Unmet(open));
+    }
+    let issue = run.issue.clone().unwrap_or_default();
+    if let Some(number) = ItemId::typed(&issue)
+        && cx.tracker().item(number)?.is_some_and(|item| !item.is_open())
+    {
+        return Ok(Outcome::Closed(number));
+    }
+    if run.facts.issue.began_at.is_some() {
+        let branch = cx.git().branch();
+        return Ok(Outcome::Claimed { branch, data: Map::new(), said: Vec::new() });
+    }
+    let begun = cx.begin_work(run, &issue, false)?;
+    Ok(Outcome::Claimed { branch: begun.branch, data: begun.data, said: begun.said })
 }

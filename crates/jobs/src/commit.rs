@@ -2,89 +2,135 @@
 
 use adapters::git::Prepared;
 use engine::{Run, keys};
+use journal::Durable;
 use project::{
-    Current, counted,
+    counted,
     rails::{self, guard},
     slots::SlotError,
 };
 use serde_json::Value;
 
 use crate::{
-    Context, JobError,
-    advance::{Report, Wanted},
-    git_hooks, issue, report, rework,
+    Context, JobError, git_hooks, issue,
+    job::{Report, Task},
+    report, rework,
     words::{and_left_out, are, short},
 };
 
-impl Context<'_> {
-    /// Commits everything that is the run's, if it is what was tested.
-    pub(crate) fn commit(&mut self, current: &Current, wanted: &Wanted) -> Result<Report, JobError> {
-        let run = &current.run;
-        let event = if run.settings.get(keys::DOC_DRIFT_GATE) { "commit_with_doc_gate" } else { "committed" };
-        let message = match &wanted.message {
-            Some(message) => message.clone(),
-            None => {
-                let word = |field: &str| run.facts.chunk.accounts.last().and_then(|said| said.get(field));
-                let selected = &run.facts.issue.selected;
-                let title = match rework::commit_title(selected) {
-                    Some(title) => Some(title),
-                    None => issue::title(&*self.tracker(), run)?,
-                };
-                let again = word("message").and_then(Value::as_str).map(str::to_owned);
-                // It was committed before, and is only committed again.
-                match again.or_else(|| rework::kept_message(selected)) {
-                    Some(message) => message,
-                    None => report::commit_message(title.as_deref(), word("commit"), run),
-                }
+/// The chunk's commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub hash: String,
+    pub made: Made,
+    /// Whether the docs are looked at next.
+    pub is_gated: bool,
+}
+
+/// When a commit was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    Now {
+        subject: String,
+        /// Files, and lines added and removed, where git tells.
+        size: Option<(u64, u64, u64)>,
+        advice: Option<String>,
+        /// What was there before the run, and is not in it.
+        left_out: Vec<String>,
+    },
+    /// By an attempt that could not report it.
+    Before,
+}
+
+impl Outcome {
+    pub(crate) fn report(self) -> Report {
+        let hash = short(&self.hash);
+        let report = Report::new(if self.is_gated { "commit_with_doc_gate" } else { "committed" });
+        match self.made {
+            Made::Before => report.say(format!("{hash} was made before, and is recorded now")),
+            Made::Now { subject, size, advice, left_out } => {
+                let size = size.map(sized).unwrap_or_default();
+                let left_out =
+                    (!left_out.is_empty()).then(|| format!("committed{}", and_left_out(&left_out)));
+                report.say(format!("{hash} {subject}{size}")).say_all(advice).say_all(left_out)
             }
+        }
+    }
+}
+
+pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Result<Outcome, JobError> {
+    let run = task.run();
+    let message = match task.message {
+        Some(message) => message.to_owned(),
+        None => cx.message_for(run)?,
+    };
+    let laid = cx.laid.take();
+    let tested = laid.map(|laid| cx.place.git().take_up(laid)).transpose();
+    let tested = tested.map_err(JobError::World)?.flatten();
+    let (left_out, mut prepared) = match tested {
+        Some(prepared) => (Vec::new(), prepared),
+        None => cx.prepare_commit(run)?,
+    };
+    if let Some(why) = cx.left_out_by_git(&prepared) {
+        return Err(JobError::World(why));
+    }
+    if prepared.is_empty().map_err(JobError::World)? {
+        return Err(JobError::World(format!("there is nothing to commit{}", and_left_out(&left_out))));
+    }
+    if git_hooks::pre_commit(&cx.shell, &cx.place, &prepared)? {
+        // It may have changed files, as those do that format.
+        prepared.take_in().map_err(JobError::World)?;
+    }
+    let message = git_hooks::commit_msg(&cx.shell, &cx.place, &mut prepared, &message)?;
+    if let Some(problem) = guard::message::problem(message.lines().next().unwrap_or_default()) {
+        return Err(JobError::World(format!("{problem}: `warp next -m 'feat(scope): text'` gives another")));
+    }
+    cx.check_tested(run, &prepared)?;
+    cx.check_held(run, &prepared)?;
+    let hash = prepared.commit(&message).map_err(JobError::World)?;
+    rails::remember(&cx.place)?;
+    cx.keep_outside(run, &hash)?;
+    cx.tick_accepted(run)?;
+    let changed = cx.git().changed_in(&hash).map_err(JobError::World)?;
+    let subject = message.lines().next().unwrap_or_default().to_owned();
+    let made =
+        Made::Now { subject, size: cx.counted(&hash), advice: drift::advice_on_commit(&changed), left_out };
+    Ok(Outcome { hash, made, is_gated: is_gated(run) })
+}
+
+/// It is done if the branch has the commit of what was tested.
+pub(crate) fn settle(cx: &mut Context<'_>, task: Task<'_>) -> Result<Option<Outcome>, JobError> {
+    let run = task.run();
+    if run.chunk.base.as_ref().is_none_or(|base| cx.git().head_commit().is_ok_and(|head| head == *base)) {
+        return Ok(None);
+    }
+    let (_, prepared) = cx.prepare_commit(run)?;
+    let Some(hash) = cx.made_already(run, &prepared)? else { return Ok(None) };
+    // What follows a commit may not have been done any more.
+    prepared.put_index().map_err(JobError::World)?;
+    cx.laid = None;
+    rails::remember(&cx.place)?;
+    cx.keep_outside(run, &hash)?;
+    Ok(Some(Outcome { hash, made: Made::Before, is_gated: is_gated(run) }))
+}
+
+fn is_gated(run: &Run) -> bool {
+    run.settings.get(keys::DOC_DRIFT_GATE)
+}
+
+impl Context<'_> {
+    /// Makes the message of the chunk's commit.
+    fn message_for(&self, run: &Run) -> Result<String, JobError> {
+        let word = |field: &str| run.facts.chunk.accounts.last().and_then(|said| said.get(field));
+        let selected = &run.facts.issue.selected;
+        let title = match rework::commit_title(selected) {
+            Some(title) => Some(title),
+            None => issue::title(&*self.tracker(), run)?,
         };
-        let laid = self.laid.take();
-        // From here on something is changed.
-        self.sync_journal()?;
-        let tested = laid.map(|laid| self.place.git().take_up(laid)).transpose();
-        let tested = tested.map_err(JobError::World)?.flatten();
-        let (left_out, mut prepared) = match tested {
-            Some(prepared) => (Vec::new(), prepared),
-            None => self.prepare_commit(run)?,
-        };
-        if let Some(why) = self.left_out_by_git(&prepared) {
-            return Err(JobError::World(why));
-        }
-        if let Some(hash) = self.made_already(run, &prepared)? {
-            prepared.put_index().map_err(JobError::World)?;
-            rails::remember(&self.place)?;
-            self.keep_outside(run, &hash)?;
-            return Ok(
-                Report::new(event).say(format!("{} was made before, and is recorded now", short(&hash)))
-            );
-        }
-        if prepared.is_empty().map_err(JobError::World)? {
-            return Err(JobError::World(format!("there is nothing to commit{}", and_left_out(&left_out))));
-        }
-        if git_hooks::pre_commit(&self.shell, &self.place, &prepared)? {
-            // It may have changed files, as those do that format.
-            prepared.take_in().map_err(JobError::World)?;
-        }
-        let message = git_hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
-        if let Some(problem) = guard::message::problem(message.lines().next().unwrap_or_default()) {
-            return Err(JobError::World(format!(
-                "{problem}: `warp next -m 'feat(scope): text'` gives another"
-            )));
-        }
-        self.check_tested(run, &prepared)?;
-        self.check_held(run, &prepared)?;
-        let hash = prepared.commit(&message).map_err(JobError::World)?;
-        rails::remember(&self.place)?;
-        self.keep_outside(run, &hash)?;
-        self.tick_accepted(run)?;
-        let subject = message.lines().next().unwrap_or_default();
-        let size = self.size_of(&hash);
-        let mut report = Report::new(event).say(format!("{} {subject}{size}", short(&hash)));
-        report.said.extend(drift::advice_on_commit(&self.git().changed_in(&hash).map_err(JobError::World)?));
-        Ok(if left_out.is_empty() {
-            report
-        } else {
-            report.say(format!("committed{}", and_left_out(&left_out)))
+        let again = word("message").and_then(Value::as_str).map(str::to_owned);
+        // It was committed before, and is only committed again.
+        Ok(match again.or_else(|| rework::kept_message(selected)) {
+            Some(message) => message,
+            None => report::commit_message(title.as_deref(), word("commit"), run),
         })
     }
 
@@ -98,8 +144,11 @@ impl Context<'_> {
 
     /// Says how much a commit changes, as ` (3 files, +41 -2)`. Nothing where git does not tell.
     pub(crate) fn size_of(&self, commit: &str) -> String {
-        let counted = self.git().counted(&format!("{commit}^"), commit).ok();
-        counted.map(|size| format!(" ({})", sized(size))).unwrap_or_default()
+        self.counted(commit).map(sized).unwrap_or_default()
+    }
+
+    fn counted(&self, commit: &str) -> Option<(u64, u64, u64)> {
+        self.git().counted(&format!("{commit}^"), commit).ok()
     }
 
     /// Prepares a commit of all but what was there when the run began and has not changed since.
@@ -183,7 +232,7 @@ impl Context<'_> {
     }
 }
 
-/// Says how many files a commit changes, and how many lines.
+/// Says how many files a commit changes, and how many lines, as ` (3 files, +41 -2)`.
 fn sized((files, added, removed): (u64, u64, u64)) -> String {
-    format!("{}, +{added} -{removed}", counted(files, "file", "files"))
+    format!(" ({}, +{added} -{removed})", counted(files, "file", "files"))
 }

@@ -9,10 +9,7 @@ use engine::{Actor, DevKind, Event, Run, keys};
 use project::{Answer, AskError, Current, spelled};
 use serde_json::Map;
 
-use crate::{
-    Context, JobError,
-    advance::{Report, escalation},
-};
+use crate::{Context, JobError, advance::escalation};
 
 /// How often the environment is brought up again before a person is asked.
 const RECOVERIES: usize = 2;
@@ -26,14 +23,9 @@ impl From<DevError> for JobError {
 }
 
 impl Context<'_> {
-    /// Brings the environment up before the work begins, and adds what was done to the report.
-    pub(crate) fn prepare_dev(&mut self, run: &Run, mut report: Report) -> Result<Report, JobError> {
-        if self.has_dev(run)? {
-            for line in self.bring_up(run, DevKind::CameUp)? {
-                report = report.say(line);
-            }
-        }
-        Ok(report)
+    /// Brings the environment up before the work begins; returns what was done.
+    pub(crate) fn prepare_dev(&mut self, run: &Run) -> Result<Vec<String>, JobError> {
+        if self.has_dev(run)? { self.bring_up(run, DevKind::CameUp) } else { Ok(Vec::new()) }
     }
 
     /// Brings the environment up before an agent works, if this process does not keep it yet: an earlier one may have

@@ -9,7 +9,7 @@ use engine::{Actor, COMMIT_GUARD, Event, Held, Run, keys};
 use project::{Answer, Current, counted};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, JobError, advance::Report};
+use crate::{Context, JobError, issue, run_tests};
 
 /// The answer by which a person takes what is held.
 const ACCEPT: &str = "accept";
@@ -29,18 +29,19 @@ impl Context<'_> {
     }
 
     /// Sends a chunk back to the agent for what is held, or asks a person if the agent was told before.
-    pub(crate) fn send_back_held(&mut self, run: &Run, held: Vec<Held>) -> Result<Report, JobError> {
+    pub(crate) fn send_back_held(
+        &mut self,
+        run: &Run,
+        held: Vec<Held>,
+    ) -> Result<run_tests::Outcome, JobError> {
         self.untick(run)?;
         let told = &run.facts.chunk.held;
         if held.iter().any(|held| told.iter().any(|told| told.is_same(held))) {
             return Err(JobError::Held(held));
         }
         let failure = told_to_agent(&held);
-        Ok(Report::new("tests_failed")
-            .with("failure", json!(failure))
-            .with("check", json!(COMMIT_GUARD))
-            .with("held", json!(held))
-            .say(failure))
+        let said = vec![failure.clone()];
+        Ok(run_tests::Outcome::Failed { failure, check: Some(COMMIT_GUARD), held, said })
     }
 
     /// Returns what the agent of a loop is told of what is held, once; what remains then is a person's to decide.
@@ -58,7 +59,8 @@ impl Context<'_> {
     /// Ticks the criteria again that were open while a person was asked.
     pub(crate) fn tick_accepted(&mut self, run: &Run) -> Result<(), JobError> {
         if run.docs_updated && !run.accepted_held.is_empty() {
-            self.tick(run)?;
+            let Some(issue) = &run.issue else { return Ok(()) };
+            issue::tick(&*self.tracker(), issue, run.current_criteria())?;
         }
         Ok(())
     }

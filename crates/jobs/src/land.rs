@@ -17,24 +17,19 @@ use adapters::{
     process::Go,
     refs::GitError,
 };
-use engine::{Run, keys};
-use forge::{ForgeError, Item, ItemId, NewPull, Refusal};
+use engine::Run;
+use forge::{ForgeError, Item, ItemId, Refusal};
 use journal::Durable;
 use project::{
-    Current, Error, merge_key,
-    pushing::{Goal, HAND_OVER, KEEP_LOCAL, Leaves, Outlet, REFUSED_PUSH, RETRY},
+    Error, merge_key,
+    pushing::{Leaves, Outlet},
     rails,
     slots::SlotError,
     spelled,
 };
-use serde_json::json;
 
 use crate::{
     Context, JobError,
-    advance::{Report, Wanted},
-    publish,
-    pushing::undecided,
-    report, review,
     words::{are, list, short},
 };
 
@@ -44,9 +39,6 @@ const TRIES: usize = 3;
 /// How long a run waits at most while others land, and how often it looks whether it is to stop.
 const LONGEST_TURN: Duration = Duration::from_secs(20 * 60);
 const LOOK: Duration = Duration::from_secs(1);
-
-/// How the question ends whether refused work is handed over.
-const HAND_OVER_INSTEAD: &str = ". Nothing was moved. Hand the work over as a pull request, or try again?";
 
 /// What became of a branch that was to be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,122 +75,6 @@ pub enum Mend {
 }
 
 impl Context<'_> {
-    /// Brings what was tested to the merge target, or hands it over.
-    pub(crate) fn merge(&mut self, current: &Current) -> Result<Report, JobError> {
-        let run = &current.run;
-        let Some(commit) = run.tested_commit.clone() else {
-            let (branch, target) = (&run.branches.branch, &run.branches.merge_target);
-            return Err(JobError::World(format!(
-                "it is not known which commit passed the final test: a person merges `{branch}` into `{target}`"
-            )));
-        };
-        // What is offered already is merged when its reviewer has seen it.
-        if let Some(item) = self.offered(run)? {
-            return self.hand_over_again(run, &item, &commit);
-        }
-        self.bring(run, &commit)
-    }
-
-    /// Brings a commit to the merge target, or hands it over, as the level says.
-    fn bring(&mut self, run: &Run, commit: &str) -> Result<Report, JobError> {
-        let goal = Goal::of(run.level, run.settings.get(keys::AUTO_MERGE));
-        let mut outlet = self.outlet(run, goal)?;
-        let choices = self.choices()?;
-        if choices.first().is_some_and(|newest| newest.option == KEEP_LOCAL) {
-            outlet = outlet.kept_here();
-        }
-        if let Some(choice) = choices.iter().find(|choice| choice.option == HAND_OVER) {
-            let why = choice.question.strip_suffix(HAND_OVER_INSTEAD).unwrap_or(&choice.question);
-            return self.hand_over(run, commit, &outlet.for_branch(), Some(why));
-        }
-        if goal != Goal::Merge {
-            return self.hand_over(run, commit, &outlet, None);
-        }
-        let for_review = self.for_review(run, commit)?;
-        if !for_review.is_empty() {
-            let why = format!("not merged: {}", review::reason(&for_review));
-            let mut report = self.hand_over(run, commit, &outlet.for_branch(), None)?;
-            report.said.insert(0, why);
-            return Ok(report);
-        }
-        let branch = self.git().branch();
-        match self.land(run, &branch, commit, &outlet)? {
-            Landed::At { commit, behind, said } => {
-                self.finish_issue(run, &commit)?;
-                let merged =
-                    format!("`{}` is at {} now, which was tested", run.branches.merge_target, short(&commit));
-                let mut report = Report::new("merged").with("commit", json!(commit)).say(merged);
-                if self.slot.is_none() {
-                    rails::remember(&self.place)?;
-                }
-                report.said.extend(said);
-                report.said.extend(behind);
-                Ok(report)
-            }
-            Landed::NotTaken { why, commit: Some(commit) } => {
-                self.hand_over_refused(run, &commit, &outlet, why)
-            }
-            Landed::NotTaken { why, commit: None } => {
-                let target = &run.branches.merge_target;
-                Err(undecided(
-                    &format!("{why}. Try again, or merge into your own `{target}` without a push?"),
-                    &[RETRY, KEEP_LOCAL],
-                ))
-            }
-            Landed::Overtaken(why) => Ok(Report::new("merge_failed").with("failure", json!(why)).say(why)),
-            Landed::Stuck { why, mend } => Err(JobError::World(format!("{why}{}", self.in_workspace(&mend)))),
-        }
-    }
-
-    /// The remote refused the merge target, and nothing has moved: the work is handed over instead, unless a person wants it
-    /// tried again.
-    fn hand_over_refused(
-        &mut self,
-        run: &Run,
-        commit: &str,
-        outlet: &Outlet,
-        why: String,
-    ) -> Result<Report, JobError> {
-        let question = format!("{why}{HAND_OVER_INSTEAD}");
-        match self.choose(&question, &[HAND_OVER, RETRY])?.as_deref() {
-            // It was tried again just now.
-            Some(RETRY) => Err(undecided(&question, &[HAND_OVER, RETRY])),
-            Some(_) | None => {
-                let mut report = self.hand_over(run, commit, &outlet.for_branch(), Some(&why))?;
-                report.said.insert(0, format!("{why}; nothing was moved, the work is handed over instead"));
-                Ok(report)
-            }
-        }
-    }
-
-    /// Says what a person does in the run's own workspace about a branch that is only there.
-    fn in_workspace(&self, mend: &Mend) -> String {
-        let root = self.place.root.display();
-        let then = if self.slot.is_some() { "answer `continue`" } else { "`warp next`" };
-        match mend {
-            Mend::Conflict { onto } => format!(
-                ". Bring them together in the run's workspace: `cd {root}`, `git rebase {}`, mend the files, `git add --all`, \
-                 `git rebase --continue`; then {then}",
-                short(onto)
-            ),
-            Mend::Branch => {
-                format!("\nMend and commit it in the run's workspace (`cd {root}`), then {then}")
-            }
-            Mend::Target => String::new(),
-        }
-    }
-
-    /// Commits everything that is there, and brings it to the merge target or hands it over.
-    pub(crate) fn commit_and_merge(&mut self, current: &Current) -> Result<Report, JobError> {
-        let run = &current.run;
-        let prepared_anything = !self.prepare_commit(run)?.1.is_empty().map_err(JobError::World)?;
-        if prepared_anything {
-            self.commit(current, &Wanted::default())?;
-        }
-        let head = self.git().head_and_tree().map_err(JobError::World)?.0;
-        self.bring(run, &head)
-    }
-
     /// Puts a branch on top of the newest target, tests that if it is not what was tested, and moves the target there.
     pub fn land(
         &mut self,
@@ -206,19 +82,20 @@ impl Context<'_> {
         branch: &str,
         tested: &str,
         outlet: &Outlet,
+        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let mut tested = tested.to_owned();
         // One after the other: whoever rebases and tests while another merges does it in vain.
         let _turn = self.landing_turn()?;
         for _ in 1..TRIES {
-            match self.land_once(run, branch, &mut tested, outlet)? {
+            match self.land_once(run, branch, &mut tested, outlet, durable)? {
                 Landed::Overtaken(_) => {}
                 landed @ (Landed::At { .. } | Landed::NotTaken { .. } | Landed::Stuck { .. }) => {
                     return Ok(landed);
                 }
             }
         }
-        self.land_once(run, branch, &mut tested, outlet)
+        self.land_once(run, branch, &mut tested, outlet, durable)
     }
 
     /// Waits until no other run of the project is landing. That spares work and is needed for nothing else, so one that takes
@@ -244,6 +121,7 @@ impl Context<'_> {
         branch: &str,
         tested: &mut String,
         outlet: &Outlet,
+        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let target = &run.branches.merge_target;
         let between = self.between()?;
@@ -314,8 +192,7 @@ impl Context<'_> {
                 between.note_merge(key, &newest, &head).map_err(SlotError::from)?;
             }
         }
-        let durable = self.sync_journal()?;
-        let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head), &durable) {
+        let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head), durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),
             Err(error) if error.is_overtaken() => return Ok(Landed::Overtaken(spelled(&error))),
@@ -334,7 +211,7 @@ impl Context<'_> {
         match outlet.leaves {
             Leaves::Target => {}
             Leaves::Branch => {
-                said.extend(self.push_or_keep(None, outlet, target, (&head, branch), &durable)?)
+                said.extend(self.push_or_keep(None, outlet, target, (&head, branch), durable)?)
             }
             Leaves::Nothing => said.extend(outlet.kept(target)),
         }
@@ -396,60 +273,6 @@ impl Context<'_> {
         };
         let is_later = is_part(newest, first)? && is_part(first, head)?;
         Ok(if is_later { first } else { newest }.to_owned())
-    }
-
-    /// Hands the work over as a pull request, whose branch is in the person's repository. `refused` says why the remote did
-    /// not take the merge target, if that is the reason.
-    fn hand_over(
-        &mut self,
-        run: &Run,
-        commit: &str,
-        outlet: &Outlet,
-        refused: Option<&str>,
-    ) -> Result<Report, JobError> {
-        // A workspace that an older version has left on no branch still has the run's.
-        let branch = Some(self.git().branch()).filter(|branch| !branch.is_empty());
-        let (mut branch, target) =
-            (branch.unwrap_or_else(|| run.branches.branch.clone()), run.branches.merge_target.clone());
-        let durable = self.sync_journal()?;
-        if let Some(slot) = &self.slot {
-            branch = slot.deliver(run.id.as_str(), commit, &branch, &durable)?;
-        }
-        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch), &durable)?;
-        let issue = run.issue.as_deref().and_then(ItemId::typed);
-        let title = match issue {
-            Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()),
-            None => run.feature.clone(),
-        };
-        let pull = NewPull {
-            title: title.unwrap_or_else(|| branch.clone()),
-            body: review::on_top(&self.for_review(run, commit)?, report::pull(run)),
-            branch: branch.clone(),
-            target: target.clone(),
-            head: commit.to_owned(),
-            issue,
-            run: Some(run.id.to_string()),
-        };
-        let filed = self.forge().ensure_pull(&pull, &publish::marker(run))?;
-        if let Some(number) = issue {
-            let words = format!("Handed over as pull request #{}.", filed.id);
-            self.comment(number, &words, &format!("handed-over:{}", run.id))?;
-        }
-        if let Some(why) = refused {
-            let remote = outlet.remote.as_deref().unwrap_or("the remote");
-            let words = format!("{why}\n\n`{remote}` refuses pushes to `{target}`: merge `{branch}` there.");
-            self.comment(filed.id, &words, &format!("{REFUSED_PUSH}{}", run.id))?;
-        }
-        let mut report = Report::new("merged")
-            .with("handed_over", json!(branch))
-            .with("pull", json!(filed.id))
-            .say(format!("`{branch}` is handed over as pull request #{}", filed.id))
-            .say(format!(
-                "`warp pr show {0}` shows it; `warp pr merge {0}` merges it into `{target}`",
-                filed.id
-            ));
-        report.said.extend(pushed);
-        Ok(report)
     }
 
     /// Closes an issue whose criteria are all met by what was merged, and says so in it.

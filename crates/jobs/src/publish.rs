@@ -152,7 +152,7 @@ impl Context<'_> {
         let filed = self.forge().ensure_pull(&pull, &marker(run))?;
         if let Some(number) = number {
             let words = format!("Handed over as pull request #{}.", filed.id);
-            self.comment(number, &words, &format!("handed-over:{}", run.id))?;
+            self.comment(number, &words, &handed_over(run))?;
         }
         Ok(filed.id)
     }
@@ -174,4 +174,9 @@ impl Published {
 /// Returns the marker under which a run's pull request is opened.
 pub(crate) fn marker(run: &Run) -> String {
     format!("pull:{}:{}", run.id, run.issue.as_deref().unwrap_or_default())
+}
+
+/// Returns the marker of the comment that says in an issue which pull request its work is handed over as.
+pub(crate) fn handed_over(run: &Run) -> String {
+    format!("handed-over:{}", run.id)
 }

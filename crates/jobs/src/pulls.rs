@@ -8,7 +8,7 @@ use std::{mem, sync::Arc};
 
 use adapters::git::{self, Git, integrate::Rebase, resume::commits_between, sight::Need};
 use engine::{
-    Run, Settings, keys,
+    EventName, Run, Settings, Standing, keys,
     view::{self, Asked},
 };
 use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
@@ -20,7 +20,7 @@ use project::{
     spelled,
 };
 
-use crate::{Context, JobError, Landed, Mend, on};
+use crate::{Context, JobError, Landed, Mend, on, open_pull_request::goal, review};
 
 /// How many commits of a pull request are named.
 const MOST_COMMITS: usize = 50;
@@ -122,7 +122,8 @@ impl Context<'_> {
         workspace.decides = mem::take(&mut self.decides);
         let push = settings.get(keys::PUSH);
         run.settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
-        let landed = on(&mut workspace).land_pull(&run, number, &pull);
+        let durable = self.sync_journal()?;
+        let landed = on(&mut workspace).land_pull(&run, number, &pull, &durable);
         let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
         let (commit, behind, said) = landed?;
         self.forge_as(by).merge(number, &Merge { head: &pull.head, landed: Some(&commit) })?;
@@ -134,6 +135,50 @@ impl Context<'_> {
             None => None,
         };
         Ok(MergedPull { target: pull.target, commit, branch: pull.branch, behind, said, closed })
+    }
+
+    /// Merges the pull request of a loop that has ended with its promise, where its level says so; nothing where that is a
+    /// person's to do. `shell` says how its tests are run in the workspace that is taken.
+    pub fn merge_shipped(
+        &mut self,
+        current: &Current,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
+    ) -> Result<Option<MergedPull>, MergeError> {
+        let run = &current.run;
+        let close = current.workflow.close_event.as_ref().map(EventName::as_str);
+        let Standing::Ended { how } = &run.standing else { return Ok(None) };
+        let number = run.artifacts.pr_url.as_deref().and_then(|url| ItemId::typed(url.strip_prefix('#')?));
+        let (Some(number), true, Goal::Merge) = (number, close == Some(how.as_str()), goal(run)) else {
+            return Ok(None);
+        };
+        if let Some(pull) = self.tracker().item(number)?.and_then(|item| item.pull.clone()) {
+            let for_review = self.for_review(run, &pull.head)?;
+            if !for_review.is_empty() {
+                let why = format!("#{number} is not merged: {}", review::reason(&for_review));
+                return Err(JobError::World(why).into());
+            }
+        }
+        self.merge_for(run, number, shell).map(Some)
+    }
+
+    /// Merges a pull request by itself, in the name of the run that has made it.
+    pub(crate) fn merge_for(
+        &mut self,
+        run: &Run,
+        number: ItemId,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
+    ) -> Result<MergedPull, MergeError> {
+        let mut settings = run.settings.clone();
+        let push = self.outlet(run, Goal::Merge).map_err(JobError::from)?.push.as_str();
+        settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
+        let Some(origin) = self.place.origin() else {
+            let pool = Pool::of(&self.place, &self.dirs)?;
+            return self.merge_pull(&pool, number, By::warp(), &settings, shell);
+        };
+        let origin = Place::at(origin).map_err(Error::from)?;
+        let pool = Pool::of(&origin, &self.dirs)?;
+        let mut there = Workspace::open(origin, self.dirs.clone())?;
+        on(&mut there).merge_pull(&pool, number, By::warp(), &settings, shell)
     }
 
     /// Puts a pull request on top of its newest target, tests that, and moves its branch there. Where that does not go by
@@ -300,6 +345,7 @@ impl Context<'_> {
         run: &Run,
         number: ItemId,
         pull: &Pull,
+        durable: &Durable,
     ) -> Result<(String, Option<String>, Vec<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
         slot.note_run(run.id.as_str())?;
@@ -319,7 +365,7 @@ impl Context<'_> {
         let is_tested = pull.issue.is_some() || suite::test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
         let outlet = Outlet::of(&run.settings, Goal::Merge, self.remote());
-        match self.land(run, &branch, tested, &outlet)? {
+        match self.land(run, &branch, tested, &outlet, durable)? {
             Landed::At { commit, behind, said } => Ok((commit, behind, said)),
             Landed::NotTaken { why, .. } => {
                 Err(MergeError::NotTaken { number, target: pull.target.clone(), why })

@@ -62,7 +62,7 @@ impl Context<'_> {
         if other.is_none() && self.slot.is_none() {
             self.ask_pre_push(remote, branch)?;
         }
-        pushed(between.push(remote, commit, branch), &outgoing)
+        pushed(between.push(remote, commit, branch, None), &outgoing)
     }
 
     /// Asks the person's own hook before a branch of their checkout is pushed.

@@ -6,22 +6,17 @@
 
 use std::sync::Arc;
 
-use adapters::git::{outgoing::Against, resume::MoveError};
+use adapters::git::outgoing::Against;
 use engine::Run;
-use forge::{ForgeError, Item, ItemId, Query, Refusal};
+use forge::{Item, ItemId, Query};
 use journal::Durable;
-use project::{
-    ROUND,
-    pushing::{Goal, Outlet},
-    slots::Slot,
-    spelled,
-};
+use project::{pushing::Outlet, slots::Slot, spelled};
 use serde::Deserialize as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use workspace::text;
 
-use crate::{Context, JobError, advance::Report, words::short};
+use crate::{Context, JobError};
 
 impl Context<'_> {
     /// Returns the open pull request by which an earlier run has offered the branch of a run's issue.
@@ -34,51 +29,6 @@ impl Context<'_> {
             Some(item.id) != own && item.pull.as_ref().is_some_and(is_same)
         };
         Ok(self.forge().pulls(Query::Open)?.iter().find(is_it).cloned())
-    }
-
-    /// Moves the branch of a pull request on to what was tested, and offers that for review.
-    pub(crate) fn hand_over_again(
-        &mut self,
-        run: &Run,
-        item: &Item,
-        commit: &str,
-    ) -> Result<Report, JobError> {
-        let number = item.id;
-        let pull = item.pull.as_ref().ok_or(Refusal::NotAPull { id: number }).map_err(ForgeError::from)?;
-        let durable = self.sync_journal()?;
-        // In a person's checkout the branch is where they have it.
-        let moved =
-            self.slot.as_ref().map(|slot| slot.move_on(run.id.as_str(), &pull.branch, commit, &durable));
-        match moved.transpose() {
-            Ok(_) => {}
-            Err(MoveError::Moved { branch, now }) => {
-                return Err(JobError::World(format!(
-                    "somebody has moved `{branch}` to {0} meanwhile. Bring both together in the run's workspace: `cd {1}`, \
-                     `git rebase {0}`, fix the files, `git add --all`, `git rebase --continue`; then answer `continue`",
-                    short(&now),
-                    self.place.root.display()
-                )));
-            }
-            Err(error) => {
-                return Err(JobError::World(format!("{}; then answer `continue`", spelled(&error))));
-            }
-        }
-        let outlet = self.outlet(run, Goal::HandOver)?;
-        let pushed = match self.slot.is_some() {
-            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), &durable)?,
-            false => None,
-        };
-        self.forge().offer_head(number, commit, false)?;
-        let words = format!("Run {} offers {} (before: {}).", run.id, short(commit), short(&pull.head));
-        self.comment(number, &words, &format!("{ROUND}{}", run.id))?;
-        let report = Report::new("merged")
-            .with("handed_over", json!(pull.branch))
-            .with("pull", json!(number))
-            .say(format!("pull request #{number} is at {} now, and waits for review", short(commit)))
-            .say(format!("`warp pr show {number}` shows it; `warp pr merge {number}` merges it"));
-        let mut report = report;
-        report.said.extend(pushed);
-        Ok(report)
     }
 
     /// Pushes the branch of a pull request that has moved on, if that may leave; returns what is said of it. One that was

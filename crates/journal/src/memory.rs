@@ -27,7 +27,7 @@ struct Shared {
     listeners: Arc<Listeners>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Contents {
     /// Every event, in the order of appending. The position of the first is 1.
     log: Vec<StoredEvent>,
@@ -36,7 +36,7 @@ struct Contents {
     last_generation: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Stream {
     view: StreamView,
     /// Where in the log its events are.
@@ -47,6 +47,12 @@ impl MemoryStore {
     /// Returns a store without streams.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns another store with what is in this one now: what a crash at this moment would leave.
+    pub fn snapshot(&self) -> Self {
+        let contents = Mutex::new(self.contents().clone());
+        Self { shared: Arc::new(Shared { contents, ..Shared::default() }) }
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {

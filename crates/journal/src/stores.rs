@@ -4,16 +4,29 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::OpenError;
+use crate::memory::MemoryStore;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
 
-/// Opens stores. Clones share what they have opened; a store is closed when nobody uses it any more.
+/// Opens stores. Clones share what they have opened; a file is closed when nobody uses it any more.
 #[derive(Clone, Debug, Default)]
 pub struct Stores {
-    open: Arc<Mutex<BTreeMap<PathBuf, Opened>>>,
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Debug)]
+enum Open {
+    Files(BTreeMap<PathBuf, Opened>),
+    Memory(BTreeMap<PathBuf, Arc<MemoryStore>>),
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self::Files(BTreeMap::new())
+    }
 }
 
 #[derive(Debug)]
@@ -26,39 +39,63 @@ struct Opened {
 type FileId = (u64, u64);
 
 impl Stores {
+    /// Opens stores in memory, which last as long as this value and its clones: for simulation.
+    pub fn in_memory() -> Self {
+        Self { open: Arc::new(Mutex::new(Open::Memory(BTreeMap::new()))) }
+    }
+
+    /// Returns other stores with what is in these now, if they are in memory: what a crash at this moment would leave. Files
+    /// are the same.
+    pub fn snapshot(&self) -> Self {
+        let Open::Memory(stores) = &*self.lock() else { return Self::default() };
+        let copies = stores.iter().map(|(path, store)| (path.clone(), Arc::new(store.snapshot())));
+        Self { open: Arc::new(Mutex::new(Open::Memory(copies.collect()))) }
+    }
+
     /// Opens the store at `path`, and makes it and its directory if there is none.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<dyn Store>, OpenError> {
         let path = path.as_ref();
-        let store = self.get_or(path, || SqliteStore::open(path).map(Some))?;
-        Ok(store.expect("a store that is not there is made"))
+        match &mut *self.lock() {
+            Open::Memory(stores) => Ok(Arc::clone(stores.entry(path.to_path_buf()).or_default()) as _),
+            Open::Files(files) => {
+                let store = get_or(files, path, || SqliteStore::open(path).map(Some))?;
+                Ok(store.expect("a store that is not there is made"))
+            }
+        }
     }
 
     /// Opens the store at `path`, or returns `None` if there is none.
     pub fn open_existing(&self, path: impl AsRef<Path>) -> Result<Option<Arc<dyn Store>>, OpenError> {
         let path = path.as_ref();
-        self.get_or(path, || SqliteStore::open_existing(path))
+        match &mut *self.lock() {
+            Open::Memory(stores) => Ok(stores.get(path).map(|store| Arc::clone(store) as _)),
+            Open::Files(files) => get_or(files, path, || SqliteStore::open_existing(path)),
+        }
     }
 
-    fn get_or(
-        &self,
-        path: &Path,
-        open: impl FnOnce() -> Result<Option<SqliteStore>, OpenError>,
-    ) -> Result<Option<Arc<dyn Store>>, OpenError> {
-        // Held while the store is opened: another thread that wants it waits, and does not open it too.
-        let mut stores = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = stores.get(path)
-            && let Some(store) = opened.store.upgrade()
-            && file_id(path) == Some(opened.file)
-        {
-            return Ok(Some(store));
-        }
-        let Some(store) = open()?.map(Arc::new) else { return Ok(None) };
-        if let Some(file) = file_id(path) {
-            stores.retain(|_, opened| opened.store.strong_count() > 0);
-            stores.insert(path.to_path_buf(), Opened { file, store: Arc::downgrade(&store) });
-        }
-        Ok(Some(store))
+    // Held while a store is opened: another thread that wants it waits, and does not open it too.
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn get_or(
+    files: &mut BTreeMap<PathBuf, Opened>,
+    path: &Path,
+    open: impl FnOnce() -> Result<Option<SqliteStore>, OpenError>,
+) -> Result<Option<Arc<dyn Store>>, OpenError> {
+    if let Some(opened) = files.get(path)
+        && let Some(store) = opened.store.upgrade()
+        && file_id(path) == Some(opened.file)
+    {
+        return Ok(Some(store));
+    }
+    let Some(store) = open()?.map(Arc::new) else { return Ok(None) };
+    if let Some(file) = file_id(path) {
+        files.retain(|_, opened| opened.store.strong_count() > 0);
+        files.insert(path.to_path_buf(), Opened { file, store: Arc::downgrade(&store) });
+    }
+    Ok(Some(store))
 }
 
 fn file_id(path: &Path) -> Option<FileId> {
@@ -86,8 +123,18 @@ mod tests {
         let again = stores.clone().open_existing(&path).unwrap().unwrap();
         assert!(Arc::ptr_eq(&store, &again));
         drop((store, again));
-        assert!(stores.open.lock().unwrap()[&path].store.upgrade().is_none());
-        append(&*stores.open(&path).unwrap(), "run:a");
+        let Open::Files(files) = &*stores.lock() else { panic!("they are files") };
+        assert!(files[&path].store.upgrade().is_none());
+    }
+
+    #[test]
+    fn stores_in_memory_outlast_their_users_and_touch_no_file() {
+        let path = Path::new("/nowhere/journal.db");
+        let stores = Stores::in_memory();
+        assert!(stores.open_existing(path).unwrap().is_none());
+        append(&*stores.open(path).unwrap(), "run:a");
+        let again = stores.clone().open_existing(path).unwrap().unwrap();
+        assert_eq!(again.find(Query::Names("run:")).unwrap().len(), 1);
     }
 
     #[test]

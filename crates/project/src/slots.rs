@@ -24,7 +24,7 @@ use std::{
 pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
-    integrate::{Between, BranchError, PushError, Rebase, RebaseError, TargetError},
+    integrate::{Between, BranchError, Rebase, RebaseError, TargetError},
     resume::MoveError,
     salvage,
     sight::{Need, Sight},
@@ -176,6 +176,19 @@ impl Pool {
         }
         let lock = hold(&directory, PATIENCE)?.ok_or_else(|| SlotError::InUse { path: root.to_owned() })?;
         self.open(number, lock)
+    }
+
+    /// Opens the slot of a run that was taken over from a process that may still live. Whoever has claimed the run has the
+    /// slot with it, so that process loses its lock.
+    pub fn take_over(&self, root: &Path) -> Result<Slot, SlotError> {
+        match self.reopen(root) {
+            Err(SlotError::InUse { .. }) => {}
+            reopened => return reopened,
+        }
+        let path = self.directory.join(self.number_of(root)?.to_string()).join(LOCK);
+        boundary::around("take_slot", || fs::remove_file(&path))
+            .map_err(|source| SlotError::File { path, source })?;
+        self.reopen(root)
     }
 
     /// Returns the working trees of all slots.
@@ -435,11 +448,6 @@ impl Slot {
             let _ = rails::confirm(&self.person, &format!("refs/heads/{target}"), new);
         }
         Ok(forwarded)
-    }
-
-    /// Pushes a commit of the person's repository to a remote's branch, without force.
-    pub fn push(&self, remote: &str, commit: &str, branch: &str, _: &Durable) -> Result<(), PushError> {
-        self.between.push(remote, commit, branch)
     }
 }
 

@@ -1,14 +1,12 @@
-//! Where things are: the workspace, its own small directory, the store.
+//! Where things are: the workspace and its own small directory.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use adapters::{
     boundary,
-    clock::Clock,
     git::{
         self, Git, Location,
         integrate::Between,
@@ -17,9 +15,7 @@ use adapters::{
     machine,
 };
 
-use journal::{Store, Stores};
-
-use crate::{Leases, head::is_root, text};
+use crate::{head::is_root, text};
 
 /// The workspace's own directory where there is no repository.
 const LOCAL: &str = ".warp/local";
@@ -34,21 +30,6 @@ const NO_SMALL_TEXT: [io::ErrorKind; 3] =
     [io::ErrorKind::InvalidData, io::ErrorKind::FileTooLarge, io::ErrorKind::Other];
 /// The largest list of names to ignore that is read, in bytes.
 const LARGEST_EXCLUDE: u64 = 8 * 1024 * 1024;
-
-/// The user's directories, from the environment.
-#[derive(Clone, Debug)]
-pub struct Dirs {
-    /// Where stores are kept.
-    pub state: PathBuf,
-    /// Where the user's own configuration is.
-    pub config: PathBuf,
-    /// What opens the stores in them. Clones share what is open.
-    pub stores: Stores,
-    /// What tells the time and wakes those who wait.
-    pub clock: Clock,
-    /// What renews the leases that are held.
-    pub leases: Leases,
-}
 
 /// A workspace: a directory that one run at a time works in.
 #[derive(Clone, Debug)]
@@ -96,55 +77,6 @@ pub enum PlaceError {
         #[source]
         source: io::Error,
     },
-}
-
-impl Dirs {
-    /// Finds the user's directories.
-    pub fn from_environment() -> Result<Self, PlaceError> {
-        let state = machine::state_directory().ok_or(PlaceError::NoHome)?;
-        let in_home = || machine::absolute("HOME").map(|home| home.join(".config"));
-        let config = machine::absolute("XDG_CONFIG_HOME").or_else(in_home).ok_or(PlaceError::NoHome)?;
-        Ok(Self::new(state, config.join("warp")))
-    }
-
-    /// Returns a user's directories with these places.
-    pub fn new(state: PathBuf, config: PathBuf) -> Self {
-        let clock = Clock::default();
-        Self { state, config, stores: Stores::default(), leases: Leases::new(clock.clone()), clock }
-    }
-
-    /// Returns the same directories with another clock.
-    pub fn with_clock(self, clock: Clock) -> Self {
-        Self { leases: Leases::new(clock.clone()), clock, ..self }
-    }
-
-    /// Returns the directory of a project's store.
-    pub fn project(&self, id: &str) -> PathBuf {
-        self.state.join("projects").join(id)
-    }
-
-    /// Returns a project's journal.
-    pub fn journal(&self, id: &str) -> PathBuf {
-        self.project(id).join("journal.db")
-    }
-
-    /// Returns the user's own store: what was spent in all projects.
-    pub fn user_store(&self) -> PathBuf {
-        self.state.join("user.db")
-    }
-
-    /// Opens the stores that runs of a project use, as far as there are any, so that they stay open until this is dropped.
-    pub fn open_stores(&self, place: &Place) -> Vec<Arc<dyn Store>> {
-        let project = place.project_id().ok().flatten().map(|id| self.journal(&id));
-        // Whoever uses one that cannot be opened says so.
-        let open = |path| self.stores.open_existing(path).ok().flatten();
-        project.into_iter().chain([self.user_store()]).filter_map(open).collect()
-    }
-
-    /// Returns the user's own price list.
-    pub fn prices(&self) -> PathBuf {
-        self.config.join("prices.toml")
-    }
 }
 
 impl Place {

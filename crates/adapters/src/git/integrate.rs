@@ -478,12 +478,29 @@ impl Between {
     }
 
     /// Pushes a commit from the person's repository to a remote's branch, without force and without hooks, and what Git LFS
-    /// keeps of it.
-    pub fn push(&self, remote: &str, commit: &str, name: &str) -> Result<(), PushError> {
+    /// keeps of it. The remote refuses it if its branch is not at `expected`, where that is known: a process that was
+    /// asleep meanwhile may have been overtaken.
+    pub fn push(
+        &self,
+        remote: &str,
+        commit: &str,
+        name: &str,
+        expected: Option<&str>,
+    ) -> Result<(), PushError> {
+        let moved_on = || PushError::MovedOn { remote: remote.to_owned(), branch: name.to_owned() };
         let git = self.talking();
-        let refspec = format!("{commit}:{}", branch(name));
+        let (full, mut lease) = (branch(name), None);
+        if let Some(expected) = expected {
+            // A lease alone would let a push through that goes back.
+            if !is_ancestor(&git, expected, commit)? {
+                return Err(moved_on());
+            }
+            lease = Some(format!("--force-with-lease={full}:{expected}"));
+        }
+        let refspec = format!("{commit}:{full}");
         lfs::upload(&git, &self.origin, remote, commit)?;
-        let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--", remote, &refspec];
+        let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags"].into_iter();
+        let push: Vec<&str> = push.chain(lease.as_deref()).chain(["--", remote, &refspec]).collect();
         let mut finished = boundary::around("push", || git.run(&push, &[]))?;
         for _ in 0..LOCK_TRIES {
             if held_lock(&finished).is_none() {
@@ -496,16 +513,17 @@ impl Between {
         if finished.is_success() {
             return Ok(());
         }
-        let (remote, branch) = (remote.to_owned(), name.to_owned());
         if let Some(lock) = held_lock(&finished) {
-            return Err(PushError::Locked { remote, lock });
+            return Err(PushError::Locked { remote: remote.to_owned(), lock });
         }
         let said = finished.text();
-        if said.contains("[rejected]") && (said.contains("non-fast-forward") || said.contains("fetch first"))
-        {
-            return Err(PushError::MovedOn { remote, branch });
+        let is_overtaken =
+            ["non-fast-forward", "fetch first", "stale info"].iter().any(|why| said.contains(why));
+        if said.contains("[rejected]") && is_overtaken {
+            return Err(moved_on());
         }
-        Err(PushError::Refused { remote, branch, words: finished.last_words(MOST_WORDS) })
+        let words = finished.last_words(MOST_WORDS);
+        Err(PushError::Refused { remote: remote.to_owned(), branch: name.to_owned(), words })
     }
 
     /// Makes one commit on top of `onto` that undoes ranges of commits, each from after its first commit up to its second,

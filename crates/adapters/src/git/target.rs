@@ -112,11 +112,12 @@ impl Between {
             self.forward(target, old, new)?;
             return Ok(Forwarded::Everywhere);
         };
+        let there = refs::one(&self.origin, &format!("refs/remotes/{remote}/{target}"))?;
         // After a crash it may have it already, and then nothing here can keep it from that.
-        if refs::one(&self.origin, &format!("refs/remotes/{remote}/{target}"))?.as_deref() != Some(new) {
+        if there.as_deref() != Some(new) {
             self.check(target, old, new)?;
         }
-        self.push(remote, new, target)?;
+        self.push(remote, new, target, there.as_deref())?;
         Ok(match self.forward(target, old, new) {
             Ok(()) => Forwarded::Everywhere,
             Err(error) => Forwarded::AtRemote(error),

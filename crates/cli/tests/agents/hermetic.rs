@@ -18,6 +18,8 @@ use adapters::{
 use serde_json::{Value, json};
 use testkit::{Sandbox, model::Model};
 
+use crate::support::InProject as _;
+
 const ROOT: &str = "WARP_TEST_ROOT";
 const MODEL: &str = "WARP_TEST_MODEL";
 /// How long an agent may take, and how long it may say nothing.
@@ -28,8 +30,7 @@ pub(crate) const LIMITS: Limits =
 pub(crate) fn project() -> Sandbox {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     sandbox.write("Makefile", "test:\n\t@true\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.commit("chore: tests");
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
     sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready", "chunks_defined"]);
     sandbox

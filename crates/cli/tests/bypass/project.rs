@@ -10,7 +10,6 @@ use std::{
 
 use adapters::machine;
 use engine::{Event, Owner, Standing};
-use project::{Dirs, Place, Workspace};
 use serde_json::{Map, json};
 use shell::{Judgement, Protected, Scene, judge};
 use tempfile::TempDir;
@@ -21,6 +20,7 @@ use super::{
     agent::{Agent, Ended, SESSION},
     tree::Tree,
 };
+use crate::support::{InProject as _, workspace};
 
 /// Whose the workspace is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,12 +228,12 @@ impl Project {
     }
 
     pub(crate) fn phase(&self) -> String {
-        let current = open(&self.sandbox).current().unwrap().unwrap();
+        let current = workspace(&self.sandbox).current().unwrap().unwrap();
         current.run.phase.to_string()
     }
 
     pub(crate) fn standing(&self) -> Standing {
-        open(&self.sandbox).current().unwrap().unwrap().run.standing.clone()
+        workspace(&self.sandbox).current().unwrap().unwrap().run.standing.clone()
     }
 
     /// Says where everything is; nothing if git cannot.
@@ -490,19 +490,6 @@ fn begin(sandbox: &Sandbox, agent: &Agent, workplace: Workplace) {
     }
     sandbox.warp_ok(&arguments);
     let owner = Owner { session: Some(SESSION.to_owned()), ..machine::owner(agent.id()) };
-    open(sandbox).ask(Event::OwnerChanged { owner }, Map::new()).unwrap();
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    sandbox.warp_ok(&[
-        "state",
-        "transition",
-        ".",
-        "chunks_defined",
-        "--data",
-        r#"{"acs":[["AC-01"],["AC-02"]]}"#,
-    ]);
-}
-
-fn open(sandbox: &Sandbox) -> Workspace {
-    let dirs = Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"));
-    Workspace::open(Place::at(&sandbox.root()).unwrap(), dirs).unwrap()
+    workspace(sandbox).ask(Event::OwnerChanged { owner }, Map::new()).unwrap();
+    sandbox.to_coding(r#"[["AC-01"],["AC-02"]]"#);
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use testkit::{
     agents::Claude,
     model::{Model, Turn},
@@ -12,6 +11,7 @@ use super::{
     project::{launch, project, settings},
     script::{Move, bash, play, write},
 };
+use crate::support::{Ends as _, InProject as _};
 
 /// How long the client may take to ask the model twice.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -79,14 +79,14 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
     let wanted = moves.len();
     let (script, done) = play(moves);
     let model = Model::start(script);
-    let ended = launch(&claude, &sandbox, &model, "Carry on the run of this project.")
+    launch(&claude, &sandbox, &model, "Carry on the run of this project.")
         .settings(settings().to_string())
-        .run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+        .run()
+        .ends(0);
     assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
     assert!(model.text().contains("A warp-drive run is under way"), "{}", model.text());
 
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let phases: Vec<&str> =
         log.as_array().unwrap().iter().map(|row| row["phase"].as_str().unwrap()).collect();
     assert_eq!(phases.last(), Some(&"completed"));
@@ -125,12 +125,11 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
         bash("warp state transition . plan_ready", &["planning -> chunking"]),
     ]);
     let model = Model::start(script);
-    let ended = launch(&claude, &sandbox, &model, "Go on.").run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    launch(&claude, &sandbox, &model, "Go on.").run().ends(0);
     assert_eq!(*done.lock().unwrap(), 2, "{}", model.text());
     let told = model.text();
     assert!(told.contains("It stands in phase `discovering`") && told.contains("(stale)"), "{told}");
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let owners = log.as_array().unwrap().iter().filter(|row| row["event"] == "owner_changed").count();
     assert_eq!(owners, 1, "the run was begun by the first session and carried on by the second");
 }
@@ -148,12 +147,11 @@ fn yes_in_the_chat_goes_on_with_the_next_issue_on_its_own_branch() {
     sandbox.transitions(&["committed", "report_filed", "requirement_done", "merge_ready", "merged"]);
     let (script, done) = play(vec![bash("warp next", &["branch feature/issue-42-add-a-parser"])]);
     let model = Model::start(script);
-    let ended = launch(&claude, &sandbox, &model, "yes, continue").settings(settings().to_string()).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    launch(&claude, &sandbox, &model, "yes, continue").settings(settings().to_string()).run().ends(0);
     assert_eq!(*done.lock().unwrap(), 1, "{}", model.text());
     assert!(model.text().contains("has decided: yes (continue). It is recorded."), "{}", model.text());
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "feature/issue-42-add-a-parser");
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let said = log.as_array().unwrap().iter().find(|row| row["event"] == "continue_yes").unwrap();
     assert_eq!((said["actor"].as_str(), said["data"]["via"].as_str()), (Some("person"), Some("chat")));
 }

@@ -9,6 +9,8 @@ use testkit::{
     model::Model,
 };
 
+use crate::support::InProject as _;
+
 /// A project with an issue of four criteria, tests that pass, and hooks.
 pub(crate) fn project() -> Sandbox {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
@@ -17,8 +19,7 @@ pub(crate) fn project() -> Sandbox {
         42,
         "# Add a parser\n\n- [ ] parser reads empty files\n- [ ] parser reads lines\n- [ ] errors name the line\n- [ ] version is printed\n",
     );
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.commit("chore: tests");
     // What the client leaves behind once a person has trusted the project and allowed a command.
     sandbox.write("../config/git/ignore", "**/.claude/settings.local.json\n");
     sandbox.write(".claude/settings.local.json", r#"{"permissions":{"allow":["Bash(ls)"]}}"#);

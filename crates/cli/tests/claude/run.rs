@@ -10,6 +10,7 @@ use testkit::{
 };
 
 use super::coder::{Asked, PROMPT, good};
+use crate::support::{Ends as _, InProject as _};
 
 /// How long a whole run may take. Some fifteen seconds are usual; machines are shared.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -20,8 +21,7 @@ pub(crate) fn project() -> Sandbox {
     sandbox.git(&["switch", "--quiet", "main"]);
     sandbox.write("Makefile", "test:\n\t@for test in tests/*.sh; do sh $$test || exit 1; done\n");
     sandbox.write("tests/begin.sh", "echo 'ok 0 - begins'\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.commit("chore: tests");
     sandbox.issue(
         42,
         "# Greet people\n\n- [ ] greet says hello\n- [ ] greet says the name that it is given\n- [ ] an unknown option is an error\n- [ ] version is printed\n",
@@ -47,13 +47,11 @@ pub(crate) fn run(sandbox: &Sandbox, model: &Model, arguments: &[&str]) -> Comma
 }
 
 pub(crate) fn finish(command: Command) -> Ended {
-    let ended = Running::start(command, PATIENCE).unwrap().wait();
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
-    ended
+    Running::start(command, PATIENCE).unwrap().wait().ends(0)
 }
 
 fn records(sandbox: &Sandbox, event: &str) -> Vec<Value> {
-    let log: Vec<Value> = serde_json::from_str(&sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
+    let log = sandbox.rows(&["log", "42", "--json"]);
     log.into_iter().filter(|record| record["event"] == event).collect()
 }
 
@@ -172,7 +170,7 @@ fn kill_and_go_on(meanwhile: impl FnOnce(&Sandbox)) -> Option<(Model, usize)> {
 
 /// Sees to it that what the turns have used is summed up, and money is not counted again with every turn.
 fn check_usage(sandbox: &Sandbox) {
-    let status: Value = serde_json::from_str(&sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    let status = sandbox.json(&["status", "42", "--json"]);
     let used = |field: &str| status["usage"][field].as_f64().unwrap();
     let turns = records(sandbox, "turn_ended");
     let sum: f64 = turns.iter().map(|turn| turn["data"]["usage"]["input_tokens"].as_f64().unwrap()).sum();

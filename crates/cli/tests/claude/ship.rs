@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
 use testkit::{
     Sandbox,
     agents::Claude,
@@ -13,6 +12,7 @@ use super::{
     project::{launch, project},
     script::{Move, bash, play, write},
 };
+use crate::support::{Ends as _, InProject as _};
 
 fn say(text: &str, told: &'static [&'static str]) -> Move {
     Move { turn: Turn::say(text), told }
@@ -37,8 +37,7 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     let Some(claude) = Claude::or_skip() else { return };
     let sandbox = project();
     sandbox.warp_ok(&["init", "--level", "2"]);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
+    sandbox.commit("chore: set up");
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     sandbox.git(&["push", "--quiet", "origin", "main"]);
@@ -109,11 +108,10 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
     let (script, done) = play(moves);
     let model = Model::start(script);
     let prompt = "/auto-loop add a greeting --skip-brainstorm --skip-test-review";
-    let ended = launch(&claude, &sandbox, &model, prompt).path_first(forge).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    launch(&claude, &sandbox, &model, prompt).path_first(forge).run().ends(0);
     assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
 
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let rows = log.as_array().unwrap();
     assert_eq!(rows.last().unwrap()["event"], "shipped");
     let turns = rows.iter().filter(|row| row["event"] == "turn_finished").count();

@@ -14,6 +14,7 @@ use super::{
     project::{launch, project, with_warp},
     script::{Move, bash, play, write},
 };
+use crate::support::{Ends as _, InProject as _};
 
 const FEATURE: &str = "add a greeting";
 const BRANCH: &str = "feature/add-a-greeting";
@@ -36,8 +37,7 @@ fn at_level(level: &str) -> Sandbox {
     let sandbox = project();
     Claude::trust(&sandbox);
     sandbox.warp_ok(&["init", "--level", level]);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
+    sandbox.commit("chore: set up");
     sandbox.git(&["switch", "--quiet", "main"]);
     sandbox.git(&["merge", "--quiet", "--ff-only", "feature/issue-42-parser"]);
     sandbox
@@ -112,8 +112,7 @@ fn play_loop(claude: &Claude, sandbox: &Sandbox, moves: Vec<Move>, prompt: &str)
     let wanted = moves.len();
     let (script, done) = play(moves);
     let model = Model::start(script);
-    let ended = launch(claude, sandbox, &model, prompt).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    launch(claude, sandbox, &model, prompt).run().ends(0);
     assert_eq!(*done.lock().unwrap(), wanted, "{}", model.text());
 }
 

@@ -15,6 +15,7 @@ use testkit::{
 };
 
 use super::script::{Move, bash, play, write};
+use crate::support::InProject as _;
 
 const FIRST: &str = "feature/issue-1-add-a-parser";
 const SECOND: &str = "feature/issue-2-print-the-version";
@@ -38,8 +39,7 @@ fn project(level: &str) -> Sandbox {
     let ignored = "**/.claude/settings.local.json\n";
     std::fs::create_dir_all(sandbox.home().join("config/git")).unwrap();
     std::fs::write(sandbox.home().join("config/git/ignore"), ignored).unwrap();
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
+    sandbox.commit("chore: set up");
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     sandbox.git(&["push", "--quiet", "origin", "main"]);
@@ -144,7 +144,7 @@ fn typed(claude: &Claude, sandbox: &Sandbox) -> (Model, Arc<Mutex<usize>>, usize
 
 /// Returns the events of the run, oldest first, each with who reported it.
 fn events(sandbox: &Sandbox) -> Vec<(String, String)> {
-    let log: Vec<Value> = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.rows(&["log", "--json"]);
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
     log.iter().map(|row| (text(row, "event"), text(row, "actor"))).collect()
 }
@@ -218,7 +218,7 @@ fn an_answer_that_is_given_elsewhere_wakes_the_agent() {
     terminal.wait_for("I wait for your decision.");
     // The turn has ended when the hook in the background waits.
     terminal.wait_until("the hook that waits", |_| sandbox.root().join(".git/warp/waiting").exists());
-    let status: Value = serde_json::from_str(&sandbox.warp_ok(&["status", "--json"])).unwrap();
+    let status = sandbox.json(&["status", "--json"]);
     let decision = status["standing"]["decision"]["id"].as_str().unwrap();
     sandbox.warp_ok(&["answer", decision, "by hand"]);
     terminal.wait_for("Then I write it by hand.");

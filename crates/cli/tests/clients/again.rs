@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
 use testkit::{
     driven::Driving,
     model::{Model, Part, Request, Role, Script, Turn},
@@ -13,6 +12,7 @@ use super::{
     coder::{Asked, PROMPT},
     project::{Project, finish, has_walls},
 };
+use crate::support::InProject as _;
 
 /// What the issue says, and no other part of the brief does.
 const ISSUE: &str = "Only the issue says this.";
@@ -65,24 +65,11 @@ fn is_told_what_is_new(client: Option<Client>) {
     }
 }
 
-#[test]
-fn claude_code_is_told_what_is_new() {
-    is_told_what_is_new(Client::claude());
-}
-
-#[test]
-fn codex_is_told_what_is_new() {
-    is_told_what_is_new(Client::codex());
-}
-
-#[test]
-fn opencode_is_told_what_is_new() {
-    is_told_what_is_new(Client::opencode());
-}
-
-#[test]
-fn acp_agent_is_told_what_is_new() {
-    is_told_what_is_new(Client::acp());
+with_each_client! {
+    claude_code_is_told_what_is_new: is_told_what_is_new(claude);
+    codex_is_told_what_is_new: is_told_what_is_new(codex);
+    opencode_is_told_what_is_new: is_told_what_is_new(opencode);
+    acp_agent_is_told_what_is_new: is_told_what_is_new(acp);
 }
 
 /// Makes a model whose provider refuses the first request for an hour.
@@ -110,7 +97,7 @@ fn claude_code_is_told_to_go_on_after_a_wait() {
     project.client(&client, &model);
     let mut running = Driving::start(project.run_client(&client, &model));
     running.line("waits:");
-    let status: Value = serde_json::from_str(&project.sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    let status = project.sandbox.json(&["status", "42", "--json"]);
     let home = project.sandbox.home().to_str().unwrap();
     let root = status["root"].as_str().unwrap().replace("[HOME]", home);
     project.sandbox.warp_ok(&["state", "resume", &root]);

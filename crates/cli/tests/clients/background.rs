@@ -8,6 +8,7 @@ use super::{
     processes::are_gone,
     project::{PATIENCE, Project, has_walls},
 };
+use crate::support::Ends as _;
 
 /// How long the client may be silent, in seconds: less than a test waits, so that one which is waited for is seen.
 const SILENCE: &str = "agent_silence_seconds=60";
@@ -25,8 +26,7 @@ fn answers(client: Option<Client>) {
     project.client(&client, &model);
     let mut command = project.run_client(&client, &model);
     command.args(["--set", SILENCE]);
-    let ended = Running::start(command, PATIENCE).unwrap().wait();
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
+    Running::start(command, PATIENCE).unwrap().wait().ends(0);
     project.is_done(1);
     let turns = project.records("turn_ended");
     assert_eq!(turns.len(), 1, "the answer counts: {turns:#?}");
@@ -34,24 +34,11 @@ fn answers(client: Option<Client>) {
     assert!(are_gone(&project.sandbox), "something still runs");
 }
 
-#[test]
-fn claude_code_answers_although_a_command_still_runs() {
-    answers(Client::claude());
-}
-
-#[test]
-fn codex_answers_although_a_command_still_runs() {
-    answers(Client::codex());
-}
-
-#[test]
-fn opencode_answers_although_a_command_still_runs() {
-    answers(Client::opencode());
-}
-
-#[test]
-fn acp_agent_answers_although_a_command_still_runs() {
-    answers(Client::acp());
+with_each_client! {
+    claude_code_answers_although_a_command_still_runs: answers(claude);
+    codex_answers_although_a_command_still_runs: answers(codex);
+    opencode_answers_although_a_command_still_runs: answers(opencode);
+    acp_agent_answers_although_a_command_still_runs: answers(acp);
 }
 
 /// Claude Code asks its model again when a command in the background ends, and tells that turn's result too.
@@ -70,8 +57,7 @@ fn an_answer_counts_although_a_command_ends_after_it() {
     // The third request is answered with the answer; nothing is asked after it unless the command ends.
     assert!(model.wait_for_requests(3, PATIENCE), "{}", running.out());
     pipe.tell();
-    let ended = running.wait();
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
+    running.wait().ends(0);
     project.is_done(1);
     assert_eq!(project.records("turn_ended").len(), 1, "the answer counts");
 }

@@ -53,24 +53,11 @@ fn is_resumed(client: Option<Client>) {
     assert_eq!(project.records("conversation_begun").len(), 1, "no other conversation is begun");
 }
 
-#[test]
-fn claude_code_is_resumed_after_a_kill_in_its_first_turn() {
-    is_resumed(Client::claude());
-}
-
-#[test]
-fn codex_is_resumed_after_a_kill_in_its_first_turn() {
-    is_resumed(Client::codex());
-}
-
-#[test]
-fn opencode_is_resumed_after_a_kill_in_its_first_turn() {
-    is_resumed(Client::opencode());
-}
-
-#[test]
-fn acp_agent_is_resumed_after_a_kill_in_its_first_turn() {
-    is_resumed(Client::acp());
+with_each_client! {
+    claude_code_is_resumed_after_a_kill_in_its_first_turn: is_resumed(claude);
+    codex_is_resumed_after_a_kill_in_its_first_turn: is_resumed(codex);
+    opencode_is_resumed_after_a_kill_in_its_first_turn: is_resumed(opencode);
+    acp_agent_is_resumed_after_a_kill_in_its_first_turn: is_resumed(acp);
 }
 
 #[test]

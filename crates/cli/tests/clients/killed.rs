@@ -108,22 +108,9 @@ fn is_killed(client: Option<Client>) {
     assert!(are_gone(&scene.project.sandbox), "something still runs");
 }
 
-#[test]
-fn claude_code_is_killed_and_the_run_goes_on() {
-    is_killed(Client::claude());
-}
-
-#[test]
-fn codex_is_killed_and_the_run_goes_on() {
-    is_killed(Client::codex());
-}
-
-#[test]
-fn opencode_is_killed_and_the_run_goes_on() {
-    is_killed(Client::opencode());
-}
-
-#[test]
-fn acp_agent_is_killed_and_the_run_goes_on() {
-    is_killed(Client::acp());
+with_each_client! {
+    claude_code_is_killed_and_the_run_goes_on: is_killed(claude);
+    codex_is_killed_and_the_run_goes_on: is_killed(codex);
+    opencode_is_killed_and_the_run_goes_on: is_killed(opencode);
+    acp_agent_is_killed_and_the_run_goes_on: is_killed(acp);
 }

@@ -18,6 +18,7 @@ use testkit::{
 };
 
 use super::client::Client;
+use crate::support::{Ends as _, InProject as _};
 
 /// How long anything may take that is waited for. Some seconds are usual; machines are shared, and clients are slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
@@ -68,8 +69,7 @@ impl Project {
         sandbox.write("Makefile", MAKEFILE);
         sandbox.write("warp.toml", SETTINGS);
         sandbox.write("file0.txt", "word0\n");
-        sandbox.git(&["add", "--all"]);
-        sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+        sandbox.commit("chore: tests");
         fs::create_dir(sandbox.home().join("bin")).unwrap();
         Self { sandbox }
     }
@@ -171,8 +171,7 @@ impl Project {
         }
         // What is merged is what the person sees.
         assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
-        let issue: Value =
-            serde_json::from_str(&sandbox.warp_ok(&["issue", "show", "42", "--json"])).unwrap();
+        let issue = sandbox.json(&["issue", "show", "42", "--json"]);
         assert_eq!(issue["state"], "closed", "{issue:#}");
         let body = issue["body"].as_str().unwrap();
         assert_eq!((body.matches("[x]").count(), body.matches("[ ]").count()), (chunks, 0), "{body}");
@@ -231,7 +230,5 @@ pub(crate) fn has_walls() -> bool {
 
 /// Lets a run go to its end.
 pub(crate) fn finish(command: Command) -> Ended {
-    let ended = Running::start(command, PATIENCE).unwrap().wait();
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
-    ended
+    Running::start(command, PATIENCE).unwrap().wait().ends(0)
 }

@@ -30,27 +30,10 @@ fn goes_on(client: Option<Client>) {
     assert_eq!(project.records("turn_started").len(), 2, "{}", ended.out);
 }
 
-#[test]
-fn claude_code_goes_on_with_its_conversation() {
-    goes_on(Client::claude());
-}
-
-#[test]
-fn codex_goes_on_with_its_conversation() {
-    goes_on(Client::codex());
-}
-
-#[test]
-fn opencode_goes_on_with_its_conversation() {
-    goes_on(Client::opencode());
-}
-
-#[test]
-fn acp_agent_goes_on_with_its_conversation() {
-    goes_on(Client::acp());
-}
-
-#[test]
-fn opencode_as_an_acp_agent_goes_on_with_its_conversation() {
-    goes_on(Client::opencode_acp());
+with_each_client! {
+    claude_code_goes_on_with_its_conversation: goes_on(claude);
+    codex_goes_on_with_its_conversation: goes_on(codex);
+    opencode_goes_on_with_its_conversation: goes_on(opencode);
+    acp_agent_goes_on_with_its_conversation: goes_on(acp);
+    opencode_as_an_acp_agent_goes_on_with_its_conversation: goes_on(opencode_acp);
 }

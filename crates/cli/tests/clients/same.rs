@@ -45,24 +45,11 @@ fn is_done_by_program(project: &Project, agent: &str) {
     assert!(are_gone(&project.sandbox), "something still runs");
 }
 
-#[test]
-fn claude_code_does_the_issue() {
-    is_done_by(Client::claude(), Api::Anthropic);
-}
-
-#[test]
-fn codex_does_the_issue() {
-    is_done_by(Client::codex(), Api::OpenAi);
-}
-
-#[test]
-fn opencode_does_the_issue() {
-    is_done_by(Client::opencode(), Api::Chat);
-}
-
-#[test]
-fn acp_agent_does_the_issue() {
-    is_done_by(Client::acp(), Api::Anthropic);
+with_each_client! {
+    claude_code_does_the_issue: is_done_by(claude, Api::Anthropic);
+    codex_does_the_issue: is_done_by(codex, Api::OpenAi);
+    opencode_does_the_issue: is_done_by(opencode, Api::Chat);
+    acp_agent_does_the_issue: is_done_by(acp, Api::Anthropic);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Spend of a real client: it is stopped at a cap in the middle of its work, and goes on with more in the same
 //! conversation.
 
-use serde_json::Value;
 use testkit::{agents::Running, model::Model};
 
 use super::{
@@ -10,6 +9,7 @@ use super::{
     processes::are_gone,
     project::{PATIENCE, Project, finish, has_walls},
 };
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn claude_code_is_stopped_at_a_cap_and_goes_on_with_more_in_the_same_conversation() {
@@ -20,13 +20,12 @@ fn claude_code_is_stopped_at_a_cap_and_goes_on_with_more_in_the_same_conversatio
     project.client(&client, &model);
     let mut command = project.run_client(&client, &model);
     command.args(["--set", "budget_limit_usd=1"]);
-    let ended = Running::start(command, PATIENCE).unwrap().wait();
-    assert_eq!(ended.code, Some(5), "{}\n{}", ended.out, ended.err);
+    Running::start(command, PATIENCE).unwrap().wait().ends(5);
     assert!(are_gone(&project.sandbox), "something still runs");
     let asked = model.requests().len();
     assert_eq!(asked, 1, "after the first answer nothing is let out");
 
-    let status: Value = serde_json::from_str(&project.sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    let status = project.sandbox.json(&["status", "42", "--json"]);
     let decision = &status["standing"]["decision"];
     assert_eq!(decision["options"], serde_json::json!(["more", "stop", "tomorrow"]));
     let id = decision["id"].as_str().unwrap();
@@ -41,7 +40,7 @@ fn claude_code_is_stopped_at_a_cap_and_goes_on_with_more_in_the_same_conversatio
         resumed.text()
     );
     assert_eq!(resumed.entries[0], first.entries[0], "it is another conversation");
-    let cost: Value = serde_json::from_str(&project.sandbox.warp_ok(&["cost", "42", "--json"])).unwrap();
+    let cost = project.sandbox.json(&["cost", "42", "--json"]);
     let output = cost["total"]["output_tokens"].as_u64().unwrap();
     let answered = (model.requests().len() + model.side_requests()) as u64;
     assert_eq!(output, 200_000 * answered, "{cost:#}");

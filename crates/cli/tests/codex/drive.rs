@@ -1,9 +1,9 @@
 //! A run of `warp-drive` by an agent that tries what it must not.
 
-use serde_json::Value;
 use testkit::agents::Codex;
 
 use super::project::{patch, play, project, say, shell};
+use crate::support::InProject as _;
 
 #[test]
 fn the_rails_hold_in_codex() {
@@ -55,7 +55,7 @@ fn the_rails_hold_in_codex() {
     let told = requests[0].text();
     assert!(told.contains("A warp-drive run is under way in this project, for issue 42"), "{told}");
 
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     assert_eq!(log.as_array().unwrap().last().unwrap()["phase"], "chunk_complete");
     assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]), "feat(parser): read files");
     assert!(sandbox.read(".codex/hooks.json").is_some());

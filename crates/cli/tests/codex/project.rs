@@ -9,6 +9,8 @@ use testkit::{
     model::{Model, Request, Turn},
 };
 
+use crate::support::{Ends as _, InProject as _};
+
 /// One turn of the agent, and what it must have been told by the time of the next.
 pub(crate) type Move = (Turn, &'static [&'static str]);
 
@@ -31,8 +33,7 @@ pub(crate) fn project() -> Sandbox {
     sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads empty files\n");
     let said = sandbox.warp(&["init", "--agent", "codex"]);
     assert!(said.code == Some(0) && said.err.contains("until a person trusts them"), "{said:?}");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: set up"]);
+    sandbox.commit("chore: set up");
     sandbox
 }
 
@@ -55,8 +56,7 @@ pub(crate) fn on_its_path(launch: Launch<Codex>, sandbox: &Sandbox) -> Launch<Co
 pub(crate) fn play(codex: &Codex, sandbox: &Sandbox, prompt: &str, moves: Vec<Move>) -> Model {
     let (turns, told): (Vec<Turn>, Vec<_>) = moves.into_iter().unzip();
     let model = Model::start(turns);
-    let ended = launch(codex, sandbox, &model, prompt).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    launch(codex, sandbox, &model, prompt).run().ends(0);
     let requests = model.requests();
     for (index, words) in told.iter().enumerate() {
         let news = requests.get(index + 1).map(Request::news).unwrap_or_default();

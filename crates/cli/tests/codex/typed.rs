@@ -7,6 +7,7 @@ use testkit::{
 };
 
 use super::project::{launch, project};
+use crate::support::Ends as _;
 
 #[test]
 fn what_is_typed_into_a_shell_is_held_by_git() {
@@ -31,8 +32,7 @@ fn what_is_typed_into_a_shell_is_held_by_git() {
         };
         Turn::call("write_stdin", json!({ "session_id": shell, "chars": chars, "yield_time_ms": 250 }))
     }));
-    let ended = launch(&codex, &sandbox, &model, "Commit.").run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    launch(&codex, &sandbox, &model, "Commit.").run().ends(0);
     let told = model.text();
     assert!(told.contains("it ended: 1"), "{told}");
     assert!(told.contains("git_commit is only allowed during committing phase"), "{told}");

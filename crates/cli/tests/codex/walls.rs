@@ -9,6 +9,7 @@ use testkit::{
 };
 
 use super::project::{on_its_path, project};
+use crate::support::Ends as _;
 
 /// A commit that cannot be seen in the command's text, by a process without any mark of an agent's.
 const DISGUISED: &str = "env -i PATH=\"$PATH\" HOME=\"$HOME\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@localhost \
@@ -31,8 +32,7 @@ fn a_command_within_codexs_walls_is_the_agents() {
     let said = String::from_utf8(said.stderr).unwrap();
     assert!(said.contains(&format!("writable_roots = {writable:?}")), "{said}");
     let launch = codex.launch_walled(&sandbox, &model, "Commit.", &writable);
-    let ended = on_its_path(launch, &sandbox).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    on_its_path(launch, &sandbox).run().ends(0);
     let requests = model.requests();
     let told = |request: usize| requests[request].last_tool_result().unwrap();
     if !told(1).contains("\ncodex") {

@@ -1,4 +1,5 @@
 use super::{json, sandbox};
+use crate::support::{Ends as _, InProject as _};
 
 const LOOP_V1: &str = r#"{"version":1,"feature":"Login","phase":"work","phase_iteration":2,"global_iteration":9,
   "phases_completed":["plan"],"receipts":[{"phase":"plan","artifact":"p.md","git_sha":"a","timestamp":"2026-02-13T10:15:00Z"}],
@@ -9,10 +10,12 @@ fn a_state_file_of_the_original_is_adopted_with_its_unknown_fields_and_without_r
     let sandbox = sandbox();
     sandbox.write(".claude/autonomous-loop.json", LOOP_V1);
     assert!(sandbox.warp(&["status"]).out.contains("takes it over"));
-    let said = sandbox.warp(&["adopt", ".claude/autonomous-loop.json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.err.contains("note: receipts were not carried over"), "{}", said.err);
-    assert!(said.err.contains("note: the original file is kept as"), "{}", said.err);
+    let said = sandbox.warp(&["adopt", ".claude/autonomous-loop.json"]).ends(0);
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"
+    note: the file was of version 1 and was brought to version 2
+    note: receipts were not carried over: nobody here has checked them
+    note: the original file is kept as [HOME]/demo/.git/warp/set-aside/[TIME]-0-autonomous-loop.json
+    ");
     let state = json(&sandbox.read(".claude/autonomous-loop.json").unwrap());
     assert_eq!(
         (state["version"].as_u64(), state["phase"].as_str(), state["mood"].as_str()),
@@ -27,8 +30,8 @@ fn an_adopted_run_never_stands_in_a_phase_that_gives_leave() {
     let sandbox = sandbox();
     sandbox.write("old.json", r#"{"version":1,"session":{"started_at":"2026-05-08T15:56:59.401Z","level":3},"phase":"committing","requirement":"42"}"#);
     let said = sandbox.warp(&["adopt", "old.json"]);
-    assert!(said.err.contains("`committing` gives leave, so the run stands in `testing`"), "{}", said.err);
-    assert_eq!(sandbox.warp(&["state", "gate", ".", "git_commit"]).code, Some(2));
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"note: `committing` gives leave, so the run stands in `testing`: its last step is done again");
+    sandbox.warp(&["state", "gate", ".", "git_commit"]).ends(2);
     assert!(sandbox.read("old.json").is_some(), "a file outside its place is left alone");
 }
 
@@ -47,6 +50,6 @@ fn a_file_that_is_no_state_file_is_refused_with_the_reason() {
         let said = sandbox.warp(&["adopt", "bad.json"]);
         assert_eq!(said.code, Some(65), "{text}");
         assert!(said.err.contains(why), "{}", said.err);
-        assert_eq!(sandbox.warp(&["status"]).code, Some(2));
+        sandbox.warp(&["status"]).ends(2);
     }
 }

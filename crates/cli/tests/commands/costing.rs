@@ -3,13 +3,11 @@
 
 use adapters::machine;
 use engine::{Time, Usage, ledger::Tags};
-use project::{
-    Dirs,
-    spend::{Caps, Ledger, Scope},
-};
+use project::spend::{Caps, Ledger, Scope};
 use testkit::Sandbox;
 
 use super::{coding, json, sandbox};
+use crate::support::{Ends as _, InProject as _, dirs};
 
 const SONNET: &str = "claude-sonnet-4-5-20250929";
 
@@ -23,7 +21,7 @@ impl Spent {
     /// A project with a run, and a ledger in which nothing is.
     fn new() -> Self {
         let sandbox = coding();
-        let dirs = Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"));
+        let dirs = dirs(&sandbox);
         let project = sandbox.read(".git/warp/project-id").unwrap().trim().to_owned();
         let run = json(&sandbox.warp_ok(&["status", "--json"]))["run"].as_str().unwrap().to_owned();
         let text = str::to_owned;
@@ -265,8 +263,7 @@ fn json_has_every_number_whole() {
 
 #[test]
 fn a_run_or_issue_that_is_not_there_is_named() {
-    let said = Spent::worked().sandbox.warp(&["cost", "77"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let said = Spent::worked().sandbox.warp(&["cost", "77"]).ends(2);
     assert!(said.err.starts_with("error: no run or issue `77` in demo\n"), "{said:?}");
 }
 
@@ -274,10 +271,12 @@ fn a_run_or_issue_that_is_not_there_is_named() {
 fn an_issue_that_nobody_has_worked_on_has_cost_nothing() {
     let sandbox = sandbox();
     sandbox.warp_ok(&["issue", "new", "--title", "Later"]);
-    let said = sandbox.warp(&["cost", "1"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.starts_with("Nothing was spent on issue #1 of demo.\n"), "{said:?}");
-    assert_eq!(sandbox.warp(&["cost", "2"]).code, Some(2));
+    let said = sandbox.warp(&["cost", "1"]).ends(0);
+    insta::assert_snapshot!(sandbox.stable(&said.out), @"
+    Nothing was spent on issue #1 of demo.
+    What agents use is booked while `warp run` drives them.
+    ");
+    sandbox.warp(&["cost", "2"]).ends(2);
 }
 
 #[test]
@@ -384,9 +383,11 @@ fn a_damaged_ledger_is_named_by_doctor_and_mended_there() {
         std::fs::write(store.with_file_name(name), "no database, but long enough to be looked at as one")
             .unwrap();
     }
-    let said = spent.sandbox.warp(&["cost"]);
-    assert_eq!(said.code, Some(65));
-    assert!(said.err.contains("hint: `warp doctor --repair` sets the file aside"), "{said:?}");
+    insta::assert_snapshot!(spent.sandbox.refused(65, &["cost"]), @"
+    error: journal `[HOME]/state/warp/user.db` is damaged: it is not a database
+    hint: `warp doctor` names every fault
+    hint: `warp doctor --repair` sets the file aside and keeps all that can be verified
+    ");
     assert!(spent.sandbox.warp(&["doctor"]).out.contains("FAIL  ledger"));
     let mended = spent.sandbox.warp(&["doctor", "--repair"]);
     assert!(mended.out.contains("nothing of the ledger could be read; a new one was begun"), "{mended:?}");
@@ -399,8 +400,7 @@ fn a_price_list_that_cannot_be_used_is_said_at_once() {
     sandbox.issue(42, "# Words\n\n- [ ] word\n");
     sandbox.write("../config/warp/prices.toml", "[[price]\n");
     for arguments in [["cost"].as_slice(), &["cost", "42"], &["run", "42"]] {
-        let said = sandbox.warp(arguments);
-        assert_eq!(said.code, Some(78), "{said:?}");
+        let said = sandbox.warp(arguments).ends(78);
         assert!(said.err.contains("prices.toml` cannot be used; correct it or take it away"), "{said:?}");
     }
     assert!(sandbox.warp_ok(&["explain", "42"]).contains("is approved and ready"), "no run was begun");

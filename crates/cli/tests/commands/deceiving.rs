@@ -4,6 +4,7 @@ use engine::is_deceptive;
 use testkit::{Said, driven::Driven};
 
 use super::{json, sandbox};
+use crate::support::Ends as _;
 
 /// What moves the cursor, rings, turns the order of letters, or is not seen.
 const DECEPTIVE: [&str; 12] = [
@@ -103,8 +104,7 @@ fn an_agent_cannot_put_more_than_a_line_into_the_subject_of_a_commit() {
         let script = Driven::coding_turn(1, 1..=1, "");
         let commit = format!(", commit = {{ type = \"feat\", subject = \"{proposal}\" }}, evidence");
         driven.script(&script.replacen(", evidence", &commit, 1));
-        let said = driven.run(&["42", "--level", "3"]);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = driven.run(&["42", "--level", "3"]).ends(0);
         assert_said_plainly(&said, proposal);
         let message = driven.sandbox.git(&["log", "--grep=^Refs #42$", "--format=%B", "main"]);
         assert_plain(&message, proposal);

@@ -1,13 +1,13 @@
 use std::fs;
 
 use super::sandbox;
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {
     let sandbox = sandbox().proving();
     let directory = sandbox.home().join("shown");
-    let said = sandbox.warp(&["demo", directory.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let said = sandbox.warp(&["demo", directory.to_str().unwrap()]).ends(0);
     for words in [
         "refused: Bash: git_commit is only allowed during committing phase",
         "the tests can fail: with 1 source file broken they did",
@@ -28,7 +28,8 @@ fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {
 #[test]
 fn the_demonstration_touches_no_directory_that_is_there() {
     let sandbox = sandbox();
-    let said = sandbox.warp(&["demo", sandbox.home().to_str().unwrap()]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("name a directory that is not there yet"), "{}", said.err);
+    insta::assert_snapshot!(sandbox.refused(1, &["demo", sandbox.home().to_str().unwrap()]), @"
+    error: the demonstration failed: `[HOME]` cannot be made: File exists (os error 17)
+    hint: name a directory that is not there yet
+    ");
 }

@@ -1,12 +1,12 @@
 use std::fs;
 
 use super::{coding, json, sandbox};
+use crate::support::Ends as _;
 
 #[test]
 fn doctor_checks_every_need_and_the_whole_journal() {
     let sandbox = coding();
-    let said = sandbox.warp(&["doctor"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = sandbox.warp(&["doctor"]).ends(0);
     for name in [
         "git",
         "repository",
@@ -34,7 +34,7 @@ fn doctor_checks_every_need_and_the_whole_journal() {
 #[test]
 fn a_project_with_a_setting_and_no_run_is_in_order() {
     let sandbox = sandbox();
-    assert_eq!(sandbox.warp(&["config", "push=never"]).code, Some(0));
+    sandbox.warp(&["config", "push=never"]).ends(0);
     let said = sandbox.warp(&["doctor"]);
     assert!(said.out.contains("ok    journal "), "{said:?}");
 }
@@ -48,20 +48,17 @@ fn a_damaged_journal_is_reported_and_repaired_without_losing_a_byte() {
     fs::remove_file(journal.with_extension("db-wal")).ok();
     fs::remove_file(journal.with_extension("db-shm")).ok();
     fs::write(&journal, "this is no database, but it is long enough to be looked at".repeat(100)).unwrap();
-    let said = sandbox.warp(&["status"]);
-    assert_eq!(said.code, Some(65), "{said:?}");
+    let said = sandbox.warp(&["status"]).ends(65);
     assert!(said.err.contains("it is not a database"), "{}", said.err);
     assert!(said.err.contains("hint: `warp doctor --repair`"), "{}", said.err);
-    let said = sandbox.warp(&["doctor", "--json"]);
-    assert_eq!(said.code, Some(1));
+    let said = sandbox.warp(&["doctor", "--json"]).ends(1);
     let checks = json(&said.out);
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "journal").unwrap();
     assert_eq!(
         (check["result"].as_str(), check["mend"].as_str()),
         (Some("failed"), Some("warp doctor --repair"))
     );
-    let said = sandbox.warp(&["doctor", "--repair"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = sandbox.warp(&["doctor", "--repair"]).ends(0);
     assert!(said.out.contains("the damaged files are kept in"), "{}", said.out);
     assert!(said.out.contains("nothing of the journal could be read"), "{}", said.out);
 }
@@ -89,7 +86,7 @@ fn a_journal_that_may_not_be_written_is_told_with_what_lets_it() {
         assert!(said.contains("may not be written") && said.contains(&mend), "{said}");
         assert!(!said.contains("--repair"), "{said}");
     }
-    assert_eq!(sandbox.warp(&["status"]).code, Some(0));
+    sandbox.warp(&["status"]).ends(0);
 }
 
 #[test]

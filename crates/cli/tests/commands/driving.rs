@@ -8,27 +8,26 @@ use testkit::{
 };
 
 use super::{
-    explaining::{busy, plain, started, workspace},
+    explaining::{busy, plain, started},
     json,
 };
+use crate::support::{Ends as _, InProject as _, workspace};
 
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 
 /// A project with issue 42 handed over as pull request 44.
 fn handed_over() -> Driven {
     let driven = Driven::with_issue(WARP, 1, 1);
-    let said = driven.run(&["42", "--level", "2"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42", "--level", "2"]).ends(0);
     driven
 }
 
 #[test]
 fn without_a_run_the_status_is_what_was_last_and_what_is_next() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    assert_eq!(driven.run(&["42", "--level", "3"]).code, Some(0));
+    driven.run(&["42", "--level", "3"]).ends(0);
     driven.issue(50, 1, "");
-    let said = driven.sandbox.warp(&["status"]);
-    assert_eq!(said.code, Some(2));
+    driven.sandbox.warp(&["status"]).ends(2);
     insta::assert_snapshot!(plain(&driven, &["status"]), @"
     No active session in demo.
     The last one was run [RUN] (issue 42), over at [TIME].
@@ -67,12 +66,14 @@ fn one_driven_run_is_the_status_and_several_are_a_table() {
     Rails: behind walls (bubblewrap), in the agent and in git
     ");
     assert_eq!(json(&driven.sandbox.warp_ok(&["status", "--json"])).as_array().unwrap().len(), 2);
-    let said = driven.sandbox.warp(&["stop"]);
-    assert!(said.code == Some(64) && said.err.contains("several runs are open: "), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.refused(64, &["stop"]), @"
+    error: several runs are open: [RUN-2] (issue 50), [RUN] (issue 42)
+    hint: name one of them, or its issue; `warp status` shows them all
+    ");
     driven.sandbox.warp_ok(&["stop", "50", "--hard"]);
     driven.sandbox.warp_ok(&["stop"]);
     assert_eq!(first.end(), Some(1), "it was stopped");
-    assert!(workspace(&driven).driven().unwrap().is_empty());
+    assert!(workspace(&driven.sandbox).driven().unwrap().is_empty());
 }
 
 #[test]
@@ -104,8 +105,7 @@ fn a_pull_request_is_merged_tested_and_its_issue_closed() {
     let sandbox = &driven.sandbox;
     // The target has moved on meanwhile.
     sandbox.write("other.txt", "later\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    sandbox.commit("feat: later");
     let output = sandbox.warp_command(&["pr", "merge", "44"]).env("AI_AGENT", "claude-code_1_agent").output();
     assert_eq!(output.unwrap().status.code(), Some(2), "an agent does not merge");
     insta::assert_snapshot!(plain(&driven, &["pr", "merge", "44"]), @"
@@ -118,8 +118,7 @@ fn a_pull_request_is_merged_tested_and_its_issue_closed() {
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     assert!(plain(&driven, &["explain", "42"]).contains("is done: run [RUN], merged as [COMMIT]"));
     assert!(plain(&driven, &["pr", "show", "44"]).contains("merged as [COMMIT]"));
-    let again = sandbox.warp(&["pr", "merge", "44"]);
-    assert!(again.code == Some(3) && again.err.contains("#44 is merged already"), "{again:?}");
+    insta::assert_snapshot!(sandbox.refused(3, &["pr", "merge", "44"]), @"error: #44 is merged already, as [COMMIT]");
     sandbox.warp_ok(&["revert", "42"]);
     assert_eq!(sandbox.read("file1.txt"), None);
 }
@@ -144,8 +143,7 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
     sandbox.warp_ok(&["pr", "approve", "44"]);
 
     sandbox.write("file1.txt", "another\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: the same file"]);
+    sandbox.commit("feat: the same file");
     refused(1, "have changed the same lines of file1.txt");
     let hint = sandbox.warp(&["pr", "merge", "44"]).err;
     let onto = sandbox.git(&["rev-parse", "main"]);
@@ -174,23 +172,29 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
     sandbox.warp_ok(&["pr", "close", "44"]);
     refused(3, "#44 is closed");
     sandbox.warp_ok(&["issue", "reopen", "44"]);
-    assert!(sandbox.warp_ok(&["pr", "merge", "44"]).contains("issue 42 is closed"));
+    insta::assert_snapshot!(sandbox.seen(&["pr", "merge", "44"]), @"
+    #44 is merged: `main` is at [COMMIT] now, which was tested
+    issue 42 is closed
+    `git branch -D feature/issue-42-words-for-42` removes the branch, if you like
+    ");
 }
 
 #[test]
 fn what_a_closed_pull_request_met_is_open_again() {
     let driven = handed_over();
     let sandbox = &driven.sandbox;
-    let said = sandbox.warp(&["issue", "close", "44"]);
-    assert!(said.code == Some(3) && said.err.contains("`warp pr close 44` closes it"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(3, &["issue", "close", "44"]), @"
+    error: #44 is a pull request
+    hint: `warp pr show 44` shows it; `warp pr approve 44` approves it
+    hint: `warp pr close 44` closes it
+    ");
     insta::assert_snapshot!(plain(&driven, &["pr", "close", "44"]), @"
     #44 is closed; its branch stays
     open again in issue 42: AC-01
     ");
     assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("- [ ] the word word1"));
     // The next run begins at the target, and has all of it to show. What it ticks is not the first one's to take back.
-    let said = driven.run(&["42", "--level", "2"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42", "--level", "2"]).ends(0);
     assert_eq!(sandbox.warp_ok(&["pr", "close", "44"]), "#44 is closed; its branch stays\n");
     assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("- [x] the word word1"));
 }
@@ -205,7 +209,11 @@ fn an_issue_whose_criteria_are_all_ticked_is_not_taken() {
         "#44 is closed; its branch stays\n"
     );
     let said = driven.run(&["42"]);
-    assert!(said.code == Some(3) && said.err.contains("every criterion is ticked"), "{said:?}");
+    assert_eq!(said.code, Some(3), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
+    error: issue 42 cannot be worked on: every criterion is ticked
+    hint: `warp explain 42` says more
+    ");
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) has every criterion ticked, so there is nothing left to do or to show.
     What to do:
@@ -232,8 +240,7 @@ fn a_run_that_cannot_begin_approves_nothing() {
         assert!(plain(&driven, &["explain", "1"]).contains("is not approved"), "{arguments:?}");
     }
     driven.script(&Driven::plain_script(1, 1));
-    let said = driven.run(&["1", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["1", "--level", "3"]).ends(0);
     assert!(sandbox.warp_ok(&["issue", "show", "1"]).contains("approved by Test"));
 }
 
@@ -243,8 +250,7 @@ fn what_an_agent_wrote_is_tested_without_walls_only_at_a_persons_word() {
     let sandbox = &driven.sandbox;
     // The target has moved on, so that the work has to be tested again.
     sandbox.write("other.txt", "later\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    sandbox.commit("feat: later");
     let bin = sandbox.home().join("bin");
     fs::create_dir(&bin).unwrap();
     fs::write(bin.join("bwrap"), "#!/bin/sh\nexit 1\n").unwrap();
@@ -271,8 +277,7 @@ fn a_merge_that_was_cut_short_is_finished_by_the_next() {
     let driven = handed_over();
     let sandbox = &driven.sandbox;
     sandbox.write("other.txt", "later\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    sandbox.commit("feat: later");
     // Killed after the target was moved, before that was recorded.
     sandbox.git(&["cherry-pick", "feature/issue-42-words-for-42"]);
     let merged = sandbox.git(&["rev-parse", "main"]);
@@ -288,7 +293,6 @@ fn a_merge_that_was_cut_short_is_finished_by_the_next() {
 fn what_is_wrong_with_a_script_is_said_once() {
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.script("[[turn]]\nfaze = \"coding\"\n");
-    let said = driven.run(&["42"]);
-    assert_eq!(said.code, Some(65), "{said:?}");
+    let said = driven.run(&["42"]).ends(65);
     assert_eq!(said.err.matches("unknown field `faze`").count(), 1, "{said:?}");
 }

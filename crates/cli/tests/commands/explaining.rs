@@ -1,56 +1,15 @@
 //! `warp explain` for an issue in every place that it can be in: what is so, why, and what to do.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-use project::{Dirs, Place, Workspace};
 use testkit::driven::{Driven, Driving};
 
 use super::json;
+use crate::support::{Ends as _, InProject as _, workspace};
 
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 
-pub(crate) fn workspace(driven: &Driven) -> Workspace {
-    let home = driven.sandbox.home();
-    let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
-    Workspace::open(Place::at(&driven.sandbox.root()).unwrap(), dirs).unwrap()
-}
-
-/// Runs a command and takes run ids, process ids, commits and slots out of what it prints.
+/// Returns all that a command prints, however it ends.
 pub(crate) fn plain(driven: &Driven, arguments: &[&str]) -> String {
-    let said = driven.sandbox.warp(arguments);
-    let mut text = if said.err.is_empty() { said.out } else { format!("{}{}", said.out, said.err) };
-    for line in driven.sandbox.git(&["log", "--all", "--format=%H %h"]).lines() {
-        for hash in line.split(' ') {
-            text = text.replace(hash, "[COMMIT]");
-        }
-    }
-    for (index, current) in workspace(driven).runs().unwrap().into_iter().rev().enumerate() {
-        let number = if index == 0 { String::new() } else { format!("-{}", index + 1) };
-        text = text.replace(current.run.id.as_str(), &format!("[RUN{number}]"));
-        text = without_number(&text, current.run.owner.pid);
-    }
-    text = without_number(&text, std::process::id());
-    match text.find("/projects/") {
-        Some(at) => {
-            let id: String = text[at + 10..].chars().take_while(|c| *c != '/').collect();
-            text.replace(&id, "[ID]")
-        }
-        None => text,
-    }
-}
-
-/// Takes a process id out of a text where it is a word of its own: a time or a port may have its digits.
-fn without_number(text: &str, number: u32) -> String {
-    let number = number.to_string();
-    let (mut plain, mut before) = (String::new(), None);
-    for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
-        let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        // `.5` is the end of a number.
-        let is_alone = word == number && before != Some('.');
-        plain.push_str(&if is_alone { part.replace(word, "[PID]") } else { part.to_owned() });
-        before = part.chars().last();
-    }
-    plain
+    driven.sandbox.stable(&driven.sandbox.warp(arguments).all())
 }
 
 /// Starts `warp run` and waits until it prints a text.
@@ -72,7 +31,7 @@ fn first_lines(text: &str) -> String {
 #[test]
 fn an_issue_that_is_not_there() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    assert_eq!(driven.sandbox.warp(&["explain", "7"]).code, Some(2));
+    driven.sandbox.warp(&["explain", "7"]).ends(2);
     insta::assert_snapshot!(plain(&driven, &["explain", "7"]), @"
     Issue 7 is not there.
     What to do:
@@ -88,8 +47,7 @@ fn an_issue_that_is_not_there() {
 fn a_name_that_nothing_has() {
     let driven = Driven::with_issue(WARP, 1, 1);
     for command in [["explain", "abc"].as_slice(), &["status", "abc", "--watch"], &["cost", "abc"]] {
-        let said = driven.sandbox.warp(command);
-        assert_eq!(said.code, Some(2), "{said:?}");
+        let said = driven.sandbox.warp(command).ends(2);
         assert_eq!(
             said.err,
             "error: no run or issue `abc` in demo\nhint: `warp issue list` shows the issues that there are\n"
@@ -204,7 +162,7 @@ fn an_issue_that_is_ready_and_its_place_in_the_queue() {
 #[test]
 fn an_issue_that_another_process_has_claimed() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    let mut other = workspace(&driven);
+    let mut other = workspace(&driven.sandbox);
     other.claim("42").unwrap();
     let text = plain(&driven, &["explain", "42"]);
     let here = std::env::current_dir().unwrap();
@@ -244,7 +202,11 @@ fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
       warp explain N  says more about one
     ");
     let said = driven.run(&["42"]);
-    assert!(said.code == Some(6) && said.err.contains("is worked on by process"), "{said:?}");
+    assert_eq!(said.code, Some(6), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
+    error: issue 42 is worked on by process [PID] in `[HOME]/state/warp/projects/[ID]/slots/1/tree`
+    hint: `warp status` shows how far it is; `warp stop` stops it
+    ");
     run.kill();
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) was interrupted, in `coding`, chunk 1 of 1: process [PID] is gone, and nobody carries it on.
@@ -260,18 +222,16 @@ fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
       warp explain N  says more about one
     ");
     // By its run it is the same.
-    let run = workspace(&driven).runs().unwrap().remove(0).run.id.to_string();
+    let run = workspace(&driven.sandbox).runs().unwrap().remove(0).run.id.to_string();
     assert_eq!(plain(&driven, &["explain", &run]), plain(&driven, &["explain", "42"]));
     driven.script(&Driven::plain_script(1, 1));
-    let said = driven.run(&["42", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42", "--level", "3"]).ends(0);
 }
 
 #[test]
 fn an_issue_that_waits_for_a_decision() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    let said = driven.run(&["42", "--approve-plan"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    driven.run(&["42", "--approve-plan"]).ends(5);
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) waits for a decision, in `planning`.
     Question: Is this plan right?
@@ -294,8 +254,7 @@ fn an_issue_that_waits_for_a_decision() {
 fn an_issue_that_a_budget_has_stopped() {
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.script(&Driven::coding_turn(1, 1..=1, "  { write = \"broken\", text = \"word1\" },\n"));
-    let said = driven.run(&["42", "--set", "max_coding_cycles=1"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    driven.run(&["42", "--set", "max_coding_cycles=1"]).ends(5);
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) is stopped by a budget, in `budget_exceeded`, chunk 1 of 1.
     Used up: coding_cycles_exceeded (2 of 1)
@@ -345,7 +304,7 @@ fn an_issue_that_is_worked_on_in_a_checkout() {
 #[test]
 fn an_issue_that_is_handed_over() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    assert_eq!(driven.run(&["42", "--level", "2"]).code, Some(0));
+    driven.run(&["42", "--level", "2"]).ends(0);
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, waits for a person).
     What to do:
@@ -382,7 +341,7 @@ fn an_issue_that_is_handed_over() {
 #[test]
 fn an_issue_that_is_done() {
     let driven = Driven::with_issue(WARP, 2, 1);
-    assert_eq!(driven.run(&["42", "--level", "3", "--set", "max_acs_per_commit=1"]).code, Some(0));
+    driven.run(&["42", "--level", "3", "--set", "max_acs_per_commit=1"]).ends(0);
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) is done: run [RUN], merged as [COMMIT] at [TIME].
       [COMMIT] feat: Words for 42 (AC-01)

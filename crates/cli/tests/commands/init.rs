@@ -11,6 +11,7 @@ use serde_json::{Value, json as value};
 use testkit::Sandbox;
 
 use super::{json, sandbox};
+use crate::support::{Ends as _, InProject as _};
 
 const SETTINGS: &str = ".claude/settings.json";
 const LOCAL: &str = ".claude/settings.local.json";
@@ -191,8 +192,7 @@ fn a_file_with_a_syntax_error_is_left_alone_and_so_is_everything_else() {
     let sandbox = sandbox();
     sandbox.write(SETTINGS, "{\n  \"a\": 1,\n}\n");
     let before = tree(sandbox.home());
-    let said = sandbox.warp(&["init", "--level", "2"]);
-    assert_eq!(said.code, Some(65));
+    let said = sandbox.warp(&["init", "--level", "2"]).ends(65);
     assert_eq!(
         said.err,
         "error: `.claude/settings.json` cannot be edited: line 2, column 9: trailing commas are not allowed\n\
@@ -200,19 +200,17 @@ fn a_file_with_a_syntax_error_is_left_alone_and_so_is_everything_else() {
     );
     assert_eq!(tree(sandbox.home()), before);
     sandbox.write(SETTINGS, "{\"hooks\": {\"Stop\": \"x\"}}");
-    let said = sandbox.warp(&["init"]);
-    assert_eq!(said.code, Some(65));
-    assert!(said.err.contains("`hooks.Stop` must be a list"), "{}", said.err);
+    insta::assert_snapshot!(sandbox.refused(65, &["init"]), @"
+    error: `.claude/settings.json` cannot be edited: `hooks.Stop` must be a list
+    hint: nothing was changed; mend `.claude/settings.json` there, then run the same again
+    ");
     sandbox.write(SETTINGS, "{}");
     sandbox.write(LOCAL, "{\"a\": }");
     let before = tree(sandbox.home());
-    let said = sandbox.warp(&["init"]);
-    assert_eq!(said.code, Some(78));
-    assert!(
-        said.err.contains(".claude/settings.local.json cannot be read: expected value at line 1 column 7"),
-        "{}",
-        said.err
-    );
+    insta::assert_snapshot!(sandbox.refused(78, &["init"]), @"
+    error: .claude/settings.local.json cannot be read: expected value at line 1 column 7
+    hint: docs/reference/settings.md lists every setting with its default
+    ");
     assert_eq!(tree(sandbox.home()), before);
 }
 
@@ -222,7 +220,7 @@ fn the_tools_are_registered_beside_servers_of_others() {
     sandbox.write(".mcp.json", "{ \"mcpServers\": { \"other\": { \"command\": \"x\" } } }\n");
     there_and_back(&sandbox, &["--no-skills"]);
     let said = sandbox.warp(&["init", "--no-skills"]);
-    assert!(said.err.contains("asks once"), "{said:?}");
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"note: Claude Code asks once, when it starts in this project, whether the server `warp` of `.mcp.json` may be used");
     let servers = settings(&sandbox, ".mcp.json");
     assert_eq!(servers["mcpServers"]["other"]["command"], "x");
     assert_eq!(servers["mcpServers"]["warp"]["args"], value!(["mcp"]));
@@ -356,8 +354,7 @@ fn a_memory_that_cannot_be_read_is_left_alone() {
         sandbox.write(".git/warp/setup/memory.json", text);
         let before = tree(sandbox.home());
         for arguments in [&["init"][..], &["init", "--undo"]] {
-            let said = sandbox.warp(arguments);
-            assert_eq!(said.code, Some(65), "{said:?}");
+            let said = sandbox.warp(arguments).ends(65);
             assert!(said.err.contains("is no memory of a set-up") && said.err.contains("hint: "), "{said:?}");
         }
         assert_eq!(tree(sandbox.home()), before);
@@ -402,9 +399,11 @@ fn json_tells_every_file_and_what_became_of_it() {
 #[test]
 fn codex_is_set_up_and_its_trust_is_asked_for_openly() {
     let sandbox = sandbox();
-    let said = sandbox.warp(&["init", "--agent", "codex"]);
-    assert_eq!(said.code, Some(0));
-    assert!(said.err.contains("until a person trusts them") && said.err.contains("`/hooks`"), "{}", said.err);
+    let said = sandbox.warp(&["init", "--agent", "codex"]).ends(0);
+    insta::assert_snapshot!(sandbox.stable(&said.err), @r#"
+    note: Codex skips these 9 hooks, without a word, until a person trusts them: start `codex` in this project, trust the folder (which also lets it read `.codex/config.toml`, with warp's tools), type `/hooks`, look at each and trust it. Trust is kept with the hook's digest: after a change (such as another path of warp) it has to be given again. Unattended, `codex exec --dangerously-bypass-hook-trust` runs every hook that it finds, not only these.
+    note: Codex's sandbox `workspace-write` lets its commands write neither `.git` nor warp's records, so `warp next` fails there until `~/.codex/config.toml` says under `[sandbox_workspace_write]`: writable_roots = ["[HOME]/demo/.git", "[HOME]/state/warp"]
+    "#);
     let hooks = settings(&sandbox, ".codex/hooks.json")["hooks"].clone();
     let command = hooks["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
     assert!(command.starts_with('/') && command.ends_with("/warp hook pre-tool-use"), "{command}");
@@ -421,8 +420,7 @@ fn to_undo_during_a_run_says_that_nothing_keeps_its_agent_to_the_phase() {
     assert_eq!(sandbox.warp(&["init", "--undo", "--dry-run"]).err, "");
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42"]);
     for arguments in [&["init", "--undo", "--dry-run"][..], &["init", "--undo"]] {
-        let said = sandbox.warp(arguments);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = sandbox.warp(arguments).ends(0);
         assert!(said.err.contains("is open here, in `prerequisites`: without the hooks"), "{said:?}");
         assert!(said.err.contains("`warp stop` stops it, `warp init` puts the hooks back"), "{said:?}");
     }

@@ -2,21 +2,17 @@ use std::fs;
 
 use forge::{ItemId, Merge, NewPull};
 use insta::assert_snapshot;
-use project::{Dirs, Place, Quick, Workspace, quick_head};
+use project::{Place, Quick, Workspace, quick_head};
 use testkit::{Said, Sandbox};
 
 use super::{json, sandbox};
+use crate::support::{Ends as _, InProject as _, dirs};
 
 /// What a person sees: the output, then notes and errors, then the exit code unless it is 0.
 fn seen(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let Said { code, out, err } = sandbox.warp(arguments);
     let code = code.filter(|code| *code != 0).map(|code| format!("exit {code}\n")).unwrap_or_default();
     format!("{out}{err}{code}")
-}
-
-fn as_agent(sandbox: &Sandbox, arguments: &[&str]) -> Option<i32> {
-    let mut command = sandbox.warp_command(arguments);
-    command.env("AI_AGENT", "claude-code_1_agent").output().expect("warp can be started").status.code()
 }
 
 const BODY: &str = "One place reads names.\n\n- [ ] reads quoted names\n- [x] reads plain names\n";
@@ -31,7 +27,7 @@ fn several_issues_are_approved_at_once() {
     assert_eq!(said, "#1 is approved by Test: ready\n#3 is approved by Test: ready\n");
     let listed = sandbox.warp_ok(&["issue", "list"]);
     assert!(listed.contains("#2  not approved"), "{listed}");
-    assert_eq!(sandbox.warp(&["issue", "approve"]).code, Some(64));
+    sandbox.warp(&["issue", "approve"]).ends(64);
     assert_eq!(sandbox.warp(&["issue", "approve", "2", "9"]).code, Some(3), "there is no 9");
 }
 
@@ -111,7 +107,11 @@ fn issues_stay_when_their_directory_becomes_a_repository() {
     sandbox.git(&["-C", at, "add", "--all"]);
     assert_eq!(sandbox.git(&["-C", at, "status", "--porcelain"]), "", "what is warp's own is in no commit");
     assert_eq!(quick_head(&plain), Quick::Unsure, "a hook asks the store, and is not waved through");
-    assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("Read names"));
+    insta::assert_snapshot!(sandbox.seen(&["-C", at, "issue", "list"]), @"
+    #1  open  no criteria  Read names
+
+    1 open
+    ");
     assert!(plain.join(".git/warp/project-id").exists() && !plain.join(".warp/local").exists());
     sandbox.warp_ok(&["-C", at, "issue", "new", "--title", "Print names"]);
     assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("2 open"));
@@ -128,7 +128,11 @@ fn the_issues_of_a_directory_are_found_beside_what_its_repository_has_already() 
     sandbox.git(&["-C", at, "init", "--quiet"]);
     fs::create_dir(plain.join(".git/warp")).unwrap();
     fs::write(plain.join(".git/warp/lock"), "").unwrap();
-    assert!(sandbox.warp_ok(&["-C", at, "issue", "list"]).contains("Read names"));
+    insta::assert_snapshot!(sandbox.seen(&["-C", at, "issue", "list"]), @"
+    #1  open  no criteria  Read names
+
+    1 open
+    ");
     assert!(plain.join(".git/warp/project-id").exists());
     sandbox.git(&["-C", at, "add", "--all"]);
     assert_eq!(sandbox.git(&["-C", at, "status", "--porcelain"]), "");
@@ -277,7 +281,7 @@ fn an_agent_may_look_and_changes_nothing_that_is_there() {
     let sandbox = sandbox();
     sandbox.warp_ok(&["issue", "new", "--title", "One", "--body", "- [ ] one"]);
     for looks in [&["issue", "list"][..], &["issue", "show", "1"], &["pr", "list"]] {
-        assert_eq!(as_agent(&sandbox, looks), Some(0), "{looks:?}");
+        assert_eq!(sandbox.as_agent(looks).code, Some(0), "{looks:?}");
     }
     for writes in [
         &["issue", "new", "--title", "Two", "--approve"][..],
@@ -292,13 +296,13 @@ fn an_agent_may_look_and_changes_nothing_that_is_there() {
         &["pr", "request-changes", "1", "x"],
         &["pr", "close", "1"],
     ] {
-        assert_eq!(as_agent(&sandbox, writes), Some(2), "{writes:?}");
+        assert_eq!(sandbox.as_agent(writes).code, Some(2), "{writes:?}");
     }
-    assert!(sandbox.warp_ok(&["issue", "list"]).contains("not approved"));
-}
+    insta::assert_snapshot!(sandbox.seen(&["issue", "list"]), @"
+    #1  not approved  0/1  One  req
 
-fn dirs(sandbox: &Sandbox) -> Dirs {
-    Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"))
+    1 open
+    ");
 }
 
 #[test]
@@ -397,31 +401,25 @@ fn an_issue_makes_no_project_of_a_directory_that_is_none() {
     fs::write(elsewhere.join("one.md"), "# One\n").unwrap();
     let file = elsewhere.join("one.md");
     for command in [&["issue", "new", "--title", "One"][..], &["issue", "import", file.to_str().unwrap()]] {
-        let refused = sandbox.warp(&[&["-C", at], command].concat());
-        assert_eq!(refused.code, Some(3), "{refused:?}");
+        let refused = sandbox.warp(&[&["-C", at], command].concat()).ends(3);
         assert!(refused.err.contains("is in no git repository, and no project of warp's"), "{refused:?}");
         assert!(refused.err.contains("`git init` makes this one"), "{refused:?}");
     }
     assert!(!elsewhere.join(".warp").exists());
-    let listed = sandbox.warp(&["-C", at, "issue", "list"]);
-    assert_eq!(listed.code, Some(0), "{listed:?}");
+    sandbox.warp(&["-C", at, "issue", "list"]).ends(0);
     assert!(!elsewhere.join(".warp").exists());
 }
 
 #[test]
 fn an_agent_files_issues_and_approves_none() {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
-    let as_agent = |arguments: &[&str]| {
-        sandbox.warp_command(arguments).env("AI_AGENT", "claude-code_1_agent").output().unwrap()
-    };
     let new = ["issue", "new", "--title", "Read names", "--body", "- [ ] names are read"];
-    let filed = as_agent(&new);
-    let said = String::from_utf8_lossy(&filed.stdout).into_owned() + &String::from_utf8_lossy(&filed.stderr);
+    let said = sandbox.as_agent(&new).all();
     assert!(
         said.contains("#1 Read names") && said.contains("`warp issue approve 1` lets it be worked on"),
         "{said}"
     );
-    assert!(as_agent(&[&new[..], &["--label", "approved"]].concat()).status.success());
+    sandbox.as_agent(&[&new[..], &["--label", "approved"]].concat()).ends(0);
     let listed = sandbox.warp_ok(&["issue", "list"]);
     assert_eq!(listed.matches("not approved").count(), 2, "{listed}");
     assert!(sandbox.warp_ok(&["issue", "show", "1"]).contains("opened by agent"));

@@ -1,4 +1,5 @@
 use super::{coding, json, sandbox};
+use crate::support::Ends as _;
 
 #[test]
 fn status_looks_as_in_the_original() {
@@ -102,8 +103,8 @@ fn a_run_is_found_by_its_id_and_by_its_issue_also_when_it_is_over() {
         );
         assert!(sandbox.warp_ok(&["log", selector]).contains("abort_resolved"));
     }
-    assert_eq!(sandbox.warp(&["status", "77"]).code, Some(2));
-    assert_eq!(sandbox.warp(&["log", "nope"]).code, Some(2));
+    sandbox.warp(&["status", "77"]).ends(2);
+    sandbox.warp(&["log", "nope"]).ends(2);
 }
 
 #[test]

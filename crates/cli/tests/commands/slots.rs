@@ -7,14 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use engine::Event;
 use journal::{Durable, MemoryStore, Store as _};
 use project::{
-    Dirs, Place, Request, Workspace,
+    Place, Request, Workspace,
     slots::{Kind, Pool, Slot},
 };
-use testkit::{Said, Sandbox};
+use testkit::Sandbox;
 
 use super::{json, sandbox};
+use crate::support::{Ends as _, InProject as _, dirs};
 
 /// A project with a run in a slot of its own, which has made one commit there and waits in `reporting`.
 struct Running {
@@ -31,8 +33,7 @@ impl Running {
         sandbox.git(&["config", "user.email", "ann@localhost"]);
         sandbox.git(&["switch", "--quiet", "main"]);
         sandbox.write("Makefile", "test:\n\t@test ! -e broken\n");
-        sandbox.git(&["add", "--all"]);
-        sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+        sandbox.commit("chore: tests");
         sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads lines\n");
         let slot = pool(&sandbox).take(Kind::Clone, "main").unwrap();
         let base = slot.base().unwrap().to_owned();
@@ -95,33 +96,28 @@ fn salvaged(sandbox: &Sandbox) -> String {
     sandbox.git(&["for-each-ref", "refs/warp/salvage"])
 }
 
-fn dirs(sandbox: &Sandbox) -> Dirs {
-    Dirs::new(sandbox.home().join("state/warp"), sandbox.home().join("config/warp"))
-}
-
 fn pool(sandbox: &Sandbox) -> Pool {
     Pool::of(&Place::at(&sandbox.root()).unwrap(), &dirs(sandbox)).unwrap()
-}
-
-fn as_agent(sandbox: &Sandbox, arguments: &[&str]) -> Said {
-    let output = sandbox.warp_command(arguments).env("AI_AGENT", "claude-code_1_agent").output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 #[test]
 fn diff_shows_what_a_run_has_changed_in_its_own_workspace() {
     let running = Running::new();
     fs::write(running.root.join("new.txt"), "not committed\n").unwrap();
-    let stat = running.sandbox.warp_ok(&["diff", "42", "--stat"]);
-    assert!(stat.contains(" parser.rs ") && stat.contains(" new.txt "), "{stat}");
+    insta::assert_snapshot!(running.sandbox.seen(&["diff", "42", "--stat"]), @"
+    new.txt   | 1 +
+    parser.rs | 1 +
+    2 files changed, 2 insertions(+)
+    ");
     let diff = running.sandbox.warp_ok(&["diff", &running.run]);
     assert!(diff.contains("+not committed") && diff.contains("+// parser reads lines"), "{diff}");
     fs::remove_file(running.root.join("new.txt")).unwrap();
     running.merge();
-    let stat = running.sandbox.warp_ok(&["diff", "42", "--stat"]);
-    assert!(stat.contains(" parser.rs ") && !stat.contains("new.txt"), "{stat}");
-    assert_eq!(as_agent(&running.sandbox, &["diff", "42"]).code, Some(0));
+    insta::assert_snapshot!(running.sandbox.seen(&["diff", "42", "--stat"]), @"
+    parser.rs | 1 +
+    1 file changed, 1 insertion(+)
+    ");
+    running.sandbox.as_agent(&["diff", "42"]).ends(0);
 }
 
 #[test]
@@ -162,7 +158,7 @@ fn kept_work_is_listed_shown_restored_and_dropped() {
 
     sandbox.write("new.txt", "mine\n");
     for arguments in [["salvage", "restore", &first], ["salvage", "drop", &first]] {
-        let said = as_agent(sandbox, &arguments);
+        let said = sandbox.as_agent(&arguments);
         assert!(said.code == Some(2) && said.err.contains("a person's"), "{said:?}");
     }
     let branch = format!("salvage/{}-1", running.run);
@@ -170,8 +166,10 @@ fn kept_work_is_listed_shown_restored_and_dropped() {
     assert!(said.contains(&format!("is on branch `{branch}`")), "{said}");
     assert_eq!(sandbox.git(&["show", &format!("{branch}:new.txt")]), "not committed");
     assert_eq!(sandbox.read("new.txt").unwrap(), "mine\n");
-    let again = sandbox.warp(&["salvage", "restore", &first]);
-    assert!(again.code == Some(1) && again.err.contains("already exists"), "{again:?}");
+    insta::assert_snapshot!(sandbox.refused(1, &["salvage", "restore", &first]), @"
+    error: `git branch` ended with exit 128: fatal: a branch named 'salvage/[RUN]-1' already exists
+    hint: `--to` takes another branch, or a directory that is not there yet
+    ");
     sandbox.git(&["branch", "--quiet", "-D", &branch]);
     // What the person has staged stays staged, and the new directory is as clean as after a checkout.
     sandbox.write("staged.txt", "mine too\n");
@@ -183,13 +181,16 @@ fn kept_work_is_listed_shown_restored_and_dropped() {
     assert_eq!(fs::read_to_string(elsewhere.join("new.txt")).unwrap(), "not committed\n");
     assert_eq!(sandbox.git(&["-C", elsewhere.to_str().unwrap(), "status", "--short"]), "");
 
-    let said = sandbox.warp(&["salvage", "drop", "1"]);
-    assert!(said.code == Some(64) && said.err.contains("by its whole ref"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(64, &["salvage", "drop", "1"]), @"
+    error: nothing is kept as `1`
+    hint: `warp salvage list` shows everything that is kept
+    hint: to be dropped, an entry is named by its whole ref
+    ");
     let said = sandbox.warp_ok(&["salvage", "drop", &second]);
     let commit = said.split_whitespace().find(|word| word.len() >= 40 && !word.contains('/')).unwrap();
     sandbox.git(&["branch", "back", commit.trim_end_matches('`')]);
     assert_eq!(sandbox.warp_ok(&["salvage", "list"]).lines().count(), 1);
-    assert_eq!(sandbox.warp(&["salvage", "show", "7"]).code, Some(64));
+    sandbox.warp(&["salvage", "show", "7"]).ends(64);
 }
 
 #[test]
@@ -198,18 +199,72 @@ fn a_lost_workspace_is_made_again_and_the_run_goes_on() {
     let commit = running.commit();
     running.slot().keep_outside(&commit, &running.run).unwrap();
     let whole = running.sandbox.warp_ok(&["recover", "42"]);
-    assert!(whole.contains("is whole"), "{whole}");
-    let none = running.sandbox.warp(&["recover"]);
-    assert!(none.code == Some(2) && none.err.contains("no open run has lost its workspace"), "{none:?}");
+    insta::assert_snapshot!(running.sandbox.stable(&whole), @"The workspace of run [RUN] is whole: [HOME]/state/warp/projects/[ID]/slots/1/tree");
+    insta::assert_snapshot!(running.sandbox.refused(2, &["recover"]), @"
+    error: no open run has lost its workspace
+    hint: `warp status` shows the runs
+    ");
 
     fs::remove_dir_all(running.root.parent().unwrap()).unwrap();
-    assert_eq!(as_agent(&running.sandbox, &["recover"]).code, Some(2));
+    running.sandbox.as_agent(&["recover"]).ends(2);
     let said = running.sandbox.warp_ok(&["recover"]);
     assert!(said.contains("is there again") && said.contains(&format!("{commit} is part of it")), "{said}");
     assert_eq!(running.commit(), commit);
     running.next();
     let status = json(&running.warp_ok(&["state", "status", "."]));
     assert_eq!(status["phase"], "chunk_complete");
+}
+
+/// Has the agent of a run ask, and returns the decision's id.
+fn question(running: &Running) -> String {
+    let place = Place::at(&running.root).unwrap();
+    let mut workspace = Workspace::open(place, dirs(&running.sandbox)).unwrap();
+    let question = Event::QuestionAsked {
+        kind: "ambiguity".to_owned(),
+        question: "Which lines?".to_owned(),
+        options: vec!["all".to_owned(), "some".to_owned()],
+    };
+    workspace.ask_for(None, question).unwrap()
+}
+
+#[test]
+fn a_run_whose_workspace_is_gone_is_told_answered_explained_and_stopped() {
+    let running = Running::new();
+    let (sandbox, run) = (&running.sandbox, running.run.as_str());
+    let id = question(&running);
+    fs::remove_dir_all(running.root.parent().unwrap()).unwrap();
+    let told = sandbox.warp_ok(&["tell", "42", "read the README"]);
+    assert!(told.contains(&format!("run {run} hears it")), "{told}");
+    let explained = sandbox.warp_ok(&["explain", run]);
+    assert!(explained.contains("Which lines?"), "{explained}");
+    assert!(sandbox.warp_ok(&["status", "42"]).contains(&id));
+    assert_eq!(sandbox.warp(&["answer", &id, "none"]).code, Some(65));
+    let answered = sandbox.warp_ok(&["answer", &id, "some"]);
+    assert!(answered.contains("decision_answered"), "{answered}");
+    let stopped = sandbox.warp_ok(&["stop", "42"]);
+    assert!(stopped.contains("(abort)"), "{stopped}");
+    let log = sandbox.warp_ok(&["log", run, "--all"]);
+    assert!(log.contains("told") && log.contains("abort"), "{log}");
+    let ended = sandbox.warp_ok(&["stop", "--hard", run]);
+    assert!(ended.contains(&format!("run {run} is reset")), "{ended}");
+    assert_eq!(sandbox.warp(&["tell", "42", "hello"]).code, Some(2));
+}
+
+#[test]
+fn a_workspace_that_comes_back_shows_what_was_recorded_meanwhile() {
+    let running = Running::new();
+    let (sandbox, slot) = (&running.sandbox, running.root.parent().unwrap());
+    let (id, away) = (question(&running), slot.with_file_name("away"));
+    fs::rename(slot, &away).unwrap();
+    sandbox.warp_ok(&["tell", "42", "read the README"]);
+    sandbox.warp_ok(&["answer", &id, "some"]);
+    fs::rename(&away, slot).unwrap();
+    let root = running.root.to_str().unwrap();
+    let said = sandbox.warp(&["-C", root, "status"]);
+    assert!(said.code == Some(0) && !said.err.contains("set aside"), "{said:?}");
+    let shown = fs::read_to_string(running.root.join(".claude/.warp-drive-state.json")).unwrap();
+    assert_eq!(json(&shown)["phase"], "reporting");
+    running.next();
 }
 
 #[test]
@@ -226,8 +281,10 @@ fn a_commit_that_nobody_has_is_named() {
 fn a_merged_run_is_undone_by_one_commit() {
     let running = Running::new();
     let sandbox = &running.sandbox;
-    let open = sandbox.warp(&["revert", "42"]);
-    assert!(open.code == Some(3) && open.err.contains("is not over yet"), "{open:?}");
+    insta::assert_snapshot!(sandbox.refused(3, &["revert", "42"]), @"
+    error: issue 42 is not over yet: run `[RUN]` works on it
+    hint: `warp stop` ends it
+    ");
     let merged = running.merge();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), merged);
     assert!(sandbox.read("parser.rs").is_some(), "the checkout of main has moved along");
@@ -240,38 +297,45 @@ fn a_merged_run_is_undone_by_one_commit() {
     sandbox.write("Makefile", "test:\n\t@test -e parser.rs\n");
     sandbox.git(&["commit", "--quiet", "-am", "test: needs the parser"]);
     let failing = sandbox.git(&["rev-parse", "main"]);
-    let said = sandbox.warp(&["revert", "42"]);
-    assert!(said.code == Some(1) && said.err.contains("the tests fail"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(1, &["revert", "42"]), @"
+    error: with issue 42 undone, the tests fail: `make test` ended with exit 2
+      make: *** [Makefile:2: test] Error 1
+    hint: nothing was changed; fix what still needs the work, then revert again
+    ");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), failing);
     assert_eq!(salvaged(sandbox), before, "a revert that failed leaves nothing behind");
     sandbox.git(&["revert", "--no-edit", "HEAD"]);
 
-    let said = sandbox.warp_ok(&["revert", "42"]);
-    assert!(said.contains("`make test` ended with exit 0"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["revert", "42"]), @"`main` is at [COMMIT] now, which undoes issue 42; `make test` ended with exit 0");
     assert!(sandbox.read("parser.rs").is_none() && sandbox.read("other.txt").is_some());
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     assert!(sandbox.git(&["log", "-1", "--format=%s by %an"]).starts_with("revert: undo issue 42"));
-    let again = sandbox.warp(&["revert", "42"]);
-    assert!(again.code == Some(3) && again.err.contains("was undone before"), "{again:?}");
-    assert_eq!(as_agent(sandbox, &["revert", "42"]).code, Some(2));
+    insta::assert_snapshot!(sandbox.refused(3, &["revert", "42"]), @"error: `main` has nothing of issue 42 any more: it was undone before");
+    sandbox.as_agent(&["revert", "42"]).ends(2);
 }
 
 #[test]
 fn a_run_that_cannot_be_undone_is_left() {
     let running = Running::new();
     let sandbox = &running.sandbox;
-    let said = sandbox.warp(&["revert", "7"]);
-    assert!(said.code == Some(2) && said.err.starts_with("error: `7` has no run\n"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(2, &["revert", "7"]), @"
+    error: `7` has no run
+    hint: `warp status` shows open runs; `warp explain 7` says more
+    ");
     running.merge();
     sandbox.write("parser.rs", "// rewritten\n");
     sandbox.git(&["commit", "--quiet", "-am", "feat: rewritten"]);
     let before = salvaged(sandbox);
-    let said = sandbox.warp(&["revert", "42"]);
-    assert!(said.code == Some(1) && said.err.contains("stand in the way, in parser.rs"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(1, &["revert", "42"]), @"
+    error: later changes of `main` stand in the way, in parser.rs
+    hint: nothing was changed; `git revert --no-commit` lets a person sort that out
+    ");
     assert_eq!(salvaged(sandbox), before);
     sandbox.git(&["reset", "--quiet", "--hard", &running.base]);
-    let said = sandbox.warp(&["revert", "42"]);
-    assert!(said.code == Some(3) && said.err.contains("is part of `main`"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(3, &["revert", "42"]), @"
+    error: nothing of issue 42 is part of `main`
+    hint: what was never merged has nothing to undo; `warp diff` shows its commits
+    ");
     assert!(Path::new(&running.root).exists());
 }
 

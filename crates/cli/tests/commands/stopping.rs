@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::{coding, json, sandbox};
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn stop_moves_to_aborted_and_the_next_session_is_told() {
@@ -18,13 +19,15 @@ fn a_hard_stop_archives_and_leaves_the_work_in_the_tree() {
     let sandbox = coding();
     sandbox.write("src/a.rs", "fn a() {}\n");
     let state = sandbox.read(".claude/.warp-drive-state.json").unwrap();
-    let said = sandbox.warp_ok(&["stop", "--hard"]);
-    assert!(said.contains("archived [HOME]/demo/.git/warp/set-aside/"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["stop", "--hard"]), @"
+    archived [HOME]/demo/.git/warp/set-aside/[TIME]-0-warp-drive-state.json
+    run [RUN] is reset; `warp log [RUN]` still shows it
+    ");
     let archived = fs::read_dir(sandbox.root().join(".git/warp/set-aside")).unwrap().next().unwrap().unwrap();
     assert_eq!(fs::read_to_string(archived.path()).unwrap(), state);
     assert_eq!(sandbox.read(".claude/.warp-drive-state.json"), None);
     assert_eq!(sandbox.read("src/a.rs").unwrap(), "fn a() {}\n");
-    assert_eq!(sandbox.warp(&["status"]).code, Some(2));
+    sandbox.warp(&["status"]).ends(2);
     sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
 }
 
@@ -32,10 +35,11 @@ fn a_hard_stop_archives_and_leaves_the_work_in_the_tree() {
 fn a_corrupt_state_file_is_archived_by_a_hard_stop() {
     let sandbox = sandbox();
     sandbox.write(".claude/.warp-drive-state.json", "{ not json");
-    let said = sandbox.warp(&["state", "init", ".", "--level", "2"]);
-    assert_eq!(said.code, Some(3));
-    assert!(said.err.contains("Active session exists"), "{}", said.err);
-    assert!(said.err.contains("hint: `warp stop --hard` archives it"), "{}", said.err);
+    insta::assert_snapshot!(sandbox.refused(3, &["state", "init", ".", "--level", "2"]), @"
+    error: Active session exists: `[HOME]/demo/.claude/.warp-drive-state.json` is there, but the journal knows no run for it
+    hint: `warp adopt [HOME]/demo/.claude/.warp-drive-state.json` takes it over
+    hint: `warp stop --hard` archives it
+    ");
     sandbox.warp_ok(&["stop", "--hard"]);
     let archived = fs::read_dir(sandbox.root().join(".git/warp/set-aside")).unwrap().next().unwrap().unwrap();
     assert_eq!(fs::read_to_string(archived.path()).unwrap(), "{ not json");
@@ -51,9 +55,10 @@ fn outside_warp_drive_a_stop_leaves_the_phase_and_can_be_resumed() {
     let status = sandbox.warp_ok(&["status"]);
     assert!(status.starts_with("WARP DRIVE STOPPED\n"), "{status}");
     assert!(status.contains("`warp state resume` lets it go on"), "{status}");
-    let said = sandbox.warp(&["state", "transition", ".", "submit_plan"]);
-    assert_eq!(said.code, Some(3));
-    assert!(said.err.contains("the run was stopped in `PLANNING`"), "{}", said.err);
+    insta::assert_snapshot!(sandbox.refused(3, &["state", "transition", ".", "submit_plan"]), @"
+    error: `submit_plan` is refused: the run was stopped in `PLANNING`
+    hint: `warp state resume .` lets it go on; `warp state reset .` archives it
+    ");
     sandbox.warp_ok(&["state", "resume", "."]);
     sandbox.transitions(&["submit_plan"]);
     assert_eq!(sandbox.warp(&["state", "resume", "."]).code, Some(3), "it is not stopped");

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::{coding, json, sandbox};
+use crate::support::Ends as _;
 
 const STATE: &str = ".claude/.warp-drive-state.json";
 
@@ -21,8 +22,7 @@ fn a_state_file_that_was_edited_is_set_aside_and_not_obeyed() {
     let state = sandbox.read(STATE).unwrap();
     let edited = state.replace("\"phase\": \"coding\"", "\"phase\": \"committing\"");
     sandbox.write(STATE, &edited);
-    let said = sandbox.warp(&["state", "transition", ".", "committed"]);
-    assert_eq!(said.code, Some(3), "{said:?}");
+    sandbox.warp(&["state", "transition", ".", "committed"]).ends(3);
     let kept: Vec<_> = fs::read_dir(sandbox.root().join(".git/warp/set-aside")).unwrap().collect();
     assert_eq!(fs::read_to_string(kept[0].as_ref().unwrap().path()).unwrap(), edited);
     assert_eq!(json(&sandbox.read(STATE).unwrap())["phase"], "coding");
@@ -89,7 +89,7 @@ fn a_workspace_without_a_repository_works_too() {
     let root = plain.to_str().unwrap();
     sandbox.warp_ok(&["state", "init", root, "--level", "2", "--issue", "1"]);
     assert!(plain.join(STATE).exists());
-    assert_eq!(sandbox.warp(&["state", "gate", root, "git_commit"]).code, Some(2));
+    sandbox.warp(&["state", "gate", root, "git_commit"]).ends(2);
     assert!(sandbox.warp_ok(&["-C", root, "status"]).contains("Phase: prerequisites"));
 }
 
@@ -103,7 +103,7 @@ fn worktrees_of_a_project_have_runs_of_their_own() {
     assert!(sandbox.warp_ok(&["-C", root, "status"]).contains("Issue: 7\n"));
     assert!(sandbox.warp_ok(&["status"]).contains("Issue: 42\n"));
     assert!(sandbox.warp_ok(&["status", "7"]).contains("Project: demo\n"), "one project, one journal");
-    assert_eq!(sandbox.warp(&["state", "gate", root, "git_commit"]).code, Some(2));
+    sandbox.warp(&["state", "gate", root, "git_commit"]).ends(2);
     sandbox.warp_ok(&["stop", "7"]);
     assert!(sandbox.warp_ok(&["-C", root, "status"]).contains("Phase: aborted\n"));
 }

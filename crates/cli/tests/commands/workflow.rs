@@ -1,6 +1,7 @@
 use testkit::driven::Driven;
 
 use super::{json, sandbox};
+use crate::support::{Ends as _, InProject as _};
 
 const PAGE: &str = include_str!("../../../../docs/workflows.md");
 
@@ -56,17 +57,18 @@ activity = "engine"
 fn a_project_can_add_and_replace_workflows() {
     let sandbox = sandbox();
     sandbox.write(".warp/workflows/triage.toml", TRIAGE);
-    assert!(
-        sandbox
-            .warp_ok(&["workflow", "list"])
-            .contains("triage           .warp/workflows/triage.toml  Sorts an issue\n")
-    );
+    insta::assert_snapshot!(sandbox.seen(&["workflow", "list"]), @"
+    warp-drive       built in    Turns approved issues into merged commits, one to three acceptance criteria at a time
+    coder            built in    One story from task to merge: plan, review, code, test, fix, review, merge
+    autonomous-loop  built in    One feature from brainstorm to pull request, with acceptance tests written first
+    factory          built in    One issue from backlog to a merged pull request: claim, checks, review, rework, merge
+    triage           .warp/workflows/triage.toml  Sorts an issue
+    ");
     sandbox.warp_ok(&["state", "init", ".", "--workflow", "triage", "--issue", "1"]);
     // The run is pinned: what is written into the tree afterwards changes nothing for it.
     sandbox.write(".warp/workflows/triage.toml", TRIAGE.replace("looked_at", "waved_at"));
     sandbox.transitions(&["looked_at"]);
-    let said = sandbox.warp(&["state", "init", ".", "--workflow", "nope", "--issue", "1"]);
-    assert_eq!(said.code, Some(64));
+    let said = sandbox.warp(&["state", "init", ".", "--workflow", "nope", "--issue", "1"]).ends(64);
     assert_eq!(
         said.err,
         "error: there is no workflow `nope`; there are warp-drive, coder, autonomous-loop, factory, triage\n"
@@ -78,8 +80,7 @@ fn a_workflow_that_cannot_be_run_is_refused_with_the_path() {
     let sandbox = sandbox();
     let refused = |change: (&str, &str), why: &str| {
         sandbox.write("bad.toml", TRIAGE.replace(change.0, change.1));
-        let said = sandbox.warp(&["workflow", "check", "bad.toml"]);
-        assert_eq!(said.code, Some(65));
+        let said = sandbox.warp(&["workflow", "check", "bad.toml"]).ends(65);
         assert!(said.err.contains(why), "{}", said.err);
     };
     let unreachable = "[[phase]]\nname = \"island\"\npurpose = \"x\"\nactivity = \"engine\"\non = [{ event = \"swim\", to = \"sorted\" }]\n\n[[phase]]\nname = \"sorted\"";
@@ -114,14 +115,12 @@ fn the_example_of_the_page_can_be_run() {
     sandbox.write(".warp/workflows/quick.toml", example());
     let said = sandbox.warp_ok(&["workflow", "check", ".warp/workflows/quick.toml"]);
     assert!(said.starts_with("quick: 8 phases") && said.ends_with("so every run ends\n"), "{said}");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: a workflow"]);
+    sandbox.commit("chore: a workflow");
     driven.script(
         "[[turn]]\nphase = \"changing\"\nsteps = [{ write = \"file1.txt\", text = \"word1\\n\" }]\n\
          answer = { event = \"changed\", data = {} }\n",
     );
-    let said = driven.run(&["42", "--workflow", "quick", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42", "--workflow", "quick", "--level", "3"]).ends(0);
     assert_eq!(sandbox.git(&["show", "main:file1.txt"]), "word1");
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use testkit::Sandbox;
 
 use super::support::{Demo, rows, wait_for};
+use crate::support::{Ends as _, InProject as _};
 
 const LONG: std::time::Duration = std::time::Duration::from_secs(60);
 
@@ -114,19 +115,26 @@ fn a_server_that_fails_is_started_again_by_its_policy() {
 fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
     let demo = Demo::new();
     demo.sandbox.write("broken", "");
-    let said = demo.warp(&["dev", "up"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(
-        said.err.contains("the server did not come up") && said.err.contains("the demo is broken"),
-        "{said:?}"
-    );
+    let said = demo.warp(&["dev", "up"]).ends(1);
+    insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
+    the server has 120 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    error: the server did not come up: `PORT=$PORT DEMO=serve exec [TEST] --exact dev::demo::program --nocapture` has ended
+      running 1 test
+      the demo is broken
+      [warp] it ended with exit 3
+    hint: mend `server` in dev.json, or what it starts
+    ");
     demo.is_quiet();
     let slow = Demo::with(|dev| {
         dev["server"]["command"] = json!("sleep 600");
         dev["server"]["start_seconds"] = json!(1);
     });
     let said = slow.warp(&["dev", "up"]);
-    assert!(said.err.contains("after 1 s nothing listens on port"), "{said:?}");
+    insta::assert_snapshot!(slow.sandbox.stable(&said.err), @"
+    the server has 1 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    error: the server did not come up: after 1 s nothing listens on port [PORT]
+    hint: mend `server` in dev.json, or what it starts
+    ");
     slow.is_quiet();
 }
 
@@ -134,8 +142,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
 fn a_port_that_somebody_has_is_not_freed_by_force() {
     let demo = Demo::new();
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, demo.port)).unwrap();
-    let said = demo.warp(&["dev", "up"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = demo.warp(&["dev", "up"]).ends(1);
     let words = format!("port {} is taken by process {}", demo.port, std::process::id());
     assert!(said.err.contains(&words), "{said:?}");
     drop(taken);
@@ -197,9 +204,12 @@ fn what_leads_out_of_the_project_is_not_read() {
     let outside = demo.sandbox.home().join("elsewhere");
     fs::rename(demo.sandbox.root().join("seed"), &outside).unwrap();
     std::os::unix::fs::symlink(&outside, demo.sandbox.root().join("seed")).unwrap();
-    let said = demo.warp(&["dev", "up"]);
-    assert_eq!(said.code, Some(78), "{said:?}");
-    assert!(said.err.contains("`seed` leads out of the project"), "{said:?}");
+    let said = demo.warp(&["dev", "up"]).ends(78);
+    insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
+    the server has 120 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    error: dev.json: `seed` leads out of the project
+    hint: docs/dev.md has a whole one
+    ");
     demo.sandbox.warp_ok(&["dev", "down"]);
 }
 
@@ -207,15 +217,17 @@ fn what_leads_out_of_the_project_is_not_read() {
 fn a_seed_file_that_fails_is_named_and_tried_again() {
     let demo = Demo::with(|dev| dev["server"] = json!(null));
     demo.sandbox.write("seed/5-bad.sql", "INSERT INTO nowhere VALUES (1);\n");
-    let said = demo.warp(&["dev", "up"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = demo.warp(&["dev", "up"]).ends(1);
     assert!(
         said.err.contains("seed file `5-bad.sql` failed") && said.err.contains("no such table"),
         "{said:?}"
     );
     demo.sandbox.write("seed/5-bad.sql", "INSERT INTO teas VALUES (5, 'mended');\n");
-    let said = demo.sandbox.warp_ok(&["dev", "up"]);
-    assert!(said.contains("seed data is applied: 5-bad.sql, 10-assam.sql\n"), "{said}");
+    insta::assert_snapshot!(demo.sandbox.seen(&["dev", "up"]), @"
+    migrations are run
+    seed data is applied: 5-bad.sql, 10-assam.sql
+    users are put in
+    ");
     assert_eq!(demo.sandbox.warp_ok(&["dev", "check"]), "dev.json has no server to ask\n");
 }
 
@@ -236,17 +248,18 @@ fn bad_files_are_configuration_errors() {
         }
     }
     fs::remove_file(demo.sandbox.root().join("dev.json")).unwrap();
-    let said = demo.warp(&["dev", "up"]);
-    assert_eq!(said.code, Some(78), "{said:?}");
-    assert!(said.err.contains("`warp dev init` writes one"), "{said:?}");
+    let said = demo.warp(&["dev", "up"]).ends(78);
+    insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
+    error: there is no dev.json in `[HOME]/demo`
+    hint: `warp dev init` writes one for what it finds in the project
+    ");
 }
 
 #[test]
 fn a_first_file_is_written_for_what_is_found_and_never_over_another() {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     sandbox.write("package.json", r#"{"scripts": {"dev": "vite"}}"#);
-    let said = sandbox.warp(&["dev", "init", "--json"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = sandbox.warp(&["dev", "init", "--json"]).ends(0);
     let shown: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(shown["written"][0], "dev.json");
     assert_eq!(shown["found"][0], "server: `npm run dev` on port 5173, as package.json has a script `dev`");
@@ -275,18 +288,16 @@ fn in_a_checkout_a_server_that_does_not_come_up_again_is_a_persons_to_decide_on(
     let demo = Demo::new();
     kill_after_a_chunk(&demo);
     demo.sandbox.write("broken", "x\n");
-    let said = demo.sandbox.warp(&["next"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    demo.sandbox.warp(&["next"]).ends(5);
     let question = || {
-        let status: Value = serde_json::from_str(&demo.sandbox.warp_ok(&["status", "--json"])).unwrap();
+        let status = demo.sandbox.json(&["status", "--json"]);
         status["asked"].clone()
     };
     let asked = question();
     assert!(asked["question"].as_str().unwrap().contains("brought up 2 times in vain"), "{asked}");
     assert_eq!(asked["options"], json!(["continue", "skip", "abort"]));
     demo.sandbox.warp_ok(&["answer", asked["id"].as_str().unwrap(), "continue"]);
-    let said = demo.sandbox.warp(&["next"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    demo.sandbox.warp(&["next"]).ends(5);
     demo.sandbox.warp_ok(&["answer", question()["id"].as_str().unwrap(), "skip"]);
     let said = demo.sandbox.warp_ok(&["next"]);
     assert!(said.contains("left as it is, as a person has decided"), "{said}");
@@ -366,7 +377,9 @@ fn seed_coverage_can_be_checked_by_itself() {
 #[test]
 fn what_dev_json_does_not_name_cannot_be_put_in() {
     let demo = Demo::with(|dev| _ = dev.as_object_mut().unwrap().remove("auth"));
-    let said = demo.warp(&["dev", "users"]);
-    assert_eq!(said.code, Some(78), "{said:?}");
-    assert!(said.err.contains("dev.json: `auth` is not there, so there is nothing to put in"), "{said:?}");
+    let said = demo.warp(&["dev", "users"]).ends(78);
+    insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
+    error: dev.json: `auth` is not there, so there is nothing to put in
+    hint: docs/dev.md has a whole one
+    ");
 }

@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 
 use super::support::{Demo, Running, wait_for};
+use crate::support::{Ends as _, InProject as _};
 
 /// A step after which the agent works for ever.
 const HANG: &str = "{ say = \"about to hang\" }, { hang = true },";
@@ -19,8 +20,7 @@ fn hanging(demo: &Demo, more: &[&str]) -> Running {
 /// Lets the run go on with an agent that does its work.
 fn goes_on(demo: &Demo, more: &[&str]) {
     demo.script(["", ""]);
-    let ended = demo.run(&[&["1"], more].concat());
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    demo.run(&[&["1"], more].concat()).ends(0);
     assert_eq!(demo.sandbox.git(&["show", "main:file2.txt"]), "word");
     demo.is_quiet();
 }
@@ -30,8 +30,7 @@ fn a_run_that_is_stopped_takes_its_server_along() {
     let demo = Demo::new();
     let running = hanging(&demo, &[]);
     demo.sandbox.warp_ok(&["stop", "1"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    running.end().ends(1);
     demo.is_quiet();
 }
 
@@ -41,8 +40,7 @@ fn a_run_that_is_interrupted_takes_its_server_along_and_brings_it_up_when_it_goe
         let demo = Demo::new();
         let running = hanging(&demo, &[]);
         running.signal(signal);
-        let ended = running.end();
-        assert_eq!(ended.code, Some(130), "{}", ended.said);
+        running.end().ends(130);
         demo.is_quiet();
         goes_on(&demo, &[]);
         let expected = ["dev_came_up", "dev_came_up", "dev_checked", "dev_checked"];
@@ -102,8 +100,7 @@ fn a_run_that_waits_for_its_server_can_be_interrupted() {
     let running = demo.start(&["1"]);
     demo.waits_for_file("server.json");
     running.signal(Signal::INT);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    running.end().ends(130);
     demo.is_quiet();
 }
 
@@ -112,13 +109,15 @@ fn without_walls_a_person_ends_what_a_killed_run_has_left() {
     let demo = Demo::new();
     let running = hanging(&demo, &["--no-sandbox"]);
     let said = demo.warp(&["dev", "down"]);
-    assert!(said.err.contains("is a run's, and ends with it"), "{said:?}");
+    insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"note: the server on port [PORT] is a run's, and ends with it (`warp status`)");
     let servers = demo.servers();
     assert!(!servers.is_empty());
     running.signal(Signal::KILL);
     running.end();
-    let said = demo.sandbox.warp_ok(&["dev", "down"]);
-    assert!(said.contains("what a run has left of a server on port"), "{said}");
+    insta::assert_snapshot!(demo.sandbox.seen(&["dev", "down"]), @"
+    no dev server was running here
+    what a run has left of a server on port [PORT] is ended
+    ");
     for server in servers {
         wait_for(server, std::time::Duration::from_secs(60));
     }

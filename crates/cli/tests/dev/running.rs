@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::support::{Demo, quit, rows};
+use crate::support::Ends as _;
 
 /// A step after which the agent works for ever.
 const HANG: &str = "{ say = \"about to hang\" }, { hang = true },";
@@ -15,8 +16,7 @@ fn a_server_that_was_killed_in_the_middle_is_brought_up_again() {
     let demo = Demo::new();
     let check = format!("{{ run = '{} dev check > health.txt' }},", env!("CARGO_BIN_EXE_warp"));
     demo.issue(1, [&quit(), &check]);
-    let ended = demo.run(&["1", "--set", "test_command=test -n \"$WARP_DEV_URL\""]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = demo.run(&["1", "--set", "test_command=test -n \"$WARP_DEV_URL\""]).ends(0);
     assert_eq!(demo.seen_names("1"), ["dev_came_up", "dev_recovered", "dev_checked"], "{}", ended.said);
     let health = demo.sandbox.git(&["show", "main:health.txt"]);
     assert!(health.starts_with("healthy on port"), "{health}");
@@ -42,8 +42,7 @@ fn a_server_that_was_killed_in_the_middle_is_brought_up_again() {
 fn a_server_that_is_started_again_by_its_policy_needs_no_recovery() {
     let demo = Demo::with(|dev| dev["server"]["restart"] = json!("on-failure"));
     demo.issue(1, [&quit(), ""]);
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = demo.run(&["1"]).ends(0);
     assert_eq!(demo.seen_names("1"), ["dev_came_up", "dev_checked", "dev_checked"], "{}", ended.said);
     demo.is_quiet();
 }
@@ -53,8 +52,7 @@ fn a_server_that_does_not_come_up_again_is_a_persons_to_decide_on() {
     let demo = Demo::new();
     let broken = format!("{{ write = \"broken\", text = \"x\\n\" }}, {}", quit());
     demo.issue(1, [&broken, "{ remove = \"broken\" },"]);
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = demo.run(&["1"]).ends(5);
     let expected = ["dev_came_up", "dev_failed", "dev_failed"];
     assert_eq!(demo.seen_names("1"), expected, "{}", ended.said);
     demo.is_quiet();
@@ -67,15 +65,13 @@ fn a_server_that_does_not_come_up_again_is_a_persons_to_decide_on() {
 
     // Another try comes to the same.
     demo.sandbox.warp_ok(&["answer", &id, "continue"]);
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    demo.run(&["1"]).ends(5);
     demo.is_quiet();
 
     // Without the server the work goes on; what comes next may mend it.
     let (id, _, _) = demo.question("1");
     demo.sandbox.warp_ok(&["answer", &id, "skip"]);
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = demo.run(&["1"]).ends(0);
     assert!(ended.said.contains("left as it is, as a person has decided"), "{}", ended.said);
     assert_eq!(demo.seen_names("1").last().map(String::as_str), Some("dev_recovered"), "{}", ended.said);
     demo.is_quiet();
@@ -85,14 +81,12 @@ fn a_server_that_does_not_come_up_again_is_a_persons_to_decide_on() {
 fn a_run_does_not_begin_without_its_environment() {
     let demo = Demo::with(|dev| dev["migrations"]["command"] = json!("echo no such table; exit 9"));
     demo.issue(1, ["", ""]);
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = demo.run(&["1"]).ends(1);
     assert!(ended.said.contains("ended with exit 9\n  no such table"), "{}", ended.said);
     demo.is_quiet();
     let bad = Demo::with(|dev| dev["server"]["port"] = json!("3000"));
     bad.issue(1, ["", ""]);
-    let ended = bad.run(&["1"]);
-    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    let ended = bad.run(&["1"]).ends(78);
     assert!(ended.said.contains("`server.port` must be a number"), "{}", ended.said);
 }
 
@@ -115,8 +109,7 @@ fn dev_seed_check_advises_on_a_table_without_seed_data() {
     ] {
         let demo = Demo::new();
         demo.issue(1, [&steps, ""]);
-        let ended = demo.run(&["1", "--set", more]);
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = demo.run(&["1", "--set", more]).ends(0);
         let seen = demo.seen("1");
         let missing: Vec<&str> = seen
             .iter()
@@ -143,8 +136,7 @@ echo '{"summary":"cups","evidence":[{"ac":"AC-01","file":"word.txt","line":1}]}'
 fn an_agent_hears_of_a_table_without_seed_data_while_it_can_still_add_some() {
     let demo = Demo::new();
     demo.sandbox.issue(1, "# Cups\n\n- [ ] there is a word\n");
-    let ended = demo.run(&["1", "--agent", HEEDS]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = demo.run(&["1", "--agent", HEEDS]).ends(0);
     let shown = |file: &str| demo.sandbox.git(&["show", &format!("main:{file}")]);
     let advice = "Advice on the code so far: no seed data for cups: add some in the same commit.";
     assert!(!shown("prompts/0.txt").contains(advice), "{}", shown("prompts/0.txt"));
@@ -161,8 +153,7 @@ fn two_runs_at_once_have_a_server_each() {
     let mut first = demo.start(&["1"]);
     first.until("about to hang");
     demo.issue(2, ["", ""]);
-    let second = demo.run(&["2"]);
-    assert_eq!(second.code, Some(0), "{}", second.said);
+    demo.run(&["2"]).ends(0);
     let said = |issue: &str| demo.seen(issue)[0].1.clone();
     assert!(said("1").starts_with("the dev server is up at http://localhost:"), "{}", said("1"));
     assert_ne!(said("1"), said("2"));
@@ -180,13 +171,11 @@ fn a_port_that_is_somebody_elses_is_named_with_its_holder() {
     });
     demo.issue(1, ["", ""]);
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, demo.port)).unwrap();
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = demo.run(&["1"]).ends(1);
     let words = format!("port {} is taken by process {}", demo.port, std::process::id());
     assert!(ended.said.contains(&words), "{}", ended.said);
     drop(taken);
-    let ended = demo.run(&["1"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = demo.run(&["1"]).ends(0);
     assert!(ended.said.contains(&format!("http://localhost:{}", demo.port)), "{}", ended.said);
     demo.is_quiet();
 }

@@ -2,11 +2,10 @@
 
 use std::{
     env, fs,
-    io::{BufRead as _, BufReader, Read, Write as _},
+    io::{Read as _, Write as _},
     net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, Sender, channel},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +18,8 @@ use serde_json::{Value, json};
 use testkit::{Said, Sandbox};
 
 use super::demo::line;
+use crate::support::InProject as _;
+pub(crate) use crate::support::{Ended, Running};
 
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -65,8 +66,7 @@ impl Demo {
     }
 
     pub(crate) fn commit(&self, subject: &str) {
-        self.sandbox.git(&["add", "--all"]);
-        self.sandbox.git(&["commit", "--quiet", "-m", subject]);
+        self.sandbox.commit(subject);
     }
 
     /// Files an issue with two criteria, and lets the agent do in each chunk these steps and what is wanted.
@@ -150,7 +150,7 @@ impl Demo {
 
     /// Returns what was seen of the environment in a run, each with its words.
     pub(crate) fn seen(&self, issue: &str) -> Vec<(String, String)> {
-        let log: Value = serde_json::from_str(&self.sandbox.warp_ok(&["log", issue, "--json"])).unwrap();
+        let log = self.sandbox.json(&["log", issue, "--json"]);
         let is_seen = |event: &str| event.starts_with("dev_") || event == "seeds_missing";
         let rows = log.as_array().unwrap().iter().map(|row| {
             let text = row["data"]["text"].as_str().unwrap_or_default();
@@ -166,8 +166,7 @@ impl Demo {
 
     /// Returns the question that a run asks: its id and its words.
     pub(crate) fn question(&self, issue: &str) -> (String, String, Value) {
-        let status: Value =
-            serde_json::from_str(&self.sandbox.warp_ok(&["status", issue, "--json"])).unwrap();
+        let status = self.sandbox.json(&["status", issue, "--json"]);
         let asked = &status["asked"];
         let text = |key: &str| asked[key].as_str().unwrap_or_else(|| panic!("{status:#}")).to_owned();
         (text("id"), text("question"), asked["options"].clone())
@@ -237,81 +236,6 @@ fn processes_of(home: &Path) -> Vec<(Pid, String)> {
         }
     }
     found
-}
-
-/// How a program ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    /// All that it said, on both outputs.
-    pub(crate) said: String,
-}
-
-/// A program that is under way.
-pub(crate) struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    said: String,
-}
-
-impl Running {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (send, lines) = channel();
-        listen(child.stdout.take().unwrap(), send.clone());
-        listen(child.stderr.take().unwrap(), send);
-        Self { child, lines, said: String::new() }
-    }
-
-    /// Waits until it has said this.
-    pub(crate) fn until(&mut self, text: &str) {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) else {
-                panic!("`{text}` was never said:\n{}", self.said);
-            };
-            self.said.push_str(&line);
-            self.said.push('\n');
-            if line.contains(text) {
-                return;
-            }
-        }
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ended {
-        let until = Instant::now() + PATIENCE;
-        while let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            self.said.push_str(&line);
-            self.said.push('\n');
-        }
-        assert!(Instant::now() < until, "it does not end:\n{}", self.said);
-        let code = self.child.wait().unwrap().code();
-        Ended { code, said: std::mem::take(&mut self.said) }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already, unless the test has failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn listen(output: impl Read + Send + 'static, send: Sender<String>) {
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if send.send(line).is_err() {
-                return;
-            }
-        }
-    });
 }
 
 /// A step by which an agent makes the server quit.

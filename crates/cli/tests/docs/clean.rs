@@ -7,6 +7,7 @@ use project::{Place, Shell};
 use testkit::agents::skip;
 
 use super::support::{WARP, findings, project};
+use crate::support::Ends as _;
 
 /// The pages are in `docs/planted/`.
 const CLEAN: &[&str] = &[
@@ -108,7 +109,7 @@ fn a_program_that_cannot_be_asked_is_said_and_fails_nothing() {
     assert_eq!((found.len(), code), (1, Some(0)));
     assert_eq!(found[0]["expected"], "checked, but `./tools/none --help` does not succeed");
     sandbox.write("warp.toml", "[workflow]\ndocs_programs = \"=x\"\n");
-    assert_eq!(sandbox.warp(&["docs", "audit"]).code, Some(78));
+    sandbox.warp(&["docs", "audit"]).ends(78);
 }
 
 #[test]

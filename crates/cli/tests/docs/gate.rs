@@ -3,6 +3,7 @@
 use testkit::{Said, driven::Driven};
 
 use super::support::{WARP, commit};
+use crate::support::{Ends as _, InProject as _};
 
 /// A step that moves what the README links to.
 const MOVE: &str = "  { run = \"mkdir -p docs && mv guide.md docs/guide.md\" },\n";
@@ -36,8 +37,7 @@ fn readme(driven: &Driven) -> String {
 #[test]
 fn docs_without_drift_are_let_through() {
     let driven = project("");
-    let said = run(&driven, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = run(&driven, &[]).ends(0);
     assert!(said.out.contains("the docs were looked at: 2 pages"), "{}", said.out);
     assert_eq!(subjects(&driven).len(), 1);
 }
@@ -45,8 +45,7 @@ fn docs_without_drift_are_let_through() {
 #[test]
 fn mended_docs_are_a_commit_of_their_own() {
     let driven = project(MOVE);
-    let said = run(&driven, &["doc_drift_fix=commit"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &["doc_drift_fix=commit"]).ends(0);
     let subjects = subjects(&driven);
     assert_eq!(subjects.len(), 2, "{subjects:?}");
     assert_eq!(subjects[0], "docs: mend what has drifted");
@@ -56,8 +55,7 @@ fn mended_docs_are_a_commit_of_their_own() {
 #[test]
 fn mended_docs_are_put_into_the_commit_of_the_chunk() {
     let driven = project(MOVE);
-    let said = run(&driven, &["doc_drift_fix=amend"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &["doc_drift_fix=amend"]).ends(0);
     let subjects = subjects(&driven);
     assert_eq!(subjects.len(), 1, "{subjects:?}");
     assert!(subjects[0].starts_with("feat: Words for 42"), "{subjects:?}");
@@ -73,15 +71,13 @@ fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
     let mend = "  { write = \"README.md\", text = \"# Tea\\n\\nNo guide.\\n\" },\n";
     let second = Driven::coding_turn(1, 1..=1, mend);
     driven.script(&format!("{first}{second}"));
-    let said = run(&driven, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = run(&driven, &[]).ends(0);
     assert!(
         said.out.contains("README.md:3: `guide.md#guide` should be a path that is there: `guide.md` is gone"),
         "{}",
         said.out
     );
-    let log: serde_json::Value =
-        serde_json::from_str(&driven.sandbox.warp_ok(&["log", "42", "--json"])).unwrap();
+    let log = driven.sandbox.json(&["log", "42", "--json"]);
     let blocked = log.as_array().unwrap().iter().find(|row| row["event"] == "drift_blocked").unwrap();
     assert_eq!(blocked["phase"], "coding");
     assert!(blocked["data"]["failure"].as_str().unwrap().contains("README.md:3"), "{blocked:#}");
@@ -92,15 +88,12 @@ fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
 fn drift_that_an_agent_does_not_mend_may_be_accepted_by_a_person() {
     let driven = project("");
     driven.script(&Driven::coding_turn(1, 1..=1, "  { run = \"rm -f guide.md; echo >> more.txt\" },\n"));
-    let said = run(&driven, &[]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = run(&driven, &[]).ends(5);
     assert!(said.err.contains("`drift_clean` is refused by doc_drift_check"), "{}", said.err);
-    let status: serde_json::Value =
-        serde_json::from_str(&driven.sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    let status = driven.sandbox.json(&["status", "42", "--json"]);
     let id = status["asked"]["id"].as_str().unwrap_or_else(|| panic!("{status:#}"));
     driven.sandbox.warp_ok(&["answer", id, "accept", "--note", "the guide comes back"]);
-    let said = run(&driven, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &[]).ends(0);
     assert_eq!(readme(&driven), "# Tea\n\n[How](guide.md#guide)");
     let log = driven.sandbox.warp_ok(&["log", "42"]);
     assert!(
@@ -144,8 +137,7 @@ fn pages_that_were_mended_before_a_crash_are_committed_and_nothing_else_is() {
         assert_eq!(sandbox.git(&["rev-list", "--count", "main~1..HEAD"]), count, "{fix}");
         assert_eq!(sandbox.git(&["show", "HEAD:README.md"]), "# Words, mended");
         assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? draft.txt");
-        let state: serde_json::Value =
-            serde_json::from_str(&sandbox.warp_ok(&["state", "status", "."])).unwrap();
+        let state = sandbox.json(&["state", "status", "."]);
         let made = sandbox.git(&["rev-list", "--reverse", "main..HEAD"]);
         assert_eq!(state["commit_hashes"], made.lines().collect::<serde_json::Value>(), "{fix}");
         assert_eq!(state["metrics"]["commits"], made.lines().count());
@@ -155,7 +147,6 @@ fn pages_that_were_mended_before_a_crash_are_committed_and_nothing_else_is() {
 #[test]
 fn drift_that_stays_ends_at_the_limit_of_cycles() {
     let driven = project(REMOVE);
-    let said = run(&driven, &["max_coding_cycles=0"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = run(&driven, &["max_coding_cycles=0"]).ends(5);
     assert!(said.out.contains("(redirected: coding_cycles_exceeded)"), "{}", said.out);
 }

@@ -5,6 +5,8 @@ use std::fs;
 use serde_json::Value;
 use testkit::Sandbox;
 
+use crate::support::InProject as _;
+
 pub(crate) const WARP: &str = env!("CARGO_BIN_EXE_warp");
 
 /// A program that tells what it can do. One of its commands is not listed.
@@ -77,8 +79,7 @@ pub(crate) fn project() -> Sandbox {
 }
 
 pub(crate) fn commit(sandbox: &Sandbox, subject: &str) {
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", subject]);
+    sandbox.commit(subject);
 }
 
 /// Runs `warp docs` with `--json`, and returns the findings and the exit code.

@@ -18,6 +18,7 @@ use testkit::{
 };
 
 use super::support::{FEATURE, PLAN, Project, TESTS, said};
+use crate::support::Ends as _;
 
 /// How long a whole loop may take. A minute is usual; machines are shared, and clients are slow.
 const PATIENCE: Duration = Duration::from_secs(480);
@@ -154,11 +155,9 @@ fn a_feature_becomes_a_pull_request_by_way_of_a_persons_look_and_two_fix_cycles(
     let project = Project::new();
     let (script, prompts) = model(good);
     let model = Model::start(script);
-    let ended = finish(run(&project.sandbox, &model, &[]));
-    assert_eq!(ended.code, Some(5), "{}\n{}", ended.out, ended.err);
+    finish(run(&project.sandbox, &model, &[])).ends(5);
     project.answer("approve", &[]);
-    let ended = finish(run(&project.sandbox, &model, &[]));
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
+    finish(run(&project.sandbox, &model, &[])).ends(0);
     project.is_shipped();
     let phases = project.phases();
     assert_eq!(phases.iter().filter(|phase| *phase == "fix").count(), 2, "{phases:?}");
@@ -190,8 +189,7 @@ fn a_model_that_has_it_easier_is_held() {
         (phase, turn) => good(phase, turn),
     });
     let model = Model::start(script);
-    let ended = finish(run(&project.sandbox, &model, &["--skip-brainstorm", "--skip-test-review"]));
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
+    finish(run(&project.sandbox, &model, &["--skip-brainstorm", "--skip-test-review"])).ends(0);
     project.is_shipped();
     let prompts = prompts.lock().unwrap();
     let told = |phase: &str, turn: usize, words: &str| {
@@ -271,8 +269,7 @@ fn a_loop_that_was_typed_in_the_client_is_finished_headless() {
     let prompt = format!("/auto-loop {FEATURE} --skip-brainstorm --skip-test-review");
     typed(&claude, &project, &model, &prompt).max_turns(4).run();
 
-    let done = said(project.command_of(&[]));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = said(project.command_of(&[])).ends(0);
     assert!(done.out.contains("goes on in `spec_test`"), "{done:?}");
     assert_eq!(project.log().last().unwrap()["event"], "shipped");
     let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
@@ -288,7 +285,7 @@ fn a_loop_that_was_typed_in_the_client_is_finished_headless() {
 fn a_loop_that_was_begun_headless_is_finished_in_the_client() {
     let Some(claude) = Claude::or_skip() else { return };
     let project = with_hooks();
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
     let solution = "docs/solutions/shell/greet.md";
     let commit = |message: &str| format!("git add -A && git commit -q -m '{message}'");

@@ -3,13 +3,13 @@
 use testkit::agents::skip;
 
 use super::support::{PLAN, Project, TESTS};
+use crate::support::Ends as _;
 
 /// Runs the loop with an agent that first does something else, and sees it come to its end all the same.
 fn shipped(otherwise: &str) -> (Project, String) {
     let project = Project::new();
     project.otherwise(otherwise);
-    let said = project.run_alone(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = project.run_alone(&[]).ends(0);
     project.is_shipped();
     (project, said.out)
 }
@@ -151,8 +151,7 @@ fn what_a_run_of_tests_leaves_is_no_work() {
     let project = Project::new();
     project.sandbox.write("tests/begin.sh", "echo left > left.txt; echo more >> Makefile\n");
     project.sandbox.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    let said = project.run_alone(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = project.run_alone(&[]).ends(0);
     project.is_shipped();
     assert!(!said.out.contains("taken out"), "{said:?}");
     assert_eq!(
@@ -216,8 +215,7 @@ test("greets", () => assert(fs.existsSync("greet")));'
         work1) put package.json '{"scripts":{"test":"echo all good"}}'; answer '{"summary":"all good"}' ;;
         esac"#,
     );
-    let said = project.run_alone(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run_alone(&[]).ends(0);
     let prompt = project.prompt("work", 2);
     assert!(
         prompt.contains(&format!("the tests do not pass (`node --test '{tests}'` ended with exit 1)")),
@@ -237,8 +235,7 @@ fn a_project_without_tests_is_said_to_have_none() {
     project.sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
     // What an agent adds is no test of the project's that it is judged by.
     project.otherwise(r#"test $WARP_PHASE$n = work1 && printf 'test:\n\tfalse\n' > Makefile"#);
-    let said = project.run_alone(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = project.run_alone(&[]).ends(0);
     assert!(said.err.contains(words) || said.out.contains(words), "{said:?}");
 }
 
@@ -251,13 +248,12 @@ fn easier_tests_with_another_plan_are_not_slipped_past_a_person() {
         work2) put $tests true; answer '{"summary":"the same tests once more"}' ;;
         esac"#,
     );
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
-    assert_eq!(project.run(&[]).code, Some(5));
+    project.run(&[]).ends(5);
     assert_eq!(project.phases().last().unwrap(), "work", "nothing goes on before a person has looked");
     project.answer("reject", &["--note", "a greeting is wanted"]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run(&[]).ends(0);
     assert!(project.prompt("work", 2).contains("rejected by a person: a greeting is wanted"));
     assert!(
         project.prompt("work", 3).contains("the acceptance tests are frozen: "),

@@ -3,6 +3,7 @@
 use testkit::Said;
 
 use super::support::{FEATURE, PLAN, Project, TESTS, said};
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn a_person_looks_at_the_tests_and_what_they_do_not_like_comes_back() {
@@ -16,21 +17,18 @@ fn a_person_looks_at_the_tests_and_what_they_do_not_like_comes_back() {
 echo "hello $1"'; chmod +x greet; answer '{"summary":"it greets"}'
         fi"#,
     );
-    let said = project.run(&["--skip-brainstorm"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = project.run(&["--skip-brainstorm"]).ends(5);
     let asks =
         format!("The acceptance tests are written, and they fail. Do they say what is wanted? ({TESTS})");
     assert!(said.err.contains(&asks) && said.err.contains("approve|reject|stop"), "{said:?}");
     assert_eq!(project.question().1, asks);
     project.answer("reject", &["--note", "greet somebody by name"]);
     // The same words go on with the same run.
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = project.run(&[]).ends(5);
     assert!(said.out.contains("goes on in `spec_test`"), "{said:?}");
     assert_eq!(project.question().1, asks);
     project.answer("approve", &[]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run(&[]).ends(0);
     project.is_shipped();
     let tests = project.sandbox.git(&["show", &format!("feature/add-a-greeting:{TESTS}")]);
     assert_eq!(tests, "./greet Ann | grep -q Ann");
@@ -48,20 +46,18 @@ echo HELLO'; chmod +x greet; answer '{"summary":"the plan was wrong: it has to b
 fn who_stops_at_changed_tests_is_asked_again_and_who_rejects_them_gets_the_others_back() {
     let project = Project::new();
     project.otherwise(LOUD);
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
-    assert_eq!(project.run(&[]).code, Some(5));
+    project.run(&[]).ends(5);
     let (first, question) = project.question();
     project.answer("stop", &[]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    project.run(&[]).ends(5);
     assert_eq!(project.question().1, question, "it is asked again");
     assert_ne!(project.question().0, first);
     assert_eq!(project.phases().last().unwrap(), "work");
 
     project.answer("reject", &["--note", "it has to be said quietly"]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = project.run(&[]).ends(0);
     assert!(
         said.out.contains(&format!("the acceptance tests are frozen: {TESTS} was put back")),
         "before the agent goes on: {said:?}"
@@ -80,18 +76,16 @@ fn who_stops_at_changed_tests_is_asked_again_and_who_rejects_them_gets_the_other
 fn tests_that_change_with_the_plan_are_looked_at_again() {
     let project = Project::new();
     project.otherwise(LOUD);
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    project.run(&[]).ends(5);
     let (_, question) = project.question();
     assert_eq!(
         question,
         "The plan and the acceptance tests were changed in `work`. Do they still say what is wanted?"
     );
     project.answer("approve", &[]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run(&[]).ends(0);
     project.is_shipped();
     let turns =
         project.log().into_iter().filter(|row| row["event"] == "turn_started" && row["phase"] == "work");
@@ -115,29 +109,27 @@ fn an_agents_question_is_answered_and_told() {
     assert_eq!(said.code, Some(5), "{said:?}");
     assert_eq!(project.question().1, "Other languages too?");
     project.answer("yes", &["--note", "in German"]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run(&[]).ends(0);
     project.is_shipped();
 }
 
 #[test]
 fn a_loop_that_was_stopped_goes_on_by_its_words() {
     let project = Project::new();
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("stop", &[]);
-    let said = project.run(&[]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    project.run(&[]).ends(5);
     project.answer("approve", &[]);
     let said = project.sandbox.warp(&["status"]);
     assert!(said.out.contains(FEATURE), "{said:?}");
-    assert_eq!(project.run(&[]).code, Some(0));
+    project.run(&[]).ends(0);
     project.is_shipped();
 }
 
 #[test]
 fn a_loop_that_was_stopped_goes_on_by_its_name_as_it_says_itself() {
     let project = Project::new();
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     let (asked, _) = project.question();
     let run = asked.split('.').next().unwrap();
     let said = project.sandbox.warp(&["explain"]);
@@ -146,8 +138,7 @@ fn a_loop_that_was_stopped_goes_on_by_its_name_as_it_says_itself() {
     assert!(said.err.contains(&format!("`warp run {run}` lets it go on")), "{said:?}");
     let refused = said_by(&project, &[run, "--set", "max_fix_cycles=x"]);
     assert_eq!(refused.code, Some(78), "what counts for nothing may not be wrong either: {refused:?}");
-    let goes_on = said_by(&project, &[run]);
-    assert_eq!(goes_on.code, Some(5), "{goes_on:?}");
+    let goes_on = said_by(&project, &[run]).ends(5);
     assert!(goes_on.out.contains(&format!("run {run} goes on")), "{goes_on:?}");
 }
 
@@ -159,12 +150,14 @@ fn a_feature_is_described_in_words() {
     let cases: [(&[&str], &str); 4] =
         [(&[], needs), (&[" "], needs), (&["7"], needs), (&["Add", "greeting"], quotes)];
     for (words, error) in cases {
-        let refused = said_by(&project, &[&["--workflow", "autonomous-loop"], words].concat());
-        assert_eq!(refused.code, Some(64), "{refused:?}");
+        let refused = said_by(&project, &[&["--workflow", "autonomous-loop"], words].concat()).ends(64);
         assert!(refused.err.contains(error), "{refused:?}");
     }
     let refused = project.run(&["--level", "9"]);
-    assert!(refused.err.contains("Automation level must be 1 or 2 or 3"), "{refused:?}");
+    insta::assert_snapshot!(project.sandbox.stable(&refused.err), @"
+    error: Automation level must be 1 or 2 or 3
+    hint: run `/automation level 2` inside Claude Code first, or give `--level 2`
+    ");
     assert_eq!(project.sandbox.warp(&["status"]).code, Some(2), "nothing was begun");
 }
 

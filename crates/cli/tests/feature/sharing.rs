@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::{Said, Sandbox};
 
 use super::support::{FEATURE, PLAN, Project, TESTS, prepare, said};
+use crate::support::{Ends as _, InProject as _};
 
 /// Runs `warp` as the command of an agent in `tree`.
 fn as_agent(sandbox: &Sandbox, tree: &Path, arguments: &[&str]) -> Said {
@@ -48,8 +49,7 @@ fn commit(sandbox: &Sandbox, tree: &Path, file: &str, text: &str, message: &str)
     let line = format!("git add -A && git commit -q -m '{message}'");
     let mut command = sandbox.command("sh");
     command.args(["-c", &line]).current_dir(tree);
-    let done = said(command);
-    assert_eq!(done.code, Some(0), "{done:?}");
+    said(command).ends(0);
 }
 
 #[test]
@@ -70,16 +70,16 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
 
     // On the branch where the work goes in the end nothing is committed.
     sandbox.git(&["switch", "--quiet", "main"]);
-    let refused = said(project.command_of(&[]));
-    assert_eq!(refused.code, Some(3), "{refused:?}");
-    assert!(refused.err.contains("is on `main`, where the work goes in the end"), "{refused:?}");
-    assert!(refused.err.contains("git switch -c feature/NAME"), "{refused:?}");
+    let refused = said(project.command_of(&[])).ends(3);
+    insta::assert_snapshot!(project.sandbox.stable(&refused.err), @"
+    error: `[HOME]/demo` is on `main`, where the work goes in the end
+    hint: `git switch -c feature/NAME` makes a branch for the work, then `warp run` goes on
+    ");
 
     sandbox.git(&["switch", "--quiet", "feature/add-a-greeting"]);
     commit(sandbox, &root, PLAN, "# A greeting\n", "docs: plan it");
     offer(sandbox, &root, "plan_written", &json!({ "artifact": PLAN, "summary": "planned" }));
-    let done = said(project.command_of(&[]));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = said(project.command_of(&[])).ends(0);
     assert!(done.out.contains("goes on in `spec_test`"), "{done:?}");
     let log = project.log();
     assert_eq!(log.last().unwrap()["event"], "shipped");
@@ -106,16 +106,14 @@ fn a_loop_in_which_something_was_written_before_the_tests_asks() {
     commit(sandbox, &root, PLAN, "# A greeting\n", "docs: plan it");
     commit(sandbox, &root, "greet", "echo hello\n", "feat: greet");
     offer(sandbox, &root, "plan_written", &json!({ "artifact": PLAN, "summary": "planned" }));
-    let done = said(project.command_of(&[]));
-    assert_eq!(done.code, Some(5), "{done:?}");
+    said(project.command_of(&[])).ends(5);
     let words =
         "The acceptance tests are written before anything else, and greet was changed on this branch already";
     assert!(project.question().1.contains(words), "{}", project.question().1);
     project.answer("continue", &[]);
     assert_eq!(said(project.command_of(&[])).code, Some(5), "it is still there");
     project.answer("accept", &[]);
-    let done = said(project.command_of(&[]));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    said(project.command_of(&[])).ends(0);
     assert_eq!(project.log().last().unwrap()["event"], "shipped");
 }
 
@@ -123,7 +121,7 @@ fn a_loop_in_which_something_was_written_before_the_tests_asks() {
 fn frozen_tests_that_an_agent_has_committed_otherwise_are_put_back_for_good() {
     let project = Project::new();
     let sandbox = &project.sandbox;
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
     let tree = project.tree();
     hook(sandbox, &tree, "session-start", &input(&tree, "SessionStart", &json!({ "source": "startup" })));
@@ -131,8 +129,7 @@ fn frozen_tests_that_an_agent_has_committed_otherwise_are_put_back_for_good() {
     offer(sandbox, &tree, "plan_deepened", &json!({ "summary": "deeper" }));
     commit(sandbox, &tree, TESTS, "true\n", "test: pass at once");
 
-    let done = project.run(&["--skip-brainstorm"]);
-    assert_eq!(done.code, Some(0), "{done:?}");
+    project.run(&["--skip-brainstorm"]).ends(0);
     project.is_shipped();
     let test = sandbox.git(&["show", &format!("feature/add-a-greeting:{TESTS}")]);
     assert_eq!(test, "./greet | grep -q hello");
@@ -145,7 +142,7 @@ fn frozen_tests_that_an_agent_has_committed_otherwise_are_put_back_for_good() {
 fn to_ship(project: &Project) -> PathBuf {
     let sandbox = &project.sandbox;
     // The person's answer is what warp stopped for; the rest is done in the agent.
-    assert_eq!(project.run(&["--skip-brainstorm"]).code, Some(5));
+    project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
     let tree = project.tree();
     let told =
@@ -199,9 +196,12 @@ fn what_was_committed_after_the_tests_is_tested_before_it_is_merged() {
     commit(sandbox, &tree, "tests/late.sh", "exit 1\n", "test: one more");
     let next = as_agent(sandbox, &tree, &["next"]);
     assert!(next.out.contains("is offered as pull request #1"), "{next:?}");
-    let merged = said(sandbox.warp_command(&["pr", "merge", "1"]));
-    assert_eq!(merged.code, Some(1), "{merged:?}");
-    assert!(merged.err.contains("the tests fail: `make test` ended with exit 2"), "{merged:?}");
+    let merged = said(sandbox.warp_command(&["pr", "merge", "1"])).ends(1);
+    insta::assert_snapshot!(sandbox.stable(&merged.err), @"
+    error: #1 is not merged: on top of the newest `main` the tests fail: `make test` ended with exit 2
+      make: *** [Makefile:2: test] Error 1
+    hint: no branch was moved; `git switch feature/add-a-greeting` lets you mend it, then `warp pr merge 1` again, or `warp pr close 1`
+    ");
     assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "chore: tests");
 }
 
@@ -209,7 +209,7 @@ fn what_was_committed_after_the_tests_is_tested_before_it_is_merged() {
 fn a_pull_request_is_merged_by_the_settings_of_its_own_run() {
     let project = Project::new();
     let (sandbox, root) = (&project.sandbox, project.sandbox.root());
-    assert_eq!(project.run_alone(&[]).code, Some(0));
+    project.run_alone(&[]).ends(0);
     // Another loop, whose agent takes the pull request for its own.
     let set = "test_command=false";
     sandbox.warp_ok(&[
@@ -235,8 +235,7 @@ fn somebody_who_is_at_it_is_not_disturbed() {
     sandbox.warp_ok(&["state", "init", ".", "--workflow", "autonomous-loop", "--feature", FEATURE]);
     let project = Project { sandbox };
     project.otherwise("");
-    let refused = project.run(&[]);
-    assert_eq!(refused.code, Some(6), "{refused:?}");
+    let refused = project.run(&[]).ends(6);
     assert!(
         refused.err.contains(&format!("`{FEATURE}` is worked on by process {}", std::process::id())),
         "{refused:?}"

@@ -5,6 +5,9 @@ use std::{fs, path::PathBuf, process::Command};
 use serde_json::Value;
 use testkit::{Said, Sandbox};
 
+use crate::support::InProject as _;
+pub(crate) use crate::support::said;
+
 pub(crate) const FEATURE: &str = "Add a greeting";
 pub(crate) const PLAN: &str = "docs/plans/2026-11-16-feat-greet-plan.md";
 pub(crate) const TESTS: &str = "tests/acceptance/2026-11-16-greet-acceptance.sh";
@@ -140,7 +143,7 @@ impl Project {
 
     /// Returns the open question: its id and its words.
     pub(crate) fn question(&self) -> (String, String) {
-        let status: Value = serde_json::from_str(&self.sandbox.warp_ok(&["status", "--json"])).unwrap();
+        let status = self.sandbox.json(&["status", "--json"]);
         let asked = [&status["asked"], &status["decision"]].into_iter().find(|asked| asked.is_object());
         let asked = asked.unwrap_or_else(|| panic!("no question is open: {status:#}"));
         (asked["id"].as_str().unwrap().to_owned(), asked["question"].as_str().unwrap().to_owned())
@@ -175,13 +178,5 @@ pub(crate) fn prepare(sandbox: &Sandbox) {
     sandbox.write("Makefile", "test:\n\t@for test in tests/*.sh; do sh $$test || exit 1; done\n");
     sandbox.write("tests/begin.sh", "test -e Makefile\n");
     sandbox.write(".gitignore", ".agent\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
-}
-
-/// Runs a command to its end.
-pub(crate) fn said(mut command: Command) -> Said {
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    sandbox.commit("chore: tests");
 }

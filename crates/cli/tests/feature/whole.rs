@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::support::{FEATURE, PLAN, Project, TESTS, said};
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {
@@ -18,8 +19,7 @@ fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {
         re_review1) answer '{"summary":"still","findings":[{"severity":"bug","text":"still no name"}]}' ;;
         esac"#,
     );
-    let said = project.run(&["--skip-test-review"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run(&["--skip-test-review"]).ends(0);
     project.is_shipped();
     assert_eq!(
         project.phases(),
@@ -70,8 +70,7 @@ fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {
 #[test]
 fn each_phase_is_told_what_it_has_to_know_and_nothing_moves_by_its_own_word() {
     let project = Project::new();
-    let said = project.run_alone(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run_alone(&[]).ends(0);
     let plan = project.prompt("plan", 1);
     for words in [
         FEATURE,
@@ -103,8 +102,7 @@ fn a_projects_own_text_replaces_the_built_in_one_as_the_merge_target_has_it() {
     project.sandbox.write(".warp/prompts/autonomous-loop/plan.md", "Run /compound-engineering:plan first.\n");
     project.sandbox.git(&["add", "--all"]);
     project.sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
-    let said = project.run_alone(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run_alone(&[]).ends(0);
     let plan = project.prompt("plan", 1);
     assert!(plan.contains("/compound-engineering:plan") && !plan.contains("Given/When/Then"), "{plan}");
 }
@@ -112,20 +110,21 @@ fn a_projects_own_text_replaces_the_built_in_one_as_the_merge_target_has_it() {
 #[test]
 fn the_short_forms_of_settings_set_them() {
     let project = Project::new();
-    let said = project.run(&[
-        "--budget",
-        "7",
-        "--max-iterations",
-        "9",
-        "--max-phase-iterations",
-        "4",
-        "--max-fix-cycles",
-        "2",
-        "--completion-promise",
-        "DONE",
-        "--skip-brainstorm",
-    ]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    project
+        .run(&[
+            "--budget",
+            "7",
+            "--max-iterations",
+            "9",
+            "--max-phase-iterations",
+            "4",
+            "--max-fix-cycles",
+            "2",
+            "--completion-promise",
+            "DONE",
+            "--skip-brainstorm",
+        ])
+        .ends(5);
     let state = project.state();
     for (field, value) in
         [("budget_limit_usd", 7), ("max_iterations", 9), ("max_phase_iterations", 4), ("max_fix_cycles", 2)]
@@ -143,12 +142,12 @@ fn the_short_forms_of_settings_set_them() {
 #[test]
 fn what_is_no_issue_is_said_to_be_a_feature() {
     let project = Project::new();
-    let said = project.sandbox.warp(&["run", FEATURE, "--agent", "script:none"]);
-    assert_eq!(said.code, Some(64), "{said:?}");
-    assert!(said.err.contains("warp run --workflow autonomous-loop"), "{said:?}");
-    let said = project.run(&["--until-empty"]);
-    assert_eq!(said.code, Some(64), "{said:?}");
-    assert!(said.err.contains("`autonomous-loop` is about a feature"), "{said:?}");
+    insta::assert_snapshot!(project.sandbox.refused(64, &["run", FEATURE, "--agent", "script:none"]), @r#"
+    error: `Add a greeting` is neither the number of an issue nor an open run
+    hint: `warp run --workflow autonomous-loop "FEATURE"` builds a feature that you describe
+    "#);
+    let said = project.run(&["--until-empty"]).ends(64);
+    insta::assert_snapshot!(project.sandbox.stable(&said.err), @"error: `--until-empty` goes on with issues, and `autonomous-loop` is about a feature");
 }
 
 #[test]
@@ -158,8 +157,7 @@ fn where_warp_runs_no_tests_it_has_the_agents_word_for_them() {
         r#"case $WARP_PHASE$n in spec_test2) put $tests "$failing"
         answer "{\"artifact\":\"$tests\",\"summary\":\"one test\",\"run\":{\"failed\":1,\"errored\":0}}" ;; esac"#,
     );
-    let said = project.run_alone(&["--set", "test_before_commit=false"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run_alone(&["--set", "test_before_commit=false"]).ends(0);
     project.is_shipped();
     assert!(project.prompt("spec_test", 2).contains("`run` is missing"));
 }
@@ -168,8 +166,7 @@ fn where_warp_runs_no_tests_it_has_the_agents_word_for_them() {
 fn acceptance_command_is_how_the_acceptance_tests_are_run() {
     let project = Project::new();
     project.otherwise(r#"failing='test "$1" = loud && ./greet | grep -q hello'"#);
-    let said = project.run_alone(&["--set", "acceptance_command=sh {file} loud"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    project.run_alone(&["--set", "acceptance_command=sh {file} loud"]).ends(0);
     project.is_shipped();
     let project = Project::new();
     let said = project.run_alone(&["--set", "acceptance_command=true", "--max-phase-iterations", "1"]);
@@ -181,8 +178,7 @@ fn a_feature_of_many_words_has_a_pull_request_with_a_title() {
     let project = Project::new();
     let words = format!("Add a greeting {}", "that is kind ".repeat(30));
     let arguments = ["--workflow", "autonomous-loop", &words, "--skip-brainstorm", "--skip-test-review"];
-    let said = said(project.command_of(&arguments));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    said(project.command_of(&arguments)).ends(0);
     let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
     assert!(pull.starts_with("#1 Add a greeting that is kind") && pull.contains("kind that…\n"), "{pull}");
     assert!(pull.contains(words.trim()), "all of it is said: {pull}");
@@ -191,8 +187,7 @@ fn a_feature_of_many_words_has_a_pull_request_with_a_title() {
 #[test]
 fn at_level_three_what_is_shipped_is_merged() {
     let project = Project::new();
-    let said = project.run_alone(&["--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = project.run_alone(&["--level", "3"]).ends(0);
     assert_eq!(project.log().last().unwrap()["event"], "shipped");
     assert!(said.out.contains("it is merged when the promise is given"), "{said:?}");
     let main = project.sandbox.git(&["rev-parse", "main"]);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Sandbox, telegram::Telegram};
 
 use super::support::{Answered, call, standing_in};
+use crate::support::InProject as _;
 
 const ANN: (i64, &str) = (501, "Ann");
 
@@ -15,9 +16,7 @@ fn away(minutes: &str) -> (Sandbox, Telegram) {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     let set = format!("decision_timeout_minutes={minutes}");
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--issue", "42", "--set", &set]);
-    sandbox.transitions(&["prerequisites_ok", "work_selected", "plan_ready"]);
-    let chunks = r#"{"acs":[["AC-01"],["AC-02"]]}"#;
-    sandbox.warp_ok(&["state", "transition", ".", "chunks_defined", "--data", chunks]);
+    sandbox.to_coding(r#"[["AC-01"],["AC-02"]]"#);
     telegram.set_up(&sandbox, "501");
     let said = sandbox.warp_ok(&["rdb", "on"]);
     assert!(said.contains("you are away") && said.contains("501"), "{said}");
@@ -239,8 +238,7 @@ fn every_phase_of_a_run_in_the_agent_is_told() {
     sandbox.transitions(&["chunks_defined"]);
     sandbox.write("parser.rs", "fn parse() {}\n");
     sandbox.transitions(&["code_complete", "docs_updated", "tests_passed"]);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: parse"]);
+    sandbox.commit("feat: parse");
     call(
         &sandbox,
         "post-tool-use",

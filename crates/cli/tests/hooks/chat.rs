@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use testkit::Sandbox;
 
 use super::support::{call, standing_in, state};
+use crate::support::InProject as _;
 
 fn typed(sandbox: &Sandbox, prompt: &str) -> String {
     let answered = call(sandbox, "user-prompt-submit", json!({ "prompt": prompt }));
@@ -12,7 +13,7 @@ fn typed(sandbox: &Sandbox, prompt: &str) -> String {
 
 /// Returns the newest record of an event.
 fn newest(sandbox: &Sandbox, event: &str) -> Value {
-    let log: Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let found = log.as_array().unwrap().iter().rev().find(|record| record["event"] == event);
     found.unwrap_or_else(|| panic!("no {event}: {log}")).clone()
 }
@@ -76,7 +77,7 @@ fn stop_in_the_chat_stops_the_run_and_other_words_do_not() {
 fn somebody_who_grabs_lunch_is_away_while_a_run_is_open() {
     let sandbox = standing_in("coding");
     let told = typed(&sandbox, "grab lunch, keep going");
-    assert!(told.contains("wants decisions and notices in Telegram"), "{told}");
+    insta::assert_snapshot!(sandbox.stable(&told), @"The person wants decisions and notices in Telegram, but cannot be reached: there is no bot token; put it into `[HOME]/config/warp/telegram-token`, or into WARP_TELEGRAM_TOKEN. Tell them that, and that questions stay in the terminal until `warp rdb test` succeeds.");
     let settings = || sandbox.read(".claude/settings.local.json");
     assert!(settings().is_some_and(|settings| settings.contains("\"enabled\": true")), "{:?}", settings());
     let bare = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
@@ -89,7 +90,7 @@ fn a_run_begins_only_with_an_issue_that_can_be_worked_on() {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     typed(&sandbox, "/automation level 3");
     let told = typed(&sandbox, "/warp-drive");
-    assert!(told.contains("No run was begun: no open issue is labelled `req`"), "{told}");
+    insta::assert_snapshot!(sandbox.stable(&told), @"No run was begun: no open issue is labelled `req`: `warp issue new` files one.");
     sandbox.issue(41, "# Done\n\n- [ ] it is done\n");
     sandbox.warp_ok(&["issue", "close", "41"]);
     for (prompt, why) in [
@@ -104,7 +105,7 @@ fn a_run_begins_only_with_an_issue_that_can_be_worked_on() {
     }
     sandbox.warp_ok(&["issue", "new", "--title", "Print", "--body", "- [ ] it prints"]);
     let told = typed(&sandbox, "/warp-drive");
-    assert!(told.contains("No run was begun: no issue is approved"), "{told}");
+    insta::assert_snapshot!(sandbox.stable(&told), @"No run was begun: no issue is approved: `warp issue approve N` lets one be taken.");
     let told = typed(&sandbox, "/warp-drive #42");
     assert!(told.contains("phase `prerequisites`"), "{told}");
     assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("approved by"), "to name it is to approve it");
@@ -118,7 +119,7 @@ fn a_level_sets_a_bare_project_up_and_undo_takes_it_back() {
     let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
     let before = sandbox.git(&["status", "--short", "--untracked-files=all"]);
     let told = typed(&sandbox, "/automation level 2");
-    assert!(told.contains("the automation level to 2") && told.contains("Git's hooks guard"), "{told}");
+    insta::assert_snapshot!(sandbox.stable(&told), @"The person set the automation level to 2, in .claude/settings.local.json with its permission rules; runs that begin from now on go by it. Git's hooks guard its branches now. `warp init --undo` takes that back.");
     let settings: Value =
         serde_json::from_str(&sandbox.read(".claude/settings.local.json").unwrap()).unwrap();
     assert_eq!(settings["_automation"]["active_level"], 2);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use testkit::{Sandbox, telegram::Telegram};
 
 use super::client::{Client, phase};
+use crate::support::InProject as _;
 
 const ANN: (i64, &str) = (501, "Ann");
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -210,8 +211,7 @@ fn an_answer_from_elsewhere_wakes_the_agent_and_one_in_the_chat_does_not() {
             match is_in_chat {
                 true => _ = hook(&sandbox, "user-prompt-submit", json!({ "prompt": "sqlite" })),
                 false => {
-                    let status: Value =
-                        serde_json::from_str(&sandbox.warp_ok(&["status", "--json"])).unwrap();
+                    let status = sandbox.json(&["status", "--json"]);
                     let id = status["standing"]["decision"]["id"].as_str().unwrap();
                     sandbox.warp_ok(&["answer", id, "sqlite"]);
                 }

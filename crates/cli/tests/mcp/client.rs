@@ -11,6 +11,8 @@ use std::{
 use serde_json::{Value, json};
 use testkit::Sandbox;
 
+use crate::support::InProject as _;
+
 /// How long an answer may take. Milliseconds are usual; machines are shared.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -157,6 +159,6 @@ pub(crate) fn status(sandbox: &Sandbox) -> Value {
 
 /// Returns the newest record of the run.
 pub(crate) fn newest(sandbox: &Sandbox) -> Value {
-    let log: Vec<Value> = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.rows(&["log", "--json"]);
     log.last().cloned().unwrap()
 }

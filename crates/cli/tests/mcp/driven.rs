@@ -5,6 +5,8 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::{Said, driven::Driven};
 
+use crate::support::{Ends as _, InProject as _};
+
 /// A program that calls tools from the commands of an agent: `call TOOL INPUT` prints what it answers.
 const CALL: &str = r#"
 call() {
@@ -22,8 +24,7 @@ fn driven(criteria: u64, script: &str) -> (Driven, String) {
     driven.issue(42, criteria, "");
     let agent = format!("WARP={}\n{CALL}\n{script}", env!("CARGO_BIN_EXE_warp"));
     driven.sandbox.write("agent.sh", agent);
-    driven.sandbox.git(&["add", "--all"]);
-    driven.sandbox.git(&["commit", "--quiet", "-m", "chore: agent"]);
+    driven.sandbox.commit("chore: agent");
     (driven, "command:sh ./agent.sh".to_owned())
 }
 
@@ -75,8 +76,7 @@ call done "{\"summary\":\"by tool\",\"evidence\":[${evidence%,}]}"
 echo 'There is no answer here.'
 "#,
     );
-    let said = run(&driven, &agent, &["--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &agent, &["--level", "3"]).ends(0);
     let log = log(&driven);
     let plans = named(&log, "plan_ready");
     assert_eq!(plans.len(), 1);
@@ -104,8 +104,7 @@ call done '{"summary":"by tool","evidence":[{"ac":"AC-01","file":"file1.txt","li
 "#,
     );
     let gates = r#"verification_gates={"code_complete":["sh ./check.sh"]}"#;
-    let said = run(&driven, &agent, &["--level", "3", "--set", gates]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &agent, &["--level", "3", "--set", gates]).ends(0);
     let log = log(&driven);
     let done = named(&log, "code_complete");
     assert_eq!(done[0]["actor"], "agent");
@@ -125,8 +124,7 @@ call status '{}' > third.log
 echo '{"summary":"again"}'
 "#,
     );
-    let said = run(&driven, &agent, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &agent, &[]).ends(0);
     let branch = driven.sandbox.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/feature"]);
     let show = |file: &str| driven.sandbox.git(&["show", &format!("{branch}:{file}")]);
     assert!(show("first.log").contains("Your turn is over"), "{}", show("first.log"));
@@ -150,11 +148,13 @@ fi
 echo '{}'
 "#,
     );
-    let said = run(&driven, &agent, &["--workflow", "coder"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = run(&driven, &agent, &["--workflow", "coder"]).ends(5);
     assert!(said.out.contains("clarification"), "{said:?}");
-    assert!(said.err.contains("The coder asks: Tabs or spaces?"), "{said:?}");
-    let status: Value = serde_json::from_str(&driven.sandbox.warp_ok(&["status", "42", "--json"])).unwrap();
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
+    waits for you: The coder asks: Tabs or spaces?
+    answer with `warp answer [RUN].e5 answer|abandon`, then `warp run`
+    ");
+    let status = driven.sandbox.json(&["status", "42", "--json"]);
     assert_eq!(status["phase"], "QUESTION");
     let id = status["asked"]["id"].as_str().unwrap();
     driven.sandbox.warp_ok(&["answer", id, "answer", "--note", "tabs"]);
@@ -202,8 +202,7 @@ echo word > file1.txt
 call done '{"summary":"by tool","evidence":[{"ac":"AC-01","file":"file1.txt","line":1}]}'
 "#,
     );
-    let said = run(&driven, &agent, &["--level", "2"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(&driven, &agent, &["--level", "2"]).ends(0);
     let log = log(&driven);
     assert_eq!(named(&log, "question_asked")[0]["data"]["kind"], "criteria");
     assert_eq!(named(&log, "criteria_unconfirmed").len(), 1);

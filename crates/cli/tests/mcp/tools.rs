@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::client::{Client, newest, phase, standing, status};
+use crate::support::InProject as _;
 
 const CODER_PLANNING: &[&str] = &["receive_task", "workspace_ready"];
 const CODER_CODING: &[&str] = &["receive_task", "workspace_ready", "submit_plan", "approve"];
@@ -169,8 +170,7 @@ fn a_workflow_that_knows_nothing_of_tools_has_them_all_the_same() {
         on = [{ event = \"worked\", to = \"over\" }]\n\n[[phase]]\nname = \"over\"\npurpose = \"Over\"\n\
         activity = \"engine\"\n";
     sandbox.write(".warp/workflows/own.toml", own);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: own"]);
+    sandbox.commit("chore: own");
     sandbox.git(&["branch", "--force", "main", "HEAD"]);
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42", "--workflow", "own"]);
     let mut client = Client::start(&sandbox);

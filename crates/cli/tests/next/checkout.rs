@@ -2,7 +2,8 @@
 
 use testkit::Sandbox;
 
-use super::{as_agent, next, phase, project, refused};
+use super::{next, phase, project, refused};
+use crate::support::{Ends as _, InProject as _};
 
 /// A project that stands on `main`, with a remote that has it.
 fn on_main() -> Sandbox {
@@ -80,7 +81,7 @@ fn level_two_wants_a_branch_of_the_persons_and_pushes_it() {
     sandbox.warp_ok(&["config", "push=branch"]);
     begin(&sandbox, "2");
     let said = refused(&sandbox);
-    assert!(said.contains("Must not be on main/master") && said.contains("/start-work"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"error: Must not be on main/master: `/start-work` or `git switch -c feature/NAME` leaves `main`");
     sandbox.git(&["switch", "--quiet", "-c", "feature/mine"]);
     let said = to_the_end(&sandbox);
     assert!(said.contains("is handed over as pull request #"), "{said}");
@@ -135,13 +136,13 @@ fn a_graceful_stop_commits_unfinished_work_and_the_next_run_takes_it_up() {
     next(&sandbox);
     sandbox.write("parser.rs", "// half of a parser\n");
     sandbox.warp_ok(&["stop"]);
-    let said = as_agent(&sandbox, &["next"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(
-        said.out.contains("unfinished work is committed on branch `feature/issue-42-add-a-parser`"),
-        "{said:?}"
-    );
-    assert!(said.out.contains("`/warp-drive 42` continues it"), "{said:?}");
+    let said = sandbox.as_agent(&["next"]).ends(0);
+    insta::assert_snapshot!(sandbox.stable(&said.out), @"
+    unfinished work is committed on branch `feature/issue-42-add-a-parser`; `/warp-drive 42` continues it
+    the abort report is #43
+    #6 aborted -> completed (abort_resolved)
+    The warp-drive run of this project is over (completed). Nothing is left to do in it.
+    ");
     assert_eq!(sandbox.git(&["log", "--format=%s", "-n", "1"]), "chore: unfinished work on #42");
     assert_eq!(sandbox.git(&["status", "--short"]), "");
 

@@ -2,23 +2,22 @@
 
 use testkit::Sandbox;
 
-use super::{as_agent, committed, next, phase, project, refused, to_coding, to_committing};
+use super::{committed, next, phase, project, refused, to_coding, to_committing};
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn what_warp_does_itself_is_refused_to_an_agent() {
     let sandbox = project();
     to_committing(&sandbox, "3");
     for event in ["committed", "commit_with_doc_gate"] {
-        let said = as_agent(&sandbox, &["state", "transition", ".", event]);
-        assert_eq!(said.code, Some(3), "{said:?}");
+        let said = sandbox.as_agent(&["state", "transition", ".", event]).ends(3);
         let words = format!("`{event}` is warp's own work in `committing`: `warp next` does it");
         assert!(said.err.contains(&words), "{said:?}");
     }
-    let said = as_agent(&sandbox, &["next"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    sandbox.as_agent(&["next"]).ends(0);
     for event in ["report_filed", "next_chunk", "requirement_done", "merge_ready", "merged", "session_ended"]
     {
-        let said = as_agent(&sandbox, &["state", "transition", ".", event]);
+        let said = sandbox.as_agent(&["state", "transition", ".", event]);
         assert_eq!(said.code, Some(3), "{event}: {said:?}");
         if phase(&sandbox) != "awaiting_continue" {
             next(&sandbox);
@@ -74,8 +73,7 @@ fn ignored_settings_of_the_person_keep_no_run_from_its_commit() {
 fn a_commit_that_a_crash_kept_from_being_recorded_is_recorded() {
     let sandbox = project();
     to_committing(&sandbox, "3");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: parse"]);
+    sandbox.commit("feat: parse");
     let head = sandbox.git(&["rev-parse", "HEAD"]);
     let said = next(&sandbox);
     assert!(said.contains(&format!("{} was made before, and is recorded now", &head[..10])), "{said}");
@@ -99,7 +97,11 @@ fn what_was_not_tested_is_tested_before_it_is_committed() {
     to_committing(&sandbox, "3");
     sandbox.write("Makefile", "test:\n\t@echo broken; false\n");
     let said = refused(&sandbox);
-    assert!(said.contains("the tests fail now") && said.contains("broken"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"
+    error: the files have changed since the tests passed, and the tests fail now; mend that first
+      broken
+      make: *** [Makefile:2: test] Error 1
+    ");
 }
 
 #[test]

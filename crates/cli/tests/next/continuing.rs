@@ -3,6 +3,7 @@
 use testkit::Sandbox;
 
 use super::{next, phase, project, refused, to_committing};
+use crate::support::InProject as _;
 
 /// A run of issue 42 that is merged, and goes on with issue 43.
 fn continued() -> Sandbox {
@@ -54,8 +55,10 @@ fn the_next_issue_gets_a_branch_of_its_own_and_each_has_its_own_account() {
 
     // Undoing one of them leaves the other, and opens only its issue again.
     sandbox.git(&["switch", "--quiet", "main"]);
-    let said = sandbox.warp_ok(&["revert", "42"]);
-    assert!(said.contains("issue 42 is open again") && !said.contains("issue 43"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["revert", "42"]), @"
+    `main` is at [COMMIT] now, which undoes issue 42; the project has no tests that warp could run
+    issue 42 is open again; `warp run 42` tries once more
+    ");
     assert!(sandbox.read("parser.rs").is_none() && sandbox.read("printer.rs").is_some());
     assert!(sandbox.warp_ok(&["issue", "show", "43"]).contains("\nclosed"));
     let explained = sandbox.warp_ok(&["explain", "42"]);
@@ -67,13 +70,15 @@ fn undoing_the_run_names_all_of_its_issues() {
     let sandbox = continued();
     next(&sandbox);
     finish(&sandbox);
-    let explained: serde_json::Value =
-        serde_json::from_str(&sandbox.warp_ok(&["explain", "43", "--json"])).unwrap();
+    let explained = sandbox.json(&["explain", "43", "--json"]);
     let run = explained["run"].as_str().unwrap().to_owned();
     sandbox.git(&["switch", "--quiet", "main"]);
-    let said = sandbox.warp_ok(&["revert", &run]);
-    assert!(said.contains("it did the work of issues 42, 43"), "{said}");
-    assert!(said.contains("issue 42 is open again") && said.contains("issue 43 is open again"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["revert", &run]), @"
+    `main` is at [COMMIT] now, which undoes run `[RUN]`; the project has no tests that warp could run
+    it did the work of issues 42, 43
+    issue 42 is open again; `warp run 42` tries once more
+    issue 43 is open again; `warp run 43` tries once more
+    ");
     assert!(sandbox.read("parser.rs").is_none() && sandbox.read("printer.rs").is_none());
 }
 
@@ -83,7 +88,7 @@ fn with_uncommitted_work_no_branch_is_made() {
     let before = branch(&sandbox);
     sandbox.write("stray.rs", "// not committed\n");
     let said = refused(&sandbox);
-    assert!(said.contains("issue 43 gets a branch of its own, and stray.rs is not committed"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"error: issue 43 gets a branch of its own, and stray.rs is not committed: commit or stash that, then `warp next`");
     assert_eq!(branch(&sandbox), before);
     std::fs::remove_file(sandbox.root().join("stray.rs")).unwrap();
     next(&sandbox);

@@ -1,6 +1,7 @@
 //! The final test covers what is committed, and what was tested is what is merged.
 
 use super::{next, phase, project, refused, to_committing};
+use crate::support::InProject as _;
 
 /// Goes on until the final test is due.
 fn to_final_test(sandbox: &testkit::Sandbox) {
@@ -16,7 +17,7 @@ fn a_tree_that_is_not_committed_is_not_finally_tested() {
     to_final_test(&sandbox);
     sandbox.write("fix.rs", "// makes the test pass\n");
     let said = refused(&sandbox);
-    assert!(said.contains("what is merged is what is committed, and fix.rs is not"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"error: what is merged is what is committed, and fix.rs is not: a person commits or removes them, then `warp next`");
     std::fs::remove_file(sandbox.root().join("fix.rs")).unwrap();
     assert!(next(&sandbox).contains("requirement_complete -> merging"));
 }

@@ -1,6 +1,7 @@
 //! The user's own git hooks run for warp's commits and pushes.
 
 use super::{committed, next, project, refused, to_committing};
+use crate::support::InProject as _;
 
 #[test]
 fn a_hook_that_fails_stops_the_commit_and_is_heard() {
@@ -67,6 +68,6 @@ fn what_a_hook_for_messages_puts_into_the_index_alone_is_not_committed() {
     to_committing(&sandbox, "3");
     let head = sandbox.git(&["rev-parse", "HEAD"]);
     let said = refused(&sandbox);
-    assert!(said.contains("the files have changed while the tests ran"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"error: the files have changed while the tests ran; let nothing else write here, then `warp next`");
     assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), head);
 }

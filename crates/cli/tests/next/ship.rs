@@ -2,7 +2,8 @@
 
 use testkit::{Said, Sandbox};
 
-use super::{as_agent, phase, project};
+use super::{phase, project};
+use crate::support::{Ends as _, InProject as _};
 
 const WAY: [&str; 8] = [
     "brainstorm_written",
@@ -58,9 +59,8 @@ fn next(sandbox: &Sandbox) -> Said {
 fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
     let sandbox = shipping("2");
     let url = r#"{"pr_url":"https://made.up/pull/9"}"#;
-    assert_eq!(as_agent(&sandbox, &["state", "transition", ".", "noted", "--data", url]).code, Some(0));
-    let said = next(&sandbox);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    sandbox.as_agent(&["state", "transition", ".", "noted", "--data", url]).ends(0);
+    let said = next(&sandbox).ends(0);
     assert!(said.out.contains("the pull request is https://forge.localhost/pull/1"), "{said:?}");
     let branch = "refs/heads/feature/issue-42-parser";
     let pushed = sandbox.git(&["ls-remote", "origin", branch]);
@@ -76,8 +76,7 @@ fn without_leave_the_pull_request_stays_in_the_repository() {
         sandbox.warp_ok(&["state", "reset", "."]);
         sandbox.warp_ok(&["config", &format!("push={push}")]);
         begin(&sandbox, "2");
-        let said = next(&sandbox);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = next(&sandbox).ends(0);
         assert!(said.out.contains("`feature/issue-42-parser` is offered as pull request #43"), "{said:?}");
         assert!(said.out.contains(&format!("not pushed: {words}")), "{said:?}");
         assert_eq!(branches(&sandbox), ["refs/heads/main"]);
@@ -89,8 +88,7 @@ fn neither_a_remote_nor_a_forge_is_needed() {
     for level in ["1", "2", "3"] {
         let sandbox = project();
         begin(&sandbox, level);
-        let said = sandbox.warp(&["next"]);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = sandbox.warp(&["next"]).ends(0);
         let then = if level == "3" { "it is merged when the promise is given" } else { "`warp pr merge 43`" };
         assert!(said.out.contains("is offered as pull request #43") && said.out.contains(then), "{said:?}");
         let state = sandbox.warp_ok(&["state", "status", "."]);
@@ -104,8 +102,7 @@ fn neither_a_remote_nor_a_forge_is_needed() {
 fn a_forge_that_opens_nothing_leaves_the_projects_own_pull_request() {
     let sandbox = shipping("2");
     sandbox.program("../bin/gh", "#!/bin/sh\nexit 1\n");
-    let said = next(&sandbox);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = next(&sandbox).ends(0);
     assert!(said.out.contains("`gh` opened no pull request"), "{said:?}");
     assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
 }
@@ -114,9 +111,9 @@ fn a_forge_that_opens_nothing_leaves_the_projects_own_pull_request() {
 fn an_agent_cannot_allow_itself_to_push() {
     let sandbox = shipping("3");
     sandbox.warp_ok(&["config", "push=never"]);
-    let said = as_agent(&sandbox, &["config", "push=target"]);
+    let said = sandbox.as_agent(&["config", "push=target"]);
     assert!(said.code != Some(0) && said.err.contains("this command is a person's"), "{said:?}");
-    assert_eq!(as_agent(&sandbox, &["config"]).code, Some(0), "it may look");
+    assert_eq!(sandbox.as_agent(&["config"]).code, Some(0), "it may look");
     let shown = sandbox.warp_ok(&["config"]);
     assert!(shown.lines().any(|line| line.starts_with("push                       never ")), "{shown}");
 }
@@ -125,7 +122,7 @@ fn an_agent_cannot_allow_itself_to_push() {
 fn an_agents_own_pull_request_is_a_persons_to_accept() {
     let sandbox = shipping("3");
     let url = r#"{"pr_url":"https://made.up/pull/9"}"#;
-    let said = as_agent(&sandbox, &["state", "transition", ".", "shipped", "--data", url]);
+    let said = sandbox.as_agent(&["state", "transition", ".", "shipped", "--data", url]);
     // A loop whose phases a person has moved on has receipts that name nothing; the question is asked all the same.
     assert_eq!(said.code, Some(5), "{said:?}");
     let status = sandbox.warp_ok(&["status"]);
@@ -135,8 +132,7 @@ fn an_agents_own_pull_request_is_a_persons_to_accept() {
 #[test]
 fn at_level_one_nothing_is_pushed() {
     let sandbox = shipping("1");
-    let said = next(&sandbox);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = next(&sandbox).ends(0);
     assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
     assert_eq!(branches(&sandbox), ["refs/heads/main"]);
 }
@@ -150,8 +146,7 @@ fn neither_the_merge_target_nor_a_detached_head_is_pushed() {
     ] {
         let sandbox = shipping("3");
         sandbox.git(&branch);
-        let said = next(&sandbox);
-        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = next(&sandbox).ends(1);
         assert!(said.err.contains(words), "{said:?}");
         assert_eq!(branches(&sandbox), ["refs/heads/main"]);
     }
@@ -162,9 +157,8 @@ fn a_hook_before_the_push_is_told_what_is_pushed_and_may_refuse() {
     let sandbox = shipping("3");
     sandbox
         .program(".git/hooks/pre-push", "#!/bin/sh\necho \"$1 $2\" > .git/told\ncat >> .git/told\nexit 3\n");
-    let said = next(&sandbox);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("pre-push hook ended with exit 3"), "{said:?}");
+    let said = next(&sandbox).ends(1);
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"error: your pre-push hook ended with exit 3; mend what it says, then `warp next`");
     let (head, zero) = (sandbox.git(&["rev-parse", "HEAD"]), "0".repeat(40));
     let branch = "refs/heads/feature/issue-42-parser";
     let told = format!("origin ../remote.git\n{branch} {head} {branch} {zero}\n");

@@ -1,6 +1,7 @@
 //! What comes next, in words.
 
-use super::{as_agent, next, project, to_coding, to_committing};
+use super::{next, project, to_coding, to_committing};
+use crate::support::{Ends as _, InProject as _};
 
 #[test]
 fn a_text_that_cannot_be_used_is_named_and_the_built_in_one_follows() {
@@ -29,7 +30,11 @@ fn the_end_is_told_as_the_end() {
         }
         said = next(&sandbox);
     }
-    assert!(said.contains("is over (completed)") && !said.contains("under way"), "{said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"
+    the session's summary is #44
+    #14 session_ending -> completed (session_ended)
+    The warp-drive run of this project is over (completed). Nothing is left to do in it.
+    ");
 }
 
 #[test]
@@ -40,8 +45,7 @@ fn failed_approaches_of_refused_turns_are_remembered() {
     sandbox.transitions(&["brainstorm_written", "plan_written", "tests_approved", "plan_deepened"]);
     for turn in 0..10 {
         let tried = format!(r#"{{"summary":"turn {turn}","failed_approaches":["a cache", "way {turn}"]}}"#);
-        let said = as_agent(&sandbox, &["state", "transition", ".", "work_finished", "--data", &tried]);
-        assert_eq!(said.code, Some(3), "{said:?}");
+        sandbox.as_agent(&["state", "transition", ".", "work_finished", "--data", &tried]).ends(3);
     }
     let progress = sandbox.read("docs/progress.md").unwrap();
     assert!(!progress.contains("Nothing so far"), "{progress}");

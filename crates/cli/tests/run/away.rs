@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use testkit::telegram::{Fault, TOKEN, Telegram};
 
 use super::support::{GOOD, Project, Running, has_walls};
+use crate::support::Ends as _;
 
 const ANN: (i64, &str) = (501, "Ann");
 const CHUNKS: [&str; 2] = ["--set", "max_acs_per_commit=1"];
@@ -55,6 +56,16 @@ fn phases(texts: &[String]) -> Vec<String> {
     texts.iter().filter_map(word).filter(|word| word != "commit" && word != "decision").collect()
 }
 
+/// Runs another issue to its end.
+fn run_another(project: &Project, telegram: &Telegram) {
+    project.script(&GOOD.replace("greeting.txt", "another.txt"));
+    project.sandbox.issue(9, "# Another\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
+    let agent = format!("script:{}", project.sandbox.home().join("script.toml").display());
+    let mut next = project.sandbox.warp_command(&["run", "9", "--level", "3", "--once", "--agent", &agent]);
+    next.envs(telegram.variables("501"));
+    Running::start(next).end().ends(0);
+}
+
 #[test]
 fn a_question_is_answered_by_a_button_and_every_phase_is_told() {
     let (project, telegram) = (Project::new(ASKS), Telegram::start());
@@ -62,8 +73,7 @@ fn a_question_is_answered_by_a_button_and_every_phase_is_told() {
     running.until("it is asked in Telegram too");
     let question = telegram.until_sent("Which greeting?");
     telegram.press(ANN, question.id, "hello");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     let (_, data) = project.log().into_iter().find(|(event, _)| event == "decision_answered").unwrap();
     assert_eq!((data["option"].as_str(), data["by"].as_str()), (Some("hello"), Some("Ann")));
     let texts = telegram.texts(501);
@@ -84,8 +94,7 @@ fn a_question_is_answered_by_a_button_and_every_phase_is_told() {
 #[test]
 fn rdb_enabled_off_says_nothing_to_anybody() {
     let (project, telegram) = (Project::new(GOOD), Telegram::start());
-    let ended = start(&project, &telegram, &["--set", "rdb.enabled=false"]).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    start(&project, &telegram, &["--set", "rdb.enabled=false"]).end().ends(0);
     assert_eq!(telegram.texts(501), Vec::<String>::new());
 }
 
@@ -98,24 +107,16 @@ fn what_a_run_did_before_away_mode_is_not_told_by_the_next_one() {
     running.end();
     // The person is back, and the run comes to its end at the terminal.
     project.sandbox.warp_ok(&["answer", &project.question().0, "hello"]);
-    let ended = start(&project, &telegram, &[&CHUNKS[..], &["--set", "rdb.enabled=false"]].concat()).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    start(&project, &telegram, &[&CHUNKS[..], &["--set", "rdb.enabled=false"]].concat()).end().ends(0);
     let told = telegram.texts(501);
-    project.script(&GOOD.replace("greeting.txt", "another.txt"));
-    project.sandbox.issue(9, "# Another\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
-    let agent = format!("script:{}", project.sandbox.home().join("script.toml").display());
-    let mut next = project.sandbox.warp_command(&["run", "9", "--level", "3", "--once", "--agent", &agent]);
-    next.envs(telegram.variables("501"));
-    let ended = Running::start(next).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run_another(&project, &telegram);
     assert_eq!(phases(&telegram.texts(501)[told.len()..]), project.phases("9"));
 }
 
 #[test]
 fn heartbeat_on_commit_off_says_no_word_about_commits() {
     let (project, telegram) = (Project::new(GOOD), Telegram::start());
-    let ended = start(&project, &telegram, &["--set", "heartbeat_on_commit=false"]).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    start(&project, &telegram, &["--set", "heartbeat_on_commit=false"]).end().ends(0);
     let texts = telegram.texts(501);
     assert!(texts.len() > 5 && !texts.iter().any(|text| text.contains("] commit -- ")), "{texts:#?}");
 }
@@ -127,15 +128,13 @@ fn at_a_limit_a_run_with_nobody_there_waits_for_an_answer_from_away() {
     let question = telegram.until_sent("no_progress");
     project.script(GOOD);
     telegram.press(ANN, question.id, "abort");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = running.end().ends(1);
     assert!(ended.said.contains("stopped for good"), "{}", ended.said);
     assert!(telegram.texts(501).iter().any(|text| text.starts_with("[warp-drive] aborted -- ")));
 
     // When nobody answers, it ends as it would have at once.
     let (project, telegram) = (Project::new(STUCK), Telegram::start());
-    let ended = start(&project, &telegram, &["--set", "decision_timeout_minutes=0"]).end();
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = start(&project, &telegram, &["--set", "decision_timeout_minutes=0"]).end().ends(5);
     assert!(ended.said.contains("answer with `warp answer"), "{}", ended.said);
     telegram.until_sent("no_progress");
 }
@@ -144,8 +143,7 @@ fn at_a_limit_a_run_with_nobody_there_waits_for_an_answer_from_away() {
 fn a_question_that_nobody_answers_is_put_off_and_says_so() {
     let (project, telegram) = (Project::new(ASKS), Telegram::start());
     let nobody = [CHUNKS.as_slice(), &["--set", "decision_timeout_minutes=0"]].concat();
-    let ended = start(&project, &telegram, &nobody).end();
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    start(&project, &telegram, &nobody).end().ends(5);
     let texts = telegram.texts(501);
     assert!(texts.iter().any(|text| text.contains("1 put off")), "{texts:#?}");
     assert!(!texts.iter().any(|text| text.contains("Press a button")), "{texts:#?}");
@@ -160,8 +158,7 @@ fn a_killed_run_asks_once_and_hears_what_was_answered_meanwhile() {
     running.signal(Signal::KILL);
     running.end();
     telegram.press(ANN, question.id, "hello");
-    let ended = start(&project, &telegram, &CHUNKS).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    start(&project, &telegram, &CHUNKS).end().ends(0);
     assert_eq!(project.count("decision_answered"), 1);
     let asked = telegram.texts(501).iter().filter(|text| text.contains("Which greeting?")).count();
     assert_eq!(asked, 1, "{:#?}", telegram.texts(501));
@@ -173,20 +170,13 @@ fn a_channel_that_cannot_be_reached_does_not_hold_the_run_up() {
     for _ in 0..50 {
         telegram.fail("sendMessage", Fault::Lost);
     }
-    let ended = start(&project, &telegram, &[]).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = start(&project, &telegram, &[]).end().ends(0);
     assert!(ended.said.contains("away: Telegram cannot be reached"), "{}", ended.said);
     assert!(ended.said.contains("the last notices are not sent yet"), "{}", ended.said);
     assert!(telegram.texts(501).is_empty());
     // Whoever runs next sends them, in order, before its own.
     telegram.forgive("sendMessage");
-    project.script(&GOOD.replace("greeting.txt", "another.txt"));
-    project.sandbox.issue(9, "# Another\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
-    let agent = format!("script:{}", project.sandbox.home().join("script.toml").display());
-    let mut next = project.sandbox.warp_command(&["run", "9", "--level", "3", "--once", "--agent", &agent]);
-    next.envs(telegram.variables("501"));
-    let ended = Running::start(next).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run_another(&project, &telegram);
     let texts = telegram.texts(501);
     assert_eq!(phases(&texts), [project.phases("1"), project.phases("9")].concat());
 }
@@ -207,11 +197,9 @@ fn two_runs_ask_at_once_and_one_of_them_listens_for_both() {
     // Whoever listens answers for the other: the first run has not been answered when the second goes on.
     let other = telegram.until_sent("Which other?");
     telegram.press(ANN, other.id, "hello");
-    let ended = second.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    second.end().ends(0);
     telegram.press(ANN, asked.id, "hello");
-    let ended = first.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    first.end().ends(0);
     assert_eq!(telegram.look(|state| state.conflicts), 0);
 }
 
@@ -225,8 +213,7 @@ fn the_token_is_seen_by_nobody() {
     let line = r#"command:{ echo hello world; env; cat $XDG_CONFIG_HOME/warp/*; } > greeting.txt 2>&1; echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":1}]}'"#;
     // Variables of a machine may look like secrets, and are not what this is about.
     let nobody = ["--agent", line, "--set", "decision_timeout_minutes=0", "--set", "commit_guard=false"];
-    let ended = Running::start(command(&project, &telegram, &nobody)).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = Running::start(command(&project, &telegram, &nobody)).end().ends(0);
     assert!(!ended.said.contains(TOKEN));
     let seen = project.sandbox.git(&["show", "main:greeting.txt"]);
     assert!(seen.contains("HOME=") && !seen.contains(TOKEN), "{seen}");

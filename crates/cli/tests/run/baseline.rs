@@ -2,15 +2,13 @@
 
 use std::fs;
 
-use serde_json::Value;
-
 use super::support::{GOOD, Project};
+use crate::support::{Ends as _, InProject as _};
 
 fn project(script: &str, test: &str) -> Project {
     let project = Project::new(script);
     project.sandbox.write("test.sh", test);
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "test: others"]);
+    project.sandbox.commit("test: others");
     project
 }
 
@@ -24,12 +22,11 @@ fn breaking() -> String {
 #[test]
 fn a_green_base_is_a_fact_of_the_run_and_is_not_tested_twice() {
     let project = project(GOOD, "echo 'ok 1 - sound'\necho 'ok 2 - shaped # SKIP later'\necho 1..2\n");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     let base = project.sandbox.git(&["rev-parse", "--short=10", "main~1"]);
     let words = format!("1 passed, 1 skipped at {base} in ");
     assert!(ended.said.contains(&format!("tests before the work: {words}")), "{}", ended.said);
-    let status: Value = serde_json::from_str(&project.sandbox.warp_ok(&["status", "1", "--json"])).unwrap();
+    let status = project.sandbox.json(&["status", "1", "--json"]);
     assert_eq!((&status["baseline"]["state"], &status["baseline"]["passed"]), (&"green".into(), &1.into()));
 
     // What was tested before it was merged is the base of the next run.
@@ -40,8 +37,7 @@ fn a_green_base_is_a_fact_of_the_run_and_is_not_tested_twice() {
 #[test]
 fn with_a_red_base_only_new_failures_count() {
     let project = project(GOOD, ONE_OLD);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert!(ended.said.contains("1 passed, 1 failed (old)"), "{}", ended.said);
     assert!(ended.said.contains("only new failures count from here on"), "{}", ended.said);
     assert!(ended.said.contains("its 1 failure was there before the work began"), "{}", ended.said);
@@ -51,8 +47,7 @@ fn with_a_red_base_only_new_failures_count() {
 #[test]
 fn with_a_red_base_a_new_failure_is_one() {
     let project = project(&breaking(), ONE_OLD);
-    let ended = project.run(&["--set", "max_coding_cycles=1"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&["--set", "max_coding_cycles=1"]).ends(5);
     assert!(ended.said.contains("they did not fail before the work began: sound"), "{}", ended.said);
     assert!(project.count("tests_failed") > 0);
     let explained = project.sandbox.warp_ok(&["explain", "1"]);
@@ -62,8 +57,7 @@ fn with_a_red_base_a_new_failure_is_one() {
 #[test]
 fn a_red_base_without_names_is_a_persons_decision() {
     let project = project(GOOD, "test -e greeting.txt\n");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("The tests fail before anything was changed, twice"), "{question}");
     assert!(question.contains("cannot be told by name"), "{question}");
@@ -76,11 +70,11 @@ fn a_red_base_without_names_is_a_persons_decision() {
 #[test]
 fn a_person_may_stop_at_a_red_base() {
     let project = project(GOOD, "exit 1\n");
-    assert_eq!(project.run(&[]).code, Some(5));
+    project.run(&[]).ends(5);
     let (id, _) = project.question();
     project.sandbox.warp_ok(&["answer", &id, "stop"]);
     assert_eq!(project.count("turn_started"), 0);
-    let status: Value = serde_json::from_str(&project.sandbox.warp_ok(&["status", "1", "--json"])).unwrap();
+    let status = project.sandbox.json(&["status", "1", "--json"]);
     assert_eq!(status["phase"], "aborted", "{status:#}");
 }
 
@@ -90,18 +84,15 @@ fn a_test_that_fails_now_and_then_is_named() {
     let test = "mkdir -p seen; test -e seen/it && echo 'ok 1 - shaky' || { touch seen/it; echo 'not ok 1 - shaky'; exit 1; }\n";
     let project = project(GOOD, test);
     project.sandbox.write(".gitignore", "seen/\n");
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: ignore"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.sandbox.commit("chore: ignore");
+    let ended = project.run(&[]).ends(0);
     assert!(ended.said.contains("flaky: shaky"), "{}", ended.said);
 }
 
 #[test]
 fn what_is_missing_here_is_no_failure_of_anybody() {
     let project = project(GOOD, "no-such-runner --all\n");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("a program is missing or cannot be run"), "{question}");
     assert!(question.contains("no-such-runner"), "{question}");
@@ -113,15 +104,13 @@ fn what_is_missing_here_is_no_failure_of_anybody() {
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
     let mut command = project.command(&[]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-    let ended = super::support::Running::start(command).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    super::support::Running::start(command).end().ends(0);
 }
 
 #[test]
 fn a_program_that_the_work_makes_go_missing_is_its_failure() {
     let script = GOOD.replace("steps = [", r#"steps = [{ write = "test.sh", text = "no-such-runner\n" }, "#);
     let project = project(&script, "echo 'ok 1 - sound'\n");
-    let ended = project.run(&["--set", "max_coding_cycles=1"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&["--set", "max_coding_cycles=1"]).ends(5);
     assert!(project.count("tests_failed") > 0, "{}", ended.said);
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::support::{GOOD, Project, has_walls};
+use crate::support::Ends as _;
 
 /// A project whose tests do this.
 fn tested_by(script: &str) -> Project {
@@ -74,8 +75,7 @@ answer = { summary = "It greets.", evidence = [
 "#,
     );
     let begun = Instant::now();
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
     assert!(!project.tree().join(".gitattributes").exists());
     // It is in the change, where a person sees it, and not left for the next agent alone.

@@ -1,6 +1,7 @@
 //! Budgets while a run is driven: at a trip it waits for a person, who answers from another process.
 
 use super::support::{GOOD, Project};
+use crate::support::Ends as _;
 
 /// An agent whose work never passes the tests, each time in the same way.
 const STUCK: &str = r#"
@@ -15,8 +16,7 @@ answer = { summary = "It greets.", evidence = [
 
 /// Runs until a budget is used up, and returns the id of the question.
 fn trips(project: &Project, reason: &str, more: &[&str]) -> String {
-    let ended = project.run(more);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(more).ends(5);
     let (id, question) = project.question();
     assert!(question.contains(reason), "{question}");
     assert!(ended.said.contains(&format!("answer with `warp answer {id} continue|abort`")), "{}", ended.said);
@@ -31,8 +31,7 @@ fn continues(project: &Project, id: &str) {
     project.sandbox.warp_ok(&["answer", id, "continue"]);
     let mended = GOOD.replace("steps = [", "steps = [{ run = \"rm -f broken\" }, ");
     project.script(&mended);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
 }
 
@@ -62,8 +61,7 @@ fn a_budget_that_is_not_renewed_ends_the_run_and_keeps_the_work() {
     let project = Project::new(STUCK);
     let id = trips(&project, "no_progress", &[]);
     project.sandbox.warp_ok(&["answer", &id, "abort"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = project.run(&[]).ends(1);
     assert!(ended.said.contains("stopped for good"), "{}", ended.said);
     let branch = "feature/issue-1-a-greeting";
     assert_eq!(project.sandbox.git(&["show", &format!("{branch}:broken")]), "x");
@@ -100,12 +98,10 @@ answer = { summary = "x", evidence = [{ ac = "AC-02", file = "greeting.txt", lin
     let settings = ["--set", "max_total_chunks=0", "--set", "max_acs_per_commit=1"];
     let id = trips(&project, "total_chunks_exceeded", &settings);
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     let (id, _) = project.question();
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     assert_eq!(project.sandbox.git(&["rev-list", "--count", "main"]), "4");
 }
 
@@ -118,8 +114,7 @@ fn a_session_that_lasts_too_long_waits_for_a_person() {
 #[test]
 fn a_phase_that_lasts_too_long_is_only_warned_of_by_default() {
     let project = Project::new(GOOD);
-    let ended = project.run(&["--set", "max_phase_minutes=0"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--set", "max_phase_minutes=0"]).ends(0);
     assert!(
         ended.said.contains("phase_timeout: `coding` has lasted longer than 0 minutes"),
         "{}",

@@ -1,6 +1,7 @@
 //! An issue without acceptance criteria: an agent proposes them, and a person confirms them.
 
 use super::support::{Ended, Project, Running};
+use crate::support::{Ends as _, InProject as _};
 
 /// An agent that proposes two criteria, other ones when it is asked again, and meets them.
 const PROPOSES: &str = r#"
@@ -50,8 +51,7 @@ fn issue(project: &Project) -> String {
 }
 
 fn question(project: &Project) -> (String, String) {
-    let status: serde_json::Value =
-        serde_json::from_str(&project.sandbox.warp_ok(&["status", "7", "--json"])).unwrap();
+    let status = project.sandbox.json(&["status", "7", "--json"]);
     let text =
         |field: &str| status["asked"][field].as_str().unwrap_or_else(|| panic!("{status:#}")).to_owned();
     (text("id"), text("question"))
@@ -68,8 +68,7 @@ fn criteria_that_a_person_confirms_are_written_into_the_issue_and_met() {
     assert!(question.ends_with("\n- it says hello\n- it names the world"), "{question}");
     assert!(!issue(&project).contains("\n- [ ]"), "nothing is written before");
     project.sandbox.warp_ok(&["answer", &id, "accept"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = running.end().ends(0);
     assert!(ended.said.contains("2 criteria written into issue 7: confirmed by Test"), "{}", ended.said);
     let issue = issue(&project);
     assert!(
@@ -98,8 +97,7 @@ fn criteria_that_a_person_rejects_are_proposed_again_with_what_they_said() {
     running.until("- it says hello");
     running.until("accept|reject|stop");
     project.sandbox.warp_ok(&["answer", &question(&project).0, "accept"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     assert!(issue(&project).contains("- [x] it says hello\n") && !issue(&project).contains("HELLO"));
 }
 
@@ -121,16 +119,18 @@ fn at_level_3_an_issue_whose_criteria_nobody_confirms_is_skipped_and_the_next_on
     let shown = issue(&project);
     assert!(!shown.contains("\n- [ ]") && shown.contains("#7 has no `- [ ]` criteria"), "{shown}");
     let list = project.sandbox.warp_ok(&["issue", "list"]);
-    assert!(list.contains("Decide for #7: Are these acceptance criteria right"), "{list}");
-    assert!(list.contains("no criteria"), "{list}");
-    assert!(!list.contains("#1 "), "the other one is done: {list}");
+    insta::assert_snapshot!(project.sandbox.stable(&list), @"
+    #7  ready  no criteria  A greeting                                                    approved, p1-critical, req
+    #8  open   -            Decide for #7: Are these acceptance criteria right (the iss…  todo, warp-drive
+
+    2 open, 4 closed (`warp issue list --state closed`)
+    ");
 }
 
 #[test]
 fn at_level_2_criteria_that_nobody_confirms_are_marked_everywhere_and_asked_about_at_level_3() {
     let project = project(PROPOSES);
-    let ended = run(&project, "2", &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run(&project, "2", &[]).ends(0);
     let marked = "criteria: proposed by the agent, nobody has confirmed them";
     assert!(ended.said.contains(marked), "{}", ended.said);
     let shown = issue(&project);
@@ -149,8 +149,7 @@ fn at_level_2_criteria_that_nobody_confirms_are_marked_everywhere_and_asked_abou
     running.until("? Are these acceptance criteria right (nobody has confirmed them yet)?");
     running.until("accept|reject|stop");
     project.sandbox.warp_ok(&["answer", &question(&project).0, "accept"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     assert!(issue(&project).contains("Proposed by the agent, confirmed by Test."), "{}", issue(&project));
 }
 
@@ -166,14 +165,10 @@ fn a_plan_without_criteria_is_asked_for_again_and_then_a_person_is_asked() {
 #[test]
 fn an_issue_without_criteria_is_told_when_it_is_filed_listed_and_shown() {
     let project = Project::new("");
-    let filed = project.sandbox.warp(&["issue", "new", "--title", "Greet", "--body", "Please."]);
-    assert_eq!(filed.code, Some(0), "{filed:?}");
-    assert!(
-        filed.err.contains("#2 has no `- [ ]` criteria: `warp run 2` has the agent propose some"),
-        "{filed:?}"
-    );
+    let filed = project.sandbox.warp(&["issue", "new", "--title", "Greet", "--body", "Please."]).ends(0);
+    insta::assert_snapshot!(project.sandbox.stable(&filed.err), @"note: #2 has no `- [ ]` criteria: `warp run 2` has the agent propose some and asks you about them; `warp issue edit 2 --body-file FILE` adds your own");
     assert!(project.sandbox.warp_ok(&["issue", "list"]).contains("no criteria"));
     assert!(project.sandbox.warp_ok(&["issue", "show", "2"]).contains("#2 has no `- [ ]` criteria"));
     let filed = project.sandbox.warp(&["issue", "new", "--title", "Greet", "--body", "* [ ] politely"]);
-    assert!(!filed.err.contains("criteria"), "{filed:?}");
+    insta::assert_snapshot!(project.sandbox.stable(&filed.err), @"note: `warp issue approve 3` lets it be worked on");
 }

@@ -2,6 +2,8 @@
 
 use testkit::driven::Driven;
 
+use crate::support::{Ends as _, InProject as _};
+
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 
 /// A project whose agent does the first chunk of issue 42 and asks about the second.
@@ -20,8 +22,7 @@ const CHUNKS: [&str; 3] = ["42", "--set", "max_acs_per_commit=1"];
 fn a_chunk_that_nobody_decides_about_leaves_a_pull_request_with_the_rest() {
     let driven = asks_about_the_second();
     let nobody = ["--level", "2", "--set", "decision_timeout_minutes=0"];
-    let said = driven.run(&[CHUNKS.as_slice(), &nobody].concat());
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = driven.run(&[CHUNKS.as_slice(), &nobody].concat()).ends(5);
     assert!(
         said.out.contains("`feature/issue-42-words-for-42` is handed over as pull request #"),
         "{said:?}"
@@ -43,6 +44,9 @@ fn a_chunk_that_a_person_skips_leaves_a_pull_request_with_the_rest() {
     driven.sandbox.warp_ok(&["answer", asked["asked"]["id"].as_str().unwrap(), "skip"]);
     run.line("is handed over as pull request #");
     assert_eq!(run.end(), Some(5));
-    let pulls = driven.sandbox.warp_ok(&["pr", "list"]);
-    assert!(pulls.contains("feature/issue-42-words-for-42"), "{pulls}");
+    insta::assert_snapshot!(driven.sandbox.seen(&["pr", "list"]), @"
+    #44  waits for review  feature/issue-42-words-for-42 -> main  Words for 42  for #42
+
+    1 open
+    ");
 }

@@ -5,6 +5,7 @@ use std::{env, fs, os::unix::fs::PermissionsExt as _};
 use serde_json::Value;
 
 use super::support::{Ended, GOOD, Project, Running, has_walls};
+use crate::support::{Ends as _, InProject as _};
 
 /// What an attacker would like to leave behind, in a shell script; `$HERE` is the path of the person's checkout,
 /// where the run's own tree is seen: what is put there is taken away again, so that it is not committed.
@@ -80,8 +81,7 @@ fn an_agent_that_reaches_out_touches_nothing_and_finds_nothing() {
     );
     let file = project.sandbox.home().join("evil.sh");
     fs::write(&file, script).unwrap();
-    let ended = run(&project, &["--agent", &format!("command:sh {}", file.display())]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&project, &["--agent", &format!("command:sh {}", file.display())]).ends(0);
     is_untouched(&project);
     let found = project.sandbox.git(&["show", "main:found.txt"]);
     assert!(!found.contains("a private") && !found.contains("open-sesame"), "{found}");
@@ -105,8 +105,7 @@ fn a_test_that_an_agent_wrote_reaches_no_more_than_the_agent() {
     let quoted = serde_json::to_string(&test).unwrap();
     project
         .script(&GOOD.replace("steps = [", &format!("steps = [{{ write = \"test.sh\", text = {quoted} }},")));
-    let ended = run(&project, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&project, &[]).ends(0);
     project.sandbox.git(&["checkout", "--quiet", "HEAD~1"]);
     is_untouched(&project);
 }
@@ -127,8 +126,7 @@ fn what_is_planted_in_a_tree_without_walls_is_never_run() {
         done
         echo '*.txt filter=evil diff=evil' > .gitattributes; printf 'hello\\nworld\\n' > greeting.txt; {DONE}"
     );
-    let ended = run(&project, &["--no-sandbox", "--agent", &format!("command:{plant}")]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&project, &["--no-sandbox", "--agent", &format!("command:{plant}")]).ends(0);
     is_untouched(&project);
     let files = project.sandbox.git(&["ls-tree", "--name-only", "main"]);
     assert_eq!(files, ".gitattributes\nMakefile\ngreeting.txt\ntest.sh");
@@ -167,8 +165,7 @@ fn a_repository_within_the_tree_is_not_committed_in_place_of_its_files() {
         "command:if test $WARP_CYCLE = 0; then {nested}; else mv sub/f f; rm -rf sub; fi
         printf 'hello\\nworld\\n' > greeting.txt; {DONE}"
     );
-    let ended = run(&project, &["--agent", &agent]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run(&project, &["--agent", &agent]).ends(0);
     assert!(
         ended.said.contains("sub is a git repository of its own, whose files would not be committed"),
         "{}",
@@ -236,8 +233,7 @@ fn the_filters_of_a_repository_in_place_of_a_submodule_are_never_run() {
             printf 'hello\\nworld\\n' > greeting.txt; {DONE}",
             filter(&project, "vendor")
         );
-        let ended = run(&project, &[walls, &["--agent", &agent]].concat());
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = run(&project, &[walls, &["--agent", &agent]].concat()).ends(0);
         is_untouched(&project);
         assert!(ended.said.contains("vendor is a git repository of its own"), "{}", ended.said);
         let files = project.sandbox.git(&["ls-tree", "-r", "main"]);
@@ -253,8 +249,7 @@ fn the_state_file_is_not_written_through_a_link() {
     fs::write(victim.join(file), "mine").unwrap();
     let link = format!("rm -rf .claude; ln -s {} .claude", victim.display());
     let agent = format!("command:{link}; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
-    let ended = run(&project, &["--no-sandbox", "--agent", &agent]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&project, &["--no-sandbox", "--agent", &agent]).ends(0);
     assert_eq!(fs::read_to_string(victim.join(file)).unwrap(), "mine");
     assert_eq!(fs::read_dir(&victim).unwrap().count(), 1);
 }
@@ -264,11 +259,9 @@ fn a_project_whose_agents_directory_is_a_link_is_worked_on() {
     let project = project("");
     project.sandbox.write("shared/settings.json", "{}\n");
     std::os::unix::fs::symlink("shared", project.sandbox.root().join(".claude")).unwrap();
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: shared settings"]);
+    project.sandbox.commit("chore: shared settings");
     project.script(GOOD);
-    let ended = run(&project, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run(&project, &[]).ends(0);
     assert!(ended.said.contains(".warp-drive-state.json is not written"), "{}", ended.said);
     let files = project.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
     assert_eq!(files, ".claude\nMakefile\ngreeting.txt\nshared/settings.json\ntest.sh");
@@ -285,8 +278,7 @@ fn a_secret_that_a_prompt_leads_to_is_told_to_no_agent() {
         secret.display()
     );
     let more = ["--no-sandbox", "--workflow", "coder", "--agent", &agent];
-    let ended = run(&project, &[&more[..], &["--set", "decision_timeout_minutes=0"]].concat());
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = run(&project, &[&more[..], &["--set", "decision_timeout_minutes=0"]].concat()).ends(5);
     let told = fs::read_dir(project.tree()).unwrap().map(|entry| entry.unwrap().path());
     let told: Vec<String> = told
         .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("told."))
@@ -304,15 +296,14 @@ fn a_repository_without_a_commit_is_no_dead_end() {
     let ended = run(
         &project,
         &["--agent", &format!("command:{begin}; exit 1"), "--set", "decision_timeout_minutes=0"],
-    );
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    )
+    .ends(5);
     assert!(!ended.said.contains("git add"), "{}", ended.said);
     let agent = format!(
         "command:if test $WARP_CYCLE = 0; then {begin}; else rm -rf fx; fi
         printf 'hello\\nworld\\n' > greeting.txt; {DONE}"
     );
-    let ended = run(&project, &["--agent", &agent]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run(&project, &["--agent", &agent]).ends(0);
     assert!(ended.said.contains("fx is a git repository of its own"), "{}", ended.said);
 }
 
@@ -321,10 +312,8 @@ fn a_run_with_such_a_repository_is_stopped_with_a_report_and_its_files_kept() {
     let project = project("");
     let agent = format!("command:git init --quiet fx; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
     let more = ["--agent", &agent, "--set", "decision_timeout_minutes=0", "--set", "max_coding_cycles=1"];
-    let ended = run(&project, &more);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
-    let stopped = project.sandbox.warp(&["stop", "1"]);
-    assert_eq!(stopped.code, Some(1), "{stopped:?}");
+    run(&project, &more).ends(5);
+    let stopped = project.sandbox.warp(&["stop", "1"]).ends(1);
     for words in ["fx is a git repository of its own", "uncommitted work is kept as", "the abort report is #"]
     {
         assert!(stopped.out.contains(words), "{stopped:?}");
@@ -341,12 +330,10 @@ fn a_pipe_in_place_of_a_file_holds_nobody_up() {
     let test = "import os, unittest\n\nclass Greeting(unittest.TestCase):\n    def test_it(self):\n        \
                 self.assertFalse(os.path.exists('greeting.txt'))\n";
     project.sandbox.write("test_greeting.py", test);
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: no Makefile"]);
+    project.sandbox.commit("chore: no Makefile");
     // Nobody would ever write into it; the tests fail, because they want no greeting.
     let agent = format!("command:mkfifo Makefile; printf 'hello\\nworld\\n' > greeting.txt; {DONE}");
-    let ended = run(&project, &["--agent", &agent]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = run(&project, &["--agent", &agent]).ends(5);
     assert!(ended.said.contains("no_progress in `testing`"), "{}", ended.said);
 }
 
@@ -379,8 +366,7 @@ fn an_agent_does_not_choose_the_command_that_tests_its_work() {
     sandbox.write("package.json", r#"{ "scripts": { "test": "exit 1" } }"#);
     sandbox.git(&["add", "--all"]);
     sandbox.git(&["commit", "--quiet", "--amend", "--no-edit"]);
-    let ended = project.run(&["--set", "max_coding_cycles=0"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&["--set", "max_coding_cycles=0"]).ends(5);
     assert!(ended.said.contains("`npm test` ended with exit "), "{}", ended.said);
     assert!(!ended.said.contains("`make test`"), "{}", ended.said);
     assert_eq!(sandbox.git(&["ls-tree", "--name-only", "main"]), "package.json\ntest.sh");

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::support::{Ended, GOOD, Project, Running, has_cgroups, is_running, mark};
+use crate::support::Ends as _;
 
 /// Where nobody decides, the chunk is put off at once, and its question becomes an issue.
 const NOBODY: [&str; 2] = ["--set", "decision_timeout_minutes=0"];
@@ -14,8 +15,7 @@ const NOBODY: [&str; 2] = ["--set", "decision_timeout_minutes=0"];
 /// Runs an agent with these steps, who gives no answer that could be used.
 fn fails(steps: &str, answer: &str, more: &[&str]) -> (Project, Ended) {
     let project = Project::new(&format!("[[turn]]\nphase = \"coding\"\nsteps = [{steps}]\n{answer}\n"));
-    let ended = project.run(&[&NOBODY, more].concat());
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&[&NOBODY, more].concat()).ends(5);
     assert!(ended.said.contains("over, but 1 of its chunks was put off"), "{}", ended.said);
     (project, ended)
 }
@@ -156,14 +156,12 @@ fn a_program_that_is_not_there_is_named_with_what_to_do() {
     }
     let mut command = project.command(&["--agent", "claude", "--no-sandbox"]);
     command.env("PATH", &tools);
-    let ended = Running::start(command).end();
-    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    let ended = Running::start(command).end().ends(78);
     let wanted = "`claude` is not installed: `npm install --global @anthropic-ai/claude-code` installs it";
     assert!(ended.said.contains(wanted), "{}", ended.said);
     assert_eq!(project.sandbox.warp(&["status"]).code, Some(2), "nothing was begun");
 
-    let ended = project.run(&[&NOBODY[..], &["--agent", "command:no-such-thing --fast"]].concat());
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&[&NOBODY[..], &["--agent", "command:no-such-thing --fast"]].concat()).ends(5);
     let wanted = "`no-such-thing --fast` is not installed: install it, or name it by its whole path";
     assert!(ended.said.contains(wanted), "{}", ended.said);
     assert_eq!(project.turns().len(), 1, "asking again would not help");
@@ -173,8 +171,7 @@ fn a_program_that_is_not_there_is_named_with_what_to_do() {
 #[test]
 fn tests_that_nothing_here_can_run_are_told_before_an_agent_works() {
     let project = Project::new(GOOD);
-    let ended = project.run(&["--set", "test_command=CI=1 no-such-tester --all"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = project.run(&["--set", "test_command=CI=1 no-such-tester --all"]).ends(1);
     let told = "`no-such-tester` is not installed, and `CI=1 no-such-tester --all` is how this project is tested: install it";
     assert!(ended.said.contains(told), "{}", ended.said);
     assert_eq!(project.count("turn_started"), 0);
@@ -194,16 +191,14 @@ fn a_runner_of_tests_that_is_missing_is_not_the_agents_fault() {
         command.env("PATH", &path);
         Running::start(command).end()
     };
-    let ended = with_tester(&["--set", "test_command=tester -m pytest"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    with_tester(&["--set", "test_command=tester -m pytest"]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("`tester -m pytest` cannot run here: No module named pytest"), "{question}");
     assert_eq!((project.count("tests_failed"), project.count("turn_started")), (0, 0));
     // A person installs it, and the work begins.
     fs::write(&tester, "#!/bin/sh\nexit 0\n").unwrap();
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
-    let ended = with_tester(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    with_tester(&[]).ends(0);
     assert_eq!(project.count("turn_started"), 1);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
 }

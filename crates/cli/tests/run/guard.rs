@@ -2,6 +2,8 @@
 
 use testkit::driven::Driven;
 
+use crate::support::{Ends as _, InProject as _};
+
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 /// A word that the secret of these tests holds.
 const CANARY: &str = "Qz7canaryV9x";
@@ -48,8 +50,7 @@ fn is_in_a_branch(driven: &Driven) -> bool {
 fn an_agent_that_is_told_takes_the_secret_out_and_the_rest_is_merged() {
     let fixes = "  { write = \"client.py\", text = \"TOKEN = os.environ['TOKEN']\\n\" },\n";
     let driven = driven(1, &(turn(1, Some(0), &leaks()) + &turn(1, Some(1), fixes)));
-    let said = driven.run(&LEVEL_3);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = driven.run(&LEVEL_3).ends(0);
     assert!(said.out.contains("client.py:1: looks like a GitHub token"), "{said:?}");
     assert!(said.out.contains("(2 files, +2 -0)"), "{said:?}");
     assert!(driven.sandbox.git(&["show", "main:client.py"]).contains("os.environ"));
@@ -88,8 +89,7 @@ fn what_an_agent_does_not_fix_is_asked_and_accepted_for_exactly_that() {
 #[test]
 fn without_an_answer_the_chunk_is_skipped_with_a_todo_and_the_others_are_merged() {
     let driven = driven(2, &(turn(1, None, &leaks()) + &turn(2, None, "")));
-    let said = driven.run(&[&LEVEL_3[..], &["--set", "decision_timeout_minutes=0"]].concat());
-    assert_eq!(said.code, Some(5), "{said:?}");
+    driven.run(&[&LEVEL_3[..], &["--set", "decision_timeout_minutes=0"]].concat()).ends(5);
     let sandbox = &driven.sandbox;
     let files = sandbox.git(&["ls-tree", "--name-only", "main"]);
     assert!(
@@ -119,8 +119,7 @@ fn a_stopped_run_leaves_no_secret_on_its_branch() {
 fn a_removed_test_is_named_in_the_pull_request_once_it_is_accepted() {
     let driven = driven(1, &turn(1, None, "  { run = \"rm tests/test_words.py\" },\n"));
     driven.sandbox.write("tests/test_words.py", "def test_words():\n    assert True\n");
-    driven.sandbox.git(&["add", "--all"]);
-    driven.sandbox.git(&["commit", "--quiet", "-m", "test: words"]);
+    driven.sandbox.commit("test: words");
     let mut run = driven.start(&["42", "--level", "2", "--once"]);
     let asked: serde_json::Value = serde_json::from_str(&run.line("\"type\":\"asked\"")).unwrap();
     assert!(asked["asked"]["question"].as_str().unwrap().contains("`test_words`"), "{asked}");
@@ -138,8 +137,7 @@ fn a_removed_test_is_named_in_the_pull_request_once_it_is_accepted() {
 #[test]
 fn commit_guard_off_looks_at_nothing() {
     let driven = driven(1, &turn(1, None, &leaks()));
-    let said = driven.run(&[&LEVEL_3[..], &["--set", "commit_guard=false"]].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&[&LEVEL_3[..], &["--set", "commit_guard=false"]].concat()).ends(0);
     assert!(driven.sandbox.git(&["show", "main:client.py"]).contains(CANARY));
 }
 

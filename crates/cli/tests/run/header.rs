@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::support::{Ended, GOOD, Project};
+use crate::support::Ends as _;
 
 /// Returns the line of the header with this name.
 fn row<'a>(ended: &'a Ended, name: &str) -> &'a str {
@@ -21,8 +22,7 @@ fn short(project: &Project, commit: &str) -> String {
 fn a_run_begins_with_what_a_person_has_to_know() {
     let (project, _) = Project::with_remote(Some("target"));
     let main = short(&project, "main");
-    let ended = project.run(&["--set", "budget_limit_usd=5"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--set", "budget_limit_usd=5"]).ends(0);
     let script = project.sandbox.home().join("script.toml");
     let script = format!("script:{}", script.display());
     let rows = ["base", "target", "push", "cap", "agent", "model"].map(|name| row(&ended, name));
@@ -95,8 +95,7 @@ fn a_base_that_is_a_branch_of_ones_own_is_the_merge_target_too() {
     sandbox.git(&["push", "--quiet", "origin", "develop"]);
     sandbox.git(&["switch", "--quiet", "main"]);
     let (main, develop) = (short(&project, "main"), short(&project, "develop"));
-    let ended = project.run(&["--set", "base=develop"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--set", "base=develop"]).ends(0);
     assert_eq!(row(&ended, "base"), format!("develop {develop}, same as origin/develop"));
     assert_eq!(row(&ended, "target"), "develop, merged when the tests pass (level 3)");
     assert_eq!(short(&project, "main"), main);
@@ -112,8 +111,7 @@ fn a_base_that_is_a_tag_is_where_the_work_begins() {
     sandbox.git(&["tag", "v1.2"]);
     let tag = short(&project, "v1.2");
     project.own_commit("later.txt");
-    let ended = project.run(&["--set", "base=v1.2", "--level", "2"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--set", "base=v1.2", "--level", "2"]).ends(0);
     assert_eq!(row(&ended, "base"), format!("v1.2 {tag}, a tag"));
     assert_eq!(row(&ended, "target"), "main, by a pull request (level 2)");
     assert_eq!(short(&project, "feature/issue-1-a-greeting~1"), tag);
@@ -123,8 +121,7 @@ fn a_base_that_is_a_tag_is_where_the_work_begins() {
     project.sandbox.git(&["tag", "v1.2"]);
     project.own_commit("later.txt");
     let later = short(&project, "main");
-    let ended = project.run(&["--set", "base=v1.2"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&["--set", "base=v1.2"]).ends(0);
     assert_eq!(short(&project, "main~1"), later);
 }
 
@@ -136,16 +133,14 @@ fn a_base_at_the_remote_is_asked_for() {
     sandbox.git(&["push", "--quiet", "origin", "main:next"]);
     sandbox.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     let next = sandbox.git(&["--git-dir", remote.to_str().unwrap(), "rev-parse", "--short=7", "next"]);
-    let ended = project.run(&["--set", "base=origin/next", "--level", "2"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--set", "base=origin/next", "--level", "2"]).ends(0);
     assert_eq!(row(&ended, "base"), format!("origin/next {next}, as origin has it"));
 }
 
 #[test]
 fn a_base_that_is_not_there_is_an_error_before_anything_begins() {
     let (project, _) = Project::with_remote(None);
-    let ended = project.run(&["--set", "base=develpo"]);
-    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    let ended = project.run(&["--set", "base=develpo"]).ends(78);
     assert!(
         ended.said.contains("`base` is \"develpo\", and that is no branch, tag or commit"),
         "{}",
@@ -172,8 +167,7 @@ fn a_file_of_settings_that_is_not_committed_is_said_not_to_count() {
     let told = "warp.toml differs from the one in `main`; the run goes by `main`: auto_merge is not set there, false \
                 here; max_coding_cycles is 4 there, 5 here";
     assert!(shown.err.contains(told), "{shown:?}");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert!(ended.said.contains(told), "{}", ended.said);
     assert!(ended.said.contains("`main` is at "), "it is merged, as main's settings have it: {}", ended.said);
 }

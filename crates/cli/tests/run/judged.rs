@@ -2,6 +2,7 @@
 //! command goes back to the agent.
 
 use super::support::{GOOD, Project};
+use crate::support::{Ends as _, InProject as _};
 
 /// An agent whose change shares no word with the criteria.
 const ODD: &str = r#"
@@ -75,8 +76,7 @@ fn german_criteria_for_english_code_and_a_lock_file_alone_are_right_work() {
 fn a_branch_keeps_the_letters_of_other_scripts() {
     let project = Project::new(&ODD.replace("    { ac = \"AC-02\", file = \"a.txt\", line = 2 },\n", ""));
     file(&project, "日本語を追加", "- [ ] 追加\n");
-    let ended = run_seven(&project);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run_seven(&project).ends(0);
     assert!(ended.said.contains("branch feature/issue-7-日本語を追加"), "{}", ended.said);
 }
 
@@ -92,8 +92,7 @@ fn a_change_that_is_refused_is_accepted_by_a_person_and_that_is_told_everywhere(
     let told = project.sandbox.warp_ok(&["explain", "1"]);
     assert!(told.contains(&format!("warp answer {id} accept")), "{told}");
     project.sandbox.warp_ok(&["answer", &id, "accept", "--note", "it is fine"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     assert_eq!(project.count("turn_started"), 2, "its answer is taken as it was");
     assert_eq!(project.sandbox.git(&["show", "main:a.txt"]), "x\ny");
     let log = project.sandbox.warp_ok(&["log", "1"]);
@@ -111,8 +110,7 @@ fn what_a_person_accepted_is_in_the_pull_request() {
     let mut running = project.start(&[&ENFORCE[..], &["--set", "auto_merge=false"]].concat());
     running.until("accept|continue|skip|abort");
     project.sandbox.warp_ok(&["answer", &project.question().0, "accept"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     let pulls = project.sandbox.warp_ok(&["pr", "list"]);
     let number = pulls.split_whitespace().next().unwrap().trim_start_matches('#').to_owned();
     let pull = project.sandbox.warp_ok(&["pr", "show", &number]);
@@ -126,17 +124,14 @@ fn evidence_that_cannot_be_matched_may_be_accepted_and_an_empty_change_may_not()
     running.until("? `coding` cannot go on: `code_complete` is refused by self_verification");
     running.until("accept|continue|skip|abort");
     project.sandbox.warp_ok(&["answer", &project.question().0, "accept"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
     let project = Project::new("[[turn]]\nphase = \"coding\"\nanswer = { summary = \"nothing\" }\n");
     let mut running = project.start(&[]);
     running.until("nothing has changed since");
     running.until("warp answer");
     let (id, _) = project.question();
-    let refused = project.sandbox.warp(&["answer", &id, "accept"]);
-    assert_eq!(refused.code, Some(65), "{refused:?}");
-    assert!(refused.err.contains("must be one of continue, skip, abort"), "{refused:?}");
+    insta::assert_snapshot!(project.sandbox.refused(65, &["answer", &id, "accept"]), @"error: `option` must be one of continue, skip, abort");
     project.sandbox.warp_ok(&["answer", &id, "abort"]);
     assert_ne!(running.end().code, Some(0));
 }
@@ -150,8 +145,7 @@ fn a_verification_command_that_fails_goes_back_to_the_agent_with_its_output() {
         echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}'"#;
     let gate =
         r#"verification_gates={"tests_passed":["test -e linted || { echo run the linter first; exit 3; }"]}"#;
-    let ended = project.run(&["--agent", line, "--set", gate]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--agent", line, "--set", gate]).ends(0);
     assert!(
         ended.said.contains("failed (exit 3)") && ended.said.contains("run the linter first"),
         "{}",
@@ -173,8 +167,7 @@ fn the_agent_reads_what_a_verification_command_printed() {
         echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}'"#;
     let gate =
         r#"verification_gates={"tests_passed":["test -e linted || { echo run the linter first; exit 3; }"]}"#;
-    let ended = project.run(&["--agent", line, "--set", gate]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&["--agent", line, "--set", gate]).ends(0);
 }
 
 #[test]
@@ -182,8 +175,7 @@ fn where_a_phase_cannot_go_back_a_person_is_asked_with_the_output() {
     for event in ["docs_updated", "merge_ready"] {
         let project = Project::new(GOOD);
         let gate = format!(r#"verification_gates={{"{event}":["echo look at this; test -e fixed"]}}"#);
-        let ended = project.run(&["--set", &gate]);
-        assert_eq!(ended.code, Some(5), "{}", ended.said);
+        project.run(&["--set", &gate]).ends(5);
         let (id, question) = project.question();
         assert!(question.contains("look at this") && question.contains("slots/1/tree"), "{question}");
         let refused = project.sandbox.warp(&["answer", &id, "accept"]);
@@ -200,8 +192,7 @@ fn where_a_phase_cannot_go_back_a_person_is_asked_with_the_output() {
 fn a_verification_command_that_is_not_there_is_a_persons() {
     let project = Project::new(GOOD);
     let gate = r#"verification_gates={"tests_passed":["no-such-linter --all"]}"#;
-    let ended = project.run(&["--set", gate]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&["--set", gate]).ends(5);
     assert_eq!(project.count("tests_failed"), 0, "no attempt is used up");
     assert!(project.question().1.contains("no-such-linter"), "{}", project.question().1);
 }

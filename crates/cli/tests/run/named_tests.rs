@@ -1,6 +1,7 @@
 //! Tests that are named as evidence in the chunk that writes them: they count once they have passed.
 
 use super::support::Project;
+use crate::support::Ends as _;
 
 /// A project whose tests are files in `t/`, reported as TAP.
 fn project(script: &str) -> Project {
@@ -29,8 +30,7 @@ fn turn(cycle: u64, tests: &[&str]) -> String {
 #[test]
 fn a_test_of_the_same_chunk_is_evidence() {
     let project = project(&turn(0, &["says hello", "names the world"]));
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     assert_eq!(project.count("tests_failed"), 0);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello world");
 }
@@ -39,8 +39,7 @@ fn a_test_of_the_same_chunk_is_evidence() {
 fn a_test_that_was_named_and_did_not_run_sends_the_work_back() {
     let script = turn(0, &["says hello"]) + &turn(1, &["says hello", "names the world"]);
     let project = project(&script);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     let why = "AC-02: the test `names the world` was named as evidence, and no test of that name has passed";
     assert!(ended.said.contains(why), "{}", ended.said);
     assert!(ended.said.contains("1 test passed, the first of them `says hello`"), "{}", ended.said);

@@ -3,6 +3,7 @@
 use testkit::agents::skip;
 
 use super::support::{GOOD, Project};
+use crate::support::{Ends as _, InProject as _};
 
 const TESTS: &str = "import unittest\n\nimport calc\n\n\nclass Adding(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(2, 3), 5)\n\n    def test_zero(self):\n        self.assertEqual(calc.add(0, 0), 0)\n";
 const BROKEN: &str = "def add(a, b):\n    return a * b\n";
@@ -20,15 +21,13 @@ fn project(options: &str, files: &[(&str, &str)]) -> Option<Project> {
     sandbox.write("Makefile", format!("test:\n\t@python3 -B -m unittest {options}\n"));
     sandbox.write("calc.py", "def add(a, b):\n    return a + b\n");
     sandbox.write("test_calc.py", TESTS);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: add"]);
+    sandbox.commit("feat: add");
     Some(project)
 }
 
 /// Runs the issue with nobody there to answer, and sees that the work is held for this reason and not merged.
 fn held(project: &Project, why: &str) {
-    let ended = project.run(&["--set", "decision_timeout_minutes=0"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&["--set", "decision_timeout_minutes=0"]).ends(5);
     let said = |event: &str, field: &str| {
         let (_, data) = project.log().into_iter().find(|(name, _)| name == event).unwrap();
         data[field].as_str().unwrap_or_default().to_owned()
@@ -58,8 +57,7 @@ fn a_filter_of_tests_is_a_persons_decision_who_may_accept_it() {
     let (id, question) = project.question();
     assert!(question.contains("are still there did not run: test_calc.Adding.test_add"), "{question}");
     project.sandbox.warp_ok(&["answer", &id, "accept"]);
-    let ended = run.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run.end().ends(0);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
 }
 
@@ -81,8 +79,7 @@ fn tests_that_the_source_skips_as_they_run_are_held() {
 #[test]
 fn failures_that_the_command_hides_are_failures() {
     let Some(project) = project("-v || exit 0", &[("calc.py", BROKEN)]) else { return };
-    let ended = project.run(&["--set", "max_coding_cycles=1"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&["--set", "max_coding_cycles=1"]).ends(5);
     let words = "reports tests as failed: test_calc.Adding.test_add";
     let (_, told) = project.log().into_iter().find(|(event, _)| event == "tests_failed").unwrap();
     assert!(told["failure"].as_str().unwrap().contains(words), "{told}");
@@ -95,8 +92,7 @@ fn tests_that_are_renamed_moved_or_added_are_merged() {
     for options in ["-v", ""] {
         let files = [("test_calc.py", "\n"), ("test_sums.py", &renamed), ("test_more.py", &more)];
         let Some(project) = project(options, &files) else { return };
-        let ended = project.run(&[]);
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        project.run(&[]).ends(0);
         assert_eq!(project.count("tests_failed"), 0);
     }
 }
@@ -118,7 +114,6 @@ fn go_source_that_ends_the_process_is_no_pass() {
         "calc_test.go",
         "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(2, 3) != 5 {\n\t\tt.Fatal()\n\t}\n}\n",
     );
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: add"]);
+    sandbox.commit("feat: add");
     held(&project, "TestAdd");
 }

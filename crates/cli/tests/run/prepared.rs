@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use super::support::{GOOD, Project, Running};
+use crate::support::{Ends as _, InProject as _};
 
 /// Counts how often it ran, in an ignored directory, and leaves a file that nobody ignores.
 const SETUP: &str = "mkdir -p deps && echo run >> deps/runs && echo made > made.txt";
@@ -14,8 +15,7 @@ fn project(script: &str) -> Project {
     project.sandbox.write("package.json", "{}\n");
     project.sandbox.write(".gitignore", "deps/\n");
     project.sandbox.write("warp.toml", format!("[workflow]\nsetup_command = \"{SETUP}\"\n"));
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: dependencies"]);
+    project.sandbox.commit("chore: dependencies");
     project
 }
 
@@ -26,8 +26,7 @@ fn setups(project: &Project) -> usize {
 #[test]
 fn it_is_installed_once_and_stays_for_the_next_run() {
     let project = project(GOOD);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert!(ended.said.contains(&format!("prepared with `{SETUP}` in ")), "{}", ended.said);
     assert_eq!(setups(&project), 1);
     let committed = project.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
@@ -43,16 +42,14 @@ fn it_is_installed_once_and_stays_for_the_next_run() {
 fn it_is_installed_again_when_the_work_changes_a_manifest() {
     let steps = r#"steps = [{ write = "package.json", text = "{ \"dependencies\": {} }\n" }, "#;
     let project = project(&GOOD.replace("steps = [", steps));
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     assert_eq!(setups(&project), 2);
 }
 
 #[test]
 fn a_setup_that_fails_is_asked_about_before_an_agent_works() {
     let project = project(GOOD);
-    let ended = project.run(&["--set", "setup_command=echo no such package; exit 3"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&["--set", "setup_command=echo no such package; exit 3"]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("`echo no such package; exit 3` ended with exit 3"), "{question}");
     assert!(question.contains("no such package\n") || question.ends_with("no such package"), "{question}");
@@ -65,8 +62,7 @@ fn a_setup_that_fails_is_asked_about_before_an_agent_works() {
 #[test]
 fn a_setup_whose_program_is_missing_is_said_at_once() {
     let project = project(GOOD);
-    let ended = project.run(&["--set", "setup_command=no-such-installer install"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = project.run(&["--set", "setup_command=no-such-installer install"]).ends(1);
     assert!(ended.said.contains("`no-such-installer` is not installed"), "{}", ended.said);
     assert!(ended.said.contains("set `setup_command`"), "{}", ended.said);
 }
@@ -79,11 +75,9 @@ fn work_that_cannot_be_installed_has_failed_its_tests() {
         r#"steps = [{ write = "package.json", text = "{ \"dependencies\": { \"nothing\": 1 } }\n" }, "#;
     let project = Project::new(&GOOD.replace("steps = [", steps));
     project.sandbox.write("package.json", "{}\n");
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: a manifest"]);
+    project.sandbox.commit("chore: a manifest");
     let set = format!("setup_command={setup}");
-    let ended = project.run(&["--set", &set, "--set", "max_coding_cycles=1"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&["--set", &set, "--set", "max_coding_cycles=1"]).ends(5);
     assert!(project.count("tests_failed") > 0, "{}", ended.said);
     assert!(ended.said.contains("no package of that name"), "{}", ended.said);
 }
@@ -105,8 +99,7 @@ fn with_lfs(script: &str, test: &str) -> Option<(Project, PathBuf)> {
     sandbox.git(&["lfs", "track", "*.bin"]);
     sandbox.write("data.bin", "first content\n");
     sandbox.write("test.sh", test);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: data"]);
+    sandbox.commit("feat: data");
     let remote = sandbox.home().join("remote.git");
     sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
     sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
@@ -122,8 +115,7 @@ const READS_DATA: &str = "grep -q content data.bin && echo 'ok 1 - has its data'
 #[test]
 fn files_of_git_lfs_have_their_content_and_are_committed_as_pointers() {
     let Some((project, remote)) = with_lfs(&changes_data(), READS_DATA) else { return };
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert!(ended.said.contains("tests before the work: 1 passed"), "{}", ended.said);
     let committed = project.sandbox.git(&["show", "main:data.bin"]);
     assert!(committed.starts_with(POINTER), "{committed}");
@@ -145,8 +137,7 @@ fn content_of_git_lfs_that_is_not_here_is_said_and_comes_later() {
     let Some((project, _)) = with_lfs(GOOD, "true\n") else { return };
     let store = project.sandbox.root().join(".git/lfs/objects");
     fs::rename(&store, store.with_file_name("away")).unwrap();
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     let words = "1 file of Git LFS is here without the content (data.bin): `git lfs pull` in your checkout";
     assert!(ended.said.contains(words), "{}", ended.said);
     assert!(project.sandbox.git(&["show", "main:data.bin"]).starts_with(POINTER));

@@ -9,6 +9,7 @@ use rustix::process::{Signal, kill_process};
 use testkit::processes::{find, has_begun};
 
 use super::support::{GOOD, Project, has_walls, is_gone, mark};
+use crate::support::{Ends as _, InProject as _};
 
 /// A project with a source file, whose tests are these.
 fn project(test: &str) -> Project {
@@ -16,8 +17,7 @@ fn project(test: &str) -> Project {
     let project = Project { sandbox: sandbox.proving() };
     project.sandbox.write("greet.sh", "greet() { echo hello; }\n");
     project.sandbox.write("test.sh", test);
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "feat: greet"]);
+    project.sandbox.commit("feat: greet");
     project
 }
 
@@ -26,8 +26,7 @@ const SOUND: &str = ". ./greet.sh\n[ \"$(greet)\" = hello ] && echo 'ok 1 - gree
 #[test]
 fn tests_that_notice_broken_source_are_good_enough_once() {
     let project = project(SOUND);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     let words = "the tests can fail: with 1 source file broken they did";
     assert!(ended.said.contains(words), "{}", ended.said);
     assert!(!project.tree().with_file_name("proof").exists());
@@ -39,8 +38,7 @@ fn tests_that_notice_broken_source_are_good_enough_once() {
 #[test]
 fn without_a_sandbox_the_tree_itself_is_broken_and_put_back() {
     let project = project(SOUND);
-    let ended = project.run(&["--no-sandbox"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--no-sandbox"]).ends(0);
     assert!(ended.said.contains("the tests can fail: with 1 source file broken they did"), "{}", ended.said);
     assert_eq!(project.sandbox.git(&["show", "main:greet.sh"]), "greet() { echo hello; }");
 }
@@ -48,8 +46,7 @@ fn without_a_sandbox_the_tree_itself_is_broken_and_put_back() {
 #[test]
 fn tests_that_do_not_notice_broken_source_are_a_persons_decision() {
     let project = project("echo 'ok 1 - fine'\n");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("with 1 source file broken, `make test` still passes"), "{question}");
     assert_eq!(project.count("turn_started"), 0);
@@ -62,8 +59,7 @@ fn tests_that_do_not_notice_broken_source_are_a_persons_decision() {
 #[test]
 fn a_command_that_reports_no_test_is_a_persons_decision() {
     let project = project("true\n");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("`make test` passes, and no test was reported"), "{question}");
     project.sandbox.warp_ok(&["answer", &id, "stop"]);
@@ -75,10 +71,8 @@ fn a_report_that_the_setting_names_is_read() {
     let report = r#"mkdir -p out; . ./greet.sh; [ "$(greet)" = hello ] || exit 1; echo '<testsuite tests="1"><testcase classname="a" name="greets"/></testsuite>' > out/r.xml"#;
     let project = project(&format!("{report}\n"));
     project.sandbox.write(".gitignore", "out/\n");
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: ignore"]);
-    let ended = project.run(&["--set", "test_report=out/*.xml"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.sandbox.commit("chore: ignore");
+    let ended = project.run(&["--set", "test_report=out/*.xml"]).ends(0);
     assert!(ended.said.contains("tests before the work: 1 passed"), "{}", ended.said);
 }
 
@@ -87,16 +81,14 @@ fn nothing_to_break_is_said() {
     let project = project("echo 'ok 1 - fine'\n");
     project.sandbox.git(&["rm", "--quiet", "greet.sh"]);
     project.sandbox.git(&["commit", "--quiet", "-m", "chore: no source"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     assert!(project.question().1.contains("is known to be source code"), "{}", project.question().1);
 }
 
 #[test]
 fn it_can_be_switched_off() {
     let project = project("true\n");
-    let ended = project.run(&["--set", "test_proof=false"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&["--set", "test_proof=false"]).ends(0);
 }
 
 #[test]
@@ -108,12 +100,10 @@ fn doctor_tells_on_demand() {
         }
         project.sandbox.warp(&line)
     };
-    let said = doctor(&project(SOUND));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = doctor(&project(SOUND)).ends(0);
     assert!(said.out.contains("`make test`: 1 passed at "), "{}", said.out);
     assert!(said.out.contains("the tests can fail: with 1 source file broken they did"), "{}", said.out);
-    let said = doctor(&project("true\n"));
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = doctor(&project("true\n")).ends(1);
     assert!(said.out.contains("no test was reported"), "{}", said.out);
 }
 
@@ -154,8 +144,7 @@ fn is_killed_and_resumed(more: &[&str], trace: &str, broken: impl Fn(&Path) -> P
     let run = project.start(more);
     assert!(has_begun(&mark), "the broken source is not tested again");
     end_sleep(&mark);
-    let ended = run.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run.end().ends(0);
     assert!(ended.said.contains("the tests can fail: with 1 source file broken they did"), "{}", ended.said);
     for name in ["proof", "breaking"] {
         assert!(!tree.with_file_name(name).exists(), "`{name}` is left: {}", ended.said);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::support::{GOOD, Project, Running};
+use crate::support::{Ends as _, InProject as _};
 
 const BRANCH: &str = "feature/issue-1-a-greeting";
 const GREETING: &str = "feat: A greeting (AC-01, AC-02)";
@@ -50,8 +51,7 @@ fn level_and_setting_say_what_the_remote_gets() {
         ("target", "3", (false, true, true)),
     ] {
         let (project, remote) = Project::with_remote(None);
-        let ended = project.run(&["--level", level, "--set", &format!("push={push}")]);
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = project.run(&["--level", level, "--set", &format!("push={push}")]).ends(0);
         assert_eq!(left(&project, &remote), expected, "push = {push}, level {level}: {}", ended.said);
         let says = |text: &str| assert!(ended.said.contains(text), "`{text}` in {}", ended.said);
         match (push, level) {
@@ -65,8 +65,7 @@ fn level_and_setting_say_what_the_remote_gets() {
 #[test]
 fn while_nobody_has_allowed_it_nothing_is_pushed_and_the_command_for_it_is_said() {
     let (project, remote) = Project::with_remote(None);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert_eq!(left(&project, &remote), (false, false, true));
     let told = "not pushed: you have not said whether warp may push (`warp config push=branch` or `push=target` \
                 allows it); `git push origin main` pushes it";
@@ -81,8 +80,7 @@ fn while_nobody_has_allowed_it_nothing_is_pushed_and_the_command_for_it_is_said(
 #[test]
 fn a_pull_request_that_nobody_allowed_to_push_stays_here() {
     let (project, remote) = Project::with_remote(None);
-    let ended = project.run(&["--level", "2"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--level", "2"]).ends(0);
     assert_eq!(left(&project, &remote), (false, false, false));
     assert!(ended.said.contains(&format!("`git push origin {BRANCH}` pushes it")), "{}", ended.said);
     let told = project.sandbox.warp_ok(&["explain", "1"]);
@@ -113,8 +111,7 @@ fn what_is_pushed_is_said_to_the_commit() {
     project.sandbox.warp_ok(&["revert", "1"]);
     project.sandbox.warp_ok(&["config", "push=target"]);
     project.sandbox.warp_ok(&["issue", "approve", "1"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     let told = format!("pushed: origin main {after}..{}, 2 commits\n", short(&project, &remote, "main"));
     assert!(ended.said.contains(&told), "{told} in {}", ended.said);
 }
@@ -124,8 +121,7 @@ fn commits_of_ones_own_are_not_pushed_by_the_way() {
     for level in ["2", "3"] {
         let (project, remote) = Project::with_remote(Some("target"));
         project.own_commit("notes.txt");
-        let ended = project.run(&["--level", level]);
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = project.run(&["--level", level]).ends(0);
         assert_eq!(left(&project, &remote), (false, false, level == "3"), "{}", ended.said);
         let told = "not pushed: that would take 1 commit of your own along; `git push origin ";
         assert!(ended.said.contains(told), "{}", ended.said);
@@ -141,8 +137,7 @@ fn at_a_terminal_ones_own_commits_go_along_by_ones_word() {
         let Some(mut running) = Running::at_terminal(&project.sandbox, &project.command(&[])) else { return };
         running.until("or type here: 1 push, 2 keep_local, 3 abort");
         running.type_line(answer);
-        let ended = running.end();
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = running.end().ends(0);
         assert_eq!(left(&project, &remote), expected, "{}", ended.said);
         let told = match answer {
             "push" => {
@@ -165,8 +160,7 @@ fn at_a_terminal_it_is_asked_once_for_a_project() {
     running.until("`sometimes` is none of never, branch, target");
     running.type_line("branch");
     running.until("push = \"branch\" is remembered for this project");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = running.end().ends(0);
     assert_eq!(left(&project, &remote), (true, false, true), "{}", ended.said);
     let shown = project.sandbox.warp_ok(&["config"]);
     let row = shown.lines().find(|line| line.starts_with("push ")).unwrap();
@@ -175,8 +169,10 @@ fn at_a_terminal_it_is_asked_once_for_a_project() {
             && row.ends_with("/settings.toml"),
         "{row}"
     );
-    let again = project.sandbox.warp(&["config", "push=sometimes"]);
-    assert!(again.code == Some(78) && again.err.contains("push"), "{again:?}");
+    insta::assert_snapshot!(project.sandbox.refused(78, &["config", "push=sometimes"]), @r#"
+    error: `warp config`: `push` must be one of ask, never, branch, target, not "sometimes"
+    hint: docs/reference/settings.md lists every setting with its default
+    "#);
     project.sandbox.warp_ok(&["config", "push="]);
     let shown = project.sandbox.warp_ok(&["config"]);
     assert!(
@@ -188,7 +184,7 @@ fn at_a_terminal_it_is_asked_once_for_a_project() {
 #[test]
 fn a_merge_by_hand_asks_at_a_terminal_too() {
     let (project, remote) = Project::with_remote(None);
-    assert_eq!(project.run(&["--level", "2"]).code, Some(0));
+    project.run(&["--level", "2"]).ends(0);
     let mut arguments = vec!["pr", "merge"];
     let number = pull(&project);
     arguments.push(&number);
@@ -199,8 +195,7 @@ fn a_merge_by_hand_asks_at_a_terminal_too() {
     let Some(mut running) = Running::at_terminal(&project.sandbox, &merge) else { return };
     running.until("type one of: never, branch, target");
     running.type_line("target");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = running.end().ends(0);
     assert!(ended.said.contains("pushed: origin main "), "{}", ended.said);
     assert_eq!(left(&project, &remote), (false, true, true), "{}", ended.said);
 }
@@ -227,8 +222,7 @@ fn a_change_of_mind_counts_for_a_run_that_has_begun() {
 fn a_refused_target_is_handed_over_instead() {
     let (project, remote) = Project::with_remote(Some("target"));
     protect(&project, &remote, "main");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert_eq!(left(&project, &remote), (true, false, false), "nothing has moved here: {}", ended.said);
     assert!(ended.said.contains("this branch is protected"), "{}", ended.said);
     assert!(ended.said.contains("nothing was moved, the work is handed over instead"), "{}", ended.said);
@@ -248,8 +242,7 @@ fn a_refused_target_is_handed_over_instead() {
 fn a_refused_branch_stays_here_as_a_pull_request() {
     let (project, remote) = Project::with_remote(Some("branch"));
     protect(&project, &remote, "*");
-    let ended = project.run(&["--level", "2"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&["--level", "2"]).ends(0);
     assert!(
         ended.said.contains("not pushed: `origin` refused `feature/issue-1-a-greeting`"),
         "{}",
@@ -273,8 +266,7 @@ fn at_a_terminal_a_refused_push_can_be_tried_again_or_handed_over() {
             std::fs::remove_file(remote.join("hooks/pre-receive")).unwrap();
         }
         running.type_line(answer);
-        let ended = running.end();
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = running.end().ends(0);
         let expected = if answer == "retry" { (false, true, true) } else { (true, false, false) };
         assert_eq!(left(&project, &remote), expected, "{answer}: {}", ended.said);
     }
@@ -284,8 +276,7 @@ fn at_a_terminal_a_refused_push_can_be_tried_again_or_handed_over() {
 fn without_the_remote_a_run_that_pushes_nothing_goes_on() {
     let (project, remote) = Project::with_remote(Some("never"));
     let away = unplug(&project, &remote);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert_eq!(left(&project, &away), (false, false, true));
     assert!(ended.said.contains(", origin not reached, local main"), "{}", ended.said);
     assert!(ended.said.contains("! the remote was not reached: "), "{}", ended.said);
@@ -295,8 +286,7 @@ fn without_the_remote_a_run_that_pushes_nothing_goes_on() {
 fn without_the_remote_a_run_that_pushes_asks() {
     let (project, remote) = Project::with_remote(Some("target"));
     let away = unplug(&project, &remote);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[]).ends(5);
     assert_eq!(left(&project, &away), (false, false, false));
     let (id, question) = project.question();
     assert!(question.starts_with("`origin` cannot be reached"), "{question}");
@@ -304,8 +294,7 @@ fn without_the_remote_a_run_that_pushes_asks() {
     assert!(told.contains(&format!("warp answer {id} retry|keep_local|abort  answers it")), "{told}");
     assert!(told.contains("warp run 1 "), "{told}");
     project.sandbox.warp_ok(&["answer", &id, "keep_local"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert!(ended.said.contains("not pushed: you chose to keep it here"), "{}", ended.said);
     assert_eq!(left(&project, &away), (false, false, true));
 }
@@ -316,8 +305,7 @@ fn a_remote_with_a_relative_path_is_found_from_the_checkout() {
     project.sandbox.git(&["remote", "set-url", "origin", "../remote.git"]);
     let mut command = project.command(&[]);
     command.current_dir(project.sandbox.home()).arg("--project").arg("demo");
-    let ended = Running::start(command).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = Running::start(command).end().ends(0);
     assert_eq!(left(&project, &remote), (false, true, true), "{}", ended.said);
     project.sandbox.warp_ok(&["revert", "1"]);
     assert!(newest(&project, &remote, "main").starts_with("revert: undo issue 1"));

@@ -1,6 +1,7 @@
 //! Questions of an agent's: answered from elsewhere, skipped, or put off when nobody answers.
 
 use super::support::Project;
+use crate::support::Ends as _;
 
 /// An agent that asks about the first criterion, and knows what to do about the second.
 const ASKS: &str = r#"
@@ -42,11 +43,9 @@ fn each_kind_of_question_is_answered_from_another_process() {
         running.until("answer with `warp answer");
         let (id, question) = project.question();
         assert_eq!(question, "Which greeting?");
-        let wrong = project.sandbox.warp(&["answer", &id, "hi"]);
-        assert_eq!(wrong.code, Some(65), "{wrong:?}");
+        project.sandbox.warp(&["answer", &id, "hi"]).ends(65);
         project.sandbox.warp_ok(&["answer", &id, "hello", "--note", "in lower case"]);
-        let ended = running.end();
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        running.end().ends(0);
         assert_eq!(files(&project), "Makefile\ngreeting.txt\ntest.sh\nworld.txt");
         let asked = project.log().into_iter().find(|(event, _)| event == "question_asked").unwrap().1;
         assert_eq!(asked["kind"], kind);
@@ -63,8 +62,7 @@ fn what_was_decided_is_in_the_next_prompt() {
     running.until("? Which greeting?");
     let (id, _) = project.question();
     project.sandbox.warp_ok(&["answer", &id, "hello", "--note", "in lower case"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
 }
 
 #[test]
@@ -74,16 +72,14 @@ fn a_skipped_chunk_is_left_out_and_the_next_one_done() {
     running.until("? Which greeting?");
     let (id, _) = project.question();
     project.sandbox.warp_ok(&["answer", &id, "skip"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    running.end().ends(5);
     is_half_done(&project);
 }
 
 #[test]
 fn a_question_that_nobody_answers_becomes_an_issue_and_the_next_chunk_is_done() {
     let project = asks("dependency");
-    let ended = project.run(&[CHUNKS, NOBODY].concat());
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.run(&[CHUNKS, NOBODY].concat()).ends(5);
     let todo = project.sandbox.warp_ok(&["issue", "show", "2"]);
     assert!(todo.contains("Which greeting?") && todo.contains("todo, warp-drive"), "{todo}");
     assert!(todo.contains("assigned to Test") && todo.contains("hello, good day"), "{todo}");
@@ -93,8 +89,7 @@ fn a_question_that_nobody_answers_becomes_an_issue_and_the_next_chunk_is_done() 
     assert!(told.contains("warp issue show 2 "), "{told}");
     // The issue stays open for what was put off, and can be run again.
     project.script(&ASKS.replace("resumed = false", "issue = 99"));
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     assert!(files(&project).contains("greeting.txt"));
     // Nothing is left to be decided.
     let todo = project.sandbox.warp_ok(&["issue", "show", "2"]);

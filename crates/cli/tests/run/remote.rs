@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::support::Project;
+use crate::support::{Ends as _, InProject as _};
 
 /// A project with a remote that has its `main`, and to which `main` may be pushed.
 fn project() -> (Project, PathBuf) {
@@ -28,15 +29,13 @@ fn is_open(project: &Project) -> bool {
 fn a_file_that_is_in_the_way_keeps_the_work_from_the_remote_too() {
     let (project, remote) = project();
     project.sandbox.write("greeting.txt", "mine\n");
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = project.run(&[]).ends(5);
     assert!(ended.said.contains("greeting.txt is uncommitted and would be overwritten"), "{}", ended.said);
     let base = "chore: base".to_owned();
     assert_eq!(newest(&project, &remote), (base.clone(), base.clone()));
     let (question, _) = project.question();
     project.sandbox.warp_ok(&["answer", &question, "abort"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    project.run(&[]).ends(1);
     assert_eq!(newest(&project, &remote), (base.clone(), base));
     assert!(is_open(&project));
     assert_eq!(project.sandbox.read("greeting.txt").unwrap(), "mine\n");
@@ -50,8 +49,7 @@ fn what_the_remote_has_is_merged_though_the_checkout_is_behind() {
     let file = project.sandbox.root().join("greeting.txt");
     fs::write(&hook, format!("#!/bin/sh\necho mine > '{}'\n", file.display())).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     let (here, there) = newest(&project, &remote);
     assert_eq!((here.as_str(), there.starts_with("feat: A greeting")), ("chore: base", true), "{there}");
     assert!(ended.said.contains("only `origin` has it: `main` is checked out in "), "{}", ended.said);
@@ -64,18 +62,20 @@ fn what_the_remote_has_is_merged_though_the_checkout_is_behind() {
 fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
     let (project, remote) = project();
     let sandbox = &project.sandbox;
-    assert_eq!(project.run(&[]).code, Some(0));
+    project.run(&[]).ends(0);
     assert!(!is_open(&project));
     // Somebody else has gone on there.
     sandbox.git(&["switch", "--quiet", "-c", "theirs"]);
     sandbox.write("other.txt", "later\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: theirs"]);
+    sandbox.commit("feat: theirs");
     sandbox.git(&["push", "--quiet", "origin", "theirs:main"]);
     sandbox.git(&["switch", "--quiet", "main"]);
 
-    let said = sandbox.warp_ok(&["revert", "1"]);
-    assert!(said.contains("issue 1 is open again"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["revert", "1"]), @"
+    `main` is at [COMMIT] now, which undoes issue 1; `make test` ended with exit 0
+    pushed: origin main [COMMIT]..[COMMIT], 1 commit
+    issue 1 is open again; `warp run 1` tries once more
+    ");
     let (here, there) = newest(&project, &remote);
     assert!(here.starts_with("revert: undo issue 1") && here == there, "{here}, {there}");
     assert_eq!(sandbox.git(&["rev-parse", "main"]), sandbox.git(&["rev-parse", "origin/main"]));
@@ -87,12 +87,15 @@ fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
         "{shown}"
     );
     assert!(shown.contains("[ ] AC-01") && shown.contains("[ ] AC-02"), "{shown}");
-    let listed = sandbox.warp_ok(&["issue", "list"]);
-    assert!(listed.contains("not approved  0/2  A greeting"), "nothing works on it again unasked: {listed}");
+    insta::assert_snapshot!(sandbox.seen(&["issue", "list"]), @"
+    #1  not approved  0/2  A greeting  req
+
+    1 open, 2 closed (`warp issue list --state closed`)
+    ");
 
     // A person has closed it meanwhile: to ask again changes nothing.
     sandbox.warp_ok(&["issue", "close", "1"]);
-    assert_eq!(sandbox.warp(&["revert", "1"]).code, Some(3));
+    sandbox.warp(&["revert", "1"]).ends(3);
     assert!(!is_open(&project));
     sandbox.warp_ok(&["issue", "reopen", "1"]);
     project.goes_on();
@@ -118,14 +121,12 @@ fn a_disk_that_fills_while_the_checkout_moves_along_leaves_nothing_behind() {
     let project = Project::new(super::support::GOOD);
     project.sandbox.write("m-changed.txt", "as it was\n");
     project.sandbox.write("own.txt", "base\n");
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: base"]);
+    project.sandbox.commit("chore: base");
     let steps = "steps = [\n\
         { write = \"a/new.txt\", text = \"new\\n\" }, { write = \"m-changed.txt\", text = \"as it is\\n\" },\n\
         { run = \"seq 5000 > z-large.txt\" }, { remove = \"m-removed.txt\" },\n";
     project.sandbox.write("m-removed.txt", "was here\n");
-    project.sandbox.git(&["add", "--all"]);
-    project.sandbox.git(&["commit", "--quiet", "-m", "chore: another"]);
+    project.sandbox.commit("chore: another");
     project.script(&super::support::GOOD.replacen("steps = [", steps, 1));
     project.sandbox.write("own.txt", "the person's own change\n");
     let before = project.sandbox.git(&["rev-parse", "main"]);
@@ -141,8 +142,7 @@ fn a_disk_that_fills_while_the_checkout_moves_along_leaves_nothing_behind() {
     // With room again it is merged, and the person's own change stays.
     let (question, _) = project.question();
     project.sandbox.warp_ok(&["answer", &question, "continue"]);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&[]).ends(0);
     let names = project.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
     assert!(
         names.contains("z-large.txt") && names.contains("a/new.txt") && !names.contains("m-removed.txt"),

@@ -2,14 +2,15 @@
 
 use testkit::{Said, driven::Driven};
 
+use crate::support::{Ends as _, InProject as _};
+
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 const BRANCH: &str = "feature/issue-42-words-for-42";
 
 /// A project with issue 42 handed over as pull request 44.
 fn handed_over() -> Driven {
     let driven = Driven::with_issue(WARP, 1, 1);
-    let said = driven.run(&["42", "--level", "2"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42", "--level", "2"]).ends(0);
     driven
 }
 
@@ -41,11 +42,13 @@ fn ok(said: &Said) {
 fn requested_changes_are_made_on_the_same_branch_and_reviewed_again() {
     let driven = changes_requested();
     let sandbox = &driven.sandbox;
-    let explained = sandbox.warp_ok(&["explain", "42"]);
-    assert!(
-        explained.contains("changes are wanted") && explained.contains("\n  warp run 42  "),
-        "{explained}"
-    );
+    insta::assert_snapshot!(sandbox.seen(&["explain", "42"]), @"
+    Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, changes are wanted).
+    What to do:
+      warp run 42       makes the changes, on the same branch
+      warp pr show 44   shows it
+      warp pr close 44  closes it; its issue can be taken again then
+    ");
     let next = sandbox.warp_ok(&["explain"]);
     assert!(next.contains("`warp run` would take issue 42"), "{next}");
     assert!(next.contains("pull request #44 waits for changes"), "{next}");
@@ -73,10 +76,11 @@ fn requested_changes_are_made_on_the_same_branch_and_reviewed_again() {
     assert!(shown.contains("round 1: ") && shown.contains("changes requested by Test"), "{shown}");
     assert!(shown.contains("round 2: ") && shown.contains("not reviewed"), "{shown}");
     let again = driven.run(&["42", "--level", "2"]);
-    assert!(
-        again.code == Some(3) && again.err.contains("it is handed over as pull request #44"),
-        "{again:?}"
-    );
+    assert_eq!(again.code, Some(3), "{again:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&again.err), @"
+    error: issue 42 cannot be worked on: it is handed over as pull request #44: `warp pr merge 44`, `warp pr request-changes 44 TEXT` or `warp pr close 44`
+    hint: `warp explain 42` says more
+    ");
 
     // Merged, it is one account of two runs, and undone as one.
     sandbox.warp_ok(&["pr", "approve", "44"]);
@@ -84,8 +88,10 @@ fn requested_changes_are_made_on_the_same_branch_and_reviewed_again() {
     assert_eq!(sandbox.git(&["show", "main:file1.txt"]), "WORD1 word1");
     let diff = sandbox.warp_ok(&["diff", "42"]);
     assert!(diff.contains("+WORD1 word1") && !diff.contains("-word1"), "{diff}");
-    let said = sandbox.warp_ok(&["revert", "42"]);
-    assert!(said.contains("issue 42 is open again"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["revert", "42"]), @"
+    `main` is at [COMMIT] now, which undoes issue 42; `make test` ended with exit 0
+    issue 42 is open again; `warp run 42` tries once more
+    ");
     assert_eq!(sandbox.git(&["ls-tree", "--name-only", "main"]), "Makefile");
     assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("- [ ] the word word1"));
 }
@@ -136,8 +142,7 @@ fn rework_whose_tests_fail_leaves_the_pull_request_as_it_was() {
 /// Lets the target move on.
 fn target_writes(driven: &Driven, file: &str, text: &str) {
     driven.sandbox.write(file, text);
-    driven.sandbox.git(&["add", "--all"]);
-    driven.sandbox.git(&["commit", "--quiet", "-m", "feat: meanwhile"]);
+    driven.sandbox.commit("feat: meanwhile");
 }
 
 #[test]
@@ -148,11 +153,7 @@ fn a_pull_request_that_is_behind_is_updated_without_an_agent() {
     assert_eq!(said, "#44 is on top of the newest `main` already\n");
     sandbox.warp_ok(&["pr", "approve", "44"]);
     target_writes(&driven, "other.txt", "later\n");
-    let said = sandbox.warp_ok(&["pr", "update", "44"]);
-    assert!(
-        said.contains("#44 is on top of `main`") && said.contains("`make test` ended with exit 0"),
-        "{said}"
-    );
+    insta::assert_snapshot!(sandbox.seen(&["pr", "update", "44"]), @"#44 is on top of `main`: `feature/issue-42-words-for-42` is at [COMMIT] now; `make test` ended with exit 0");
     assert_eq!(sandbox.git(&["rev-parse", &format!("{BRANCH}~1")]), sandbox.git(&["rev-parse", "main"]));
     let shown = sandbox.warp_ok(&["pr", "show", "44"]);
     assert!(shown.contains(&sandbox.git(&["rev-parse", BRANCH])) && shown.contains("approved"), "{shown}");
@@ -163,8 +164,11 @@ fn a_pull_request_that_is_behind_is_updated_without_an_agent() {
     let sandbox = &driven.sandbox;
     let before = sandbox.git(&["rev-parse", BRANCH]);
     target_writes(&driven, "Makefile", "test:\n\t@test ! -e file1.txt\n");
-    let said = sandbox.warp(&["pr", "update", "44"]);
-    assert!(said.code == Some(1) && said.err.contains("the tests fail"), "{said:?}");
+    insta::assert_snapshot!(sandbox.refused(1, &["pr", "update", "44"]), @"
+    error: #44 is not merged: on top of the newest `main` the tests fail: `make test` ended with exit 2
+      make: *** [Makefile:2: test] Error 1
+    hint: no branch was moved; `git switch feature/issue-42-words-for-42` lets you mend it, then `warp pr merge 44` again, or `warp pr close 44`
+    ");
     assert_eq!(sandbox.git(&["rev-parse", BRANCH]), before);
     assert_eq!(sandbox.git(&["for-each-ref", "refs/warp/salvage"]), "");
 }
@@ -174,8 +178,10 @@ fn a_conflict_is_resolved_by_an_agent() {
     let driven = handed_over();
     let sandbox = &driven.sandbox;
     target_writes(&driven, "file1.txt", "another\n");
-    let refused = sandbox.warp(&["pr", "merge", "44"]);
-    assert!(refused.code == Some(1) && refused.err.contains("`warp pr update 44`"), "{refused:?}");
+    insta::assert_snapshot!(sandbox.refused(1, &["pr", "merge", "44"]), @"
+    error: #44 is not merged: `feature/issue-42-words-for-42` and `main` have changed the same lines of file1.txt
+    hint: no branch was moved; `warp pr update 44` lets an agent bring them together, or `git switch feature/issue-42-words-for-42` and `git rebase [COMMIT]` let you do so, then `warp pr merge 44` again, or `warp pr close 44`
+    ");
     let explained = sandbox.warp_ok(&["explain", "42"]);
     assert!(explained.contains("both have changed the same lines of file1.txt"), "{explained}");
     assert!(explained.contains("What to do:\n  warp pr update 44 "), "{explained}");
@@ -198,8 +204,11 @@ fn a_conflict_is_resolved_by_an_agent() {
     assert_eq!(sandbox.git(&["rev-parse", &format!("{BRANCH}~1")]), sandbox.git(&["rev-parse", "main"]));
     let subject = sandbox.git(&["log", "-1", "--format=%s", BRANCH]);
     assert_eq!(subject, "feat: Words for 42 (AC-01)", "it is the same work");
-    let said = sandbox.warp_ok(&["pr", "merge", "44"]);
-    assert!(said.contains("issue 42 is closed"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["pr", "merge", "44"]), @"
+    #44 is merged: `main` is at [COMMIT] now, which was tested
+    issue 42 is closed
+    `git branch -D feature/issue-42-words-for-42` removes the branch, if you like
+    ");
     assert_eq!(sandbox.read("file1.txt").unwrap(), "another\nword1\n");
 }
 

@@ -1,20 +1,11 @@
 //! A project, its issues, and `warp run` in a process of its own.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Read as _},
-    path::PathBuf,
-    process::{Child, Stdio},
-    sync::mpsc::{Receiver, channel},
-    thread,
-    time::Duration,
-};
+use std::{fs, path::PathBuf};
 
 use serde_json::Value;
 use testkit::Sandbox;
 
-/// How long anything that is waited for may take: a machine that is busy with other tests is slow.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::support::{InProject as _, Running};
 
 /// Makes a project on `main` whose tests fail on the word `broken`, and leave a line with the files that they saw.
 pub(crate) fn project(issues: &[(u64, &str)], script: &str) -> Sandbox {
@@ -26,8 +17,7 @@ pub(crate) fn project(issues: &[(u64, &str)], script: &str) -> Sandbox {
     sandbox.write("shared.txt", "one\n");
     sandbox.write(".gitignore", ".seen\n.gate\n");
     sandbox.write("warp.toml", "[workflow]\ntest_command = \"sh test.sh\"\nmax_acs_per_commit = 2\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.commit("chore: tests");
     fs::write(sandbox.home().join("script.toml"), script).unwrap();
     for (number, text) in issues {
         sandbox.issue(*number, text);
@@ -56,68 +46,11 @@ pub(crate) fn run(sandbox: &Sandbox, more: &[&str], variables: &[(&str, &str)]) 
     (output.status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// `warp run`, under way.
-pub(crate) struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    said: Vec<String>,
-}
-
-impl Running {
-    pub(crate) fn start(sandbox: &Sandbox, more: &[&str]) -> Self {
-        let arguments = arguments(sandbox, more);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut command = sandbox.warp_command(&arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let (tell, lines) = channel();
-        thread::spawn(move || {
-            for line in BufReader::new(out).lines() {
-                let Ok(line) = line else { return };
-                if tell.send(line).is_err() {
-                    return;
-                }
-            }
-            let mut rest = String::new();
-            if BufReader::new(err).read_to_string(&mut rest).is_ok() {
-                // Whoever does not listen any more has seen enough.
-                let _ = tell.send(rest);
-            }
-        });
-        Self { child, lines, said: Vec::new() }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Waits until a line with these words is printed; tells whether it was before the end.
-    pub(crate) fn says(&mut self, words: &str) -> bool {
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            self.said.push(line.clone());
-            if line.contains(words) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Waits for the end; returns the exit code and all that was said.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            self.said.push(line);
-        }
-        let status = self.child.wait().unwrap();
-        (status.code(), self.said.join("\n"))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A test that fails leaves nothing behind; one that has ended cannot be killed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts a run, and looks on.
+pub(crate) fn started(sandbox: &Sandbox, more: &[&str]) -> Running {
+    let arguments = arguments(sandbox, more);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Running::start(sandbox.warp_command(&arguments))
 }
 
 /// Returns the working tree of an issue's run.

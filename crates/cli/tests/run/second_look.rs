@@ -1,6 +1,7 @@
 //! A second look at a whole issue of several chunks, before it is merged without a reviewer.
 
 use super::support::{Ended, Project};
+use crate::support::Ends as _;
 
 /// An agent that does a word for each chunk, and answers with FOUND when it is asked to look at all of them again, if it is
 /// shown everything.
@@ -30,8 +31,7 @@ fn is_merged(project: &Project) -> bool {
 #[test]
 fn what_is_met_is_merged_after_one_more_turn_that_sees_the_whole_change() {
     let project = Project::new("");
-    let ended = run(&project, r#"{"unmet":[]}"#, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = run(&project, r#"{"unmet":[]}"#, &[]).ends(0);
     assert!(
         ended.said.contains("a second look at the whole issue: every criterion is met"),
         "{}",
@@ -46,8 +46,7 @@ fn what_is_met_is_merged_after_one_more_turn_that_sees_the_whole_change() {
 fn what_is_not_met_waits_for_a_person_and_is_asked_about_once() {
     let project = Project::new("");
     let unmet = r#"{"unmet":[{"ac":"AC-01","why":"chunk 2 says goodbye instead"}]}"#;
-    let ended = run(&project, unmet, &[]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = run(&project, unmet, &[]).ends(5);
     let (id, question) = project.question();
     assert!(
         question.contains("1 criterion is not met:\nAC-01: chunk 2 says goodbye instead\nMerge it as it is?"),
@@ -55,8 +54,7 @@ fn what_is_not_met_waits_for_a_person_and_is_asked_about_once() {
     );
     assert!(!is_merged(&project), "{}", ended.said);
     project.sandbox.warp_ok(&["answer", &id, "merge"]);
-    let ended = run(&project, unmet, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&project, unmet, &[]).ends(0);
     assert!(is_merged(&project));
     assert_eq!((project.count("turn_started"), project.count("question_asked")), (3, 1));
 }
@@ -65,8 +63,7 @@ fn what_is_not_met_waits_for_a_person_and_is_asked_about_once() {
 fn nobody_looks_again_where_a_person_reviews_or_verification_is_off() {
     for more in [["--level", "2"], ["--set", "pre_exit_verification=false"]] {
         let project = Project::new("");
-        let ended = run(&project, "nothing", &more);
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        run(&project, "nothing", &more).ends(0);
         assert_eq!(project.count("turn_started"), 2, "{more:?}");
     }
 }

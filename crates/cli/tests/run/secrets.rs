@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{GOOD, Project, Running, has_walls};
+use crate::support::{Ends as _, InProject as _};
 
 /// A word that every secret of this test holds.
 const CANARY: &str = "canary";
@@ -44,8 +45,7 @@ fn project() -> Project {
     sandbox.write("told.b64", encoded(&KNOWN.join(" ")));
     sandbox.write("key.b64", encoded(KEY));
     sandbox.write("test.sh", "base64 -d told.b64; base64 -d key.b64 >&2; test ! -e broken\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: talkative tests"]);
+    sandbox.commit("chore: talkative tests");
     let write = |path: &str, text: &str| {
         let path = sandbox.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -97,8 +97,7 @@ fn no_secret_is_seen_by_an_agent_or_left_in_any_record() {
         let (id, question) = project.question();
         assert_eq!(question, "May I use [secret removed] [secret removed] [secret removed]?");
         sandbox.warp_ok(&["answer", &id, "yes"]);
-        let ended = running.end();
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = running.end().ends(0);
         assert!(!ended.said.contains(CANARY) && ended.said.contains("[secret removed]"), "{}", ended.said);
 
         let seen = sandbox.git(&["show", "feature/issue-1-a-greeting:seen.txt"]);
@@ -146,8 +145,7 @@ fn what_a_person_wants_shown_of_the_home_is_shown_and_a_project_wants_nothing() 
 
     let project = needs_data();
     let sandbox = &project.sandbox;
-    let ended = project.run(&["--set", "sandbox_show=.config/none:data/small"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    project.run(&["--set", "sandbox_show=.config/none:data/small"]).ends(0);
 
     sandbox.write("warp.toml", "[workflow]\nsandbox_show = \"data\"\n");
     sandbox.git(&["add", "warp.toml"]);
@@ -185,6 +183,5 @@ fn programs_in_path_are_there_with_what_belongs_to_them() {
     path.push(std::env::var_os("PATH").unwrap());
     let mut command = project.command(&[]);
     command.env("PATH", path);
-    let ended = Running::start(command).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    Running::start(command).end().ends(0);
 }

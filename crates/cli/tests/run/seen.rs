@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use testkit::agents::skip;
 
 use super::support::{Ended, GOOD, Project, Running, has_walls};
+use crate::support::Ends as _;
 
 const ANSWER: &str = r#"{"summary":"It greets.","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}"#;
 
@@ -79,8 +80,7 @@ true"#;
 /// Sees that an agent in a project at `root` sees its own tree there, whoever it is.
 fn sees_its_own_tree(project: &Project, root: &Path, line: &str) {
     let slot = slot(project, root);
-    let ended = run(&mut project.command(&["--agent", line]), root);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&mut project.command(&["--agent", line]), root).ends(0);
     let show = |file: &str| git(project, root, &["show", &format!("main:{file}")]);
     let (seen, told, top) = (show("seen.txt"), show("told.txt"), root.display());
     assert!(seen.starts_with(&format!("{top}\n?? prompt.txt\n?? seen.txt\nchore: tests\n{top}\n")), "{seen}");
@@ -137,8 +137,7 @@ fn a_project_is_there_by_the_name_of_a_link_to_it() {
     let line = agent(&project, &project.sandbox.home().join("bin/agent"), &script);
     let mut command = project.command(&["--agent", &line]);
     command.env("PWD", &link);
-    let ended = run(&mut command, &link);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&mut command, &link).ends(0);
     let linked = git(&project, &root, &["show", "main:linked.txt"]);
     assert!(linked.starts_with("test:") && !linked.contains(MINE), "{linked}");
 }
@@ -158,8 +157,7 @@ fn a_run_goes_on_after_its_project_was_moved() {
     moves(&root, &moved);
     fs::create_dir(&root).unwrap();
     let line = agent(&project, &project.sandbox.home().join("bin/agent"), "pwd > seen.txt");
-    let ended = run(&mut project.command(&["--agent", &line]), &moved);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&mut project.command(&["--agent", &line]), &moved).ends(0);
     if has_walls() {
         let seen = git(&project, &moved, &["show", "main:seen.txt"]);
         assert_eq!(seen.trim_end(), moved.to_str().unwrap());
@@ -173,8 +171,7 @@ fn what_cannot_be_seen_is_said_before_an_agent_works() {
     }
     let (project, root) = project("demo");
     let line = agent(&project, &root.join("mine.sh"), "true");
-    let ended = run(&mut project.command(&["--agent", &line]), &root);
-    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    let ended = run(&mut project.command(&["--agent", &line]), &root).ends(78);
     for said in ["demo/mine.sh`, which is in your checkout and not committed", "move it out of the project"] {
         assert!(ended.said.contains(said), "{said}: {}", ended.said);
     }
@@ -184,8 +181,7 @@ fn what_cannot_be_seen_is_said_before_an_agent_works() {
     git(&project, &home, &["commit", "--quiet", "--allow-empty", "-m", "chore: begin"]);
     let mut import = project.sandbox.warp_command(&["issue", "import", "issues/1.md", "--approve"]);
     assert!(import.current_dir(&home).output().unwrap().status.success());
-    let ended = run(&mut project.command(&[]), &home);
-    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    let ended = run(&mut project.command(&[]), &home).ends(78);
     assert!(ended.said.contains("move the project into a directory of its own"), "{}", ended.said);
 }
 
@@ -208,8 +204,7 @@ ask Bash command "cd .. && rm -rf demo/.git"
 "#;
     let script = script.replace("WARP", env!("CARGO_BIN_EXE_warp"));
     let line = agent(&project, &project.sandbox.home().join("bin/agent"), &script);
-    let ended = run(&mut project.command(&["--agent", &line]), &root);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&mut project.command(&["--agent", &line]), &root).ends(0);
     let answers = git(&project, &root, &["show", "main:answers.txt"]);
     let top = root.display();
     for allowed in [format!("{top}/src/new.txt -> 0"), format!("ls {top} -> 0")] {

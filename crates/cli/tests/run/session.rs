@@ -13,6 +13,8 @@ use journal::Stores;
 use serde_json::Value;
 use testkit::driven::Driven;
 
+use crate::support::{Ends as _, InProject as _, workspace};
+
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 
 /// A script that writes a file of its own for each of these issues.
@@ -56,8 +58,7 @@ fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
         driven.issue(issue, 1, if issue == 2 { "\nDepends on #3\n" } else { "" });
     }
     driven.script(&apart(&[1, 2, 3]));
-    let said = driven.run(&["--until-empty", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = driven.run(&["--until-empty", "--level", "3"]).ends(0);
     assert!(said.out.contains("\n\n") && said.out.contains("issue 3 is next: Words for 3\n"), "{said:?}");
     let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
     assert_eq!(
@@ -91,8 +92,7 @@ fn the_end_of_a_session_says_what_waits_for_a_person_and_how_it_is_answered() {
         answer = { summary = \"\", question = { kind = \"scope\", text = \"Which?\", options = [\"a\", \"b\"] } }\n";
     driven.script(&format!("{}{breaks}{asks}", apart(&[1])));
     let limits = ["--set", "max_coding_cycles=1", "--set", "decision_timeout_minutes=0"];
-    let said = driven.run(&[&["--until-empty", "--level", "2"], limits.as_slice()].concat());
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = driven.run(&[&["--until-empty", "--level", "2"], limits.as_slice()].concat()).ends(5);
     let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
     let rows: Vec<&str> = summary.lines().collect();
     assert!(rows[0].starts_with("  handed over    #1 Words for 1: `warp pr show "), "{summary}");
@@ -111,8 +111,7 @@ fn an_issue_that_is_deferred_is_taken_once_in_a_session_and_asks_once() {
     let asks = "[[turn]]\nphase = \"coding\"\nissue = 1\n\
         answer = { summary = \"\", question = { kind = \"scope\", text = \"Which?\", options = [\"a\", \"b\"] } }\n";
     driven.script(&format!("{asks}{}", apart(&[2])));
-    let said = driven.run(&["--until-empty", "--level", "3", "--set", "decision_timeout_minutes=0"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = driven.run(&["--until-empty", "--level", "3", "--set", "decision_timeout_minutes=0"]).ends(5);
     let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
     let expected = "  put off        #1 Words for 1: 1 chunk\n  merged         #2 Words for 2\n";
     assert_eq!(summary, expected);
@@ -133,8 +132,7 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
     let store = Stores::default().open(driven.sandbox.journal()).unwrap();
     let now = machine::now().millis();
     store.acquire("issue:2", "somebody", now, now + 3_600_000).unwrap();
-    let said = driven.run(&["--until-empty", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = driven.run(&["--until-empty", "--level", "3"]).ends(0);
     let told = format!("{}{}", said.out, said.err);
     assert!(
         told.contains("issue 2 is being worked on") && told.contains("the next one is taken"),
@@ -146,16 +144,19 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
     assert_eq!(subjects, ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)"]);
 
     // What is named is wanted, and nothing else instead.
-    let said = driven.run(&["2", "--until-empty", "--level", "3"]);
-    assert_eq!(said.code, Some(6), "{said:?}");
+    driven.run(&["2", "--until-empty", "--level", "3"]).ends(6);
 }
 
 #[test]
 fn an_issue_that_is_handed_over_is_not_worked_on_again() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    assert_eq!(driven.run(&["42", "--level", "2"]).code, Some(0));
+    driven.run(&["42", "--level", "2"]).ends(0);
     let said = driven.run(&["42", "--level", "2"]);
-    assert!(said.code == Some(3) && said.err.contains("it is handed over as pull request #"), "{said:?}");
+    assert_eq!(said.code, Some(3), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
+    error: issue 42 cannot be worked on: it is handed over as pull request #44: `warp pr merge 44`, `warp pr request-changes 44 TEXT` or `warp pr close 44`
+    hint: `warp explain 42` says more
+    ");
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn the_status_of_a_run_that_nobody_carries_on_says_which_it_is_and_what_goes_on(
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.script(&slow());
     killed(&driven);
-    let status: Value = serde_json::from_str(&driven.sandbox.warp_ok(&["status", "--json"])).unwrap();
+    let status = driven.sandbox.json(&["status", "--json"]);
     let said = driven.sandbox.warp_ok(&["status"]);
     assert!(said.contains(" (stale)\nRails: "), "{said}");
     let run = status["run"].as_str().unwrap();
@@ -191,7 +192,11 @@ fn a_hard_stop_keeps_the_work_at_once() {
     killed(&driven);
     let sandbox = &driven.sandbox;
     let said = sandbox.warp_ok(&["stop", "42", "--hard"]);
-    assert!(!said.contains("open again in the issue"), "what is committed stays done: {said}");
+    insta::assert_snapshot!(sandbox.stable(&said), @"
+    archived [HOME]/state/warp/projects/[ID]/slots/1/git/warp/set-aside/[TIME]-0-warp-drive-state.json
+    run [RUN] is reset; `warp log [RUN]` still shows it
+    its work is kept: `warp salvage show [RUN]/1`
+    ");
     let named = said.lines().filter_map(|line| line.strip_prefix("its work is kept: `warp salvage show "));
     let named: Vec<&str> = named.map(|name| name.trim_end_matches('`')).collect();
     let kept: String = named.iter().map(|name| sandbox.warp_ok(&["salvage", "show", name])).collect();
@@ -210,18 +215,14 @@ fn a_workspace_that_was_lost_and_made_again_commits_nothing_of_warps_own() {
     fs::rename(Path::new(&root).parent().unwrap(), driven.sandbox.home().join("gone")).unwrap();
     driven.sandbox.warp_ok(&["recover", "42"]);
     driven.script(&Driven::plain_script(1, 1));
-    let said = driven.run(&["42"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42"]).ends(0);
     let files = driven.sandbox.git(&["ls-tree", "-r", "--name-only", "main"]);
     assert!(files.contains("file1.txt") && !files.contains(".claude"), "{files}");
 }
 
 /// Returns where the open runs of a project stand.
 fn open_runs(driven: &Driven) -> Vec<(String, Option<String>, bool)> {
-    let place = project::Place::at(&driven.sandbox.root()).unwrap();
-    let home = driven.sandbox.home();
-    let dirs = project::Dirs::new(home.join("state/warp"), home.join("config/warp"));
-    let runs = project::Workspace::open(place, dirs).unwrap().runs().unwrap();
+    let runs = workspace(&driven.sandbox).runs().unwrap();
     let open = runs.into_iter().map(|current| current.run).filter(|run| run.is_open());
     open.map(|run| (run.phase.to_string(), run.issue.clone(), run.standing == engine::Standing::Active))
         .collect()
@@ -251,7 +252,7 @@ fn a_session_resumes_every_run_that_was_killed_before_it_says_done() {
     assert!(before.iter().filter(|(phase, ..)| phase == "merging").count() > 1, "{before:?}");
     let said = driven.run(&["--until-empty", "--level", "3"]);
     assert_eq!(open_runs(&driven), [], "{before:?}: {said:?}");
-    assert!(said.err.ends_with("done\n"), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"done");
     let merged = driven.sandbox.git(&["ls-tree", "--name-only", "main"]);
     for issue in issues {
         assert!(merged.contains(&format!("word1-{issue}.txt")), "{issue}: {merged}\n{said:?}");
@@ -274,14 +275,14 @@ fn a_lock_that_was_left_in_the_remote_stops_the_session_once_and_is_named_whole(
     let lock = remote.join("refs/heads/main.lock");
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
     fs::write(&lock, "").unwrap();
-    let said = driven.run(&["--until-empty", "--level", "3"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
+    let said = driven.run(&["--until-empty", "--level", "3"]).ends(5);
     let told = format!("`origin` is locked, `{}` is there", driven.sandbox.plain(lock.to_str().unwrap()));
     assert!(said.err.contains(&told), "{told}: {said:?}");
     assert_eq!(said.out.matches("begins in").count(), 1, "no other issue is taken: {said:?}");
     fs::remove_file(&lock).unwrap();
     let said = driven.run(&["--until-empty", "--level", "3"]);
-    assert!(said.code == Some(0) && said.err.ends_with("done\n"), "{said:?}");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"done");
     let there = driven.sandbox.git(&["--git-dir", remote_text, "ls-tree", "--name-only", "main"]);
     assert!(issues.iter().all(|issue| there.contains(&format!("word1-{issue}.txt"))), "{there}: {said:?}");
 }

@@ -21,6 +21,7 @@ use testkit::{
 };
 
 use super::support::{Running, has_walls};
+use crate::support::{Ends as _, InProject as _};
 
 /// How long anything is waited for before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -100,8 +101,7 @@ impl Spending {
     }
 
     fn records_of(&self, issue: &str, event: &str) -> Vec<Value> {
-        let log: Vec<Value> =
-            serde_json::from_str(&self.driven.sandbox.warp_ok(&["log", issue, "--json"])).unwrap();
+        let log = self.driven.sandbox.rows(&["log", issue, "--json"]);
         log.into_iter().filter(|record| record["event"] == event).collect()
     }
 
@@ -185,8 +185,7 @@ fn max_requests_is_how_many_requests_of_a_run_are_in_flight() {
         assert!(gate.wait_until_reached(together, PATIENCE), "{most}");
         assert!(spending.model.requests().len() <= together, "{most}");
         gate.open();
-        let ended = running.end();
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = running.end().ends(0);
         assert_eq!(spending.model.requests().len(), 9, "{}", ended.said);
     }
 }
@@ -240,9 +239,7 @@ fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("this day is reached: 1000 tokens of 500 tokens"), "{said}");
     let sandbox = &spending.driven.sandbox;
-    let refused = sandbox.warp(&["answer", &spending.decision(), "more", "--usd", "5"]);
-    assert_eq!(refused.code, Some(64));
-    assert!(refused.err.contains("--tokens N"), "{}", refused.err);
+    insta::assert_snapshot!(sandbox.refused(64, &["answer", &spending.decision(), "more", "--usd", "5"]), @"error: the cap is one of tokens, so more of it is wanted: `--tokens N`");
     sandbox.warp_ok(&["answer", &spending.decision(), "tomorrow"]);
     let explained = sandbox.warp_ok(&["explain", "42"]);
     assert!(explained.contains("a person lets it go on tomorrow, until"), "{explained}");
@@ -316,8 +313,7 @@ fn a_person_who_ends_a_wait_at_a_limit_ends_the_pause_of_its_pool() {
     let explained = sandbox.warp_ok(&["-C", &root, "explain"]);
     assert!(!explained.contains("then phase_timeout"), "{explained}");
     sandbox.warp_ok(&["state", "resume", &root]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     // Once in the run that was stopped, and once in this.
     assert_eq!((spending.records("suspended").len(), asked.load(Ordering::Relaxed)), (2, 4));
 }
@@ -435,8 +431,7 @@ fn claude_code_is_led_to_the_address_that_the_persons_settings_name() {
     path.push(env::var_os("PATH").unwrap());
     // Nobody listens at the address that the environment names.
     command.env("PATH", path).env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
-    let ended = Running::start(command).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    Running::start(command).end().ends(0);
     assert_eq!(spending.model.requests().len(), 3);
     let cost = spending.driven.sandbox.warp_ok(&["cost", "42", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&cost).unwrap()["total"]["output_tokens"], 3000, "{cost}");
@@ -447,8 +442,7 @@ fn what_an_unmetered_agent_says_is_in_the_run_as_it_is_in_the_ledger() {
     let driven = Driven::with_issue(env!("CARGO_BIN_EXE_warp"), 1, 1);
     let turn = Driven::coding_turn(1, 1..=1, "");
     driven.script(&format!("{turn}usage = {{ input = 1200, output = 300 }}\n"));
-    let said = driven.run(&["42", "--level", "3", "--once"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run(&["42", "--level", "3", "--once"]).ends(0);
     let json =
         |arguments: &[&str]| -> Value { serde_json::from_str(&driven.sandbox.warp_ok(arguments)).unwrap() };
     let log = json(&["log", "42", "--json"]);
@@ -494,8 +488,7 @@ fn codex_with_an_account_is_stopped_at_a_cap_in_the_middle_of_its_turn() {
     let spending = Spending::new(Script::function(|_| Turn::say("well")));
     let mut command = with_account(&spending, "null", "exec sleep 600");
     command.args(["--set", "budget_limit_tokens=4000"]);
-    let ended = Running::start(command).end();
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = Running::start(command).end().ends(5);
     assert!(ended.said.contains("5100 tokens of 4000 tokens"), "{}", ended.said);
     let by_model = spending.driven.sandbox.warp_ok(&["cost", "42", "--by", "model"]);
     assert!(by_model.contains("gpt-5.5"), "{by_model}");
@@ -525,14 +518,12 @@ fn a_limit_of_an_account_is_waited_out_until_its_window_begins_anew() {
 #[test]
 fn a_role_names_its_agent_and_who_takes_over() {
     let spending = Spending::new(Script::function(|_| Turn::say("well").usage(1, 2, 3, 4)));
-    let nobody = Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end();
-    assert_eq!(nobody.code, Some(64), "{}", nobody.said);
+    Running::start(spending.run(&["--set", r#"roles={"coder":{"agent":"gpt"}}"#])).end().ends(64);
     let tools = spending.without_clients();
     let roles = serde_json::json!({ "coder": { "agent": "codex", "fallbacks": [spending.agent()] } });
     let mut command = spending.run(&["--no-sandbox", "--set", &format!("roles={roles}")]);
     command.env("PATH", &tools);
-    let ended = Running::start(command).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    Running::start(command).end().ends(0);
     let started = spending.records("turn_started");
     assert!(
         started.iter().all(|record| record["data"]["agent"] == "command:bash [HOME]/agent.sh"),
@@ -565,8 +556,7 @@ fn a_conversation_is_not_gone_on_with_by_another_agent_of_the_same_kind() {
     let status = driven.sandbox.warp_ok(&["status", "42", "--json"]);
     let status: Value = serde_json::from_str(&status).unwrap();
     driven.sandbox.warp_ok(&["answer", status["standing"]["decision"]["id"].as_str().unwrap(), "yes"]);
-    let ended = run(&two).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&two).end().ends(0);
 }
 
 #[test]
@@ -580,11 +570,9 @@ fn a_role_for_which_nobody_is_there_is_noticed_before_anything_begins() {
         command.args(more).env("PATH", &tools);
         Running::start(command).end()
     };
-    let ended = run(&["--workflow", "coder"]);
-    assert_eq!(ended.code, Some(78), "{}", ended.said);
+    let ended = run(&["--workflow", "coder"]).ends(78);
     assert!(ended.said.contains("`codex` is not installed"), "{}", ended.said);
     assert_eq!(spending.driven.sandbox.warp(&["status", "42"]).code, Some(2), "nothing was begun");
     // Where all that is done is a coder's, nobody else is needed.
-    let ended = run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&[]).ends(0);
 }

@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use rustix::process::Signal;
 
 use super::support::{GOOD, Project, Running, has_cgroups, has_walls, is_gone, is_running, mark};
+use crate::support::{Ends as _, InProject as _};
 
 /// An agent that has written something and then works on for longer than anybody waits. What it leaves has left its
 /// process group when the command ends: it says so.
@@ -41,11 +42,9 @@ fn what_a_person_says_is_in_the_next_prompt() {
     );
     let mut running = project.start(&["--agent", &line]);
     running.until("begun");
-    let told = project.sandbox.warp_ok(&["tell", "1", "use tabs, please"]);
-    assert!(told.contains("hears it with its next turn"), "{told}");
+    insta::assert_snapshot!(project.sandbox.seen(&["tell", "1", "use tabs, please"]), @"run [RUN] hears it with its next turn, in `coding`");
     fs::write(project.tree().join("go"), "").unwrap();
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     let prompt = |turn: &str| project.sandbox.git(&["show", &format!("main:prompt-{turn}")]);
     assert!(!prompt("0").contains("use tabs") && prompt("1").contains("use tabs, please"));
 }
@@ -57,21 +56,18 @@ fn a_plan_waits_for_a_yes_and_a_rejected_one_is_drafted_again() {
         if grep -q 'shorter, please' .prompt; then echo '{"approach":"The short way."}'; else echo '{"approach":"The long way."}'; fi; rm .prompt;;
         *) mv .prompt greeting.txt; echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":1}]}';; esac"#;
     let run = |more: &[&str]| project.run(&[&["--agent", line], more].concat());
-    let ended = run(&["--approve-plan"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    let ended = run(&["--approve-plan"]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("The long way."), "{question}");
     assert!(ended.said.contains(&format!("warp answer {id} approve|reject|abort")), "{}", ended.said);
     project.sandbox.warp_ok(&["answer", &id, "reject", "--note", "shorter, please"]);
 
-    let ended = run(&["--approve-plan"]);
-    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    run(&["--approve-plan"]).ends(5);
     let (id, question) = project.question();
     assert!(question.contains("The short way."), "{question}");
     project.sandbox.warp_ok(&["answer", &id, "approve"]);
 
-    let ended = run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    run(&[]).ends(0);
     assert!(project.sandbox.git(&["show", "main:greeting.txt"]).contains("The short way."));
 }
 
@@ -80,8 +76,7 @@ fn a_run_that_is_stopped_ends_its_agent_and_keeps_its_work() {
     let mark = mark();
     let (project, running) = at_work(&mark, &[]);
     project.sandbox.warp_ok(&["stop", "1"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = running.end().ends(1);
     assert!(
         ended.said.trim_end().ends_with("stopped for good; what was done is kept, as said above"),
         "{}",
@@ -99,8 +94,7 @@ fn a_run_that_is_stopped_hard_ends_its_agent_at_once() {
     let mark = mark();
     let (project, running) = at_work(&mark, &[]);
     project.sandbox.warp_ok(&["stop", "1", "--hard"]);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let ended = running.end().ends(1);
     assert!(ended.said.contains("the run is over (reset)"), "{}", ended.said);
     assert!(!is_running(&mark));
     let kept = project.sandbox.warp_ok(&["salvage", "show", "1"]);
@@ -147,8 +141,7 @@ fn a_signal_ends_the_agent_and_the_run_goes_on_later() {
         let mark = mark();
         let (project, running) = at_work(&mark, &[]);
         running.signal(signal);
-        let ended = running.end();
-        assert_eq!(ended.code, Some(130), "{}", ended.said);
+        let ended = running.end().ends(130);
         assert!(ended.said.contains("interrupted; `warp run` goes on where it was"), "{}", ended.said);
         assert!(!is_running(&mark));
         goes_on_with(&project);
@@ -174,8 +167,7 @@ fn a_signal_ends_a_test_too_and_that_is_no_failure_of_it() {
         let mut running = project.start(&SIGNS);
         running.until("docs_updated");
         signals.iter().for_each(|signal| running.signal(*signal));
-        let ended = running.end();
-        assert_eq!(ended.code, Some(130), "{}", ended.said);
+        running.end().ends(130);
         assert!(!is_running(&mark));
         assert_eq!((project.count("tests_failed"), project.count("question_asked")), (0, 0));
         fs::write(fast, "").unwrap();
@@ -213,8 +205,7 @@ answer = { summary = "", question = { kind = "scope", text = "How far?", options
     let mut running = project.start(&[]);
     running.until("? How far?");
     running.signal(Signal::INT);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    running.end().ends(130);
     // Without an issue, the run that was left is taken up, and still has its question.
     let mut again = project.sandbox.warp_command(&["run", "--once"]);
     let mut running = Running::start({

@@ -2,6 +2,8 @@
 
 use testkit::{Said, driven::Driven};
 
+use crate::support::{Ends as _, InProject as _};
+
 const WARP: &str = env!("CARGO_BIN_EXE_warp");
 const BRANCH: &str = "feature/issue-42-words-for-42";
 const CHUNKS: [&str; 5] = ["42", "--level", "3", "--set", "max_acs_per_commit=1"];
@@ -46,17 +48,17 @@ fn the_next_run_resumes_from_finished_chunks_and_has_the_unfinished_work_in_its_
     let sandbox = &driven.sandbox;
     let shown = sandbox.warp_ok(&["issue", "show", "42"]);
     assert!(shown.contains("- [x] the word word1") && shown.contains("- [ ] the word word2"), "{shown}");
-    let explained = sandbox.warp_ok(&["explain", "42"]);
-    assert!(explained.contains(&format!("1 of 3 chunks done on branch `{BRANCH}`")), "{explained}");
-    assert!(explained.contains("What to do:\n  warp run 42 "), "{explained}");
-    assert!(explained.contains(&format!("resumes from `{BRANCH}`")), "{explained}");
+    insta::assert_snapshot!(sandbox.seen(&["explain", "42"]), @"
+    Issue 42 (Words for 42) was stopped: run [RUN] ended at [TIME]; 1 of 3 chunks done on branch `feature/issue-42-words-for-42`.
+    What to do:
+      warp run 42                               resumes from `feature/issue-42-words-for-42`
+      git switch feature/issue-42-words-for-42  lets you finish it yourself
+    ");
     // The target has moved on meanwhile.
     sandbox.write("other.txt", "later\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: later"]);
+    sandbox.commit("feat: later");
 
-    let said = resumed(&driven, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = resumed(&driven, &[]).ends(0);
     assert!(said.out.contains(&format!("resumes from {BRANCH}: 1 of 3 chunks done\n")), "{said:?}");
     assert!(said.out.contains("its unfinished work is in the tree, not committed"), "{said:?}");
     assert_eq!(subjects(&driven), [&["feat: later"], ALL.as_slice()].concat());
@@ -72,8 +74,10 @@ fn the_next_run_resumes_from_finished_chunks_and_has_the_unfinished_work_in_its_
     assert_eq!(log.matches("\nRun ").count() + usize::from(log.starts_with("Run ")), 2, "{log}");
     let explained = sandbox.warp_ok(&["explain", "42"]);
     assert!(ALL.iter().all(|subject| explained.contains(subject)), "{explained}");
-    let said = sandbox.warp_ok(&["revert", "42"]);
-    assert!(said.contains("which undoes issue 42;") && said.contains("issue 42 is open again"), "{said}");
+    insta::assert_snapshot!(sandbox.seen(&["revert", "42"]), @"
+    `main` is at [COMMIT] now, which undoes issue 42; `make test` ended with exit 0
+    issue 42 is open again; `warp run 42` tries once more
+    ");
     let files = sandbox.git(&["ls-tree", "--name-only", "main"]);
     assert_eq!(files, "Makefile\nother.txt");
     let shown = sandbox.warp_ok(&["issue", "show", "42"]);
@@ -88,8 +92,7 @@ fn the_next_brief_tells_what_the_earlier_run_did_and_learnt() {
     let agent = "cat > brief.txt; echo word2 > file2.txt; echo word3 > file3.txt; echo '{\"summary\": \"done\", \
         \"evidence\": [{\"ac\": \"AC-02\", \"file\": \"file2.txt\", \"line\": 1}, \
         {\"ac\": \"AC-03\", \"file\": \"file3.txt\", \"line\": 1}]}'";
-    let said = driven.run_shell(agent, &["42", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    driven.run_shell(agent, &["42", "--level", "3"]).ends(0);
     let brief = driven.sandbox.git(&["show", "main:brief.txt"]);
     assert!(brief.contains("What earlier runs of this issue left"), "{brief}");
     assert!(brief.contains("- done: AC-01 ("), "{brief}");
@@ -106,8 +109,7 @@ fn a_hard_stop_keeps_finished_chunks_and_names_the_rest() {
     let shown = sandbox.warp_ok(&["issue", "show", "42"]);
     assert!(shown.contains("- [x] the word word1") && shown.contains("- [ ] the word word2"), "{shown}");
     assert!(sandbox.warp_ok(&["explain", "42"]).contains("1 of 3 chunks done"));
-    let said = resumed(&driven, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = resumed(&driven, &[]).ends(0);
     assert!(said.out.contains(&format!("resumes from {BRANCH}: 1 of 3 chunks done\n")), "{said:?}");
     assert!(said.out.contains("its unfinished work is not in the tree: `warp salvage show "), "{said:?}");
     assert_eq!(subjects(&driven), ALL);
@@ -121,8 +123,7 @@ fn what_a_person_merged_meanwhile_counts_as_done() {
     // The finished chunk, without the unfinished work on top of it.
     sandbox.git(&["merge", "--quiet", "--no-edit", "--no-ff", &format!("{BRANCH}~1")]);
     sandbox.git(&["branch", "--quiet", "-D", BRANCH]);
-    let said = resumed(&driven, &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = resumed(&driven, &[]).ends(0);
     assert!(said.out.contains("merged already: AC-01"), "{said:?}");
     let log = sandbox.git(&["log", "--format=%s", "main"]);
     assert!(ALL.iter().all(|subject| log.matches(subject).count() == 1), "{log}");
@@ -135,8 +136,7 @@ fn what_is_nowhere_any_more_is_open_again() {
     let sandbox = &driven.sandbox;
     sandbox.git(&["branch", "--quiet", "-D", BRANCH]);
     driven.script(&Driven::plain_script(3, 1));
-    let said = driven.run(&CHUNKS);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = driven.run(&CHUNKS).ends(0);
     assert!(said.out.contains("open again, because its commits are gone: AC-01"), "{said:?}");
     assert_eq!(subjects(&driven), ALL);
     assert!(!sandbox.root().join("half.txt").exists());
@@ -155,8 +155,7 @@ fn a_run_that_was_stopped_before_its_merge_is_merged_by_the_next_without_an_agen
     assert!(explained.contains("1 of 1 chunk done on branch"), "{explained}");
     std::fs::remove_file(sandbox.root().join("file1.txt")).unwrap();
     driven.script("");
-    let said = driven.run(&["42", "--level", "3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = driven.run(&["42", "--level", "3"]).ends(0);
     assert!(said.out.contains("every chunk is done: the last one is tested and committed again"), "{said:?}");
     assert_eq!(subjects(&driven), ["feat: Words for 42 (AC-01)"]);
     assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("\nclosed (merged)"));
@@ -167,8 +166,7 @@ fn a_branch_that_does_not_go_onto_the_target_asks_first() {
     let (driven, _) = stopped(&[]);
     let sandbox = &driven.sandbox;
     sandbox.write("file1.txt", "other\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: the same file"]);
+    sandbox.commit("feat: the same file");
     let said = resumed(&driven, &["--set", "decision_timeout_minutes=0"]);
     assert_ne!(said.code, Some(0), "{said:?}");
     let told = format!("{}{}", said.out, said.err);

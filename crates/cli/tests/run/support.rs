@@ -1,24 +1,18 @@
 //! A project with an issue, and `warp run` in it: to its end, or watched line by line.
 
 use std::{
-    ffi::OsStr,
     fs,
-    io::{BufRead as _, BufReader, Read, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    thread,
-    time::{Duration, Instant},
+    process::Command,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::{Sandbox, agents::skip};
 
 pub(crate) use testkit::processes::{is_gone, is_running, mark};
 
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(90);
+use crate::support::InProject as _;
+pub(crate) use crate::support::{Ended, Ends, Running};
 
 /// An agent that does all that is wanted of the issue, at once.
 pub(crate) const GOOD: &str = r#"
@@ -36,22 +30,13 @@ pub(crate) struct Project {
     pub(crate) sandbox: Sandbox,
 }
 
-/// How a program ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    /// All that it said, on both outputs.
-    pub(crate) said: String,
-}
-
 impl Project {
     pub(crate) fn new(script: &str) -> Self {
         let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
         sandbox.git(&["switch", "--quiet", "main"]);
         sandbox.write("Makefile", "test:\n\t@sh ./test.sh\n");
         sandbox.write("test.sh", "test ! -e broken\n");
-        sandbox.git(&["add", "--all"]);
-        sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+        sandbox.commit("chore: tests");
         sandbox.issue(1, "# A greeting\n\n- [ ] AC-01: it says hello\n- [ ] AC-02: it names the world\n");
         let project = Self { sandbox };
         project.script(script);
@@ -64,8 +49,7 @@ impl Project {
         let project = Self::new(GOOD);
         let sandbox = &project.sandbox;
         sandbox.write("greeting.txt", "base\n");
-        sandbox.git(&["add", "--all"]);
-        sandbox.git(&["commit", "--quiet", "-m", "chore: base"]);
+        sandbox.commit("chore: base");
         let remote = sandbox.home().join("remote.git");
         sandbox.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
         sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
@@ -79,8 +63,7 @@ impl Project {
     /// Commits a file of the person's own to `main`.
     pub(crate) fn own_commit(&self, file: &str) {
         self.sandbox.write(file, "mine\n");
-        self.sandbox.git(&["add", "--all"]);
-        self.sandbox.git(&["commit", "--quiet", "-m", &format!("chore: my {file}")]);
+        self.sandbox.commit(&format!("chore: my {file}"));
     }
 
     /// Returns the subjects of a branch at a repository, newest first; nothing if it has none of that name.
@@ -137,14 +120,14 @@ impl Project {
 
     /// Returns the events of the run, oldest first, each with what came along.
     pub(crate) fn log(&self) -> Vec<(String, Value)> {
-        let log: Value = serde_json::from_str(&self.sandbox.warp_ok(&["log", "1", "--json"])).unwrap();
+        let log = self.sandbox.json(&["log", "1", "--json"]);
         let rows = log.as_array().unwrap();
         rows.iter().map(|row| (row["event"].as_str().unwrap().to_owned(), row["data"].clone())).collect()
     }
 
     /// Returns the phases that the run of an issue came to, in order, as people are told of them.
     pub(crate) fn phases(&self, issue: &str) -> Vec<String> {
-        let log: Value = serde_json::from_str(&self.sandbox.warp_ok(&["log", issue, "--json"])).unwrap();
+        let log = self.sandbox.json(&["log", issue, "--json"]);
         let rows = log.as_array().unwrap().iter().filter(|row| row["moved"] == true);
         rows.map(|row| row["phase"].as_str().unwrap().replace('_', " ")).collect()
     }
@@ -163,7 +146,7 @@ impl Project {
 
     /// Returns the id of the question that is open, and the question.
     pub(crate) fn question(&self) -> (String, String) {
-        let status: Value = serde_json::from_str(&self.sandbox.warp_ok(&["status", "1", "--json"])).unwrap();
+        let status = self.sandbox.json(&["status", "1", "--json"]);
         let asked = [&status["asked"], &status["decision"]].into_iter().find(|asked| asked.is_object());
         let asked = asked.unwrap_or_else(|| panic!("no question is open: {status:#}"));
         (asked["id"].as_str().unwrap().to_owned(), asked["question"].as_str().unwrap().to_owned())
@@ -181,16 +164,14 @@ impl Project {
         if !testkit::machine::has_walls() {
             line.push("--no-sandbox");
         }
-        let ended = Running::start(self.sandbox.warp_command(&line)).end();
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let ended = Running::start(self.sandbox.warp_command(&line)).end().ends(0);
         ended.said
     }
 
     /// Runs the issue with an agent that does it, and sees that it is merged.
     pub(crate) fn goes_on(&self) {
         self.script(GOOD);
-        let ended = self.run(&[]);
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        self.run(&[]).ends(0);
         assert_eq!(self.sandbox.git(&["show", "main:greeting.txt"]), "hello\nworld");
         let issue = self.sandbox.warp_ok(&["issue", "show", "1"]);
         assert!(issue.contains("[x] AC-01") && issue.contains("[x] AC-02"), "{issue}");
@@ -215,112 +196,4 @@ pub(crate) fn has_cgroups() -> bool {
         skip("no control group can be made here");
     }
     has
-}
-
-/// A program that is under way.
-pub(crate) struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    said: String,
-}
-
-impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (send, lines) = channel();
-        listen(child.stdout.take().unwrap(), send.clone());
-        listen(child.stderr.take().unwrap(), send);
-        Self { child, lines, said: String::new() }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Returns the most memory that it has used, in kB.
-    pub(crate) fn peak(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
-
-    /// Waits until it has said this.
-    pub(crate) fn until(&mut self, text: &str) {
-        let begun = Instant::now();
-        loop {
-            match self.lines.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
-                Ok(line) => {
-                    self.said.push_str(&line);
-                    self.said.push('\n');
-                    if line.contains(text) {
-                        return;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("`{text}` was never said:\n{}", self.said)
-                }
-            }
-        }
-    }
-
-    /// Starts a command with a person at its terminal; nothing where there is no program that makes one.
-    pub(crate) fn at_terminal(sandbox: &Sandbox, command: &Command) -> Option<Self> {
-        let quoted = |word: &OsStr| format!("'{}'", word.to_str().unwrap().replace('\'', "'\\''"));
-        let words: Vec<String> =
-            [command.get_program()].into_iter().chain(command.get_args()).map(quoted).collect();
-        let mut script = sandbox.command("script");
-        script.args(["--quiet", "--return", "--command", &words.join(" "), "/dev/null"]);
-        script.env("TERM", "xterm").stdin(Stdio::piped());
-        if Command::new("script").arg("--version").output().is_err() {
-            skip("`script` is not installed, so there is no terminal");
-            return None;
-        }
-        Some(Self::start(script))
-    }
-
-    /// Types a line.
-    pub(crate) fn type_line(&mut self, line: &str) {
-        let input = self.child.stdin.as_mut().unwrap();
-        writeln!(input, "{line}").unwrap();
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ended {
-        let begun = Instant::now();
-        loop {
-            match self.lines.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
-                Ok(line) => {
-                    self.said.push_str(&line);
-                    self.said.push('\n');
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.said),
-            }
-        }
-        let code = self.child.wait().unwrap().code();
-        Ended { code, said: std::mem::take(&mut self.said) }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already, unless the test has failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn listen(output: impl Read + Send + 'static, send: Sender<String>) {
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if send.send(line).is_err() {
-                return;
-            }
-        }
-    });
 }

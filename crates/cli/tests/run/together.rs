@@ -4,7 +4,8 @@ use std::{fs, path::Path, process::Command};
 
 use testkit::Sandbox;
 
-use super::running::{Running, json, open_gate, project, run, tree};
+use super::running::{json, open_gate, project, run, started, tree};
+use crate::support::{Ends as _, Running};
 
 const FIRST: &str = "# Write a\n\n- [ ] there is an a\n";
 const SECOND: &str = "# Write b\n\n- [ ] there is a b\n";
@@ -45,14 +46,13 @@ fn log(sandbox: &Sandbox, branch: &str) -> String {
 #[test]
 fn of_two_runs_on_one_issue_one_wins_and_the_other_says_which() {
     let sandbox = project(&[(1, FIRST)], APART);
-    let mut both = [Running::start(&sandbox, &["1"]), Running::start(&sandbox, &["1"])];
+    let mut both = [started(&sandbox, &["1"]), started(&sandbox, &["1"])];
     let waits = both.each_mut().map(|running| running.says("at the gate"));
     assert!(waits[0] != waits[1], "{waits:?}");
     let [first, second] = both;
     let (winner, loser) = if waits[0] { (first, second) } else { (second, first) };
     let pid = winner.pid();
-    let (code, said) = loser.end();
-    assert_eq!(code, Some(6), "{said}");
+    let said = loser.end().ends(6).said;
     assert!(said.contains(&format!("worked on by process {pid}")) && !said.contains("``"), "{said}");
 
     // Whoever comes later is told the same, also without a number: there is nothing else to do.
@@ -61,8 +61,7 @@ fn of_two_runs_on_one_issue_one_wins_and_the_other_says_which() {
     assert!(said.contains(&format!("process {pid}")), "{said}");
 
     open_gate(&sandbox, "1");
-    let (code, said) = winner.end();
-    assert_eq!(code, Some(0), "{said}");
+    winner.end().ends(0);
     assert_eq!(log(&sandbox, "main"), "feat: Write a (AC-01)\nchore: tests\nchore: begin");
     let items = json(&sandbox.warp_ok(&["issue", "list", "--state", "all", "--json"]));
     let titles: Vec<&str> =
@@ -73,16 +72,14 @@ fn of_two_runs_on_one_issue_one_wins_and_the_other_says_which() {
 #[test]
 fn of_two_issues_the_second_is_rebased_and_tested_again_before_it_merges() {
     let sandbox = project(&[(1, FIRST), (2, SECOND)], APART);
-    let mut first = Running::start(&sandbox, &["1"]);
-    let mut second = Running::start(&sandbox, &["2"]);
+    let mut first = started(&sandbox, &["1"]);
+    let mut second = started(&sandbox, &["2"]);
     assert!(first.says("at the gate") && second.says("at the gate"));
     let tree = tree(&sandbox, "2");
     open_gate(&sandbox, "1");
-    let (code, said) = first.end();
-    assert_eq!(code, Some(0), "{said}");
+    first.end().ends(0);
     open_gate(&sandbox, "2");
-    let (code, said) = second.end();
-    assert_eq!(code, Some(0), "{said}");
+    second.end().ends(0);
 
     let commits = "feat: Write b (AC-01)\nfeat: Write a (AC-01)\nchore: tests\nchore: begin";
     assert_eq!(log(&sandbox, "main"), commits);
@@ -113,7 +110,7 @@ fn of_many_runs_that_merge_at_once_all_do_and_the_checkout_is_as_the_target() {
         ["max_agents", "max_agents_per_project", "max_agents_per_pool"].map(|name| format!("{name}={RUNS}"));
     let start = |k: u64| {
         let set = places.iter().flat_map(|place| ["--set", place]);
-        Running::start(&sandbox, &[&[k.to_string().as_str()], set.collect::<Vec<_>>().as_slice()].concat())
+        started(&sandbox, &[&[k.to_string().as_str()], set.collect::<Vec<_>>().as_slice()].concat())
     };
     let mut all: Vec<Running> = (1..=RUNS).map(start).collect();
     for running in &mut all {
@@ -123,8 +120,7 @@ fn of_many_runs_that_merge_at_once_all_do_and_the_checkout_is_as_the_target() {
         open_gate(&sandbox, &k.to_string());
     }
     for running in all {
-        let (code, said) = running.end();
-        assert_eq!(code, Some(0), "{said}");
+        running.end().ends(0);
     }
     assert_eq!(log(&sandbox, "main").lines().count(), 2 + 6);
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
@@ -135,14 +131,13 @@ fn of_many_runs_that_merge_at_once_all_do_and_the_checkout_is_as_the_target() {
 
 /// Lets two runs change the same line; the second one then waits for a person. Returns the question's id.
 fn collide(sandbox: &Sandbox) -> String {
-    let mut first = Running::start(sandbox, &["1"]);
-    let mut second = Running::start(sandbox, &["2"]);
+    let mut first = started(sandbox, &["1"]);
+    let mut second = started(sandbox, &["2"]);
     assert!(first.says("at the gate") && second.says("at the gate"));
     open_gate(sandbox, "1");
-    assert_eq!(first.end().0, Some(0));
+    first.end().ends(0);
     open_gate(sandbox, "2");
-    let (code, said) = second.end();
-    assert_eq!(code, Some(5), "{said}");
+    let said = second.end().ends(5).said;
     assert!(said.contains("`main` have changed the same lines of shared.txt"), "{said}");
     assert_eq!(log(sandbox, "main"), "feat: Write a (AC-01)\nchore: tests\nchore: begin");
     let status = json(&sandbox.warp_ok(&["status", "2", "--json"]));
@@ -218,21 +213,20 @@ fn of_two_issues_at_odds_the_second_can_be_given_up_and_its_branch_stays() {
 fn the_state_file_of_the_only_open_run_is_in_the_project_as_well() {
     let sandbox = project(&[(1, FIRST), (2, SECOND)], APART);
     let shown = || sandbox.read(".claude/.warp-drive-state.json").map(|text| json(&text));
-    let mut first = Running::start(&sandbox, &["1"]);
+    let mut first = started(&sandbox, &["1"]);
     assert!(first.says("at the gate"));
     let state = shown().expect("a state file");
     assert_eq!((&state["phase"], &state["requirement"]), (&"coding".into(), &"1".into()));
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "it is kept out of commits");
 
     // Two runs cannot share it, and the one that is left has it again.
-    let mut second = Running::start(&sandbox, &["2"]);
+    let mut second = started(&sandbox, &["2"]);
     assert!(second.says("at the gate"));
     assert_eq!(shown(), None);
     open_gate(&sandbox, "1");
-    let (code, said) = first.end();
-    assert_eq!(code, Some(0), "{said}");
+    first.end().ends(0);
     drop(second);
-    let mut again = Running::start(&sandbox, &["2"]);
+    let mut again = started(&sandbox, &["2"]);
     assert!(again.says("at the gate"));
     assert_eq!(shown().expect("a state file")["requirement"], "2");
     sandbox.warp_ok(&["stop", "2"]);
@@ -244,19 +238,18 @@ fn the_state_file_of_the_only_open_run_is_in_the_project_as_well() {
 fn a_state_file_that_somebody_else_put_there_is_left_alone() {
     let sandbox = project(&[(1, FIRST)], APART);
     sandbox.write(".claude/.warp-drive-state.json", "mine");
-    let mut running = Running::start(&sandbox, &["1"]);
+    let mut running = started(&sandbox, &["1"]);
     assert!(running.says("at the gate"));
     assert_eq!(sandbox.read(".claude/.warp-drive-state.json").as_deref(), Some("mine"));
     open_gate(&sandbox, "1");
-    let (code, said) = running.end();
-    assert_eq!(code, Some(0), "{said}");
+    running.end().ends(0);
     assert_eq!(sandbox.read(".claude/.warp-drive-state.json").as_deref(), Some("mine"));
 }
 
 #[test]
 fn a_killed_run_leaves_its_state_file_until_the_next_command_finds_it_over() {
     let sandbox = project(&[(1, FIRST)], APART);
-    let mut running = Running::start(&sandbox, &["1"]);
+    let mut running = started(&sandbox, &["1"]);
     assert!(running.says("at the gate"));
     drop(running);
     let path = ".claude/.warp-drive-state.json";

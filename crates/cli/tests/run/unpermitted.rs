@@ -1,6 +1,7 @@
 //! An agent without hooks and without a sandbox commits where it may not: nothing of that is merged, and no work is lost.
 
 use super::support::{GOOD, Project, Running};
+use crate::support::Ends as _;
 
 /// Answers as if the issue was done.
 const DONE: &str = r#"echo '{"summary":"done","evidence":[
@@ -154,8 +155,7 @@ fn a_person_moves_what_they_like_while_an_agent_works() {
     project.sandbox.git(&["switch", "--quiet", "main"]);
     project.sandbox.git(&["branch", "--quiet", "-D", "mine"]);
     std::fs::write(project.tree().join(".gate"), "go").unwrap();
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    running.end().ends(0);
     assert_eq!(project.count("rail_broken"), 0);
     let notes = project.sandbox.root().join(".git/warp/watched");
     assert_eq!(notes.read_dir().unwrap().count(), 0);

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use testkit::processes::has_begun;
 
 use super::support::{GOOD, Project, Running, is_running, mark};
+use crate::support::Ends as _;
 
 /// A project whose remote is reached by `ssh`.
 fn project() -> Project {
@@ -37,8 +38,7 @@ fn a_signal_ends_the_wait_for_a_remote() {
     let (project, mark) = (project(), mark());
     let running = waits(&project, &mark);
     running.signal(Signal::INT);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    let ended = running.end().ends(130);
     assert!(ended.said.contains("interrupted; `warp run"), "{}", ended.said);
     assert!(!is_running(&mark));
     project.sandbox.git(&["remote", "remove", "origin"]);

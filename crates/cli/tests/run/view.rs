@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::support::{GOOD, Project};
+use crate::support::Ends as _;
 
 #[test]
 fn without_a_terminal_there_are_plain_lines() {
     let project = Project::new(GOOD);
-    let ended = project.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = project.run(&[]).ends(0);
     assert!(!ended.said.contains(['\u{1b}', '\r', '\u{7}']), "{:?}", ended.said);
     for line in ["coding 1/1               chunks_defined", "> Write: greeting.txt", "done"] {
         assert!(ended.said.contains(line), "{}", ended.said);

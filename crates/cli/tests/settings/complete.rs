@@ -8,7 +8,7 @@ use std::{
 use engine::Settings;
 
 /// The rows of the original's table of settings, in its order, and what stands beside the table.
-const WARP_DRIVE: &[&str] = &[
+pub(crate) const WARP_DRIVE: &[&str] = &[
     "max_acs_per_commit",
     "test_before_commit",
     "auto_merge",

@@ -5,6 +5,7 @@ use std::fs;
 use testkit::{Said, Sandbox, driven::Driven, machine::has_walls};
 
 use super::WARP;
+use crate::support::InProject as _;
 
 /// A question that nobody answers puts its chunk off at once.
 const AT_ONCE: &str = "decision_timeout_minutes=0";
@@ -206,8 +207,7 @@ fn by_hand(reconcile: &str) -> serde_json::Value {
         sandbox.issue(42, &format!("# Words\n\n- [{first}] word one\n- [{second}] word two\n"));
     };
     issue([" ", " "]);
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: tests"]);
+    sandbox.commit("chore: tests");
     let settings = ["--set", "max_acs_per_commit=1", "--set", reconcile];
     let init = ["state", "init", ".", "--level", "2", "--issue", "42"];
     sandbox.warp_ok(&[init.as_slice(), &settings].concat());
@@ -221,15 +221,14 @@ fn by_hand(reconcile: &str) -> serde_json::Value {
     for _ in 0..2 {
         sandbox.warp_ok(&["next"]);
     }
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "feat: word one"]);
+    sandbox.commit("feat: word one");
     sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "feat: word one, once more"]);
     sandbox.transitions(&["committed"]);
     issue(["x", "x"]);
     let said = sandbox.warp(&["next"]);
     let is_corrected = said.err.contains("progress is corrected: git has 2 commits of this session, not 1");
     assert_eq!(is_corrected, reconcile.ends_with("true"), "{said:?}");
-    let log: serde_json::Value = serde_json::from_str(&sandbox.warp_ok(&["log", "--json"])).unwrap();
+    let log = sandbox.json(&["log", "--json"]);
     let filed = log.as_array().unwrap().iter().find(|row| row["event"] == "report_filed").unwrap();
     assert_eq!(filed["data"]["corrected"].as_array().map_or(0, Vec::len), 2 * usize::from(is_corrected));
     serde_json::from_str(&sandbox.warp_ok(&["state", "status", "."])).unwrap()
@@ -310,8 +309,7 @@ fn agent_is_who_works() {
     let said = driven.sandbox.warp(&[&["run", "42", "--level", "3", "--set", &agent], walls].concat());
     assert!(is_done(&said) && commits(&driven) == 1, "{said:?}");
     driven.issue(50, 1, "");
-    let said = driven.sandbox.warp(&["run", "50", "--set", "agent=nobody"]);
-    assert!(said.code == Some(64) && said.err.contains("`nobody` is no agent"), "{said:?}");
+    insta::assert_snapshot!(driven.sandbox.refused(64, &["run", "50", "--set", "agent=nobody"]), @"error: `nobody` is no agent: claude, codex, opencode, acp:LINE, command:LINE or script:FILE");
     let left = driven.sandbox.warp_ok(&["explain", "50"]);
     assert!(left.contains("is approved and ready"), "no run is left behind: {left}");
 }

@@ -61,7 +61,8 @@ pub struct Renewed {
 }
 
 impl Leases {
-    pub(crate) fn new(clock: Clock) -> Self {
+    /// Returns leases that are renewed by this clock.
+    pub fn new(clock: Clock) -> Self {
         Self(Arc::new(Shared { clock, state: Mutex::default() }))
     }
 

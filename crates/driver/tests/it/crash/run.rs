@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use adapters::agent::script::{Player, Reply, Script};
-use driver::{After, Driver, Finish, Interrupts, Options, Show, Shown};
-use engine::view::Asked;
+use driver::{After, Finish, Options};
 use project::{Workspace, count_edit};
 use serde_json::Value;
 
-use crate::world::World;
+use super::world::World;
+use crate::world::{Nobody, drive};
 
 /// What the agent does. Every step can be done again over what a turn before has left.
 const SCRIPT: &str = r#"
@@ -51,21 +51,6 @@ steps = [
 answer = { summary = "comments", evidence = [{ ac = "AC-05", file = "comment.txt", line = 1 }] }
 "#;
 
-/// Nobody looks on.
-struct Nobody;
-
-impl Show for Nobody {
-    fn show(&mut self, _shown: Shown<'_>) {}
-
-    fn reply(&mut self, _asked: &Asked) -> Option<driver::Reply> {
-        None
-    }
-
-    fn is_attended(&self) -> bool {
-        false
-    }
-}
-
 /// Begins the run or goes on with it; what has come to its end stays as it is.
 pub(crate) fn to_the_end(world: &World) {
     let runs = Workspace::open(world.place(), world.dirs()).unwrap().runs().unwrap();
@@ -78,19 +63,8 @@ pub(crate) fn to_the_end(world: &World) {
         after: After::Once,
         ..Options::default()
     };
-    let mut nobody = Nobody;
-    let mut driver = Driver::start_with(
-        Arc::new(agent()),
-        &world.place(),
-        &world.dirs(),
-        options,
-        Interrupts::default(),
-        &mut nobody,
-    )
-    .unwrap();
-    let finish = driver.drive().unwrap();
-    driver.finish().unwrap();
-    assert_eq!(finish, Finish::Done);
+    let finish = drive(&world.place(), &world.dirs(), options, Arc::new(agent()), &mut Nobody);
+    assert_eq!(finish.unwrap(), Finish::Done);
 }
 
 /// An agent that may do everything, and whose edits are counted.

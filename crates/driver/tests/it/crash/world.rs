@@ -10,7 +10,7 @@ use forge::{By, NewItem};
 use project::{Dirs, Place, Workspace, config};
 use testkit::Sandbox;
 
-use crate::LEVEL;
+use super::LEVEL;
 
 /// What lies in the home and changes.
 const PARTS: [&str; 3] = ["demo", "remote.git", "state"];
@@ -36,6 +36,12 @@ doc_drift_fix = \"amend\"
 
 /// Makes a project with tests, a remote, docs that count files, and an issue.
 pub(crate) fn prepare(sandbox: &Sandbox) {
+    prepare_files(sandbox);
+    World::new(sandbox.home(), 3).file_issue();
+}
+
+/// Makes all of it that is in files whatever stores there are.
+pub(crate) fn prepare_files(sandbox: &Sandbox) {
     let home = sandbox.home();
     sandbox.git(&["switch", "--quiet", "main"]);
     sandbox.git(&["branch", "--quiet", "-D", "feature/issue-42-parser"]);
@@ -49,12 +55,6 @@ pub(crate) fn prepare(sandbox: &Sandbox) {
     let remote = remote.to_str().unwrap();
     sandbox.git(&["clone", "--quiet", "--bare", "--template=", ".", remote]);
     sandbox.git(&["remote", "add", "origin", remote]);
-    let world = World { home: home.canonicalize().unwrap(), level: 3 };
-    let workspace = Workspace::open(world.place(), world.dirs()).unwrap();
-    config::remember(&world.place(), &world.dirs(), "push", Some("target")).unwrap();
-    let tracker = workspace.tracker_as(By::person("Ann"));
-    let filed = tracker.file(&NewItem::of("Read five things", ISSUE, Default::default()), None).unwrap();
-    tracker.approve(filed.id).unwrap();
 }
 
 #[derive(Clone, Debug)]
@@ -62,13 +62,21 @@ pub(crate) struct World {
     home: PathBuf,
     /// The level at which the run is begun.
     pub(crate) level: u64,
+    /// Its directories, with what opens the stores in them.
+    pub(crate) dirs: Dirs,
 }
 
 impl World {
+    pub(crate) fn new(home: &Path, level: u64) -> Self {
+        let home = home.canonicalize().unwrap();
+        let dirs = Dirs::new(home.join("state/warp"), home.join("config/warp"));
+        Self { home, level, dirs }
+    }
+
     /// Takes the home that this process was given.
     pub(crate) fn of_environment() -> Self {
-        let home = PathBuf::from(env::var_os("HOME").unwrap()).canonicalize().unwrap();
-        Self { home, level: env::var(LEVEL).unwrap().parse().unwrap() }
+        let home = PathBuf::from(env::var_os("HOME").unwrap());
+        Self::new(&home, env::var(LEVEL).unwrap().parse().unwrap())
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -83,8 +91,18 @@ impl World {
         Place::at(&self.root()).unwrap()
     }
 
+    /// Returns the same directories, as a process finds them that holds nothing yet.
     pub(crate) fn dirs(&self) -> Dirs {
-        Dirs::new(self.home.join("state/warp"), self.home.join("config/warp"))
+        self.dirs.clone().with_clock(self.dirs.clock.clone())
+    }
+
+    /// Files the issue, and lets what is merged be pushed.
+    pub(crate) fn file_issue(&self) {
+        let workspace = Workspace::open(self.place(), self.dirs()).unwrap();
+        config::remember(&self.place(), &self.dirs, "push", Some("target")).unwrap();
+        let tracker = workspace.tracker_as(By::person("Ann"));
+        let filed = tracker.file(&NewItem::of("Read five things", ISSUE, Default::default()), None).unwrap();
+        tracker.approve(filed.id).unwrap();
     }
 
     /// Returns a number that another state of the disk does not have.

@@ -3,10 +3,15 @@
 use adapters::{git::Prepared, history};
 use drift::{Docs, DocsError, Finding, Severity};
 use engine::{EventName, Refused, Run, keys};
-use project::{AskError, Current, counted, rails, spelled};
-use serde_json::json;
+use journal::Durable;
+use project::{AskError, counted, rails, spelled};
 
-use crate::{Context, JobError, advance::Report, git_hooks, words::short};
+pub(crate) use crate::job::leaves_no_trace as settle;
+use crate::{
+    Context, JobError, git_hooks,
+    job::{Report, Task},
+    words::short,
+};
 
 /// How many findings an agent is told of at once.
 const FINDINGS_TOLD: usize = 40;
@@ -25,48 +30,93 @@ enum Mended {
     Untested(String),
 }
 
-impl Context<'_> {
-    /// Mends mechanical drift and audits the rest.
-    ///
-    /// What was mended before a crash lies in the tree, and is committed the next time.
-    pub(crate) fn check_docs(&mut self, current: &Current) -> Result<Report, JobError> {
-        let run = &*current.run;
-        // Warp drives the run, and its agent was told of drift often enough.
-        let has_tried = self.slot.is_some() && run.facts.chunk.drifts >= TOLD;
-        let docs =
-            Docs::new(&self.place, &self.shell, run.settings.get(keys::DOCS_PROGRAMS)).map_err(world)?;
-        let fixed = docs.sync().map_err(world)?;
-        let audit = docs.audit().map_err(world)?;
-        let said = match fixed.len() {
-            0 => format!("the docs were looked at: {}", counted(audit.pages as u64, "page", "pages")),
-            count => format!("{} in the docs mended", counted(count as u64, "place", "places")),
-        };
-        let phase = current.workflow.phase(&run.phase);
-        let clean = phase.and_then(|phase| phase.said("drift_clean")).cloned();
-        let clean = clean.unwrap_or_else(|| EventName::new("drift_clean"));
-        let accepted = run.accepted(GATE, &clean).map(ToString::to_string);
-        if audit.has_high() && accepted.is_none() {
-            let failure = failure(&audit.findings);
-            if has_tried {
-                let (phase, gate) = (run.phase.clone(), GATE.to_owned());
-                let refused = Refused::Advisory { phase, event: clean, gate, reason: failure };
-                return Err(AskError::Refused(refused).into());
-            }
-            return Ok(Report::new("drift_blocked").with("failure", json!(failure)).say(said).say(failure));
-        }
-        let mut report = Report::new("drift_clean").say(said);
-        report.said.extend(accepted);
-        for finding in &audit.findings {
-            report = report.say(finding.to_string());
-        }
-        Ok(match self.commit_docs(run, &docs)? {
-            Mended::Nothing => report,
-            Mended::Committed(said) => report.say(said),
-            // The mended docs stay in the tree, where the coder finds them.
-            Mended::Untested(why) => Report::new("drift_blocked").with("failure", json!(why)).say(why),
-        })
-    }
+/// What the docs are like after a commit.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Clean {
+        seen: Seen,
+        /// Who has accepted drift that matters, in words.
+        accepted: Option<String>,
+        findings: Vec<Finding>,
+        /// The commit that has what was fixed, in words.
+        committed: Option<String>,
+    },
+    /// The work goes back to the agent, which is told why.
+    Drifted {
+        failure: String,
+        /// Nothing if what was fixed does not pass the tests.
+        seen: Option<Seen>,
+    },
+}
 
+/// What was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Pages(usize),
+    /// Places that were fixed.
+    Fixed(usize),
+}
+
+impl Seen {
+    fn said(self) -> String {
+        match self {
+            Self::Pages(count) => {
+                format!("the docs were looked at: {}", counted(count as u64, "page", "pages"))
+            }
+            Self::Fixed(count) => format!("{} in the docs mended", counted(count as u64, "place", "places")),
+        }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn report(self) -> Report {
+        match self {
+            Self::Clean { seen, accepted, findings, committed } => Report::new("drift_clean")
+                .say(seen.said())
+                .say_all(accepted)
+                .say_all(findings.iter().map(ToString::to_string))
+                .say_all(committed),
+            Self::Drifted { failure, seen } => Report::new("drift_blocked")
+                .with("failure", failure.clone())
+                .say_all(seen.map(Seen::said))
+                .say(failure),
+        }
+    }
+}
+
+/// Fixes mechanical drift and audits the rest.
+///
+/// What was fixed before a crash lies in the tree, and is committed the next time.
+pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Result<Outcome, JobError> {
+    let (run, workflow) = (task.run(), &task.current.workflow);
+    // Warp drives the run, and its agent was told of drift often enough.
+    let has_tried = cx.slot.is_some() && run.facts.chunk.drifts >= TOLD;
+    let docs = Docs::new(&cx.place, &cx.shell, run.settings.get(keys::DOCS_PROGRAMS)).map_err(world)?;
+    let fixed = docs.sync().map_err(world)?;
+    let audit = docs.audit().map_err(world)?;
+    let seen = if fixed.is_empty() { Seen::Pages(audit.pages) } else { Seen::Fixed(fixed.len()) };
+    let clean = workflow.phase(&run.phase).and_then(|phase| phase.said("drift_clean")).cloned();
+    let clean = clean.unwrap_or_else(|| EventName::new("drift_clean"));
+    let accepted = run.accepted(GATE, &clean).map(ToString::to_string);
+    if audit.has_high() && accepted.is_none() {
+        let failure = failure(&audit.findings);
+        if has_tried {
+            let (phase, gate) = (run.phase.clone(), GATE.to_owned());
+            let refused = Refused::Advisory { phase, event: clean, gate, reason: failure };
+            return Err(AskError::Refused(refused).into());
+        }
+        return Ok(Outcome::Drifted { failure, seen: Some(seen) });
+    }
+    let committed = match cx.commit_docs(run, &docs)? {
+        Mended::Nothing => None,
+        Mended::Committed(said) => Some(said),
+        // The fixed docs stay in the tree, where the coder finds them.
+        Mended::Untested(failure) => return Ok(Outcome::Drifted { failure, seen: None }),
+    };
+    Ok(Outcome::Clean { seen, accepted, findings: audit.findings, committed })
+}
+
+impl Context<'_> {
     /// Commits the pages that were changed since the chunk's commit, or puts them into it.
     fn commit_docs(&self, run: &Run, docs: &Docs<'_>) -> Result<Mended, JobError> {
         let prepared = self.prepare_docs(run, docs).map_err(JobError::World)?;

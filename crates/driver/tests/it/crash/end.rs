@@ -1,13 +1,14 @@
 //! What a person finds when a run is over.
 
-use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fmt, fs, path::Path};
 
-use engine::Time;
+use engine::{Record, Time};
 use forge::Query;
 use journal::sqlite;
 use project::{Workspace, slots::Pool};
 
-use crate::world::World;
+use super::world::World;
+use crate::world::git;
 
 /// Everything that a person can see, without what differs from run to run: times, the run's id, hashes of commits.
 pub(crate) struct End(Vec<String>);
@@ -16,6 +17,20 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.0.join("\n"))
     }
+}
+
+/// Returns which outcomes of the run were found to be done already, and whether it was taken over.
+pub(crate) fn settled(world: &World) -> BTreeSet<String> {
+    let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    let current = workspace.runs().unwrap().remove(0);
+    let records = workspace.records(&current).unwrap();
+    let is_settled =
+        |record: &&Record| record.data.contains_key("settled") || record.event == *"attempt_started";
+    let name = |record: &Record| match record.data.get("pull").or(record.data.get("pr_url")) {
+        Some(_) => "pull request".to_owned(),
+        None => record.event.to_string(),
+    };
+    records.iter().filter(is_settled).map(name).collect()
 }
 
 impl End {
@@ -89,7 +104,10 @@ impl End {
     /// Adds what is wrong with the journal. A claim whose holder is gone must be in nobody's way.
     fn journal(&mut self, world: &World, workspace: &mut Workspace) {
         let file = workspace.store_path().unwrap().unwrap();
-        self.0.push(format!("journal: {:?}", sqlite::verify(file).unwrap().faults));
+        // In memory there is nothing to verify.
+        if file.exists() {
+            self.0.push(format!("journal: {:?}", sqlite::verify(file).unwrap().faults));
+        }
         workspace.claim("1").unwrap();
         workspace.release().unwrap();
         let strays = Workspace::open(world.place(), world.dirs()).unwrap().stray_state_files();
@@ -122,10 +140,4 @@ fn names(directory: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").current_dir(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }

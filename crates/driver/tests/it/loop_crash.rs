@@ -3,43 +3,40 @@
 //! One pass plays the whole loop: tests that pass at once, frozen tests that are changed, a fix cycle, a remote. At each point
 //! before and after an act on the world the world is copied as it lies on the disk, which is what a killed process leaves;
 //! in another process `warp run` goes on from each copy, and what a person can see in the end is compared.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::print_stdout, reason = "what was found out is told")]
-
-#[path = "../crash/world.rs"]
-#[expect(dead_code, reason = "the other crash test has levels")]
-mod world;
+//!
+//! What is copied are files, so the store is SQLite's and the forge is in it.
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::Arc,
 };
 
-use adapters::{
-    agent::script::{Player, Reply, Script},
-    boundary,
-};
-use driver::{Driver, Finish, Interrupts, Options, Show, Shown};
-use engine::{Standing, view::Asked};
+use adapters::boundary;
+use driver::{Finish, Options};
+use engine::Standing;
 use forge::Query;
 use project::Workspace;
 use tempfile::TempDir;
 use testkit::Sandbox;
 
-use crate::world::World;
+use crate::{
+    crash::{
+        COPIES, LEVEL, ROLE,
+        world::{self, World},
+    },
+    world::{Nobody, drive, git, player},
+};
 
-const TEST: &str = "a_loop_that_stops_at_any_point_comes_to_the_same_end";
-const ROLE: &str = "WARP_TEST_ROLE";
-pub(crate) const LEVEL: &str = "WARP_TEST_LEVEL";
-const COPIES: &str = "WARP_TEST_COPIES";
+const TEST: &str = "loop_crash::a_loop_that_stops_at_any_point_comes_to_the_same_end";
 /// A loop has at least so many points; fewer mean that some acts are not looked at any more.
 const FEWEST: usize = 200;
 /// Every so many states of the disk one is gone on from; the acts that only this loop has are all looked at.
 const EVERY: usize = 6;
 /// Those acts: what is taken out, and the branch that is begun, delivered and pushed.
-const OWN_ACTS: [&str; 5] = ["put_back", "begin_branch", "deliver", "delivered", "push"];
+const OWN_ACTS: [&str; 6] = ["put_back", "begin_branch", "deliver", "delivered", "push", "pull_opened"];
 
 const BRANCH: &str = "feature/say-hello";
 
@@ -160,13 +157,14 @@ fn go_on() {
     let mut points: Vec<String> =
         names.filter(|name| name.starts_with(|first: char| first.is_ascii_digit())).collect();
     points.sort();
-    let mut others = Vec::new();
+    let (mut others, mut is_settled) = (Vec::new(), false);
     for point in &points {
         world.put_back(&copies.join(point));
-        let end = std::panic::catch_unwind(|| {
+        let end = catch_unwind(AssertUnwindSafe(|| {
             to_the_end(&world);
+            is_settled |= is_pull_settled(&world);
             end(&world)
-        });
+        }));
         match end {
             Ok(end) if end == undisturbed => {}
             Ok(end) => others.push(format!("{point}:\n{end}")),
@@ -180,22 +178,16 @@ fn go_on() {
         points.len(),
         others.join("\n")
     );
+    assert!(is_settled, "the pull request was never found to be open already");
     fs::write(copies.join("states"), points.len().to_string()).unwrap();
 }
 
-/// Nobody looks on.
-struct Nobody;
-
-impl Show for Nobody {
-    fn show(&mut self, _shown: Shown<'_>) {}
-
-    fn reply(&mut self, _asked: &Asked) -> Option<driver::Reply> {
-        None
-    }
-
-    fn is_attended(&self) -> bool {
-        false
-    }
+/// Tells whether the run has found its pull request open already.
+fn is_pull_settled(world: &World) -> bool {
+    let mut workspace = Workspace::open(world.place(), world.dirs()).unwrap();
+    let current = workspace.runs().unwrap().remove(0);
+    let records = workspace.records(&current).unwrap();
+    records.iter().any(|record| record.data.contains_key("settled") && record.data.contains_key("pr_url"))
 }
 
 /// Begins the loop or goes on with it, by the same words; what has come to its end stays as it is.
@@ -211,15 +203,8 @@ fn to_the_end(world: &World) {
         set: vec![on("skip_brainstorm"), on("skip_test_review"), ("push".to_owned(), "branch".to_owned())],
         ..Options::default()
     };
-    let agent = Player::new(Script::parse(SCRIPT).unwrap(), Box::new(|_, _| Reply::default()));
-    let mut nobody = Nobody;
-    let (place, dirs) = (world.place(), world.dirs());
-    let started =
-        Driver::start_with(Arc::new(agent), &place, &dirs, options, Interrupts::default(), &mut nobody);
-    let mut driver = started.unwrap();
-    let finish = driver.drive().unwrap();
-    driver.finish().unwrap();
-    assert_eq!(finish, Finish::Done);
+    let finish = drive(&world.place(), &world.dirs(), options, Arc::new(player(SCRIPT)), &mut Nobody);
+    assert_eq!(finish.unwrap(), Finish::Done);
 }
 
 /// Returns what a person finds: the run's end, its commits here and at the remote, its files and its pull request.
@@ -255,10 +240,4 @@ fn end(world: &World) -> String {
         git(&root, &["status", "--porcelain"]),
     ]
     .join("\n")
-}
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").current_dir(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }

@@ -1,21 +1,24 @@
-//! The end of a loop: its branch is pushed where it may leave, offered as a pull request, and merged where the
-//! level says so. A loop in a person's checkout and one in a workspace of its own take the same way.
+//! Offering a loop's branch as a pull request, and pushing it where it may leave; then the agent goes on. A loop in a person's
+//! checkout and one in a workspace of its own take the same way.
 
 use std::time::Duration;
 
 use adapters::{boundary, git::outgoing::Against};
-use engine::{Actor, Event, EventName, Run, Standing, keys};
-use forge::{By, Forge as _, ForgeError, ItemId, NewPull};
+use engine::{Event, Run, keys};
+use forge::{Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
 use project::{
-    Answer, Current, Dirs, Error, Place, Shell, Workspace,
-    pushing::{Goal, Outlet, PUSH},
+    Error, Place,
+    pushing::{Goal, Outlet},
     slots::Pool,
     spelled,
 };
-use serde_json::{Map, json};
 
-use crate::{Context, JobError, MergeError, MergedPull, git_hooks, on, publish, report, review};
+use crate::{
+    Context, JobError, git_hooks,
+    job::{Report, Task},
+    publish, report, review,
+};
 
 /// How long GitHub may take to open a pull request.
 const PULL_LIMIT: Duration = Duration::from_secs(60);
@@ -28,14 +31,46 @@ enum PushedHere {
     Kept(Option<String>),
 }
 
+/// A pull request that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// `#12`, or a page at a forge.
+    pub address: String,
+    /// What was offered and pushed, a line each.
+    pub said: Vec<String>,
+}
+
+impl Outcome {
+    /// The run learns its pull request, and stays where it is.
+    pub(crate) fn report(self) -> Report {
+        Report::new(Event::NOTED).with("pr_url", self.address).say_all(self.said)
+    }
+}
+
+pub(crate) fn carry_out(
+    cx: &mut Context<'_>,
+    task: Task<'_>,
+    durable: &Durable,
+) -> Result<Outcome, JobError> {
+    cx.show_now()?;
+    let branch = cx.own_branch(task.run())?;
+    let (said, address) = cx.offer_feature(task.run(), &branch, durable)?;
+    Ok(Outcome { address, said })
+}
+
+/// It is done if the run's pull request offers the commit that is there. It is opened after its branch was pushed.
+pub(crate) fn settle(cx: &mut Context<'_>, task: Task<'_>) -> Result<Option<Outcome>, JobError> {
+    let run = task.run();
+    let branch = cx.own_branch(run)?;
+    let head = cx.git().head_commit().map_err(JobError::World)?;
+    let Some(number) = cx.offers(run, &head)? else { return Ok(None) };
+    let said = cx.told_of_offer(run, &branch, &head, number)?;
+    Ok(Some(Outcome { address: format!("#{number}"), said }))
+}
+
 impl Context<'_> {
-    /// Offers the loop's branch as a pull request, which the run then knows, and pushes it if it may leave.
-    pub(crate) fn open_pull_request(
-        &mut self,
-        current: &Current,
-    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
-        let durable = self.sync()?;
-        let run = &current.run;
+    /// Returns the branch on which the work is, which is none that others work on.
+    fn own_branch(&self, run: &Run) -> Result<String, JobError> {
         let branch = self.git().branch();
         let branches = &run.branches;
         if branch.is_empty() {
@@ -51,10 +86,41 @@ impl Context<'_> {
                  branch for it"
             )));
         }
-        let (said, address) = self.offer_feature(run, &branch, &durable)?;
-        let data = Map::from_iter([("pr_url".to_owned(), json!(address))]);
-        let answer = self.ask_as(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
-        Ok((said, Some(answer)))
+        Ok(branch)
+    }
+
+    /// Returns the run's open pull request, if all is done that opening it for this commit takes.
+    pub(crate) fn offers(&mut self, run: &Run, commit: &str) -> Result<Option<ItemId>, JobError> {
+        let Some(item) = self.pull_of(run)?.filter(|item| item.is_open()) else { return Ok(None) };
+        if item.pull.as_ref().is_none_or(|pull| pull.head != commit) {
+            return Ok(None);
+        }
+        let issue = run.issue.as_deref().and_then(ItemId::typed);
+        let issue = issue.map(|issue| self.tracker().item(issue)).transpose()?.flatten();
+        let is_told = issue.is_none_or(|issue| issue.has_comment(&publish::handed_over(run)));
+        Ok(is_told.then_some(item.id))
+    }
+
+    /// Says what is offered, and what becomes of it.
+    fn told_of_offer(
+        &self,
+        run: &Run,
+        branch: &str,
+        commit: &str,
+        number: ItemId,
+    ) -> Result<Vec<String>, JobError> {
+        let for_review = self.for_review(run, commit)?;
+        let then = match goal(run) {
+            Goal::Merge if !for_review.is_empty() => {
+                format!("{}: `warp pr merge {number}` merges it", review::reason(&for_review))
+            }
+            Goal::Merge => "it is merged when the promise is given".to_owned(),
+            Goal::Stay | Goal::HandOver => format!("`warp pr merge {number}` merges it"),
+        };
+        Ok(vec![
+            format!("`{branch}` is offered as pull request #{number}"),
+            format!("`warp pr show {number}` shows it; {then}"),
+        ])
     }
 
     /// Pushes the branch if it may leave, and opens its pull request; returns what was done, and the address. The pull
@@ -114,17 +180,9 @@ impl Context<'_> {
         };
         drop(opened);
         let number = self.offer_pull(run, &branch, &commit)?;
-        said.insert(0, format!("`{branch}` is offered as pull request #{number}"));
-        let for_review = self.for_review(run, &commit)?;
-        let then = match goal {
-            Goal::Merge if !for_review.is_empty() => {
-                format!("{}: `warp pr merge {number}` merges it", review::reason(&for_review))
-            }
-            Goal::Merge => "it is merged when the promise is given".to_owned(),
-            Goal::Stay | Goal::HandOver => format!("`warp pr merge {number}` merges it"),
-        };
-        said.insert(1, format!("`warp pr show {number}` shows it; {then}"));
-        Ok((said, format!("#{number}")))
+        let mut told = self.told_of_offer(run, &branch, &commit, number)?;
+        told.extend(said);
+        Ok((told, format!("#{number}")))
     }
 
     /// Opens a pull request by GitHub's command line, where there is one and somebody else is to merge it.
@@ -183,53 +241,9 @@ impl Context<'_> {
             Err(why) => PushedHere::Kept(Some(why)),
         })
     }
-
-    /// Merges the pull request of a loop that has ended with its promise, where its level says so; nothing where that is a
-    /// person's to do. `shell` says how its tests are run in the workspace that is taken.
-    pub fn merge_shipped(
-        &mut self,
-        current: &Current,
-        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
-    ) -> Result<Option<MergedPull>, MergeError> {
-        let run = &current.run;
-        let close = current.workflow.close_event.as_ref().map(EventName::as_str);
-        let Standing::Ended { how } = &run.standing else { return Ok(None) };
-        let number = run.artifacts.pr_url.as_deref().and_then(|url| ItemId::typed(url.strip_prefix('#')?));
-        let (Some(number), true, Goal::Merge) = (number, close == Some(how.as_str()), goal(run)) else {
-            return Ok(None);
-        };
-        if let Some(pull) = self.tracker().item(number)?.and_then(|item| item.pull.clone()) {
-            let for_review = self.for_review(run, &pull.head)?;
-            if !for_review.is_empty() {
-                let why = format!("#{number} is not merged: {}", review::reason(&for_review));
-                return Err(JobError::World(why).into());
-            }
-        }
-        self.merge_for(run, number, shell).map(Some)
-    }
-
-    /// Merges a pull request by itself, in the name of the run that has made it.
-    pub(crate) fn merge_for(
-        &mut self,
-        run: &Run,
-        number: ItemId,
-        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
-    ) -> Result<MergedPull, MergeError> {
-        let mut settings = run.settings.clone();
-        let push = self.outlet(run, Goal::Merge).map_err(JobError::from)?.push.as_str();
-        settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
-        let Some(origin) = self.place.origin() else {
-            let pool = Pool::of(&self.place, &self.dirs)?;
-            return self.merge_pull(&pool, number, By::warp(), &settings, shell);
-        };
-        let origin = Place::at(origin).map_err(Error::from)?;
-        let pool = Pool::of(&origin, &self.dirs)?;
-        let mut there = Workspace::open(origin, self.dirs.clone())?;
-        on(&mut there).merge_pull(&pool, number, By::warp(), &settings, shell)
-    }
 }
 
 /// Returns how a loop's work ends.
-fn goal(run: &Run) -> Goal {
+pub(crate) fn goal(run: &Run) -> Goal {
     Goal::of(run.level, run.settings.get(keys::AUTO_MERGE))
 }

@@ -6,17 +6,17 @@
 //! copied as it lies on the disk, which is what a killed process leaves. The process that made the copies has ended
 //! when, in another one, `warp run` goes on from each of them; then everything that a person can see is compared.
 //!
-//! Both passes read the home and git's settings from their environment, so the test starts itself again with those of
-//! its sandbox, once for each half of the points.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::print_stdout, reason = "what was found out is told")]
+//! What is copied are files, so the store is SQLite's and the forge is in it; [`memory`] does the same in memory.
 
 mod end;
+mod memory;
 mod run;
-mod world;
+pub(crate) mod world;
 
 use std::{
+    collections::BTreeSet,
     env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::{Command, Stdio},
     thread,
@@ -26,13 +26,13 @@ use adapters::boundary;
 use tempfile::TempDir;
 use testkit::Sandbox;
 
-use crate::{end::End, world::World};
+use self::{end::End, world::World};
 
-const TEST: &str = "a_run_that_stops_at_any_point_comes_to_the_same_end";
-/// What a process of the test is to do, at which level, and where the copies are.
-const ROLE: &str = "WARP_TEST_ROLE";
-const LEVEL: &str = "WARP_TEST_LEVEL";
-const COPIES: &str = "WARP_TEST_COPIES";
+const TEST: &str = "crash::a_run_that_stops_at_any_point_comes_to_the_same_end";
+/// What a process of a test is to do, at which level, and where the copies are.
+pub(crate) const ROLE: &str = "WARP_TEST_ROLE";
+pub(crate) const LEVEL: &str = "WARP_TEST_LEVEL";
+pub(crate) const COPIES: &str = "WARP_TEST_COPIES";
 /// How many processes share the points, and which of them one is.
 const SHARES: usize = 2;
 const SHARE: &str = "WARP_TEST_SHARE";
@@ -40,6 +40,9 @@ const SHARE: &str = "WARP_TEST_SHARE";
 const TESTED: &str = "after merge_ready";
 /// A run has at least so many points; fewer mean that some acts are not looked at any more.
 const FEWEST: usize = 350;
+/// Each of these is found to be done already after at least one of the points, and a run that goes on begins a new attempt.
+const SETTLED: &[&str] =
+    &["attempt_started", "commit_with_doc_gate", "docs_updated", "merged", "pull request", "report_filed"];
 
 #[test]
 fn a_run_that_stops_at_any_point_comes_to_the_same_end() {
@@ -56,21 +59,32 @@ fn a_run_that_stops_at_any_point_comes_to_the_same_end() {
                 "crash points: {points} ({states} states of the disk) stopped and resumed, all the same"
             );
             assert!(points >= FEWEST, "{points} points");
+            let settled: BTreeSet<&str> =
+                counts.iter().flat_map(|count| &count.settled).map(String::as_str).collect();
+            for outcome in SETTLED {
+                assert!(settled.contains(outcome), "`{outcome}` was never found to be done: {settled:?}");
+            }
         }
     }
 }
 
-/// How many points there were, and at how many of them something was new on the disk.
-#[derive(Clone, Copy, Default)]
+/// How many points there were, at how many of them something was new on the disk, and which outcomes were found to be done
+/// already when the run went on from one.
 struct Count {
     points: usize,
     states: usize,
+    settled: BTreeSet<String>,
 }
 
 /// Plays a run at each level and goes on from its share of the points.
 fn one_share(share: usize) -> Count {
-    let [merged, handed_over] = [3, 2].map(|level| at_level(level, share));
-    Count { points: merged.points + handed_over.points, states: merged.states + handed_over.states }
+    let [merged, mut handed_over] = [3, 2].map(|level| at_level(level, share));
+    handed_over.settled.extend(merged.settled);
+    Count {
+        points: merged.points + handed_over.points,
+        states: merged.states + handed_over.states,
+        settled: handed_over.settled,
+    }
 }
 
 fn at_level(level: u64, share: usize) -> Count {
@@ -88,7 +102,9 @@ fn at_level(level: u64, share: usize) -> Count {
         assert!(output.status.success() && out.contains("1 passed"), "level {level}, {role}:\n{out}{err}");
     }
     let number = |file: &str| fs::read_to_string(copies.path().join(file)).unwrap().parse().unwrap();
-    Count { points: number("points"), states: number("states") }
+    let settled = fs::read_to_string(copies.path().join("settled")).unwrap();
+    let settled = settled.lines().map(str::to_owned).collect();
+    Count { points: number("points"), states: number("states"), settled }
 }
 
 /// Plays a run undisturbed. At each point the world is copied, if it is another one than at the point before and in
@@ -119,6 +135,7 @@ fn record() {
     });
     run::to_the_end(&world);
     boundary::unwatch();
+    assert_eq!(end::settled(&world), BTreeSet::new(), "nothing was cut short");
     let end = End::of(&world).to_string();
     for words in ["Broken numbers fail [\"lesson\"", "One file each [\"decision\"", "journal: []"] {
         assert!(end.contains(words), "{words}:\n{end}");
@@ -135,13 +152,14 @@ fn go_on() {
     let mut points: Vec<String> = fs::read_dir(&copies).unwrap().map(|entry| name(&entry.unwrap())).collect();
     points.retain(|name| name.starts_with(|first: char| first.is_ascii_digit()));
     points.sort();
-    let mut others = Vec::new();
+    let (mut others, mut settled) = (Vec::new(), BTreeSet::new());
     for point in &points {
         world.put_back(&copies.join(point));
-        let end = std::panic::catch_unwind(|| {
+        let end = catch_unwind(AssertUnwindSafe(|| {
             run::to_the_end(&world);
+            settled.extend(end::settled(&world));
             End::of(&world).to_string()
-        });
+        }));
         match end {
             Ok(end) if end == undisturbed => {}
             Ok(end) => others.push(format!("{point}:\n{}", difference(&undisturbed, &end))),
@@ -150,6 +168,7 @@ fn go_on() {
     }
     assert!(others.is_empty(), "{} of {} differ\n{}", others.len(), points.len(), others.join("\n"));
     fs::write(copies.join("states"), points.len().to_string()).unwrap();
+    fs::write(copies.join("settled"), settled.into_iter().collect::<Vec<_>>().join("\n")).unwrap();
 }
 
 fn name(entry: &fs::DirEntry) -> String {
