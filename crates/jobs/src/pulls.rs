@@ -158,17 +158,27 @@ impl Context<'_> {
                 return Err(JobError::World(why).into());
             }
         }
+        self.merge_for(run, number, shell).map(Some)
+    }
+
+    /// Merges a pull request by itself, in the name of the run that has made it.
+    pub(crate) fn merge_for(
+        &mut self,
+        run: &Run,
+        number: ItemId,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
+    ) -> Result<MergedPull, MergeError> {
         let mut settings = run.settings.clone();
         let push = self.outlet(run, Goal::Merge).map_err(JobError::from)?.push.as_str();
         settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
         let Some(origin) = self.place.origin() else {
             let pool = Pool::of(&self.place, &self.dirs)?;
-            return self.merge_pull(&pool, number, Author::warp(), &settings, shell).map(Some);
+            return self.merge_pull(&pool, number, Author::warp(), &settings, shell);
         };
         let origin = Place::at(origin).map_err(Error::from)?;
         let pool = Pool::of(&origin, &self.dirs)?;
         let mut there = Workspace::open(origin, self.dirs.clone())?;
-        on(&mut there).merge_pull(&pool, number, Author::warp(), &settings, shell).map(Some)
+        on(&mut there).merge_pull(&pool, number, Author::warp(), &settings, shell)
     }
 
     /// Puts a pull request on top of its newest target, tests that, and moves its branch there. Where that does not go by
