@@ -82,20 +82,19 @@ impl Context<'_> {
         branch: &str,
         tested: &str,
         outlet: &Outlet,
-        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let mut tested = tested.to_owned();
         // One after the other: whoever rebases and tests while another merges does it in vain.
         let _turn = self.landing_turn()?;
         for _ in 1..TRIES {
-            match self.land_once(run, branch, &mut tested, outlet, durable)? {
+            match self.land_once(run, branch, &mut tested, outlet)? {
                 Landed::Overtaken(_) => {}
                 landed @ (Landed::At { .. } | Landed::NotTaken { .. } | Landed::Stuck { .. }) => {
                     return Ok(landed);
                 }
             }
         }
-        self.land_once(run, branch, &mut tested, outlet, durable)
+        self.land_once(run, branch, &mut tested, outlet)
     }
 
     /// Waits until no other run of the project is landing. That spares work and is needed for nothing else, so one that takes
@@ -121,7 +120,6 @@ impl Context<'_> {
         branch: &str,
         tested: &mut String,
         outlet: &Outlet,
-        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let target = &run.branches.merge_target;
         let between = self.between()?;
@@ -192,6 +190,8 @@ impl Context<'_> {
                 between.note_merge(key, &newest, &head).map_err(SlotError::from)?;
             }
         }
+        // Tests take their time: whoever has lost the claim meanwhile gets no leave to move anything.
+        let durable = &self.sync_journal()?;
         let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head), durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),
