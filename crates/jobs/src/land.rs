@@ -82,7 +82,6 @@ impl Context<'_> {
         branch: &str,
         tested: &str,
         outlet: &Outlet,
-        _: &Durable,
     ) -> Result<Landed, JobError> {
         let mut tested = tested.to_owned();
         // One after the other: whoever rebases and tests while another merges does it in vain.
@@ -193,6 +192,8 @@ impl Context<'_> {
                 between.note_merge(key, &newest, &head).map_err(SlotError::from)?;
             }
         }
+        // Tests take their time: whoever has lost the claim meanwhile gets no leave to move anything.
+        let durable = &self.sync_journal()?;
         let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head), durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),

@@ -122,8 +122,7 @@ impl Context<'_> {
         workspace.decides = mem::take(&mut self.decides);
         let push = settings.get(keys::PUSH);
         run.settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
-        let durable = self.sync_journal()?;
-        let landed = on(&mut workspace).land_pull(&run, number, &pull, &durable);
+        let landed = on(&mut workspace).land_pull(&run, number, &pull);
         let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
         let (commit, behind, said) = landed?;
         self.forge_as(by).merge(number, &Merge { head: &pull.head, landed: Some(&commit) })?;
@@ -345,7 +344,6 @@ impl Context<'_> {
         run: &Run,
         number: ItemId,
         pull: &Pull,
-        durable: &Durable,
     ) -> Result<(String, Option<String>, Vec<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
         slot.note_run(run.id.as_str())?;
@@ -365,7 +363,7 @@ impl Context<'_> {
         let is_tested = pull.issue.is_some() || suite::test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
         let outlet = Outlet::of(&run.settings, Goal::Merge, self.remote());
-        match self.land(run, &branch, tested, &outlet, durable)? {
+        match self.land(run, &branch, tested, &outlet)? {
             Landed::At { commit, behind, said } => Ok((commit, behind, said)),
             Landed::NotTaken { why, .. } => {
                 Err(MergeError::NotTaken { number, target: pull.target.clone(), why })
