@@ -19,6 +19,7 @@ const START: i64 = 1_778_255_819_401;
 pub fn beginning(settings: Settings) -> Beginning {
     Beginning {
         id: RunId::new("r1"),
+        parent: None,
         settings,
         root: "/home/ada/bodmail".to_owned(),
         owns_workspace: false,

@@ -1,5 +1,5 @@
-//! Runs the test suites: every test program that cargo has built, and each module of the end-to-end tests by itself, several
-//! at a time.
+//! Runs the test suites: every test program that cargo has built, and each module of the large ones by itself, several at a
+//! time.
 //!
 //! Most tests wait for programs that they have started, so one suite after the other would leave the machine idle. What a
 //! suite prints is shown when it is over, and the ten slowest are named at the end. Each has a temporary directory of its
@@ -22,10 +22,11 @@ use crate::run::{Result, capture, cargo, say, shown};
 
 /// How many suites run at a time.
 const AT_ONCE: usize = 3;
-/// The program whose modules are suites of their own.
-const END_TO_END: &str = "cli it";
-/// Its longest modules, longest first: whatever runs last should be short.
-const LONGEST: &[&str] = &["clients", "bypass", "run", "corpus", "feature", "commands", "attach", "settings"];
+/// How the names of programs end whose modules are suites of their own.
+const LARGE: &str = " it";
+/// Their longest modules, longest first: whatever runs last should be short.
+const LONGEST: &[&str] =
+    &["clients", "bypass", "run", "crash", "together", "corpus", "feature", "commands", "attach", "settings"];
 /// How many of the slowest suites are named.
 const NAMED: usize = 10;
 
@@ -63,7 +64,7 @@ struct Ran {
 pub(crate) fn run(prepare: &(dyn Fn(&mut Command) + Sync)) -> Result<Totals> {
     let mut suites = Vec::new();
     for suite in build()? {
-        if suite.name == END_TO_END { suites.extend(suite.modules()?) } else { suites.push(suite) }
+        if suite.name.ends_with(LARGE) { suites.extend(suite.modules()?) } else { suites.push(suite) }
     }
     // Short, because paths of sockets below it are bounded.
     let temporary = tempfile::Builder::new().prefix("w").rand_bytes(4).tempdir();
@@ -154,8 +155,9 @@ impl Suite {
 
     /// Says how early it begins.
     fn rank(&self) -> usize {
-        let Some(module) = self.name.strip_prefix(END_TO_END) else { return LONGEST.len() + 1 };
-        LONGEST.iter().position(|known| *known == module.trim_start()).unwrap_or(LONGEST.len())
+        let module = self.name.rsplit(' ').next();
+        let of_large = LONGEST.iter().position(|known| Some(*known) == module).unwrap_or(LONGEST.len());
+        if self.tests.is_empty() { LONGEST.len() + 1 } else { of_large }
     }
 
     fn run(self, prepare: &(dyn Fn(&mut Command) + Sync), temporary: &Path) -> Ran {

@@ -288,26 +288,22 @@ fn refresh(workspace: &mut Workspace) {
     }
 }
 
-/// Opens the workspace of the open run that is meant; without a selector, this one, or that of the only run that warp
-/// drives.
-fn selected(mut workspace: Workspace, selector: Option<&str>) -> Result<Workspace, CommandError> {
+/// Returns the open run that is meant; without a selector, this workspace's, or the only one that warp drives.
+fn selected(workspace: &mut Workspace, selector: Option<&str>) -> Result<Current, CommandError> {
     let current = match selector {
         Some(_) => workspace.select(selector)?.filter(|current| current.run.is_open()),
-        None if workspace.current()?.is_some() => return Ok(workspace),
-        None => {
-            let mut driven = workspace.driven()?;
-            if driven.len() > 1 {
-                return Err(several(&driven));
+        None => match workspace.current()? {
+            Some(current) => Some(current),
+            None => {
+                let mut driven = workspace.driven()?;
+                if driven.len() > 1 {
+                    return Err(several(&driven));
+                }
+                driven.pop()
             }
-            match driven.pop() {
-                Some(current) => Some(current),
-                None => return Ok(workspace),
-            }
-        }
+        },
     };
-    let Some(current) = current else { return Err(CommandError::no_run(selector, "open run")) };
-    let place = Place::at(Path::new(&current.run.root))?;
-    Ok(Workspace::open(place, workspace.dirs.clone())?)
+    current.ok_or_else(|| CommandError::no_run(selector, "open run"))
 }
 
 /// The error of a command that is about one run, where several could be meant.

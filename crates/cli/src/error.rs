@@ -85,7 +85,7 @@ impl From<Error> for CommandError {
 fn failure(error: &Error) -> CommandError {
     match error {
         Error::Place(place) => place_error(place),
-        Error::Open(OpenError::Store(store)) | Error::Store(store) => store_error(store),
+        Error::Open(OpenError::Store(store)) | Error::Runs(runs::Error::Store(store)) => store_error(store),
         Error::Open(OpenError::Directory { .. }) => CommandError::of(Exit::OutsideSaidNo, error),
         Error::Open(OpenError::Foreign { .. } | OpenError::Newer { .. }) => {
             CommandError::of(Exit::BadData, error)
@@ -96,13 +96,15 @@ fn failure(error: &Error) -> CommandError {
                 "put `{directory}` back from a backup; `warp doctor --repair` begins an empty journal instead"
             ))
         }
-        Error::Event { .. } | Error::Fold { .. } | Error::Pinned { .. } => {
+        Error::Runs(runs::Error::Event { .. } | runs::Error::Fold { .. } | runs::Error::Pinned { .. }) => {
             CommandError::of(Exit::BadData, error).hint("`warp doctor` checks the whole journal")
         }
         Error::Locked { .. } => {
             CommandError::of(Exit::OutsideSaidNo, error).hint("`warp status` shows the run; try again")
         }
-        Error::Write { .. } | Error::Contended | Error::Git(_) => {
+        Error::Write { .. }
+        | Error::Git(_)
+        | Error::Runs(runs::Error::Contended | runs::Error::NoStore | runs::Error::Random(_)) => {
             CommandError::of(Exit::OutsideSaidNo, error)
         }
         Error::Forge(error) => forge_error(error),

@@ -1,9 +1,9 @@
 //! What all suites share: how a command ended, what it printed as a text that is the same each time, and a project's data.
 //!
-//! What a person reads is compared with inline snapshots: `insta::assert_snapshot!(sandbox.stable(&said.out), @"…")`. When words
-//! change, `cargo insta accept` after a run of the tests with `INSTA_UPDATE=always` writes the new ones into the sources;
-//! `cargo insta review` shows each first. Without these two, and in `cargo xtask test`, a text that differs fails. What is
-//! another each time is taken out here and nowhere else, so that a snapshot needs no filter of its own.
+//! What a person reads is compared with inline snapshots: `insta::assert_snapshot!(sandbox.seen(&["status"]), @"…")`. When words
+//! change, run the tests with `INSTA_UPDATE=always INSTA_FORCE_PASS=1`, look at what is proposed with `cargo insta review`, or write
+//! all of it into the sources with `cargo insta accept`. In `cargo xtask test` a text that differs fails (`INSTA_UPDATE=no`). What
+//! is another each time is taken out by [`InProject::stable`] and nowhere else, so that a snapshot needs no filter of its own.
 
 mod running;
 

@@ -127,9 +127,8 @@ impl Driver<'_> {
             note: reply.note,
             by: self.workspace.person(),
             via: "terminal".to_owned(),
-            more: More::default(),
         };
-        match self.workspace.decide(&given) {
+        match self.workspace.decide(&given, More::default()) {
             Ok(answer) => self.took(&answer),
             // Another answer was faster, or it is no option: the question is asked again if it is still open.
             Err(DecideError::Ask(AskError::Refused(refused))) => {

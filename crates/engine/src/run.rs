@@ -25,11 +25,15 @@ pub(crate) const TESTS_KEPT: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
+    /// The run that waits for this one, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
     pub workflow: String,
     /// The digest of the workflow text that the run is pinned to.
     pub workflow_digest: String,
     pub settings: Settings,
-    /// The workspace's root directory.
+    /// The root directory of its workspace on the machine of its owner; empty if it has none. See [`Run::workspace`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub root: String,
     /// Set when the workspace was made for the run. In a person's own checkout branches are never moved back.
     #[serde(default)]
@@ -175,7 +179,7 @@ impl Run {
         failures.max(self.idle_turns)
     }
 
-    /// Tells whether the run still holds its workspace.
+    /// Tells whether the run is not over. It still holds its workspace then.
     pub fn is_open(&self) -> bool {
         !matches!(self.standing, Standing::Ended { .. })
     }
@@ -202,6 +206,11 @@ impl Run {
     pub fn has_proved_pr(&self) -> bool {
         let url = self.artifacts.pr_url.as_deref().filter(|url| !url.trim().is_empty());
         url.is_some() && url != self.doubted_pr.as_deref()
+    }
+
+    /// Returns the root directory of its workspace, if it has one.
+    pub fn workspace(&self) -> Option<&str> {
+        Some(self.root.as_str()).filter(|root| !root.is_empty())
     }
 
     /// Returns the newest receipt of a phase.

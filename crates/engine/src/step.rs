@@ -85,7 +85,9 @@ pub struct Advice(pub String);
 #[derive(Clone, Debug)]
 pub struct Beginning {
     pub id: RunId,
+    pub parent: Option<RunId>,
     pub settings: Settings,
+    /// The root directory of its workspace; empty if it has none.
     pub root: String,
     pub owns_workspace: bool,
     pub level: u64,
@@ -110,6 +112,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
     let branch = beginning.branches.branch.clone();
     let run = Run {
         id: beginning.id,
+        parent: beginning.parent,
         workflow: workflow.name.to_string(),
         workflow_digest: workflow.digest.to_string(),
         settings: beginning.settings,

@@ -111,7 +111,7 @@ fn decide(
     let told = note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
     let words = format!("{by} has decided: {option}{told}. It is recorded.");
     let (decision, via) = (asked.id.clone(), VIA.to_owned());
-    match workspace.decide(&Given { decision, option, note, by, via, more: More::default() }) {
+    match workspace.decide(&Given { decision, option, note, by, via }, More::default()) {
         Ok(answer) => {
             here.tell_away(workspace, &answer);
             Ok(format!("{words}\n{}", workspace.described(&answer.current)))

@@ -20,12 +20,17 @@ pub struct Left {
 }
 
 impl Context<'_> {
-    /// Keeps the work of a run that was taken off this workspace, if that was made for runs. Doing it again changes nothing.
+    /// Keeps the work of a run that was taken off its workspace, if that was made for runs. Doing it again changes nothing.
     pub fn keep_left(&mut self, run: &Run) -> Result<Left, JobError> {
-        let Some(origin) = self.place.origin() else { return Ok(Left::default()) };
-        let pool = Pool::of(&Place::at(origin).map_err(SlotError::from)?, &self.dirs)?;
+        let person = match self.place.origin() {
+            Some(origin) => Place::at(origin).map_err(SlotError::from)?,
+            // The run works elsewhere, or its workspace is gone.
+            None if run.owns_workspace && run.root != self.place.mark() => self.place.clone(),
+            None => return Ok(Left::default()),
+        };
+        let pool = Pool::of(&person, &self.dirs)?;
         let open_again = self.untick_unfinished(run)?;
-        let is_held = match pool.reopen(&self.place.root) {
+        let is_held = match pool.reopen(run.root.as_ref()) {
             Ok(slot) => slot.keep().map(|_| false)?,
             Err(SlotError::InUse { .. }) => true,
             // There is nothing that could be kept.

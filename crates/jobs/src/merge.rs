@@ -151,14 +151,11 @@ impl Context<'_> {
         let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
         let noted = between.merge_of(&merge_key(run.id.as_str(), run.issue.as_deref()));
         let Some((_, commit)) = noted.map_err(|error| world(&error))? else { return Ok(None) };
-        // It goes to the remote first, and what the person's repository knows of that is written last.
-        let remote = outlet.target_remote().map(|remote| format!("refs/remotes/{remote}/{target}"));
-        for name in [format!("refs/heads/{target}")].into_iter().chain(remote) {
-            let tip = adapters::refs::one(&between.origin, &name).map_err(|error| world(&error))?;
-            let is_there = tip.map(|tip| between.is_part(&commit, &tip)).transpose();
-            if is_there.map_err(|error| world(&error))? != Some(true) {
-                return Ok(None);
-            }
+        // The person's own target moves last: a remote's has moved before.
+        let tip = adapters::refs::one(&between.origin, &format!("refs/heads/{target}"));
+        let Some(tip) = tip.map_err(|error| world(&error))? else { return Ok(None) };
+        if !between.is_part(&commit, &tip).map_err(|error| world(&error))? {
+            return Ok(None);
         }
         if let Some(slot) = &self.slot {
             rails::confirm(slot.person(), &format!("refs/heads/{target}"), &commit)?;

@@ -188,7 +188,8 @@ impl Courier {
             let seq = self.folded;
             self.fold
                 .add(&record)
-                .map_err(|source| project::Error::Fold { run: self.of.run.clone(), source })?;
+                .map_err(|source| runs::Error::Fold { run: self.of.run.clone(), source })
+                .map_err(project::Error::from)?;
             self.folded += 1;
             let Some(run) = self.fold.run() else { continue };
             if seq >= followed.next {

@@ -7,7 +7,9 @@ use std::{path::Path, time::Duration};
 
 use adapters::machine;
 use engine::view;
-use project::{AskError, Current, DecideError, Dirs, Error, Given, Place, Workspace, read_reply, spelled};
+use project::{
+    AskError, Current, DecideError, Dirs, Error, Given, Place, Workspace, read_reply, spelled, spend::More,
+};
 
 use crate::{
     memory::{AwayError, Followed, Memory, Stranger},
@@ -145,11 +147,8 @@ fn decide(dirs: &Dirs, followed: &Followed, choice: &Choice<'_>, answer: Given) 
     let Some((option, note)) = choice.pick(&asked.options) else {
         return Ok(format!("That is no option. Possible: {}", asked.options.join(", ")));
     };
-    let Some((mut workspace, _)) = project.of_run(&followed.run)? else {
-        return closed(&mut project, &current, &answer);
-    };
     let given = Given { option, note, ..answer };
-    match workspace.decide(&given) {
+    match project.decide_run(&current, &given, More::default()) {
         Ok(_) => Ok(format!("Taken: {}", given.option)),
         // Somebody was faster.
         Err(DecideError::Ask(AskError::Refused(_) | AskError::NoRun)) => {

@@ -178,7 +178,7 @@ impl Workspace {
     /// Returns the runs that have worked on an issue, oldest first: those that turned to it last, and those that have left a
     /// word in it before they turned to another.
     fn runs_about(&mut self, issue: ItemId, item: Option<&Item>) -> Result<Vec<Current>, Error> {
-        let mut runs = self.about_issue(&issue.to_string())?;
+        let mut runs = self.runs.about_issue(&issue.to_string())?;
         let markers = item.iter().flat_map(|item| &item.comments);
         for run in markers.filter_map(|comment| run_of(comment.marker.as_deref()?)) {
             if runs.iter().any(|known| known.run.id.as_str() == run) {

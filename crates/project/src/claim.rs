@@ -1,36 +1,9 @@
-//! Claims: who works on an issue or a feature. Two runs never do at once, in whatever processes.
-//!
-//! A claim is a lease of the journal with the process that holds it written into it, and it is renewed for as long as the
-//! claim lives. One whose holder is gone is taken over at once; one that another machine holds, only once it has run out.
-//! Whoever has lost a claim records nothing more and acts on nothing outside: the store asks for its generation.
+//! What a workspace's run has claimed.
 
-use adapters::{boundary, clock::after, machine, secrets::redacted};
-use engine::{Owner, Run, digest};
-use journal::LeaseError;
-use serde::{Deserialize, Serialize};
-use workspace::{HOLDS, Renewed};
+use engine::Run;
+use runs::Claim;
 
 use crate::{Error, Workspace};
-
-/// How often a claim is tried because others are faster.
-const TRIES: usize = 20;
-
-/// The right to work on an issue or a feature, until it is given back or dropped.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    /// What is claimed, in words.
-    about: String,
-    renewed: Renewed,
-}
-
-/// What is written into a claim's lease.
-#[derive(Serialize, Deserialize)]
-struct Holder {
-    #[serde(flatten)]
-    owner: Owner,
-    /// Tells claims of one process apart.
-    claim: String,
-}
 
 /// Why an issue or a feature could not be claimed.
 #[derive(Debug, thiserror::Error)]
@@ -41,154 +14,63 @@ pub enum ClaimError {
     Failed(#[from] Error),
 }
 
+impl From<runs::ClaimError> for ClaimError {
+    fn from(error: runs::ClaimError) -> Self {
+        match error {
+            runs::ClaimError::Held { about, by } => Self::Held { about, by },
+            runs::ClaimError::Failed(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
 impl Workspace {
     /// Claims an issue, if no live run has it, and acts under that claim from now on.
     pub fn claim(&mut self, issue: &str) -> Result<(), ClaimError> {
-        self.claim_as(of_issue(issue), format!("issue {issue}"))
+        if self.claimed.as_ref().is_some_and(|claim| claim.has_issue(issue)) {
+            return Ok(());
+        }
+        self.store()?;
+        let claim = self.runs.claim_issue(issue)?;
+        Ok(self.act_under(claim)?)
     }
 
     /// Claims a feature, if no live run has it. It is known by its words, without secrets.
     pub fn claim_feature(&mut self, feature: &str) -> Result<(), ClaimError> {
-        self.claim_as(of_feature(feature), format!("`{}`", redacted(feature.trim().to_owned())))
-    }
-
-    fn claim_as(&mut self, name: String, about: String) -> Result<(), ClaimError> {
-        if self
-            .claimed
-            .as_ref()
-            .is_some_and(|claim| !claim.renewed.is_lost() && claim.renewed.fence().name == name)
-        {
+        if self.claimed.as_ref().is_some_and(|claim| claim.has_feature(feature)) {
             return Ok(());
         }
-        let claim = self.claim_lease(name, about)?;
+        self.store()?;
+        let claim = self.runs.claim_feature(feature)?;
         Ok(self.act_under(claim)?)
     }
 
     /// Takes over what another workspace of this process has claimed.
     pub fn take_claim_of(&mut self, other: &mut Workspace) -> Result<(), Error> {
         let Some(claim) = other.claimed.take() else { return Ok(()) };
-        other.store.set_fence(None);
+        other.runs.act_under(None);
         self.act_under(claim)
     }
 
     /// Returns what was claimed, in words, if somebody else has taken it meanwhile.
     pub fn lost_claim(&self) -> Result<Option<&str>, Error> {
-        let (Some(claim), Some(store)) = (&self.claimed, self.store.get()) else { return Ok(None) };
-        let fence = claim.renewed.fence();
-        let lease = store.lease(&fence.name)?;
-        let is_ours = lease.is_some_and(|lease| lease.generation == fence.generation);
-        Ok((!is_ours).then_some(&claim.about))
+        Ok(self.claimed.as_ref().map_or(Ok(None), |claim| self.runs.lost(claim))?)
     }
 
     /// Presents a claim with everything that is recorded and done from now on, and gives the one before back.
     fn act_under(&mut self, claim: Claim) -> Result<(), Error> {
-        self.store.set_fence(Some(claim.renewed.fence().clone()));
-        match self.claimed.replace(claim) {
-            Some(before) => Self::give_back(before),
-            None => Ok(()),
-        }
+        self.runs.act_under(Some(&claim));
+        let before = self.claimed.replace(claim);
+        Ok(before.map_or(Ok(()), |before| self.runs.release(before))?)
     }
 
     /// Gives back what is claimed.
     pub fn release(&mut self) -> Result<(), Error> {
-        self.store.set_fence(None);
-        self.claimed.take().map_or(Ok(()), Self::give_back)
-    }
-
-    fn give_back(claim: Claim) -> Result<(), Error> {
-        Ok(boundary::around("release", || claim.renewed.release())?)
-    }
-
-    fn claim_lease(&self, name: String, about: String) -> Result<Claim, ClaimError> {
-        let store = self.store()?;
-        let claim = machine::random_text(8);
-        let claim = claim.map_err(|source| Error::Write { path: "/dev/random".into(), source })?;
-        let holder = Holder { owner: machine::owner(std::process::id()), claim };
-        let text = serde_json::to_string(&holder).expect("a holder can be written as JSON");
-        for _ in 0..TRIES {
-            let now = self.dirs.clock.now();
-            let until = after(now, HOLDS).millis();
-            match boundary::around("claim", || store.acquire(&name, &text, now.millis(), until)) {
-                Ok(lease) => {
-                    return Ok(Claim { about, renewed: self.dirs.leases.renew(store, &lease) });
-                }
-                Err(LeaseError::Held { owner, .. }) => {
-                    let holder: Option<Holder> = serde_json::from_str(&owner).ok();
-                    if !holder.as_ref().is_some_and(|holder| is_gone(&holder.owner)) {
-                        let by = holder.map_or_else(|| "somebody".to_owned(), |holder| words(&holder.owner));
-                        return Err(ClaimError::Held { about, by });
-                    }
-                    self.take_from_the_dead(&name, &owner)?;
-                }
-                // Only a store that fails says anything else here.
-                Err(LeaseError::Stale { .. }) => {}
-                Err(LeaseError::Store(error)) => return Err(Error::Store(error).into()),
-            }
-        }
-        Err(Error::Contended.into())
-    }
-
-    /// Returns the other process that has claimed an issue, if it is still there.
-    pub(crate) fn claimant(&self, issue: &str) -> Result<Option<Owner>, Error> {
-        let name = of_issue(issue);
-        let holder = self.holder(&name)?.map(|holder| holder.owner);
-        Ok(holder.filter(|owner| !is_gone(owner) && !self.dirs.leases.holds(&name)))
+        self.runs.act_under(None);
+        Ok(self.claimed.take().map_or(Ok(()), |claim| self.runs.release(claim))?)
     }
 
     /// Tells whether nobody carries an open run on.
     pub fn is_left(&self, run: &Run) -> Result<bool, Error> {
-        let (owner, name) = (&run.owner, lease_of(run));
-        if owner.pid == std::process::id() && machine::is_live(owner) {
-            return Ok(!name.is_some_and(|name| self.dirs.leases.holds(&name)));
-        }
-        if machine::is_here(owner) {
-            return Ok(!machine::is_live(owner));
-        }
-        // Whether a process of another machine lives, its claim tells.
-        let holder = name.map(|name| self.holder(&name)).transpose()?;
-        Ok(holder.is_some_and(|holder| holder.is_none()))
+        Ok(self.runs.is_left(run)?)
     }
-
-    /// Returns who holds a lease that has not run out.
-    fn holder(&self, name: &str) -> Result<Option<Holder>, Error> {
-        let Some(store) = self.store.get() else { return Ok(None) };
-        let now = self.dirs.clock.now().millis();
-        let lease = store.lease(name)?.filter(|lease| now < lease.expires_at);
-        Ok(lease.and_then(|lease| serde_json::from_str(&lease.owner).ok()))
-    }
-
-    /// Frees a claim whose holder is gone. Somebody else may be faster; then the next try says so.
-    fn take_from_the_dead(&self, name: &str, owner: &str) -> Result<(), Error> {
-        let store = self.store()?;
-        let Some(lease) = store.lease(name)?.filter(|lease| lease.owner == owner) else { return Ok(()) };
-        match boundary::around("take_claim", || store.release(name, lease.generation)) {
-            Err(LeaseError::Store(error)) => Err(error.into()),
-            Ok(()) | Err(LeaseError::Stale { .. } | LeaseError::Held { .. }) => Ok(()),
-        }
-    }
-}
-
-/// Tells whether a process is known to be gone.
-fn is_gone(owner: &Owner) -> bool {
-    machine::is_here(owner) && !machine::is_live(owner)
-}
-
-fn words(owner: &Owner) -> String {
-    match &owner.host {
-        Some(host) if !machine::is_here(owner) => format!("process {} on {host}", owner.pid),
-        Some(_) | None => format!("process {}", owner.pid),
-    }
-}
-
-/// Returns the name of the lease by which a run is claimed.
-fn lease_of(run: &Run) -> Option<String> {
-    run.issue.as_deref().map(of_issue).or_else(|| run.feature.as_deref().map(of_feature))
-}
-
-fn of_issue(issue: &str) -> String {
-    format!("issue:{issue}")
-}
-
-fn of_feature(feature: &str) -> String {
-    format!("feature:{}", digest(redacted(feature.trim().to_owned())))
 }

@@ -1,45 +1,25 @@
-//! A person's answer to a decision, by whatever channel it comes, and what is filed when none comes in time.
-//!
-//! The terminal, `warp answer` and every remote channel go through [`Workspace::decide`]. The engine takes the first
-//! answer that is one of the options and refuses any other, so it does not matter how many channels ask at once.
+//! A person's answer to a decision, and what is filed when none comes in time.
 
 use std::{
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
 
-use engine::{Actor, Decision, Event, Inquiry, Standing, keys};
+use engine::{Actor, Decision, Event, Standing, keys};
 use forge::{Item, ItemId, NewItem, Query};
-use serde_json::{Map, Value, json};
+use runs::{Answer, Current, Decided, Given};
+use serde_json::{Map, json};
 
 use crate::{
-    Answer, AskError, Current, Error, Place, Workspace, person_in,
+    AskError, Error, Workspace, person_in,
     spend::{More, MoreError},
 };
 
 /// The longest title of the issue that a question becomes, in characters of the question.
 const LONGEST_TITLE: usize = 80;
 
-/// The field that says for which call of the agent's client a question was asked.
-const CALL: &str = "call";
-
 /// The label of the issue that a question becomes.
 const TODO: &str = "todo";
-
-/// An answer that a person has given.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
-    /// The decision's id.
-    pub decision: String,
-    pub option: String,
-    pub note: Option<String>,
-    /// Who has decided.
-    pub by: String,
-    /// Where they did so.
-    pub via: String,
-    /// At a cap: how much more may be spent.
-    pub more: More,
-}
 
 /// Why an answer was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -48,15 +28,6 @@ pub enum DecideError {
     More(#[from] MoreError),
     #[error(transparent)]
     Ask(#[from] AskError),
-}
-
-/// What became of a decision that is not open any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
-    pub option: String,
-    pub by: Option<String>,
-    pub via: Option<String>,
-    pub note: Option<String>,
 }
 
 /// What became of a question whose time was up.
@@ -72,72 +43,40 @@ pub enum Overdue {
 
 impl Workspace {
     /// Offers a person's answer to the run of this workspace.
-    pub fn decide(&mut self, given: &Given) -> Result<Answer, DecideError> {
-        let current = self.current().map_err(AskError::Failed)?;
-        let open = current.as_ref().and_then(|current| match &current.run.standing {
+    pub fn decide(&mut self, given: &Given, more: More) -> Result<Answer, DecideError> {
+        let current = self.current().map_err(AskError::Failed)?.ok_or(AskError::NoRun)?;
+        self.decide_run(&current, given, more)
+    }
+
+    /// Offers a person's answer to a run of the project, wherever it works. At a cap, `more` may be spent.
+    pub fn decide_run(
+        &mut self,
+        current: &Current,
+        given: &Given,
+        more: More,
+    ) -> Result<Answer, DecideError> {
+        let open = match &current.run.standing {
             Standing::Parked { decision } if decision.id == given.decision => Some(decision),
             Standing::Parked { .. }
             | Standing::Active
             | Standing::Suspended { .. }
             | Standing::Stopped
             | Standing::Ended { .. } => None,
-        });
-        given.more.raise(&self.dirs, open, &given.option)?;
-        let mut data = Map::from_iter([("by".to_owned(), json!(given.by))]);
-        data.insert("via".to_owned(), json!(given.via));
-        if let Some(note) = &given.note {
-            data.insert("note".to_owned(), json!(note));
-        }
-        let event =
-            Event::DecisionAnswered { decision: given.decision.clone(), option: given.option.clone() };
-        Ok(self.ask(event, data)?)
+        };
+        more.raise(&self.dirs, open, &given.option)?;
+        let (event, data) = given.event();
+        Ok(self.ask_run(current, event, data)?)
     }
 
     /// Makes what a call of the agent's client asks a decision of the run, in the agent's name, and returns its id.
-    ///
-    /// A client that was told twice to ask warp has two hooks for one call. Whichever is later gets the first one's
-    /// decision, open or not.
     pub fn ask_for(&mut self, call: Option<&str>, question: Event) -> Result<String, AskError> {
-        let asked = |_: &mut Self, current: &Current| {
-            let is_its =
-                |asked: &&Inquiry| call.is_some() && asked.data.get(CALL).and_then(Value::as_str) == call;
-            let before = current.run.facts.questions.iter().rfind(is_its);
-            Ok(before.and_then(|asked| asked.data.get("decision").cloned()))
-        };
-        let data = call.map(|call| (CALL.to_owned(), json!(call))).into_iter().collect();
-        let decision = match self.ask_unless(Actor::Agent, question, data, asked)? {
-            Ok(answer) => answer.records.iter().find_map(|record| record.data.get("decision").cloned()),
-            Err(before) => Some(before),
-        };
-        Ok(decision.as_ref().and_then(Value::as_str).expect("a question is a decision").to_owned())
-    }
-
-    /// Opens the workspace in which a run works, from any workspace of its project.
-    pub fn of_run(&mut self, run: &str) -> Result<Option<(Self, Current)>, Error> {
-        let Some(current) = self.select(Some(run))? else { return Ok(None) };
-        let place = Place::at(std::path::Path::new(&current.run.root))?;
-        let mut workspace = Self::open(place, self.dirs.clone())?;
-        Ok(workspace.select(Some(run))?.map(|current| (workspace, current)))
+        let (runs, run) = (self.runs.clone(), self.open_run()?);
+        runs.ask_for(self, &run, call, question)
     }
 
     /// Returns what was decided, if the run has recorded an answer to that decision.
     pub fn decided(&mut self, current: &Current, decision: &str) -> Result<Option<Decided>, Error> {
-        let records = self.records(current)?;
-        // What an answer stands for may have a name of its own, as in a phase that is a person's.
-        let is_meant = |record: &&engine::Record| {
-            record.actor == Actor::Person
-                && record.data.contains_key("option")
-                && record.data.get("decision") == Some(&json!(decision))
-        };
-        let text = |record: &engine::Record, field: &str| {
-            record.data.get(field).and_then(Value::as_str).map(str::to_owned)
-        };
-        Ok(records.iter().rev().find(is_meant).map(|record| Decided {
-            option: text(record, "option").unwrap_or_default(),
-            by: text(record, "by"),
-            via: text(record, "via"),
-            note: text(record, "note"),
-        }))
+        Ok(self.runs.decided(current, decision)?)
     }
 
     /// Returns the name of the person whose project it is. Git is asked for it once: a process is one person's.

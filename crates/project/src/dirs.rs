@@ -5,7 +5,8 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use adapters::{clock::Clock, machine};
 use forge::Hosting;
 use journal::{Store, Stores};
-use workspace::{Leases, Place, PlaceError};
+use runs::Leases;
+use workspace::{Place, PlaceError};
 
 /// The user's directories, from the environment.
 #[derive(Clone, Debug)]

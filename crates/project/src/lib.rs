@@ -40,7 +40,7 @@ pub mod tools;
 mod workspace;
 
 pub use ::workspace::{
-    HOLDS, Place, PlaceError, Quick, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
+    Place, PlaceError, Quick, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
 };
 use ::workspace::{atomic, text};
 use adapters::hold;
@@ -48,14 +48,15 @@ use adapters::hold;
 pub use account::{Account, Stint, StintOutcome, merge_key};
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use claim::ClaimError;
-pub use decide::{DecideError, Decided, Given, Overdue};
+pub use decide::{DecideError, Overdue};
 pub use dirs::{Dirs, Hosts};
 pub use leftover::{Left, Leftover, unfinished_subject};
 pub use ports::{gh, person_in, read_markdown};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};
 pub use reply::{OTHER, read_reply};
 pub use rework::{ROUND, Rework};
+pub use runs::{Answer, Current, Decided, Followed, Follower, Given, HOLDS};
 pub use workspace::{
-    Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Edits, Error, Followed, Follower, Request,
-    Reset, Workspace, count_edit, find_workflow, workflow_files,
+    AskError, BeginError, DEFAULT_WORKFLOW, Edits, Error, Request, Reset, Workspace, count_edit,
+    find_workflow, workflow_files,
 };

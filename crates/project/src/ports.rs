@@ -4,17 +4,15 @@ use std::{
     env,
     io::{self, Read as _},
     path::Path,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
 use adapters::{boundary, git::Git, process, secrets::redacted};
 use engine::Time;
 use forge::{BODY, By, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
-use journal::{Durable, Fence, Fenced, Store};
+use journal::{Durable, Store, StoreError};
+use runs::Runs;
 
 use crate::{Dirs, Error, Place, Workspace, text};
 
@@ -76,82 +74,54 @@ pub fn gh(root: &Path, limit: Duration) -> Option<Gh> {
     }))
 }
 
-/// The project's store, shared by a workspace and its forge; none while nothing was ever recorded.
+/// Where the store of a project's runs is, for a workspace and its forge.
 #[derive(Debug)]
 pub(crate) struct ProjectStore {
     place: Place,
     dirs: Dirs,
-    opened: OnceLock<Arc<Fenced>>,
-    /// Whether somebody sees to it later that what is recorded is on disk.
-    flushes_later: AtomicBool,
+    runs: Runs,
 }
 
 impl ProjectStore {
     /// Opens a project's store, if there is one.
-    pub(crate) fn open(place: &Place, dirs: &Dirs) -> Result<Self, Error> {
-        let opened = OnceLock::new();
+    pub(crate) fn open(place: &Place, dirs: &Dirs, runs: Runs) -> Result<Self, Error> {
         if let Some(id) = place.project_id()? {
             let path = dirs.journal(&id);
             match dirs.stores.open_existing(&path)? {
                 Some(store) => {
                     place.note_journal(&path);
-                    opened.get_or_init(|| Arc::new(Fenced::of(store)));
+                    runs.use_store(store);
                 }
                 None if place.had_journal(&path) => return Err(Error::JournalGone { path }),
                 None => {}
             }
         }
-        Ok(Self { place: place.clone(), dirs: dirs.clone(), opened, flushes_later: AtomicBool::new(false) })
-    }
-
-    /// Returns the store, if there is one.
-    pub(crate) fn get(&self) -> Option<Arc<dyn Store>> {
-        self.opened.get().map(|store| Arc::clone(store) as Arc<dyn Store>)
-    }
-
-    /// Presents a lease with everything that is recorded from now on, or none.
-    pub(crate) fn set_fence(&self, fence: Option<Fence>) {
-        if let Some(store) = self.opened.get() {
-            store.set(fence);
-        }
+        Ok(Self { place: place.clone(), dirs: dirs.clone(), runs })
     }
 
     /// Returns the store, and makes it if there is none.
     pub(crate) fn ensure(&self) -> Result<Arc<dyn Store>, Error> {
-        if let Some(store) = self.get() {
+        if let Some(store) = self.runs.store() {
             return Ok(store);
         }
         let id = self.place.ensure_project_id()?;
         let path = self.dirs.journal(&id);
         let store = self.dirs.stores.open(&path)?;
         self.place.note_journal(&path);
-        Ok(Arc::clone(self.opened.get_or_init(|| Arc::new(Fenced::of(store)))) as Arc<dyn Store>)
-    }
-
-    /// Lets what is recorded wait for the disk until somebody calls [`ProjectStore::flush`].
-    pub(crate) fn flush_later(&self) {
-        self.flushes_later.store(true, Ordering::Relaxed);
+        Ok(self.runs.use_store(store))
     }
 
     /// Sees to it that everything that was recorded is on disk.
     pub(crate) fn flush(&self) -> Result<Durable, Error> {
-        match self.get() {
-            Some(store) => Ok(store.flush()?),
+        match self.runs.flush() {
             // Acts follow from what was recorded: without a journal there is nothing to act on.
-            None => {
+            Err(runs::Error::NoStore) => {
                 let id = self.place.project_id()?;
                 let path = id.map(|id| self.dirs.journal(&id)).unwrap_or_default();
                 Err(Error::JournalGone { path })
             }
+            flushed => Ok(flushed?),
         }
-    }
-
-    /// Waits until what was just recorded is on disk, unless somebody does so later.
-    pub(crate) fn has_recorded(&self) -> Result<(), Error> {
-        if !self.flushes_later.load(Ordering::Relaxed) {
-            self.flush()?;
-        }
-        Ok(())
     }
 }
 
@@ -165,7 +135,7 @@ impl Host for ProjectStore {
     }
 
     fn store(&self) -> Option<Arc<dyn Store>> {
-        self.get()
+        self.runs.store()
     }
 
     fn ensure_store(&self) -> Result<Arc<dyn Store>, ForgeError> {
@@ -173,7 +143,7 @@ impl Host for ProjectStore {
     }
 
     fn has_recorded(&self) -> Result<(), ForgeError> {
-        Self::has_recorded(self).map_err(ForgeError::unreachable)
+        self.runs.has_recorded().map_err(ForgeError::unreachable)
     }
 
     fn around(&self, name: &str, act: &mut dyn FnMut()) {
@@ -195,8 +165,11 @@ impl From<ForgeError> for Error {
         match cause.downcast() {
             Ok(error) => *error,
             Err(cause) => match cause.downcast() {
-                Ok(error) => Self::Store(*error),
-                Err(cause) => Self::Forge(ForgeError::Unreachable(cause)),
+                Ok(error) => Self::Runs(*error),
+                Err(cause) => match cause.downcast::<StoreError>() {
+                    Ok(error) => Self::from(*error),
+                    Err(cause) => Self::Forge(ForgeError::Unreachable(cause)),
+                },
             },
         }
     }

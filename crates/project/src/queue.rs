@@ -180,7 +180,7 @@ impl Workspace {
         if let Some(item) = pulls.iter().find(is_about).filter(|item| rework_of(item).is_none()) {
             return Ok(Some(Taken::Pull(Arc::clone(item))));
         }
-        Ok(self.claimant(&issue)?.map(Taken::Claimed))
+        Ok(self.runs.claimant(&issue)?.map(Taken::Claimed))
     }
 
     /// Returns a run that nobody carries on, that needs no answer about its work, and that is none of those that are `passed`
@@ -190,11 +190,11 @@ impl Workspace {
         passed: &BTreeSet<String>,
         when: When,
     ) -> Result<Option<Interrupted>, Error> {
-        let left = self.left_runs()?;
+        let left = self.runs.left()?;
         let can_go_on = |run: &Run| match &run.standing {
             Standing::Active => true,
             Standing::Parked { decision } => decision.reason == PROVIDER,
-            Standing::Suspended { .. } => when == When::Later || !self.is_waiting(run),
+            Standing::Suspended { .. } => when == When::Later || !self.runs.is_waiting(run),
             Standing::Stopped | Standing::Ended { .. } => false,
         };
         let is_new = |run: &Run| !passed.contains(run.id.as_str());
@@ -205,36 +205,14 @@ impl Workspace {
         }))
     }
 
-    fn is_waiting(&self, run: &Run) -> bool {
-        match &run.standing {
-            Standing::Suspended { wait } => wait.until.is_some_and(|until| self.dirs.clock.now() < until),
-            Standing::Active | Standing::Parked { .. } | Standing::Stopped | Standing::Ended { .. } => false,
-        }
-    }
-
-    /// Returns the runs of warp's own that have more to do and that nobody carries on, the most recent first.
-    fn left_runs(&mut self) -> Result<Vec<Current>, Error> {
-        let mut left = Vec::new();
-        for current in self.driven()? {
-            let has_more = matches!(
-                current.run.standing,
-                Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. }
-            );
-            if has_more && self.is_left(&current.run)? {
-                left.push(current);
-            }
-        }
-        Ok(left)
-    }
-
     /// Returns the newest run of warp's own that nobody carries on.
     pub fn unfinished(&mut self) -> Result<Option<Current>, Error> {
-        let mut left = self.left_runs()?;
+        let mut left = self.runs.left()?;
         // One that waits for a time comes after everything that can be done now.
-        left.sort_by_key(|current| self.is_waiting(&current.run));
+        left.sort_by_key(|current| self.runs.is_waiting(&current.run));
         match left.into_iter().next() {
             Some(current)
-                if self.is_waiting(&current.run) && self.first_free(&BTreeSet::new())?.is_some() =>
+                if self.runs.is_waiting(&current.run) && self.first_free(&BTreeSet::new())?.is_some() =>
             {
                 Ok(None)
             }

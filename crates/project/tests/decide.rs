@@ -4,7 +4,7 @@
 use adapters::boundary;
 use engine::{Actor, Event, EventName, Standing};
 use forge::{ItemId, ItemState};
-use project::{Dirs, Given, Overdue, Place, Request, Workspace};
+use project::{Dirs, Given, Overdue, Place, Request, Workspace, spend::More};
 use serde_json::{Map, json};
 use testkit::Sandbox;
 
@@ -60,7 +60,7 @@ fn an_answer_that_comes_while_a_question_is_put_off_counts_and_its_issue_is_clos
             return;
         }
         // The first thing that is written is the issue.
-        other = Some(answering.decide(&given).unwrap());
+        other = Some(answering.decide(&given, More::default()).unwrap());
     });
     let overdue = workspace.put_off().unwrap();
     boundary::unwatch();

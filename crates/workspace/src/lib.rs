@@ -2,7 +2,6 @@
 //! is run there.
 //!
 //! - [`Place`] finds a directory's repository, own directory and project;
-//! - [`Leases`] renews what this process holds while its jobs run;
 //! - [`quick_head`] reads the head, which answers hooks without the store;
 //! - [`Shell`] runs tests, gates and a person's hooks, in the sandbox where there is one;
 //! - [`atomic`] and [`text`] write and read small files that anybody may have put there.
@@ -11,14 +10,12 @@
 
 pub mod atomic;
 mod head;
-mod leases;
 mod place;
 mod shell;
 mod spell;
 pub mod text;
 
 pub use head::{Quick, quick_gate, quick_head, quick_roots};
-pub use leases::{HOLDS, Leases, Renewed};
 pub use place::{Place, PlaceError};
 pub use shell::Shell;
 pub use spell::{counted, spelled};

@@ -1,7 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use engine::view::{self, Asked};
-use project::{Current, Given, Place, Workspace, spend::More};
+use project::{Current, Given, spend::More};
 
 use super::{exit_of, open, say, summary, tell_away};
 use crate::{error::CommandError, exit::Exit, output};
@@ -53,17 +53,15 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             format!("decision `{}` is not open; {known}", arguments.id),
         ));
     };
-    let place = Place::at(Path::new(&asking.run.root))?;
-    let mut workspace = Workspace::open(place, workspace.dirs.clone())?;
     let given = Given {
         decision: arguments.id.clone(),
         option: arguments.option.clone(),
         note: arguments.note.clone(),
         by: workspace.person(),
         via: "terminal".to_owned(),
-        more: More { micro_usd: arguments.usd, tokens: arguments.tokens },
     };
-    let answer = workspace.decide(&given)?;
+    let more = More { micro_usd: arguments.usd, tokens: arguments.tokens };
+    let answer = workspace.decide_run(asking, &given, more)?;
     say(&answer.advice);
     output::print(&summary(&answer))?;
     tell_away(&mut workspace, &answer);

@@ -100,9 +100,10 @@ fn status_of<'a>(current: &'a Current, name: &'a str) -> Status<'a> {
     }
 }
 
-/// Tells whether the process that carries a run on is still there.
+/// Tells whether the process that carries a run on is still there, as far as that can be told from this machine.
 pub(crate) fn owned(current: &Current) -> Owned {
-    if machine::is_live(&current.run.owner) { Owned::Live } else { Owned::Stale }
+    let owner = &current.run.owner;
+    if machine::is_live(owner) || !machine::is_here(owner) { Owned::Live } else { Owned::Stale }
 }
 
 /// Says which run it is, and what a person can do about it, if anything.

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use adapters::machine;
 use engine::{Event, Standing, view, workflow::Job};
 use jobs::{Left, Wanted};
-use project::{Place, Workspace, slots::Pool};
+use project::{Answer, Current, Place, Workspace, slots::Pool};
 use serde_json::Map;
 
 use super::{exit_of, open, say, selected, summary, tell_away};
@@ -21,11 +21,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
-    let here = open(project)?;
+    let mut here = open(project)?;
     // A state file that belongs to no run stands in the way here, whatever runs elsewhere.
-    let is_about_here =
-        arguments.hard && arguments.selector.is_none() && !here.stray_state_files().is_empty();
-    let mut workspace = if is_about_here { here } else { selected(here, arguments.selector.as_deref())? };
+    if arguments.hard && arguments.selector.is_none() && !here.stray_state_files().is_empty() {
+        return reset(&mut here);
+    }
+    let current = selected(&mut here, arguments.selector.as_deref())?;
+    let Some(mut workspace) = here.of_run(&current)? else {
+        return stop_elsewhere(&mut here, &current, arguments.hard);
+    };
     if arguments.hard {
         return reset(&mut workspace);
     }
@@ -58,12 +62,35 @@ fn clean_up(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     Ok(if has_failed { Exit::OutsideSaidNo } else { Exit::Done })
 }
 
+/// Stops a run whose workspace is not on this machine.
+fn stop_elsewhere(here: &mut Workspace, current: &Current, hard: bool) -> Result<Exit, CommandError> {
+    let run = current.run.id.as_str();
+    let event = if hard { Event::ResetRequested } else { Event::StopRequested };
+    let answer = here.ask_run(current, event, Map::new())?;
+    if hard {
+        say_reset(here, run)?;
+        return Ok(Exit::Done);
+    }
+    let stopped = say_stopped(here, &answer)?;
+    if answer.current.run.is_open() {
+        output::say(&format!(
+            "its workspace is not on this machine: `warp recover {run}` makes a lost one again, `warp stop --hard {run}` ends \
+             the run without it"
+        ));
+    }
+    Ok(stopped)
+}
+
 /// Stops the run of a workspace as its workflow has it.
 pub(crate) fn stop(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     let answer = workspace.ask(Event::StopRequested, Map::new())?;
+    say_stopped(workspace, &answer)
+}
+
+fn say_stopped(workspace: &mut Workspace, answer: &Answer) -> Result<Exit, CommandError> {
     say(&answer.advice);
-    output::print(&summary(&answer))?;
-    tell_away(workspace, &answer);
+    output::print(&summary(answer))?;
+    tell_away(workspace, answer);
     Ok(exit_of(&answer.outcome))
 }
 
@@ -75,8 +102,7 @@ pub(crate) fn reset(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     }
     match &reset.run {
         Some(run) => {
-            output::print(&format!("run {run} is reset; `warp log {run}` still shows it"))?;
-            keep(workspace, run)?;
+            say_reset(workspace, run)?;
         }
         None if reset.archived.is_empty() => return Err(CommandError::no_session()),
         None => {}
@@ -85,7 +111,8 @@ pub(crate) fn reset(workspace: &mut Workspace) -> Result<Exit, CommandError> {
 }
 
 /// Keeps the work of a run that was reset, and says where it is.
-fn keep(workspace: &mut Workspace, run: &str) -> Result<(), CommandError> {
+fn say_reset(workspace: &mut Workspace, run: &str) -> Result<(), CommandError> {
+    output::print(&format!("run {run} is reset; `warp log {run}` still shows it"))?;
     let Some(current) = workspace.select(Some(run))? else { return Ok(()) };
     let Left { kept, open_again, is_held } = jobs::on(workspace).keep_left(&current.run)?;
     if !open_again.is_empty() {

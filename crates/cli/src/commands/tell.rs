@@ -17,8 +17,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
-    let mut workspace = selected(open(project)?, Some(&arguments.selector))?;
-    let answer = workspace.ask(Event::Told { text: arguments.text.clone() }, Map::new())?;
+    let mut workspace = open(project)?;
+    let current = selected(&mut workspace, Some(&arguments.selector))?;
+    let answer = workspace.ask_run(&current, Event::Told { text: arguments.text.clone() }, Map::new())?;
     let run = &answer.current.run;
     output::print(&format!("run {} hears it with its next turn, in `{}`", run.id, run.phase))?;
     Ok(Exit::Done)

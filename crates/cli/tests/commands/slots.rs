@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use engine::Event;
 use journal::{Durable, MemoryStore, Store as _};
 use project::{
     Place, Request, Workspace,
@@ -212,6 +213,58 @@ fn a_lost_workspace_is_made_again_and_the_run_goes_on() {
     running.next();
     let status = json(&running.warp_ok(&["state", "status", "."]));
     assert_eq!(status["phase"], "chunk_complete");
+}
+
+/// Has the agent of a run ask, and returns the decision's id.
+fn question(running: &Running) -> String {
+    let place = Place::at(&running.root).unwrap();
+    let mut workspace = Workspace::open(place, dirs(&running.sandbox)).unwrap();
+    let question = Event::QuestionAsked {
+        kind: "ambiguity".to_owned(),
+        question: "Which lines?".to_owned(),
+        options: vec!["all".to_owned(), "some".to_owned()],
+    };
+    workspace.ask_for(None, question).unwrap()
+}
+
+#[test]
+fn a_run_whose_workspace_is_gone_is_told_answered_explained_and_stopped() {
+    let running = Running::new();
+    let (sandbox, run) = (&running.sandbox, running.run.as_str());
+    let id = question(&running);
+    fs::remove_dir_all(running.root.parent().unwrap()).unwrap();
+    let told = sandbox.warp_ok(&["tell", "42", "read the README"]);
+    assert!(told.contains(&format!("run {run} hears it")), "{told}");
+    let explained = sandbox.warp_ok(&["explain", run]);
+    assert!(explained.contains("Which lines?"), "{explained}");
+    assert!(sandbox.warp_ok(&["status", "42"]).contains(&id));
+    assert_eq!(sandbox.warp(&["answer", &id, "none"]).code, Some(65));
+    let answered = sandbox.warp_ok(&["answer", &id, "some"]);
+    assert!(answered.contains("decision_answered"), "{answered}");
+    let stopped = sandbox.warp_ok(&["stop", "42"]);
+    assert!(stopped.contains("(abort)"), "{stopped}");
+    let log = sandbox.warp_ok(&["log", run, "--all"]);
+    assert!(log.contains("told") && log.contains("abort"), "{log}");
+    let ended = sandbox.warp_ok(&["stop", "--hard", run]);
+    assert!(ended.contains(&format!("run {run} is reset")), "{ended}");
+    assert_eq!(sandbox.warp(&["tell", "42", "hello"]).code, Some(2));
+}
+
+#[test]
+fn a_workspace_that_comes_back_shows_what_was_recorded_meanwhile() {
+    let running = Running::new();
+    let (sandbox, slot) = (&running.sandbox, running.root.parent().unwrap());
+    let (id, away) = (question(&running), slot.with_file_name("away"));
+    fs::rename(slot, &away).unwrap();
+    sandbox.warp_ok(&["tell", "42", "read the README"]);
+    sandbox.warp_ok(&["answer", &id, "some"]);
+    fs::rename(&away, slot).unwrap();
+    let root = running.root.to_str().unwrap();
+    let said = sandbox.warp(&["-C", root, "status"]);
+    assert!(said.code == Some(0) && !said.err.contains("set aside"), "{said:?}");
+    let shown = fs::read_to_string(running.root.join(".claude/.warp-drive-state.json")).unwrap();
+    assert_eq!(json(&shown)["phase"], "reporting");
+    running.next();
 }
 
 #[test]

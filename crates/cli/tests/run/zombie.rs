@@ -7,7 +7,7 @@ use journal::Stores;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use testkit::{Sandbox, agents::skip};
 
-use super::running::{Running, arguments, project};
+use super::running::{arguments, project, started};
 
 const ISSUE: &str = "# Write a\n\n- [ ] there is an a\n";
 
@@ -40,7 +40,7 @@ fn a_run_that_another_machine_has_taken_over_changes_nothing_when_it_wakes() {
     sandbox.git(&["clone", "--quiet", "--bare", "--template=", ".", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     sandbox.warp_ok(&["config", "push=target"]);
-    let mut asleep = Running::start(&sandbox, &["1"]);
+    let mut asleep = started(&sandbox, &["1"]);
     assert!(asleep.says("at the gate"));
     let pid = Pid::from_raw(asleep.pid().cast_signed());
     kill_process(pid.unwrap(), Signal::STOP).unwrap();
@@ -60,7 +60,8 @@ fn a_run_that_another_machine_has_taken_over_changes_nothing_when_it_wakes() {
     assert!(left.1[2].contains("closed"), "{}", left.1[2]);
 
     kill_process(pid.unwrap(), Signal::CONT).unwrap();
-    let (code, said) = asleep.end();
+    let ended = asleep.end();
+    let (code, said) = (ended.code, ended.said);
     assert_eq!(code, Some(6), "{said}");
     assert!(said.contains("another process has taken issue 1 over; nothing more was done here"), "{said}");
     assert_eq!(outside(&sandbox), left, "{said}");

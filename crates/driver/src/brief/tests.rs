@@ -37,6 +37,7 @@ fn run(workflow: &Workflow, phase: &str) -> Run {
         branches: Branches::default(),
         found_test_command: None,
         found_setup_command: None,
+        parent: None,
         dirty: BTreeMap::new(),
         at: Time::from_millis(0),
     };

@@ -34,6 +34,7 @@ pub(crate) fn beginning(settings: Settings) -> Beginning {
     Beginning {
         dirty: Default::default(),
         id: RunId::new("r1"),
+        parent: None,
         settings,
         root: "/home/ada/bodmail".to_owned(),
         owns_workspace: false,

@@ -117,9 +117,8 @@ fn a_late_answer_is_told_that_the_terminal_was_faster() {
         note: None,
         by: "Test".to_owned(),
         via: "terminal".to_owned(),
-        more: More::default(),
     };
-    scene.workspace().decide(&given).unwrap();
+    scene.workspace().decide(&given, More::default()).unwrap();
     let early = scene.telegram.press(ANN, question.id, "no");
     process.hear();
     process.deliver_all();
@@ -161,7 +160,7 @@ fn a_question_that_was_answered_before_it_could_be_asked_is_not_asked() {
     process.deliver_all();
     let id = scene.question("Which greeting?");
     let given = Given { decision: id, option: "yes".to_owned(), by: "Test".to_owned(), ..Given::default() };
-    scene.workspace().decide(&given).unwrap();
+    scene.workspace().decide(&given, More::default()).unwrap();
     process.deliver_all();
     assert_eq!(scene.telegram.texts(501), ["[warp-drive] coding -- chunk 1/2 for #42 in demo"]);
 }

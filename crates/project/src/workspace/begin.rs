@@ -3,17 +3,16 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use adapters::{git::Git, machine, secrets::redacted};
 use engine::{Advice, Beginning, Event, Owner, Step, Workflow, begin, keys, view, workflow::Subject};
 use forge::Forge as _;
-use journal::{Appended, StreamId, Version};
+use runs::{Answer, Current, Shown};
 use serde_json::Map;
 
 use super::{
-    Answer, AskError, BeginError, Current, DEFAULT_WORKFLOW, Error, Shown, Workspace, find_workflow,
+    AskError, BeginError, DEFAULT_WORKFLOW, Error, Workspace, find_workflow,
     lock::Lock,
     show::{digest_of, view_digest},
 };
@@ -148,28 +147,16 @@ impl Workspace {
         let _lock = Lock::take(&self.place.own)?;
         self.refuse_second_run()?;
         self.clear_leftovers(&workflow)?;
-        let stream =
-            StreamId::parse(format!("run:{}", step.run.id)).expect("a run id is made of plain characters");
-        let mut current = Current {
-            workflow: Arc::new(workflow),
-            run: Arc::new(step.run),
-            stream,
-            version: Version::NONE,
-            shown: Shown::default(),
-        };
-        current.shown.current = view_digest(&current);
-        self.exclude(&current.workflow)?;
+        self.exclude(&workflow)?;
         self.hide_head()?;
         let known = rails::begin(&self.place);
-        match self.append(&current, &Version::NONE, &step.records)? {
-            Appended::Done(version) => current.version = version,
-            Appended::Moved => return Err(Error::Contended.into()),
-            Appended::MarkTaken(_) => {
-                self.refuse_second_run()?;
-                return Err(Error::Contended.into());
-            }
-        }
-        self.remember(&current);
+        self.store()?;
+        let shown = |current: &Current| Shown { current: view_digest(current), before: None };
+        let Some(mut answer) = self.runs.begin(workflow, step, shown).map_err(Error::from)? else {
+            self.refuse_second_run()?;
+            return Err(Error::from(runs::Error::Contended).into());
+        };
+        let current = &answer.current;
         if let Err(error) = config::remember_seen(&self.place, &self.dirs, &current.run.branches.merge_target)
         {
             advice.push(Advice(format!(
@@ -177,7 +164,7 @@ impl Workspace {
                 crate::spelled(&error)
             )));
         }
-        advice.extend(step.advice);
+        advice.append(&mut answer.advice);
         if let Err(error) = known.and_then(|()| rails::ensure_begun(&self.place)) {
             advice.push(Advice(format!("moves of branches cannot be told in this run: {error}")));
         }
@@ -187,8 +174,9 @@ impl Workspace {
             advice.push(Advice(format!("the state file {} {words}", kind.path())));
         }
         let view = view::state_file(&current.workflow, &current.run);
-        advice.extend(self.show_if_possible(&current, view.as_ref()));
-        Ok(Answer { current, records: step.records, outcome: step.outcome, advice })
+        advice.extend(self.show_if_possible(current, view.as_ref()));
+        answer.advice = advice;
+        Ok(answer)
     }
 
     /// Removes a state file that a crash left behind when a run ended. Any other file is left, and refuses.
@@ -239,6 +227,7 @@ impl Workspace {
         };
         let beginning = Beginning {
             id,
+            parent: None,
             settings,
             root: self.place.mark().to_owned(),
             owns_workspace: request.owns_workspace,

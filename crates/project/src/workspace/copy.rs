@@ -10,9 +10,10 @@
 use std::path::{Path, PathBuf};
 
 use engine::{digest, view::state_file, workflow::StateFile};
-use journal::Query;
 
-use super::{Current, Error, RUNS, Workspace, lock::Lock, show::digest_of};
+use runs::Current;
+
+use super::{Error, Workspace, lock::Lock, show::digest_of};
 use crate::{Place, atomic, text};
 
 /// The files that a run can have.
@@ -29,9 +30,7 @@ impl Workspace {
         };
         // A checkout that is gone needs no copy.
         let Ok(checkout) = Place::at(origin) else { return Ok(()) };
-        let open = self.find(Query::Marks("/"))?;
-        let mut open = open.iter().map(|head| &head.stream).filter(|name| name.as_str().starts_with(RUNS));
-        let is_alone = open.next() == Some(&current.stream) && open.next().is_none();
+        let is_alone = self.runs.is_alone(current)?;
         Copied::of(&checkout, kind).put(text.filter(|_| is_alone))
     }
 

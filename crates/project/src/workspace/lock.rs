@@ -18,7 +18,7 @@ const FILE: &str = "lock";
 
 /// The lock, until it is dropped; the kernel gives it back if the process dies.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     _file: File,
 }
 

@@ -11,7 +11,9 @@ use engine::{
     workflow::StateFile,
 };
 
-use super::{Current, Error, Workspace, copy::KINDS};
+use runs::Current;
+
+use super::{Error, Workspace, copy::KINDS};
 use crate::{atomic, text};
 
 /// The largest state file that is compared; a larger one is not ours.

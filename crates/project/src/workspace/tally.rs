@@ -20,7 +20,9 @@ use std::{
 use adapters::boundary;
 use engine::{Event, view::Head};
 
-use super::{Current, Error, Workspace, lock::Lock};
+use runs::Current;
+
+use super::{Error, Workspace, lock::Lock};
 use crate::{Quick, atomic, quick_head, text};
 
 /// A tally that is longer, in bytes, is made anew with the next event; one that is longer still waits for that.

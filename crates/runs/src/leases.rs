@@ -61,7 +61,7 @@ pub struct Renewed {
 }
 
 impl Leases {
-    /// Returns what holds no lease yet, and renews by this clock.
+    /// Returns leases that are renewed by this clock.
     pub fn new(clock: Clock) -> Self {
         Self(Arc::new(Shared { clock, state: Mutex::default() }))
     }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use engine::Record;
 use journal::{Scope, Watch};
 
-use super::{Current, Error, RUNS, Workspace, parse_record};
+use crate::{
+    Current, Error, Runs,
+    current::{RUNS, parse_record},
+};
 
 /// A place in the journal, from which on it is followed.
 #[derive(Debug)]
@@ -20,22 +23,22 @@ pub struct Followed {
     pub current: Current,
 }
 
-impl Workspace {
+impl Runs {
     /// Begins to follow the project's journal; nothing while it has none.
-    pub fn follower(&mut self) -> Result<Option<Follower>, Error> {
-        let Some(store) = self.store.get() else { return Ok(None) };
+    pub fn follower(&self) -> Result<Option<Follower>, Error> {
+        let Some(store) = self.store() else { return Ok(None) };
         Ok(Some(Follower { watch: store.watch(Scope::Store, store.last_position()?)? }))
     }
 
     /// Waits for events of runs, and returns them in order; none if `patience` ends first, or others came.
-    pub fn follow(&mut self, follower: &mut Follower, patience: Duration) -> Result<Vec<Followed>, Error> {
+    pub fn follow(&self, follower: &mut Follower, patience: Duration) -> Result<Vec<Followed>, Error> {
         let mut followed = Vec::new();
         for event in follower.watch.wait(patience)? {
             if !event.stream.as_str().starts_with(RUNS) {
                 continue;
             }
             let record = parse_record(&event.stream, event.seq, &event.body)?;
-            if let Some(view) = self.store()?.load(&event.stream)? {
+            if let Some(view) = self.stored()?.load(&event.stream)? {
                 followed.push(Followed { record, current: self.load(view)? });
             }
         }
