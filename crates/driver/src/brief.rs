@@ -300,7 +300,7 @@ pub(crate) fn facts(
         project: project(workspace, run),
         notes: known.notes.clone(),
         said: said(run),
-        earlier: earlier(workspace, run)?,
+        earlier: jobs::on(workspace).earlier(run)?,
         unfinished: unfinished.and_then(Value::as_str).map(|unfinished| unfinished == "restored"),
         reviews: known.reviews.clone(),
         findings: run.findings.iter().filter(|finding| is_its(finding.at)).map(ToString::to_string).collect(),
@@ -365,26 +365,6 @@ fn said(run: &Run) -> Vec<String> {
     // What was said before the issue was taken.
     let early = run.told.iter().filter(|text| !told.contains(text));
     decided.chain(early.chain(told).cloned()).collect()
-}
-
-/// Returns what earlier runs of the issue have planned, tried, learnt and been told.
-fn earlier(workspace: &mut Workspace, run: &Run) -> Result<Option<String>, DriveError> {
-    let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
-    let mut lines: Vec<String> = Vec::new();
-    for stint in workspace.account(issue)?.stints {
-        let Some(other) = workspace.select(Some(&stint.run))?.filter(|other| other.run.id != run.id) else {
-            continue;
-        };
-        let records = workspace.records(&other)?;
-        let its =
-            records.iter().zip(0..).filter(|(_, seq)| stint.events.contains(seq)).map(|(record, _)| record);
-        let told = its.filter(|record| record.event == *"told");
-        let texts = told.filter_map(|record| record.data.get("text")?.as_str());
-        lines.extend(texts.map(|text| format!("- a person said: {text}")));
-    }
-    let rest = jobs::on(workspace).earlier(run)?;
-    let all = [lines.join("\n"), rest.unwrap_or_default()];
-    Ok(Some(all.join("\n\n").trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
 /// Says which try of the phase it is, by the budget that is nearest to its end.

@@ -66,7 +66,7 @@ pub enum Event {
     OwnerChanged { owner: Owner },
     /// Somebody who works on the run has a question for a person, and cannot go on without an answer.
     QuestionAsked {
-        /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `plan`, `criteria`, `check`,
+        /// What it is about: `architecture`, `ambiguity`, `dependency`, `scope`, `blocked`, `plan`, `criteria`, `check`,
         /// `environment`, `baseline`, `proof`, `provider`, `second_look`, `escalation`. Those about a plan, the tests or the provider wait for
         /// as long as it takes.
         kind: String,

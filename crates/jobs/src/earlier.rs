@@ -1,4 +1,4 @@
-//! What earlier runs of an issue tell the next one: what they planned, tried, learnt and decided.
+//! What earlier runs of an issue tell the next one: what they planned, tried, learnt, decided and were told.
 
 use engine::{Record, Run, Workflow, workflow::Meaning};
 use forge::ItemId;
@@ -12,7 +12,7 @@ const LONGEST_FAILURE: usize = 1500;
 const LONGEST_EARLIER: usize = 8000;
 
 impl Context<'_> {
-    /// Tells what earlier runs of the run's issue have planned, tried, learnt and decided.
+    /// Tells what earlier runs of the run's issue have planned, tried, learnt, decided and were told.
     pub fn earlier(&mut self, run: &Run) -> Result<Option<String>, JobError> {
         let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
         let mut parts = Vec::new();
@@ -78,6 +78,7 @@ fn told(workflow: &Workflow, records: &[&Record]) -> Vec<String> {
             Some(Meaning::Outcome(_)) => {}
             None => match record.event.as_str() {
                 "question_asked" => question = text(record, "question"),
+                "told" => lines.extend(text(record, "text").map(|words| format!("- a person said: {words}"))),
                 "decision_answered" => {
                     let (question, option) = (question.take(), text(record, "option"));
                     if let (Some(question), Some(option)) = (question, option) {

@@ -192,8 +192,6 @@ impl Context<'_> {
                 between.note_merge(key, &newest, &head).map_err(SlotError::from)?;
             }
         }
-        // Tests take their time: whoever has lost the claim meanwhile gets no leave to move anything.
-        let durable = &self.sync_journal()?;
         let behind = match self.fast_forward(&between, run, remote, target, (&newest, &head), durable) {
             Ok(Forwarded::Everywhere) => None,
             Ok(Forwarded::AtRemote(error)) => Some(behind(remote.unwrap_or_default(), target, &error)),

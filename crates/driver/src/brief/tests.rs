@@ -25,7 +25,6 @@ const LARGEST: usize = 2048;
 
 fn run(workflow: &Workflow, phase: &str) -> Run {
     let beginning = Beginning {
-        parent: None,
         id: RunId::new("7-greet"),
         settings: Settings::default(),
         root: "/project".to_owned(),
@@ -38,6 +37,7 @@ fn run(workflow: &Workflow, phase: &str) -> Run {
         branches: Branches::default(),
         found_test_command: None,
         found_setup_command: None,
+        parent: None,
         dirty: BTreeMap::new(),
         at: Time::from_millis(0),
     };
