@@ -1,5 +1,6 @@
 //! `warp run` as people start it: the real program, a scripted agent in a process of its own, walls where there are any.
 
+mod answers;
 mod away;
 mod background;
 mod baseline;
@@ -14,6 +15,7 @@ mod guard;
 mod header;
 mod judged;
 mod killed;
+mod known;
 mod named_tests;
 mod not_run;
 mod prepared;

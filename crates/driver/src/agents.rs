@@ -6,22 +6,25 @@ use std::{
 };
 
 use adapters::{
-    agent::{Agent, Ended, NoAnswer, Said, Turn},
+    agent::{Agent, AgentUpdate, NoAnswer, Turn, TurnResult},
     boundary,
-    process::Go,
+    process::Control,
     refs, secrets,
 };
 use engine::{
     ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Usage, Worker, keys,
-    workflow::SemanticGate,
+    workflow::{Answer as Asks, SemanticGate},
 };
 use journal::Durable;
 use project::{AskError, Current, counted, criteria};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    answer,
-    brief::{self, Again, Brief, Work},
+    answer::{self, Form, Question},
+    brief::{
+        self, Again, Brief, Work,
+        text::{self, Tries},
+    },
     briefing::{self, Earlier},
     crew::Hand,
     driver::{DriveError, Driver, Finish, Flow},
@@ -41,8 +44,10 @@ const REFUSED: Duration = Duration::from_secs(5);
 /// How long an agent may take for its last words after a tool call of its own has moved the run.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
-/// How often an agent is asked before a person is.
-pub(crate) const TRIES: usize = 2;
+/// How often an agent is asked for an answer that can be used, before a person is or the turn is charged.
+const TRIES: usize = 3;
+/// How often it may fail otherwise.
+pub(crate) const FAILURES: usize = 2;
 
 /// The most of a brief that a client takes from a hook, in bytes: Claude Code puts what is longer than 10,000 characters into a
 /// file.
@@ -57,29 +62,49 @@ enum Wanted {
 }
 
 /// Why an answer is not taken, and whether it may help to ask again.
+#[derive(Default)]
 pub(crate) struct Complaint {
-    pub(crate) why: String,
+    /// Everything that is wrong with it.
+    pub(crate) faults: Vec<String>,
+    /// The answer, or what was said instead of one.
+    pub(crate) answer: String,
     pub(crate) may_pass: bool,
+    /// Set where the work may be good and only the answer is not: such a turn is not charged.
+    pub(crate) is_form: bool,
     /// Set where a person may accept the answer all the same.
     pub(crate) refused: Option<RefusedEvent>,
 }
 
 impl Complaint {
-    pub(crate) fn no_answer(no_answer: &NoAnswer) -> Self {
+    pub(crate) fn no_answer(no_answer: &NoAnswer, last_words: &str) -> Self {
         let why = secrets::redacted(project::spelled(no_answer));
-        let why = format!("the agent gave no answer: {why}");
-        Self { why, may_pass: no_answer.may_pass(), refused: None }
+        Self {
+            answer: last_words.to_owned(),
+            may_pass: no_answer.may_pass(),
+            is_form: matches!(no_answer, NoAnswer::NotJson),
+            ..format!("the agent gave no answer: {why}").into()
+        }
+    }
+
+    /// An answer in which these things are wrong, whatever the work is.
+    pub(crate) fn of_form(faults: Vec<String>, answer: &Value) -> Self {
+        Self { faults, answer: answer.to_string(), may_pass: true, is_form: true, refused: None }
+    }
+
+    /// Says in one line what is wrong.
+    pub(crate) fn why(&self) -> String {
+        self.faults.join("; ")
     }
 }
 
 impl From<String> for Complaint {
     fn from(why: String) -> Self {
-        Self { why, may_pass: true, refused: None }
+        Self { faults: vec![why], may_pass: true, ..Self::default() }
     }
 }
 
 impl Driver<'_> {
-    /// Puts the phase's work to an agent. An answer that cannot be used is asked for again once; then a person decides.
+    /// Puts the phase's work to an agent. An answer that cannot be used is asked for again; then a person decides.
     pub(crate) fn agent_phase(&mut self, current: &Current) -> Result<Flow, DriveError> {
         if let Some(flow) = self.ask_about_isolation(current)? {
             return Ok(flow);
@@ -91,6 +116,7 @@ impl Driver<'_> {
             return Ok(flow);
         }
         let mut complaint: Option<Complaint> = None;
+        let mut refusal: Option<String> = None;
         for attempt in 1..=TRIES {
             let Some(now) = self.still(current)? else { return Ok(Flow::On) };
             let work = match brief::of(&mut self.workspace, &now)? {
@@ -102,15 +128,15 @@ impl Driver<'_> {
                 }
                 Brief::Work(work) => work,
             };
-            let why = complaint.as_ref().map(|complaint| complaint.why.as_str());
-            if let Some(why) = why {
-                self.show.show(Shown::Warned(&format!("{why}; it is asked again")));
+            if let Some(complaint) = &complaint {
+                self.show.show(Shown::Warned(&format!("{}; it is asked again", complaint.why())));
             }
+            let form = work.form.clone();
             let ready = match self.ready(&now)? {
                 Ok(ready) => ready,
                 Err(flow) => return Ok(flow),
             };
-            let turn = self.turn(&now, work, why, &ready.hand)?;
+            let turn = self.turn(&now, work, refusal.take().as_deref(), &ready.hand)?;
             let Some((ended, effect)) = turn else { return Ok(Flow::On) };
             if self.interrupts.is_asked() {
                 return Ok(Flow::End(Finish::Interrupted));
@@ -124,19 +150,27 @@ impl Driver<'_> {
             if self.is_replaced(current, &ready.hand, &ended)? {
                 return Ok(Flow::On);
             }
-            match self.take(current, ended, &effect)? {
+            match self.take(current, ended, &effect, &form)? {
                 Ok(()) => return Ok(Flow::On),
                 // What was looked at may have been cut short; it is looked at again later.
                 Err(_) if self.interrupts.is_asked() => return Ok(Flow::End(Finish::Interrupted)),
-                Err(Complaint { why, may_pass: true, .. }) if current.workflow.retries_until_budget => {
-                    self.miss(current, &why, attempt)?;
+                Err(wrong) if !wrong.may_pass => return self.escalate(current, &wrong.why(), &["continue"]),
+                Err(wrong)
+                    if current.workflow.retries_until_budget && (!wrong.is_form || attempt == TRIES) =>
+                {
+                    self.miss(current, &wrong.why(), attempt)?;
+                    complaint = None;
                 }
-                Err(refused) if refused.may_pass => {
-                    self.count_turn(current)?;
-                    complaint = Some(refused);
-                }
-                Err(Complaint { why, .. }) => {
-                    return self.escalate(current, &why, &["continue"]);
+                Err(wrong) => {
+                    if !wrong.is_form {
+                        self.count_turn(current)?;
+                    }
+                    refusal = Some(self.refusal(current, &wrong, attempt + 1));
+                    let is_enough = !wrong.is_form && attempt >= FAILURES;
+                    complaint = Some(wrong);
+                    if is_enough {
+                        break;
+                    }
                 }
             }
         }
@@ -145,9 +179,19 @@ impl Driver<'_> {
         }
         match complaint {
             Some(Complaint { refused: Some(refused), .. }) => self.raise(current, refused),
-            Some(Complaint { why, .. }) => self.escalate(current, &why, &["continue"]),
+            Some(complaint) => self.escalate(current, &complaint.why(), &["continue"]),
             None => Ok(Flow::On),
         }
+    }
+
+    /// Tells an agent all that is wrong with its answer, and what it needs to put that right.
+    fn refusal(&self, current: &Current, wrong: &Complaint, next: usize) -> String {
+        let run = &current.run;
+        let base = run.chunk.base.as_deref().filter(|_| brief::asks(run) == Asks::Work);
+        let changed = base.and_then(|base| self.workspace.place.git().change(base, &["--unified=0"]).ok());
+        let changed = changed.map(|(diff, _)| text::changed_lines(&diff)).unwrap_or_default();
+        let tries = Tries { this: next as u64, most: TRIES as u64 };
+        text::refusal(&brief::mark(run), &wrong.faults, &changed, &wrong.answer, tries)
     }
 
     /// Leaves a phase in which there is nothing for an agent to do.
@@ -184,9 +228,9 @@ impl Driver<'_> {
         &mut self,
         current: &Current,
         mut work: Work,
-        complaint: Option<&str>,
+        refusal: Option<&str>,
         hand: &Hand,
-    ) -> Result<Option<(Ended, Effect)>, DriveError> {
+    ) -> Result<Option<(TurnResult, Effect)>, DriveError> {
         let worker = self.worker(current, hand);
         let earlier = briefing::earlier(&current.run);
         let started = Event::TurnStarted { worker: worker.clone() };
@@ -199,7 +243,7 @@ impl Driver<'_> {
         {
             work = newer;
         }
-        let again = Again { complaint, cut_short: earlier.cut_short.as_deref() };
+        let again = Again { refusal, cut_short: earlier.cut_short.as_deref() };
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
         let is_known = worker.head.is_some() && worker.base.is_some();
         let before = run.conversation.clone().filter(|conversation| {
@@ -211,19 +255,18 @@ impl Driver<'_> {
         let resume = before.as_ref().map(|conversation| conversation.session.as_str());
         let prompt = match &before {
             Some(conversation) => work.since(again, &conversation.brief),
-            None => self.briefed(current, work.whole(again), &earlier)?,
+            None => work.whole(again, &self.briefing(current, &earlier)?),
         };
         self.confined.set_reminder(work.reminder(again, REMINDER));
         let tree = self.tree_to_change(current);
-        let knows_schema = before.as_ref().is_some_and(|before| work.knows_schema(&before.brief));
-        let talk = Talk { prompt: &prompt, schema: &work.schema, knows_schema, resume, session: None };
+        let talk = Talk { prompt: &prompt, schema: &answer::ANY, resume, session: None };
         self.before_turn()?;
         let ran = self.run_agent(current, talk, hand);
         let (mut ended, mut is_heard) = self.after_turn(ran)?;
         if resume.is_some() && matches!(ended.answer, Err(NoAnswer::NoConversation)) {
             self.show.show(Shown::Did("the agent's conversation is gone; another is begun"));
-            let prompt = self.briefed(current, work.whole(again), &earlier)?;
-            let talk = Talk { prompt: &prompt, knows_schema: false, resume: None, ..talk };
+            let prompt = work.whole(again, &self.briefing(current, &earlier)?);
+            let talk = Talk { prompt: &prompt, resume: None, ..talk };
             self.before_turn()?;
             let ran = self.run_agent(current, talk, hand);
             (ended, is_heard) = self.after_turn(ran)?;
@@ -231,7 +274,7 @@ impl Driver<'_> {
         let brief = match (self.confined.take_forgotten(), &before) {
             // What it was reminded of may be less than all of it.
             (true, _) => Vec::new(),
-            (false, _) if is_heard => work.digests(),
+            (false, _) if is_heard => work.prompt.digests(),
             (false, before) => before.as_ref().map(|before| before.brief.clone()).unwrap_or_default(),
         };
         self.show_calls(&answer.current)?;
@@ -260,7 +303,7 @@ impl Driver<'_> {
 
     /// Tells whether an agent has worked without a request that warp has seen. One that was given a way to its models, and
     /// tells nothing of another, is held by no cap: that is said.
-    fn is_unmetered(&mut self, hand: &Hand, ended: &Ended) -> bool {
+    fn is_unmetered(&mut self, hand: &Hand, ended: &TurnResult) -> bool {
         let is_unseen = self.spend.as_ref().is_none_or(Spend::is_unseen);
         if !is_unseen || ended.answer.is_err() || hand.agent.name() == "script" {
             return false;
@@ -316,7 +359,7 @@ impl Driver<'_> {
         current: &Current,
         talk: Talk<'_>,
         hand: &Hand,
-    ) -> Result<(Ended, bool), DriveError> {
+    ) -> Result<(TurnResult, bool), DriveError> {
         let named = match talk.resume {
             Some(_) => None,
             None => hand.agent.new_session().map_err(|error| DriveError::World(error.to_string()))?,
@@ -355,10 +398,10 @@ impl Driver<'_> {
         let mut refused_at = None;
         let mut said_so: Option<Instant> = None;
         let mut notices = Notices::new(confined.server.clone(), turn.limits.silence, route.is_some());
-        let mut watch = |said: Said| {
-            has_spoken |= matches!(said, Said::Text(_) | Said::Tool { .. });
+        let mut watch = |said: AgentUpdate| {
+            has_spoken |= matches!(said, AgentUpdate::Text(_) | AgentUpdate::Tool { .. });
             // A script has nothing but a name for its conversation: there is nothing to lose.
-            if let Said::Session(session) = &said
+            if let AgentUpdate::Session(session) = &said
                 && known.as_ref() != Some(session)
                 && failure.is_none()
                 && hand.agent.name() != "script"
@@ -375,42 +418,48 @@ impl Driver<'_> {
             let said = shown(said, &tree, &mut lines);
             match &said {
                 // Those that are due were shown above.
-                Said::Notice(_) => {}
-                Said::Tick(_) => self.show.show(Shown::Tick),
-                Said::Session(_) | Said::Text(_) | Said::Tool { .. } | Said::Model(_) | Said::Usage(_) => {
+                AgentUpdate::Notice(_) => {}
+                AgentUpdate::Tick(_) => self.show.show(Shown::Tick),
+                AgentUpdate::Session(_)
+                | AgentUpdate::Text(_)
+                | AgentUpdate::Tool { .. }
+                | AgentUpdate::Model(_)
+                | AgentUpdate::Usage(_) => {
                     self.show.show(Shown::Agent(&said));
                 }
             }
             let go = self.interrupts.go();
-            if go != Go::On || failure.is_some() {
-                return go.max(Go::Stop);
+            if go != Control::On || failure.is_some() {
+                return go.max(Control::Stop);
             }
             if self.is_hopeless(current, &mut refused_at) {
-                return Go::Stop;
+                return Control::Stop;
             }
-            if let (Said::Model(model), Some(spend)) = (&said, self.spend.as_mut()) {
+            if let (AgentUpdate::Model(model), Some(spend)) = (&said, self.spend.as_mut()) {
                 spend.hear_model(model);
             }
-            if let Said::Usage(usage) = &said
+            if let AgentUpdate::Usage(usage) = &said
                 && route.is_none()
                 && self.spend.as_mut().is_some_and(|spend| spend.hear(tokens(usage), hand.model.as_deref()))
             {
-                return Go::Stop;
+                return Control::Stop;
             }
             if looked.elapsed() < LOOK_EVERY {
-                return Go::On;
+                return Control::On;
             }
             looked = Instant::now();
             self.tell_guesses();
             match self.is_still_wanted(current) {
-                Ok(Wanted::Yes) => Go::On,
-                Ok(Wanted::No) => Go::Stop,
+                Ok(Wanted::Yes) => Control::On,
+                Ok(Wanted::No) => Control::Stop,
                 // Its answer is taken already. What it has used is told with its end, so that is waited for.
-                Ok(Wanted::Over) if said_so.get_or_insert_with(Instant::now).elapsed() < LAST_WORDS => Go::On,
-                Ok(Wanted::Over) => Go::Stop,
+                Ok(Wanted::Over) if said_so.get_or_insert_with(Instant::now).elapsed() < LAST_WORDS => {
+                    Control::On
+                }
+                Ok(Wanted::Over) => Control::Stop,
                 Err(error) => {
                     failure = Some(error);
-                    Go::Stop
+                    Control::Stop
                 }
             }
         };
@@ -435,18 +484,12 @@ impl Driver<'_> {
         }
     }
 
-    /// Adds to a prompt what a new conversation has to know of others before it.
-    fn briefed(
-        &mut self,
-        current: &Current,
-        prompt: String,
-        earlier: &Earlier,
-    ) -> Result<String, DriveError> {
+    /// Returns what a new conversation has to know of others before it.
+    fn briefing(&mut self, current: &Current, earlier: &Earlier) -> Result<String, DriveError> {
         if !earlier.has_worked {
-            return Ok(prompt);
+            return Ok(String::new());
         }
-        let briefing = briefing::of(&mut self.workspace, current)?;
-        Ok(format!("{prompt}\n## Where the work stands\n\n{briefing}"))
+        briefing::of(&mut self.workspace, current)
     }
 
     /// Tells whether the agent has nothing more to hope for: its provider lets nobody in for longer than a client waits by itself, or
@@ -487,32 +530,32 @@ impl Driver<'_> {
     fn take(
         &mut self,
         current: &Current,
-        ended: Ended,
+        ended: TurnResult,
         effect: &Effect,
+        form: &Form,
     ) -> Result<Result<(), Complaint>, DriveError> {
         if current.workflow.hands_in {
-            return self.take_of_loop(current, ended, effect);
+            return self.take_of_loop(current, ended, effect, form);
         }
         let value = match ended.answer {
-            Ok(value) => value,
+            Ok(value) => match self.read(value, form) {
+                Ok(value) => value,
+                Err(wrong) => return Ok(Err(wrong)),
+            },
             Err(NoAnswer::Stopped) => return Ok(Ok(())),
-            Err(no_answer) => return Ok(Err(Complaint::no_answer(&no_answer))),
+            Err(no_answer) => return Ok(Err(Complaint::no_answer(&no_answer, &ended.last_words))),
         };
         if second_look::is_due(current) {
             return self.take_second_look(current, &value);
         }
         if let Some(question) = answer::question(&value) {
-            let event = Event::QuestionAsked {
-                kind: question.kind,
-                question: question.text,
-                options: question.options,
-            };
-            self.offer(Actor::Agent, event, Map::new())?;
+            self.ask_for_agent(question)?;
             return Ok(Ok(()));
         }
         let criteria = self.workspace.criteria_of(current)?;
         let Some((event, data)) = brief::event_of(current, &criteria, &value) else {
-            return Ok(Err("the answer names no event of this phase".to_owned().into()));
+            let why = vec!["the answer names no event of this phase".to_owned()];
+            return Ok(Err(Complaint::of_form(why, &value)));
         };
         match self.workspace.ask_as(Actor::Agent, event, effect.outcome(data.clone())) {
             Ok(answer) => {
@@ -528,11 +571,47 @@ impl Driver<'_> {
             Err(AskError::Refused(Refused::StaleAttempt { .. })) => Ok(Ok(())),
             Err(AskError::Refused(refused)) => {
                 let to_overrule = refused.to_overrule(Actor::Agent, &data);
-                Ok(Err(Complaint { refused: to_overrule, ..refused.to_string().into() }))
+                let wrong = Complaint::of_form(vec![refused.to_string()], &value);
+                Ok(Err(Complaint { refused: to_overrule, ..wrong }))
             }
             Err(AskError::NoRun) => Ok(Ok(())),
             Err(AskError::Failed(error)) => Err(error.into()),
         }
+    }
+
+    /// Reads an answer, and says what was read otherwise than it stands there.
+    pub(crate) fn read(&mut self, answer: Value, form: &Form) -> Result<Value, Complaint> {
+        let said = answer.clone();
+        let read = form.read(self.with_plain_paths(answer));
+        for slip in &read.said {
+            self.show.show(Shown::Did(&format!("the answer: {slip}")));
+        }
+        if read.faults.is_empty() { Ok(read.value) } else { Err(Complaint::of_form(read.faults, &said)) }
+    }
+
+    /// Names files in an answer by where they are in the project, as an agent that thinks in whole paths does not.
+    fn with_plain_paths(&self, mut answer: Value) -> Value {
+        let tree = format!("{}/", self.confined.place().display());
+        let plain = |file: &mut Value| {
+            if let Value::String(file) = file {
+                let rest = file.strip_prefix(&tree).unwrap_or(file);
+                *file = rest.strip_prefix("./").unwrap_or(rest).to_owned();
+            }
+        };
+        answer.get_mut("artifact").into_iter().for_each(plain);
+        for list in ["evidence", "findings"] {
+            let entries = answer.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+            entries.filter_map(|entry| entry.get_mut("file")).for_each(plain);
+        }
+        answer
+    }
+
+    /// Puts an agent's question to a person.
+    pub(crate) fn ask_for_agent(&mut self, question: Question) -> Result<(), DriveError> {
+        let Question { kind, text, options, default } = question;
+        let data = default.map(|default| ("default".to_owned(), json!(default))).into_iter().collect();
+        self.offer(Actor::Agent, Event::QuestionAsked { kind, question: text, options }, data)?;
+        Ok(())
     }
 
     /// Counts a turn that came to nothing, where the workflow counts turns.
@@ -561,24 +640,27 @@ impl Driver<'_> {
     }
 }
 
-/// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
-/// is what a person knows.
 /// Lets an agent take a turn, which may change anything: what led to it is on disk.
 pub(crate) fn take_turn(
     agent: &dyn Agent,
     turn: &Turn<'_>,
-    watch: &mut dyn FnMut(Said) -> Go,
+    watch: &mut dyn FnMut(AgentUpdate) -> Control,
     _: &Durable,
-) -> Ended {
+) -> TurnResult {
     agent.run(turn, watch)
 }
 
-fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
+/// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
+/// is what a person knows.
+fn shown(said: AgentUpdate, tree: &str, lines: &mut secrets::Lines) -> AgentUpdate {
     match said {
-        Said::Tool { name, about } => Said::Tool { name, about: clean(about, tree) },
-        Said::Text(text) => Said::Text(lines.redacted(text.replace(tree, ""))),
-        Said::Session(session) => Said::Session(secrets::redacted(session)),
-        other @ (Said::Notice(_) | Said::Model(_) | Said::Usage(_) | Said::Tick(_)) => other,
+        AgentUpdate::Tool { name, about } => AgentUpdate::Tool { name, about: clean(about, tree) },
+        AgentUpdate::Text(text) => AgentUpdate::Text(lines.redacted(text.replace(tree, ""))),
+        AgentUpdate::Session(session) => AgentUpdate::Session(secrets::redacted(session)),
+        other @ (AgentUpdate::Notice(_)
+        | AgentUpdate::Model(_)
+        | AgentUpdate::Usage(_)
+        | AgentUpdate::Tick(_)) => other,
     }
 }
 
@@ -587,7 +669,7 @@ fn clean(text: String, tree: &str) -> String {
 }
 
 /// Reckons what a turn has used: the agent tells what the conversation has cost, not the turn.
-pub(crate) fn used(ended: &Ended, before: Option<&Conversation>) -> Usage {
+pub(crate) fn used(ended: &TurnResult, before: Option<&Conversation>) -> Usage {
     let same = before.filter(|before| Some(&before.session) == ended.session.as_ref());
     let spent = same.map_or(0, |before| before.micro_usd);
     let micro_usd = ended.cost_usd.map_or(0, micro_usd).saturating_sub(spent);

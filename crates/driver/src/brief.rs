@@ -1,15 +1,17 @@
 //! What an agent is told, and what it is to answer.
 //!
-//! The text is made anew for every turn, from the run and its issue: an agent that remembers
-//! nothing can go on with it. Words of people who wrote the issue are data, and stand between lines that nobody can
-//! guess.
+//! Here the facts are gathered, from the run, its issue and its tree; [`text`] makes the text of them. It is made anew for every
+//! turn: an agent that remembers nothing can work from it.
 
 mod parts;
+#[cfg(test)]
+mod tests;
+pub(crate) mod text;
 
 use adapters::machine;
 use engine::{
-    ACCEPT, Act, CRITERIA, Event, EventName, Facts, FailureText, Run, Standing, Time, keys, view,
-    visible_text, workflow::Answer,
+    ACCEPT, Act, CRITERIA, Event, Run, Standing, Time, Workflow, keys, visible_text, with_names,
+    workflow::{Answer, Measure, Trips},
 };
 use forge::ItemId;
 use project::{
@@ -21,35 +23,43 @@ use project::{
 use serde_json::{Map, Value, json};
 
 pub(crate) use parts::Parts;
+use text::{Change, Chunk, Facts, Failure, Project, Rework, Subject, Tries};
 
-use crate::{answer, driver::DriveError, feature, second_look};
+use crate::{
+    answer::{self, Form},
+    driver::DriveError,
+    feature, second_look,
+};
 
-const RULES: &str = include_str!("../../../prompts/run/rules.md");
-const PLANNING: &str = include_str!("../../../prompts/run/planning.md");
-const CODING: &str = include_str!("../../../prompts/run/coding.md");
 const REWORK: &str = include_str!("../../../prompts/run/rework.md");
 const SECOND_LOOK: &str = include_str!("../../../prompts/run/second_look.md");
 
 /// The level at which warp merges by itself.
 pub(crate) const MERGES: u64 = 3;
 
-/// What is asked of an agent whose issue has no criteria.
-const PROPOSING: &str = "The issue has none: your answer needs `criteria`, 1 to 10 short lines that can be shown to hold. They are \
-    AC-01, AC-02 and so on in their order.";
-
-/// How an agent answers in a phase of any workflow.
-const EVENTS: &str = "Where the text above ends with `warp state transition . EVENT --data DATA`, answer with \
-    `event` and `data` instead: warp offers the event itself.";
-
+/// The part of a phase's text that is meant for an agent that moves the run itself.
+const ENDS_WITH: &str = "## Ends with";
 /// The most that is shown of what came with the event that led to a phase, in characters.
 const LONGEST_LED: usize = 8_000;
-
 /// The most of an issue that an agent is shown, in characters.
 const LONGEST_ISSUE: usize = 40_000;
 /// The most of a change that an agent is shown, in characters.
 const LONGEST_CHANGE: usize = 20_000;
 /// An issue with more criteria than this gets an approach first.
 const SIMPLE: usize = 3;
+/// How many characters of a commit's name are shown.
+const HASH: usize = 10;
+/// How much of a digest marks data.
+const MARK: usize = 10;
+/// Files in which projects say how they are written.
+const CONVENTIONS: [&str; 6] = [
+    "AGENTS.md",
+    "CLAUDE.md",
+    "CONTRIBUTING.md",
+    ".github/CONTRIBUTING.md",
+    "docs/CONTRIBUTING.md",
+    "STYLE.md",
+];
 
 /// What is to be done about a phase.
 pub(crate) enum Brief {
@@ -75,67 +85,53 @@ pub(crate) enum Brief {
 /// What is put to an agent.
 pub(crate) struct Work {
     pub(crate) prompt: Parts,
-    pub(crate) schema: Value,
+    /// What its answer has to be.
+    pub(crate) form: Form,
 }
 
 /// Why an agent is asked again.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Again<'a> {
     /// What was wrong with its answer.
-    pub(crate) complaint: Option<&'a str>,
+    pub(crate) refusal: Option<&'a str>,
     /// How its turn ended before it had answered.
     pub(crate) cut_short: Option<&'a str>,
 }
 
 impl Again<'_> {
+    /// Returns what stands at the end of the brief, where what is new is looked for.
     fn words(&self) -> String {
-        match (self.complaint, self.cut_short) {
-            (Some(why), _) => {
-                format!("Your answer could not be used: {why}\n\nFix that and answer again.\n\n")
-            }
-            (None, Some(how)) => format!("Your last turn ended before you had answered: {how}\n\n"),
+        match (self.refusal, self.cut_short) {
+            (Some(refusal), _) => format!("\n{refusal}\n"),
+            (None, Some(how)) => format!("\nYour last turn ended before you had answered: {how}\n"),
             (None, None) => String::new(),
         }
     }
 }
 
 impl Work {
-    /// Returns what each part of it is known by, the schema included.
-    pub(crate) fn digests(&self) -> Vec<String> {
-        let mut all = self.prompt.digests();
-        all.push(self.schema_digest());
-        all
+    pub(crate) fn new(facts: Facts, form: Form) -> Self {
+        let facts = Facts { answer: form.words.clone(), ..facts };
+        Self { prompt: facts.parts(), form }
     }
 
-    /// Tells whether a conversation with these parts has the schema.
-    pub(crate) fn knows_schema(&self, known: &[String]) -> bool {
-        known.contains(&self.schema_digest())
-    }
-
-    fn schema_digest(&self) -> String {
-        parts::short_digest(&self.schema.to_string())
-    }
-
-    /// Returns what a new conversation is told.
-    pub(crate) fn whole(&self, again: Again<'_>) -> String {
+    /// Returns what a new conversation is told, with what it has to know of others before it.
+    pub(crate) fn whole(&self, again: Again<'_>, briefing: &str) -> String {
         // Whoever is new has had no turn before.
         let again = Again { cut_short: None, ..again };
-        again.words() + &self.prompt.whole()
+        self.prompt.whole() + briefing + &again.words()
     }
 
     /// Returns what a conversation is told that has parts of the brief already.
     pub(crate) fn since(&self, again: Again<'_>, known: &[String]) -> String {
-        if known.is_empty() {
-            return again.words() + &self.prompt.whole();
-        }
-        again.words() + &self.prompt.since(known)
+        let told = if known.is_empty() { self.prompt.whole() } else { self.prompt.since(known) };
+        told + &again.words()
     }
 
     /// Returns what a conversation is told that has forgotten it, in at most so many bytes.
     pub(crate) fn reminder(&self, again: Again<'_>, most: usize) -> String {
         let words = again.words();
-        let rest = self.prompt.within(most.saturating_sub(words.len()));
-        words + &rest
+        self.prompt.within(most.saturating_sub(words.len())) + &words
     }
 }
 
@@ -154,19 +150,19 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, 
         Answer::Receipt | Answer::Verdict | Answer::Event | Answer::Promise => {}
     }
     let possible = current.workflow.events_of_agent(&current.run);
-    let purpose = current.workflow.phase(&current.run.phase).map(|phase| phase.purpose.clone());
-    let guide = workspace.described(current);
-    let mut text = Text::new(&current.run, &purpose.unwrap_or_default());
-    text.part("The phase", &guide);
-    text.part("Your answer", EVENTS);
-    text.part("The issue", &issue.fenced()?);
-    if let Some(led) = led_here(&current.run) {
-        text.part("What led here", &led);
+    let asking = current.workflow.event_of_tool(&current.run, engine::workflow::Tool::AskQuestion);
+    let guide = phase_text(workspace, &current.run);
+    let form = Form::event(&possible, asking.as_ref(), &guide);
+    let mut facts = facts(workspace, current, issue.subject(&current.run))?;
+    facts.guide = headless(&guide);
+    facts.led = led_here(current, &facts);
+    if current.workflow.rows(&current.run.phase).iter().any(|row| row.status.is_some()) {
+        facts.change = facts.project.base.as_ref().map(|base| Change {
+            command: format!("`git diff {base}` (and `git status`, for new files)"),
+            ..Change::default()
+        });
     }
-    text.history(&current.run);
-    let names: Vec<&str> = possible.iter().map(EventName::as_str).collect();
-    let schema = answer::event_schema(&names);
-    Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+    Ok(Brief::Work(Work::new(facts, form)))
 }
 
 /// Returns what an agent is asked for where the run stands.
@@ -178,20 +174,20 @@ pub(crate) fn asks(run: &Run) -> Answer {
 }
 
 fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
-    let facts = &current.run.facts;
-    let decided = facts.answered(PLAN);
+    let known = &current.run.facts;
+    let decided = known.answered(PLAN);
     if let Some(asked) = decided.filter(|asked| asked.option() == Some(APPROVE))
         && let Some(Value::Object(plan)) = asked.data.get("plan")
     {
         let why = "the plan is approved".to_owned();
         return Ok(Brief::Nothing { data: plan.clone(), why });
     }
-    if ["pull", "as_is"].iter().any(|field| facts.issue.selected.contains_key(*field)) {
+    if ["pull", "as_is"].iter().any(|field| known.issue.selected.contains_key(*field)) {
         let why = "what is to be done is known: no approach is drafted".to_owned();
         return Ok(Brief::Nothing { data: Map::new(), why });
     }
     let wanted = workspace.criteria_of(current)?;
-    let proposal = proposal(facts);
+    let proposal = proposal(known);
     match (&wanted, &proposal) {
         (_, Some(Proposal { plan, by, is_taken: true, .. })) => {
             return Ok(Brief::Criteria { plan: (*plan).clone(), by: by.map(str::to_owned) });
@@ -212,32 +208,25 @@ fn plan(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
         return Ok(Brief::Nothing { data: Map::new(), why });
     }
     let run = &current.run;
-    let mut text = Text::new(run, "draft an approach");
-    text.part("What to do", &guide(workspace, run, PLANNING));
+    let mut facts = facts(workspace, current, issue.subject(run))?;
+    facts.purpose = "draft an approach".to_owned();
+    facts.guide = guide(workspace, run);
     let most = run.settings.get(keys::MAX_ACS_PER_COMMIT);
-    let title = format!("Acceptance criteria, at most {most} in a chunk");
-    match are_proposed {
-        true => text.part(&title, PROPOSING),
-        false => text.part(&title, &fenced(&issue.named_criteria().join("\n"))?),
-    }
-    text.part("The issue", &issue.fenced()?);
+    facts.more.push(format!("A chunk has at most {}.", counted(most, "criterion", "criteria")));
+    let rejected = |what: &str, text: &str, option: &str, note: Option<&str>| {
+        let note = note.unwrap_or("no reason was given");
+        format!("{what}:\n\n{}\n\nA person said {option}: {note}", text::fence(&facts.mark, text))
+    };
     if let Some((asked, option)) = decided.and_then(|asked| Some((asked, asked.option()?))) {
-        let plan = asked.data.get("plan").map(ToString::to_string).unwrap_or_default();
-        let note = asked.said("note").unwrap_or("no reason was given");
-        text.part("Your plan before", &format!("{plan}\n\nA person said {option}: {note}"));
+        let before = asked.data.get("plan").map(plan_text).unwrap_or_default();
+        facts.more.push(rejected("Your plan before", &before, option, asked.said("note")));
     }
     if let Some(Proposal { plan, note, is_taken: false, .. }) = &proposal {
-        let before = fenced(&criteria::proposed(plan).join("\n"))?;
-        let note = note.unwrap_or("no reason was given");
-        text.part(
-            "Your criteria before",
-            &format!("{before}\n\nA person said that they are not right: {note}"),
-        );
+        let before = criteria::proposed(plan).join("\n");
+        facts.more.push(rejected("Your criteria before", &before, "that they are not right", *note));
     }
-    text.earlier(workspace, run)?;
-    text.history(run);
-    let schema = answer::plan_schema(are_proposed);
-    Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+    facts.more.reverse();
+    Ok(Brief::Work(Work::new(facts, Form::plan(are_proposed))))
 }
 
 fn code(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
@@ -246,99 +235,180 @@ fn code(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<B
         let why = "the work is there already: it is tested and committed".to_owned();
         return Ok(Brief::Nothing { data, why });
     }
-    let facts = &run.facts.issue;
-    let rework = Some(&facts.selected).filter(|selected| selected.contains_key("pull"));
-    let (task, built_in) = match rework {
-        Some(_) => ("rework the pull request", REWORK),
-        None => ("implement the chunk", CODING),
-    };
-    let mut text = Text::new(run, task);
-    let guide = match rework {
+    let mut facts = facts(workspace, current, issue.subject(run))?;
+    let selected = &run.facts.issue.selected;
+    let is_rework = selected.contains_key("pull");
+    (facts.purpose, facts.guide) = match is_rework {
         // A project's own text is about criteria.
-        Some(_) => built_in.to_owned(),
-        None => guide(workspace, run, built_in),
+        true => ("rework the pull request".to_owned(), REWORK.to_owned()),
+        false => ("implement the chunk".to_owned(), guide(workspace, run)),
     };
-    text.part("What to do", &guide);
-    let tests = suite::test_command(&workspace.place.root, run);
-    let cycle = run.counter("coding_cycles");
-    if let Some(failure) = facts.failure.as_ref().filter(|_| cycle > 0) {
-        let most = run.settings.get(keys::MAX_CODING_CYCLES);
-        text.part("What failed", &failed(failure, tests.as_deref(), cycle, most)?);
-    }
-    let criteria: Vec<String> = run
-        .current_criteria()
-        .iter()
-        .map(|criterion| format!("- {}", view::in_words(run, criterion)))
-        .collect();
-    match rework {
-        Some(selected) => text.rework(selected)?,
-        None => text.part("Acceptance criteria of this chunk", &fenced(&criteria.join("\n"))?),
-    }
-    text.part("The issue's boxes", "They are warp's: they are ticked before the tests run.");
-    text.part("The issue", &issue.fenced()?);
-    let approach = facts.plan.as_ref().and_then(|plan| plan.get("approach")?.as_str());
-    if let Some(approach) = approach {
-        text.part("The approach", approach);
-    }
-    if let Some(command) = &tests {
-        text.part("The tests", &about_tests(command, run));
-    }
-    text.part("The dev environment", &crate::dev::told(workspace, run));
-    text.earlier(workspace, run)?;
-    text.history(run);
-    let schema = answer::code_schema();
-    Ok(Brief::Work(Work { prompt: text.finish(), schema }))
+    facts.rework = is_rework.then(|| rework(selected));
+    let criteria = run.current_criteria();
+    let form = Form::work(criteria, is_rework || criteria.is_empty());
+    Ok(Brief::Work(Work::new(facts, form)))
 }
 
 /// Asks for a look at the whole issue.
-fn look_again(workspace: &Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
+fn look_again(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Result<Brief, DriveError> {
     let run = &current.run;
-    let mut text = Text::new(run, "look at the whole issue once more");
-    text.part("What to do", SECOND_LOOK);
-    let criteria = run.chunk.acs.iter().flatten();
-    let criteria: Vec<String> =
-        criteria.map(|criterion| format!("- {}", view::in_words(run, criterion))).collect();
-    text.part("Acceptance criteria", &fenced(&criteria.join("\n"))?);
-    text.part("The issue", &issue.fenced()?);
+    let mut facts = facts(workspace, current, issue.subject(run))?;
+    facts.purpose = "look at the whole issue once more".to_owned();
+    facts.guide = SECOND_LOOK.to_owned();
+    facts.chunk = Chunk::default();
     if let Some(base) = &run.chunk.first_base {
         let git = workspace.place.git();
         let (change, is_cut) = git.change_between(base, "HEAD", &["--patch"]).map_err(DriveError::World)?;
         let shown: String = change.chars().take(LONGEST_CHANGE).collect();
-        let more =
-            if is_cut || shown.len() < change.len() { "Its beginning; the rest is shown by " } else { "" };
-        let words = format!("{more}`git diff {base} HEAD`:\n\n{}", fenced(&shown)?);
-        text.part("The change", &words);
+        let is_cut = is_cut || shown.len() < change.len();
+        facts.change = Some(Change { command: format!("`git diff {base} HEAD`"), text: shown, is_cut });
     }
-    Ok(Brief::Work(Work { prompt: text.finish_with(""), schema: answer::second_look_schema() }))
+    Ok(Brief::Work(Work::new(facts, Form::second_look())))
 }
 
-/// Says how the tests are run, and how they ended before anything was changed.
-fn about_tests(command: &str, run: &Run) -> String {
-    let mut text = format!("Warp runs them with `{command}`. You may do so yourself.");
-    if let Some(baseline) = &run.baseline {
-        text.push_str(&format!(" At the base: {}.", baseline.counts()));
-        if baseline.tolerated {
-            text.push_str(" Those may go on failing; no other may.");
-        }
-        match &baseline.example {
-            Some(name) => text.push_str(&format!(" The runner names them like `{name}`.")),
-            None => text.push_str(" The runner tells no names of tests: show changed lines as evidence."),
-        }
-    }
-    text
+/// Gathers what every phase is told.
+pub(crate) fn facts(
+    workspace: &mut Workspace,
+    current: &Current,
+    subject: Subject,
+) -> Result<Facts, DriveError> {
+    let (run, workflow) = (&current.run, &*current.workflow);
+    let known = &run.facts.issue;
+    let phase = workflow.phase(&run.phase);
+    let is_its = |at: Time| known.began_at.is_none_or(|began| at >= began);
+    let edited = run.doom_loop_events.iter().filter(|event| is_its(event.at));
+    let edited = edited.filter(|_| run.standing == Standing::Active).map(|event| event.file.clone());
+    let completed = run.completed_chunks.iter();
+    let unfinished = known.selected.get("resumes").and_then(|resumes| resumes.get("unfinished"));
+    Ok(Facts {
+        mark: mark(run),
+        workflow: run.workflow.clone(),
+        phase: run.phase.to_string(),
+        purpose: phase.map(|phase| phase.purpose.clone()).unwrap_or_default(),
+        subject,
+        chunk: Chunk {
+            index: run.chunk.index,
+            count: run.chunk.acs.len(),
+            criteria: run.current_criteria().to_vec(),
+            met: completed.flat_map(|chunk| chunk.acs.clone()).collect(),
+        },
+        plan: known
+            .plan
+            .as_ref()
+            .map(|plan| plan_text(&Value::Object(plan.clone())))
+            .filter(|plan| !plan.is_empty()),
+        project: project(workspace, run),
+        notes: known.notes.clone(),
+        said: said(run),
+        earlier: earlier(workspace, run)?,
+        unfinished: unfinished.and_then(Value::as_str).map(|unfinished| unfinished == "restored"),
+        reviews: known.reviews.clone(),
+        findings: run.findings.iter().filter(|finding| is_its(finding.at)).map(ToString::to_string).collect(),
+        edited: edited.collect(),
+        tries: tries(workflow, run),
+        failure: known.failure.as_ref().map(|failure| Failure {
+            command: suite::test_command(&workspace.place.root, run).filter(|_| failure.is_of_tests),
+            text: failure.text.clone(),
+            log: Some(&workspace.place)
+                .filter(|_| failure.is_of_tests)
+                .and_then(suite::log)
+                .map(|log| log.display().to_string()),
+        }),
+        ..Facts::default()
+    })
 }
 
-/// Says what became of the last attempt.
-fn failed(failure: &FailureText, tests: Option<&str>, cycle: u64, most: u64) -> Result<String, DriveError> {
-    let what = match tests.filter(|_| failure.is_of_tests) {
-        Some(command) => format!("`{command}`"),
-        None => "A check".to_owned(),
+/// Returns the mark of data in the briefs of a run. Texts are shown without it, so it need not be a secret.
+pub(crate) fn mark(run: &Run) -> String {
+    let mut mark = engine::digest(&format!("data of {}", run.id));
+    mark.truncate(MARK);
+    mark
+}
+
+/// Returns a plan as a person would write it.
+fn plan_text(plan: &Value) -> String {
+    let word = |field: &str| plan.get(field).and_then(Value::as_str);
+    word("approach").or_else(|| word("plan")).or_else(|| word("summary")).unwrap_or_default().to_owned()
+}
+
+fn project(workspace: &Workspace, run: &Run) -> Project {
+    let root = &workspace.place.root;
+    let short = |commit: &String| commit.get(..HASH).unwrap_or(commit).to_owned();
+    let base = run.chunk.first_base.as_ref().or(run.baseline.as_ref().map(|baseline| &baseline.commit));
+    let is_there = |file: &&&str| root.join(file).is_file();
+    let setup = suite::Prepared::read(root).map(|prepared| prepared.setup);
+    Project {
+        base: base.map(short),
+        target: run.branches.merge_target.clone(),
+        setup: setup.filter(|setup| !setup.is_empty()),
+        test: suite::test_command(root, run),
+        baseline: run.baseline.as_ref().map(|baseline| text::Baseline {
+            counts: baseline.counts(),
+            seconds: baseline.seconds,
+            tolerated: baseline.tolerated,
+            example: baseline.example.clone(),
+        }),
+        conventions: CONVENTIONS.iter().filter(is_there).map(|file| (*file).to_owned()).collect(),
+        files: Vec::new(),
+        dev: crate::dev::told(workspace, run),
+    }
+}
+
+/// Returns what people have said and decided since the issue began.
+fn said(run: &Run) -> Vec<String> {
+    let decided = run.facts.questions_about_issue().filter_map(|asked| {
+        let (question, option) = (asked.word("question"), asked.option()?);
+        let note = asked.said("note").map(|note| format!(" ({note})")).unwrap_or_default();
+        Some(format!("{question}\n  Decided: {option}{note}"))
+    });
+    let told = &run.facts.issue.told;
+    // What was said before the issue was taken.
+    let early = run.told.iter().filter(|text| !told.contains(text));
+    decided.chain(early.chain(told).cloned()).collect()
+}
+
+/// Returns what earlier runs of the issue have planned, tried, learnt and been told.
+fn earlier(workspace: &mut Workspace, run: &Run) -> Result<Option<String>, DriveError> {
+    let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
+    let mut lines: Vec<String> = Vec::new();
+    for stint in workspace.account(issue)?.stints {
+        let Some(other) = workspace.select(Some(&stint.run))?.filter(|other| other.run.id != run.id) else {
+            continue;
+        };
+        let records = workspace.records(&other)?;
+        let its =
+            records.iter().zip(0..).filter(|(_, seq)| stint.events.contains(seq)).map(|(record, _)| record);
+        let told = its.filter(|record| record.event == *"told");
+        let texts = told.filter_map(|record| record.data.get("text")?.as_str());
+        lines.extend(texts.map(|text| format!("- a person said: {text}")));
+    }
+    let rest = jobs::on(workspace).earlier(run)?;
+    let all = [lines.join("\n"), rest.unwrap_or_default()];
+    Ok(Some(all.join("\n\n").trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// Says which try of the phase it is, by the budget that is nearest to its end.
+fn tries(workflow: &Workflow, run: &Run) -> Option<Tries> {
+    let ticks = workflow.turns(&run.phase).map(|tick| tick.raises.as_slice()).unwrap_or_default();
+    let leads_here = |counter: &String| {
+        workflow.phases.iter().any(|phase| {
+            let is_here =
+                |row: &&engine::workflow::Row| workflow.targets(&phase.name, row).contains(&&run.phase);
+            phase.name != run.phase
+                && phase.rows.iter().filter(is_here).any(|row| row.raises.contains(counter))
+        })
     };
-    let failure = fenced(&failure.text)?;
-    Ok(format!(
-        "{what} failed after your last answer. Nothing was committed; your changes are still there. This is \
-         alternative {cycle} of {most}: mend it, or take another way.\n\n{failure}"
-    ))
+    let tries = workflow.budgets.iter().filter_map(|budget| {
+        let Measure::Counter(counter) = &budget.measure else { return None };
+        let used = run.counter(counter);
+        if used == 0 || !(ticks.contains(counter) || leads_here(counter)) {
+            return None;
+        }
+        let limit = budget.limit.value(&run.settings);
+        let most = if budget.trips == Trips::At { limit } else { limit.saturating_add(1) };
+        Some(Tries { this: used.saturating_add(1).min(most), most })
+    });
+    tries.min_by_key(|tries| tries.most.saturating_sub(tries.this))
 }
 
 /// Makes an event of an answer; nothing if it names none.
@@ -347,7 +417,7 @@ pub(crate) fn event_of(
     criteria: &Criteria,
     value: &Value,
 ) -> Option<(Event, Map<String, Value>)> {
-    let data = answer::data(value);
+    let mut data = answer::data(value);
     let event = current.workflow.answer_event(&current.run.phase).cloned();
     match asks(&current.run) {
         Answer::Plan => Some(tools::planned(current, criteria, event?, data)),
@@ -359,19 +429,37 @@ pub(crate) fn event_of(
                 .events_of_agent(&current.run)
                 .into_iter()
                 .find(|known| known.as_str() == event)?;
-            let data = value.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
+            data.remove("event");
+            if let Some(Value::Object(more)) = data.remove("data") {
+                data.extend(more);
+            }
             Some((Event::Named(known), data))
         }
     }
 }
 
-/// Returns the text for a phase: the project's own as the merge target has it, else the built-in one.
-pub(crate) fn guide(workspace: &Workspace, run: &Run, built_in: &str) -> String {
+/// Returns the text for the present phase, as far as it is meant for an agent that warp drives.
+pub(crate) fn guide(workspace: &Workspace, run: &Run) -> String {
+    headless(&phase_text(workspace, run))
+}
+
+/// Returns the text for the present phase: the project's own as the merge target has it, else the built-in one.
+fn phase_text(workspace: &Workspace, run: &Run) -> String {
     let git = workspace.place.git();
+    let built_in = || prompts::built_in(&run.workflow, run.phase.as_str()).unwrap_or_default().to_owned();
     match prompts::pinned(&git, &run.branches.merge_target, &run.workflow, run.phase.as_str()) {
-        Ok(own) => own.unwrap_or_else(|| built_in.to_owned()),
-        Err(error) => format!("{error}: {}; the built-in text follows.\n\n{built_in}", error.source),
+        Ok(own) => own.unwrap_or_else(built_in),
+        Err(error) => format!("{error}: {}; the built-in text follows.\n\n{}", error.source, built_in()),
     }
+}
+
+/// Takes out of a phase's text what is meant for an agent that moves the run itself.
+pub(crate) fn headless(text: &str) -> String {
+    let text = text.split(ENDS_WITH).next().unwrap_or_default();
+    // The phase is named already.
+    let text =
+        text.strip_prefix("# ").map_or(text, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
+    text.trim().to_owned()
 }
 
 /// Criteria that were proposed, and what became of that.
@@ -398,16 +486,24 @@ fn as_is(run: &Run) -> Option<Map<String, Value>> {
     Some(data)
 }
 
-/// Returns the event that led to the present phase, and what came with it.
-pub(crate) fn led_here(run: &Run) -> Option<String> {
-    let entry = run.facts.entry.as_ref().filter(|entry| !entry.data.is_empty())?;
-    let data = serde_json::to_string_pretty(&entry.data).ok()?;
+/// Returns the event that led to the present phase and what came with it, where the brief does not tell that otherwise.
+pub(crate) fn led_here(current: &Current, facts: &Facts) -> Option<String> {
+    let entry = current.run.facts.entry.as_ref().filter(|entry| !entry.data.is_empty())?;
+    let is_review = facts.reviews.last().is_some_and(|review| review.event == entry.event);
+    let is_plan = current.run.facts.issue.plan.as_ref().is_some_and(|plan| *plan == entry.data);
+    let is_failure = facts.failure.is_some() && entry.data.contains_key("failure");
+    let note = entry.data.get("note").or_else(|| entry.data.get("answer")).and_then(Value::as_str);
+    let is_said = note.is_some_and(|note| facts.said.iter().any(|said| said.contains(note)));
+    if is_review || is_plan || is_failure || is_said {
+        return None;
+    }
+    let data = serde_json::to_string(&entry.data).ok()?;
     let data: String = data.chars().take(LONGEST_LED).collect();
-    Some(format!("`{}`:\n\n```json\n{data}\n```", entry.event))
+    Some(format!("`{}`:\n\n{}", entry.event, facts.fence(&data)))
 }
 
 /// Returns the newest criteria that were proposed, if that is settled.
-fn proposal(facts: &Facts) -> Option<Proposal<'_>> {
+fn proposal(facts: &engine::Facts) -> Option<Proposal<'_>> {
     let asked = facts.questions_about_issue().rfind(|asked| asked.kind() == CRITERIA)?;
     let plan = asked.data.get("plan").and_then(Value::as_object)?;
     if asked.answer.is_none() && !asked.is_passed_over {
@@ -415,6 +511,15 @@ fn proposal(facts: &Facts) -> Option<Proposal<'_>> {
     }
     let is_taken = asked.is_passed_over || asked.option() == Some(ACCEPT);
     Some(Proposal { plan, by: asked.said("by"), note: asked.said("note"), is_taken })
+}
+
+/// Returns what is wanted of a pull request.
+fn rework(selected: &Map<String, Value>) -> Rework {
+    let texts = |field: &str| -> Vec<String> {
+        let list = selected.get(field).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    Rework { requested: texts("comments"), conflicts: texts("conflicts"), rest: texts("rest") }
 }
 
 /// An issue, as far as an agent is shown it.
@@ -448,15 +553,16 @@ impl Issue {
         engine::read_boxes(&self.body).items.len()
     }
 
-    fn named_criteria(&self) -> Vec<String> {
-        let boxes = engine::read_boxes(&self.body).items;
-        let named = boxes.iter().enumerate();
-        named.map(|(index, (_, text))| format!("- {}: {text}", engine::criterion(index))).collect()
-    }
-
     fn is_about_architecture(&self) -> bool {
         self.labels.iter().any(|label| label == "architecture")
             || self.body.to_lowercase().contains("architecture")
+    }
+
+    fn subject(&self, run: &Run) -> Subject {
+        Subject {
+            issue: run.issue.clone(),
+            text: format!("# {}\n\n{}", self.title, with_names(&self.body)).trim_end().to_owned(),
+        }
     }
 
     pub(crate) fn fenced(&self) -> Result<String, DriveError> {
@@ -466,107 +572,6 @@ impl Issue {
 
 /// Returns a text as data, between lines that whoever wrote it cannot have known.
 pub(crate) fn fenced(text: &str) -> Result<String, DriveError> {
-    let mark = machine::random_text(12).map_err(|error| DriveError::World(error.to_string()))?;
-    Ok(format!("<<<data {mark}\n{}\ndata {mark}>>>", text.trim_end()))
-}
-
-/// A prompt in the making.
-pub(crate) struct Text(Parts);
-
-impl Text {
-    pub(crate) fn new(run: &Run, task: &str) -> Self {
-        let about = match (&run.issue, run.chunk.acs.len()) {
-            (Some(issue), 0) => format!(" for issue #{issue}"),
-            (Some(issue), chunks) => format!(" for issue #{issue}, chunk {} of {chunks}", run.chunk.index),
-            (None, _) => String::new(),
-        };
-        Self(Parts::new(format!(
-            "You work in the phase `{}` of `{}`: {task}{about}.",
-            run.phase, run.workflow
-        )))
-    }
-
-    pub(crate) fn part(&mut self, title: &str, text: &str) {
-        self.0.add(title, text);
-    }
-
-    /// Adds what people decided and said.
-    pub(crate) fn history(&mut self, run: &Run) {
-        let decided: Vec<String> = run
-            .facts
-            .questions_about_issue()
-            .filter_map(|asked| {
-                let (question, option) = (asked.word("question"), asked.option()?);
-                let note = asked.said("note").map(|note| format!(" ({note})")).unwrap_or_default();
-                Some(format!("- {question}\n  Decided: {option}{note}"))
-            })
-            .collect();
-        self.part("What was decided", &decided.join("\n"));
-        let told: Vec<String> = run.told.iter().map(|text| format!("- {text}")).collect();
-        self.part("A person says", &told.join("\n"));
-        // What was found and edited for another issue of the run says nothing about this one.
-        let is_its = |at: Time| run.facts.issue.began_at.is_none_or(|began| at >= began);
-        let found = run.findings.iter().filter(|finding| is_its(finding.at));
-        let found: Vec<String> = found.map(|finding| format!("- {finding}")).collect();
-        self.part("What was found in the work", &found.join("\n"));
-        let edited = run.doom_loop_events.iter().filter(|event| is_its(event.at));
-        let files: Vec<&str> = edited.map(|event| event.file.as_str()).collect();
-        if !files.is_empty() && run.standing == Standing::Active {
-            let words = format!("These were edited again and again without progress: {}", files.join(", "));
-            self.part("Another way", &words);
-        }
-    }
-
-    /// Adds what earlier runs of the issue have planned, tried and learnt.
-    fn earlier(&mut self, workspace: &mut Workspace, run: &Run) -> Result<(), DriveError> {
-        if let Some(earlier) = jobs::on(workspace).earlier(run)? {
-            self.part("What earlier runs of this issue left", &fenced(&earlier)?);
-        }
-        let resumes = run.facts.issue.selected.get("resumes");
-        let unfinished = resumes.and_then(|resumes| resumes.get("unfinished")).and_then(Value::as_str);
-        let words = match unfinished {
-            Some("restored") => {
-                "What the last run had not finished is in your tree, not committed: `git status` and `git diff` show it. Nobody \
-                 has tested it. Use what is right of it, and change or remove the rest."
-            }
-            Some(_) => "What the last run had not finished is kept elsewhere and is not in your tree.",
-            None => "",
-        };
-        self.part("Unfinished work", words);
-        Ok(())
-    }
-
-    /// Adds what is wanted of a pull request.
-    fn rework(&mut self, selected: &Map<String, Value>) -> Result<(), DriveError> {
-        let texts = |field: &str| -> Vec<&str> {
-            let list = selected.get(field).and_then(Value::as_array).into_iter().flatten();
-            list.filter_map(Value::as_str).collect()
-        };
-        let comments = texts("comments");
-        let wanted: Vec<String> =
-            comments.iter().enumerate().map(|(index, text)| format!("RC-{}: {text}", index + 1)).collect();
-        if !wanted.is_empty() {
-            self.part("Requested changes", &fenced(&wanted.join("\n\n"))?);
-        }
-        let files = texts("conflicts");
-        if !files.is_empty() {
-            let rest = fenced(&texts("rest").join("\n\n"))?;
-            let words = format!(
-                "These files have markers: {}. In the tree, not committed, are the commits of the pull request that do not go \
-                 onto its target by themselves:\n\n{rest}",
-                files.join(", ")
-            );
-            self.part("Conflicts", &words);
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Parts {
-        self.finish_with(RULES)
-    }
-
-    pub(crate) fn finish_with(mut self, rules: &str) -> Parts {
-        self.part("Rules", rules);
-        self.0
-    }
+    let mark = machine::random_text(MARK).map_err(|error| DriveError::World(error.to_string()))?;
+    Ok(text::fence(&mark, text))
 }

@@ -7,7 +7,7 @@ use engine::{ANSWERED, Record, Run};
 use project::{Current, Workspace};
 use serde_json::Value;
 
-use crate::driver::DriveError;
+use crate::{brief, driver::DriveError};
 
 /// How many of the newest records of the issue are looked through for lines of history.
 const LOOKED_THROUGH: usize = 300;
@@ -44,7 +44,8 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<String,
     let of_issue = current.events().saturating_sub(current.run.facts.issue.began_after);
     let most = usize::try_from(of_issue).unwrap_or(usize::MAX).min(LOOKED_THROUGH);
     let records = workspace.newest_records(current, most)?;
-    let mut text = "Others have worked on this before you; you begin with a fresh mind.\n".to_owned();
+    let mut text =
+        "\n## Where the work stands\n\nAnother conversation has worked on this before you.\n".to_owned();
     part(&mut text, "Done so far", &done(&current.run));
     part(&mut text, "What happened", &history(&records));
     let (change, cut) = match workspace.place.git().change("HEAD", &["--patch"]) {
@@ -63,7 +64,8 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<String,
         } else {
             ""
         };
-        part(&mut text, UNCOMMITTED, &format!("```diff\n{}\n```{more}", shown.trim_end()));
+        let shown = brief::text::fence(&brief::mark(&current.run), &shown);
+        part(&mut text, UNCOMMITTED, &format!("{shown}{more}"));
     }
     Ok(text)
 }

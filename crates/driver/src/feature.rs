@@ -3,23 +3,19 @@
 //! What it has to answer is said by the workflow (`answer`), and by the phase's receipt. Warp commits what was written before it offers the answer, and fills in which commit that is.
 
 use engine::{
-    Event, EventName, Run, keys,
+    Event, EventName, Run, Workflow, keys,
     turn::{self, Promised},
     workflow::{Answer, ReceiptKind},
 };
-use project::{Current, Workspace, prompts, tools};
+use project::{Current, Workspace, tools};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    answer,
-    brief::{self, Brief, Text, Work},
+    answer::{self, Form},
+    brief::{self, Brief, Work, text::Subject},
     driver::DriveError,
 };
 
-const RULES: &str = include_str!("../../../prompts/run/loop.md");
-
-/// The part of a phase's text that is meant for an agent that moves the run itself.
-const ENDS_WITH: &str = "## Ends with";
 /// How many phases are told of that came before.
 const CHECKPOINTS: usize = 20;
 /// The most findings of one review.
@@ -40,23 +36,14 @@ enum Asked<'a> {
 /// Says what is to be done in the phase that a loop is in.
 pub(crate) fn brief(workspace: &mut Workspace, current: &Current) -> Result<Brief, DriveError> {
     let run = &current.run;
-    let phase = current.workflow.phase(&run.phase);
-    let mut text = Text::new(run, phase.map(|phase| &*phase.purpose).unwrap_or_default());
-    text.part("The feature", &brief::fenced(run.feature.as_deref().unwrap_or_default())?);
-    let built_in = prompts::built_in(&run.workflow, run.phase.as_str()).unwrap_or_default();
-    let guide = brief::guide(workspace, run, built_in);
-    text.part("What to do", guide.split(ENDS_WITH).next().unwrap_or_default());
-    text.part("What there is", &artifacts(run));
-    text.part("What was done so far", &checkpoints(run));
-    if let Some(led) = brief::led_here(run) {
-        text.part("What led here", &led);
-    }
-    if let Some(problem) = last_problem(run) {
-        text.part("What was wrong with the last answer", &brief::fenced(problem)?);
-    }
-    text.history(run);
-    text.part("Your answer", &words(current));
-    Ok(Brief::Work(Work { prompt: text.finish_with(RULES), schema: schema(current) }))
+    let subject = Subject { issue: run.issue.clone(), text: run.feature.clone().unwrap_or_default() };
+    let mut facts = brief::facts(workspace, current, subject)?;
+    facts.guide = brief::guide(workspace, run);
+    facts.project.files = artifacts(run);
+    facts.done = checkpoints(run);
+    facts.led = brief::led_here(current, &facts);
+    facts.problem = last_problem(run).map(str::to_owned);
+    Ok(Brief::Work(Work::new(facts, form(&current.workflow, run))))
 }
 
 /// Makes an event of an answer whose work was committed as `head`; nothing if it names none.
@@ -70,7 +57,7 @@ pub(crate) fn event_of(
     // Some clients fill in what is not there.
     data.retain(|field, value| TAKEN.contains(&field.as_str()) && !value.is_null());
     let named = |name: &str| workflow.events_of_agent(run).into_iter().find(|event| event.as_str() == name);
-    let event = match asked(current) {
+    let event = match asked(workflow, run) {
         Asked::Promise => workflow.close_event.clone()?,
         Asked::Findings => {
             let wanted = if is_found_wanting(value) { "NEEDS_CHANGES" } else { "APPROVED" };
@@ -85,7 +72,7 @@ pub(crate) fn event_of(
                 .or_else(|| workflow.rows(&run.phase).iter().map(|row| row.event.clone()).next())?
         }
     };
-    if matches!(receipt(current), Some(ReceiptKind::File | ReceiptKind::Tests | ReceiptKind::Commit)) {
+    if matches!(receipt(workflow, run), Some(ReceiptKind::File | ReceiptKind::Tests | ReceiptKind::Commit)) {
         data.insert("git_sha".to_owned(), json!(head));
     }
     Some((event, data))
@@ -114,12 +101,12 @@ pub(crate) fn promise(value: &Value) -> Option<String> {
 
 /// Tells whether an answer is asked to promise.
 pub(crate) fn wants_promise(current: &Current) -> bool {
-    matches!(asked(current), Asked::Promise)
+    matches!(asked(&current.workflow, &current.run), Asked::Promise)
 }
 
-fn asked(current: &Current) -> Asked<'_> {
-    let (workflow, run) = (&current.workflow, &current.run);
-    match (brief::asks(run), receipt(current)) {
+fn asked<'a>(workflow: &'a Workflow, run: &Run) -> Asked<'a> {
+    let answer = workflow.phase(&run.phase).map(|phase| phase.answer).unwrap_or_default();
+    match (answer, receipt(workflow, run)) {
         (Answer::Promise, _) => Asked::Promise,
         (Answer::Verdict, _) => Asked::Findings,
         (Answer::Event, _) => {
@@ -131,8 +118,8 @@ fn asked(current: &Current) -> Asked<'_> {
     }
 }
 
-fn receipt(current: &Current) -> Option<ReceiptKind> {
-    current.workflow.phase(&current.run.phase).and_then(|phase| phase.receipt)
+fn receipt(workflow: &Workflow, run: &Run) -> Option<ReceiptKind> {
+    workflow.phase(&run.phase).and_then(|phase| phase.receipt)
 }
 
 fn is_found_wanting(value: &Value) -> bool {
@@ -141,111 +128,88 @@ fn is_found_wanting(value: &Value) -> bool {
     findings(value).iter().any(is_p1)
 }
 
-fn schema(current: &Current) -> Value {
+/// Returns what is to be answered.
+pub(crate) fn form(workflow: &Workflow, run: &Run) -> Form {
+    let receipt = receipt(workflow, run);
     let text = |most: u64| json!({ "type": "string", "maxLength": most });
     let mut properties = Map::new();
     properties.insert("summary".to_owned(), json!({ "type": "string", "minLength": 1, "maxLength": 1500 }));
     let tried = json!({ "type": "array", "items": text(500), "maxItems": 20 });
     properties.insert("failed_approaches".to_owned(), tried);
+    if let Some(commit) = tools::work_properties().remove("commit") {
+        properties.insert("commit".to_owned(), commit);
+    }
     let mut required = vec!["summary"];
-    match asked(current) {
+    let mut example = Map::new();
+    let own = match asked(workflow, run) {
         Asked::File => {
             properties.insert("artifact".to_owned(), text(500));
             required.push("artifact");
-            if receipt(current) == Some(ReceiptKind::Tests) {
+            example.insert("artifact".to_owned(), json!("path/of/the/file"));
+            if receipt == Some(ReceiptKind::Tests) {
                 let count = json!({ "type": "integer", "minimum": 0 });
                 let counts = json!({ "passed": count, "failed": count, "errored": count });
-                let run =
+                let counts =
                     json!({ "type": "object", "required": ["failed", "errored"], "properties": counts });
-                properties.insert("run".to_owned(), run);
+                properties.insert("run".to_owned(), counts);
+                "`artifact` is the file of the tests, by its path here. Every one of them must fail. Warp commits and runs them; if you \
+                 know that it has no command for them, add `run`: how many `passed`, `failed` and `errored`."
+                    .to_owned()
+            } else {
+                "`artifact` is the document, by its path here. Warp commits it.".to_owned()
             }
         }
-        Asked::Words => {}
+        Asked::Words if receipt == Some(ReceiptKind::Revision) => {
+            "Warp commits the plan. A plan that is what it was is sent back.".to_owned()
+        }
+        Asked::Words => {
+            let unless = match run.may_change_tests(workflow) {
+                true => ", unless the plan was wrong and you change it first; a person looks at them then",
+                false => ", also if you change the plan",
+            };
+            format!(
+                "Warp commits your work and runs the tests. The acceptance tests are frozen: what you change in them is put back{unless}."
+            )
+        }
         Asked::Findings => {
             let items = tools::finding_schema();
             let list = json!({ "type": "array", "items": items, "maxItems": MOST_FINDINGS });
             properties.insert("findings".to_owned(), list);
             required.push("findings");
+            let finding = json!({ "severity": "p1", "file": "src/a.rs", "line": 40, "text": "…" });
+            example.insert("findings".to_owned(), json!([finding]));
+            "A p1 (or `bug`) sends the work back; without one it continues. An empty list of `findings` is an answer.".to_owned()
         }
         Asked::One(events) => {
             properties.insert("event".to_owned(), json!({ "type": "string", "enum": events }));
             properties.insert("failure".to_owned(), text(4000));
             required.push("event");
+            example.insert("event".to_owned(), json!(events.first()));
+            format!("`event` is one of {}; `failure` says what failed, if something did.", events.join(", "))
         }
         Asked::Promise => {
-            properties.insert("promise".to_owned(), text(1000));
-        }
-    }
-    if let Some(commit) = tools::work_properties().remove("commit") {
-        properties.insert("commit".to_owned(), commit);
-    }
-    properties.insert("question".to_owned(), tools::question_schema());
-    json!({ "type": "object", "required": required, "properties": properties })
-}
-
-/// Says what is to be answered.
-fn words(current: &Current) -> String {
-    let run = &current.run;
-    let receipt = receipt(current);
-    let own = match (asked(current), receipt) {
-        (Asked::File, Some(ReceiptKind::Tests)) => {
-            "- `artifact`: the file of the tests, by its path in the project. Write tests and nothing else: there is no \
-             implementation yet, and you do not write one. Warp commits the tests and runs them. Every one of them must \
-             fail because what it asks for is not there; one that passes, or that cannot be loaded, built or collected, \
-             sends them back to you.\n\
-             - `run`, only if warp is known to have no command that runs them: how many `passed`, `failed` and `errored`.\n"
-                .to_owned()
-        }
-        (Asked::File, _) => {
-            "- `artifact`: the document, by its path in the project. Write documents and nothing else.\n".to_owned()
-        }
-        (Asked::Words, Some(ReceiptKind::Revision)) => {
-            "The plan itself has to change: a plan that is what it was is sent back. Write documents and nothing else.\n"
-                .to_owned()
-        }
-        (Asked::Words, _) => {
-            let unless = match run.may_change_tests(&current.workflow) {
-                true => ", unless the plan was wrong and you change it first; a person looks at them then",
-                false => ", also if you change the plan",
-            };
-            format!(
-                "The acceptance tests are frozen: what you change in them is put back{unless}. Warp runs them and all other \
-                 tests; what fails comes back to you.\n"
-            )
-        }
-        (Asked::Findings, _) => {
-            "- `findings`: each with `severity`, `text`, and `file` and `line` where there is one. `p1` or `bug` is what must \
-             be mended before this ships, and sends the work back; without one it goes on. An empty list is an answer. \
-             Change no file.\n"
-                .to_owned()
-        }
-        (Asked::One(events), _) => format!(
-            "- `event`: one of {}. Warp runs the tests before it believes that they pass.\n\
-             - `failure`: what failed, if something did. Change no file.\n",
-            events.join(", ")
-        ),
-        (Asked::Promise, _) => {
             let promise = run.settings.get(keys::COMPLETION_PROMISE);
+            properties.insert("promise".to_owned(), text(1000));
+            example.insert("promise".to_owned(), json!(promise));
             format!(
-                "- `promise`: exactly `{promise}`, if all of it is done. It is a statement of fact, and every receipt is \
-                 looked at once more. If it is not true, leave it out and say in `summary` what is missing. Change no file.\n"
+                "`promise` is exactly `{promise}`, if all of it is done: a statement of fact, which warp checks by every receipt. If it is \
+                 not true, leave it out and say in `summary` what is missing. Change no file."
             )
         }
     };
-    let commit = match receipt {
-        Some(ReceiptKind::File | ReceiptKind::Tests | ReceiptKind::Revision | ReceiptKind::Commit) => {
-            "- `commit`, if you like: the message, as `type`, `scope` if there is one, and a `subject` of at most 72 \
-             characters.\n"
-        }
-        Some(ReceiptKind::Summary) | None => "",
-    };
-    format!(
-        "{own}- `summary`: what was done, in a few sentences.\n\
-         - `failed_approaches`: what was tried and did not work, and why, so that nobody tries it again.\n{commit}"
-    )
+    example.insert("summary".to_owned(), json!("…"));
+    example.insert("failed_approaches".to_owned(), json!(["…"]));
+    if matches!(
+        receipt,
+        Some(ReceiptKind::File | ReceiptKind::Tests | ReceiptKind::Revision | ReceiptKind::Commit)
+    ) {
+        let commit = json!({ "type": "feat", "scope": "cli", "subject": "…" });
+        example.insert("commit".to_owned(), commit);
+    }
+    Form::of(&required, properties, &example.into(), &own)
 }
 
-fn artifacts(run: &Run) -> String {
+fn artifacts(run: &Run) -> Vec<(String, String)> {
     let named = [
         ("the brainstorm", "brainstorm_file"),
         ("the plan", "plan_file"),
@@ -253,20 +217,18 @@ fn artifacts(run: &Run) -> String {
         ("the branch", "branch"),
         ("the pull request", "pr_url"),
     ];
-    let lines = named
-        .iter()
-        .filter_map(|(what, name)| run.artifacts.entry(name).map(|value| format!("- {what}: {value}")));
-    lines.collect::<Vec<_>>().join("\n")
+    let there = named.iter().filter_map(|(what, name)| Some((*what, run.artifacts.entry(name)?)));
+    there.map(|(what, value)| (what.to_owned(), value.to_string())).collect()
 }
 
-fn checkpoints(run: &Run) -> String {
+fn checkpoints(run: &Run) -> Vec<String> {
     let first = run.checkpoints.len().saturating_sub(CHECKPOINTS);
     let mut lines = Vec::new();
     for checkpoint in &run.checkpoints[first..] {
-        lines.push(format!("- {}: {}", checkpoint.phase, checkpoint.summary));
-        lines.extend(checkpoint.failed_approaches.iter().map(|tried| format!("  - did not work: {tried}")));
+        lines.push(format!("{}: {}", checkpoint.phase, checkpoint.summary));
+        lines.extend(checkpoint.failed_approaches.iter().map(|tried| format!("  did not work: {tried}")));
     }
-    lines.join("\n")
+    lines
 }
 
 /// Returns the newest error of the present stay: why an answer was not taken, or what a person did not like.

@@ -1,14 +1,14 @@
 //! A loop that builds a feature: what an agent's turn left is committed, and its answer is offered.
 
-use adapters::agent::{Ended, NoAnswer};
+use adapters::agent::{NoAnswer, TurnResult};
 use engine::{Actor, Effect, Event, EventName, Inquiry, Refused, turn::Promised, workflow::ReceiptKind};
 use jobs::JobError;
 use project::{AskError, Current};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    agents::{Complaint, TRIES},
-    answer,
+    agents::{Complaint, FAILURES},
+    answer::{self, Form},
     driver::{DriveError, Driver, Flow},
     feature,
     show::Shown,
@@ -26,25 +26,27 @@ impl Driver<'_> {
     pub(crate) fn take_of_loop(
         &mut self,
         current: &Current,
-        ended: Ended,
+        ended: TurnResult,
         effect: &Effect,
+        form: &Form,
     ) -> Result<Result<(), Complaint>, DriveError> {
         let value = match ended.answer {
-            Ok(value) => self.with_plain_path(value),
+            Ok(value) => match self.read(value, form) {
+                Ok(value) => value,
+                Err(wrong) => return Ok(Err(wrong)),
+            },
             Err(NoAnswer::Stopped) => return Ok(Ok(())),
             Err(no_answer) => {
-                let complaint = Complaint::no_answer(&no_answer);
-                return Ok(Err(match feature::promised(current, &ended.last_words) {
-                    Promised::Not(words) => {
-                        Complaint { why: format!("{words} {}", complaint.why), ..complaint }
-                    }
-                    Promised::Kept | Promised::Nothing => complaint,
-                }));
+                let mut complaint = Complaint::no_answer(&no_answer, &ended.last_words);
+                if let Promised::Not(words) = feature::promised(current, &ended.last_words) {
+                    complaint.faults.insert(0, words);
+                    complaint.is_form = false;
+                }
+                return Ok(Err(complaint));
             }
         };
         if let Some(question) = answer::question(&value) {
-            let (kind, question, options) = (question.kind, question.text, question.options);
-            self.offer(Actor::Agent, Event::QuestionAsked { kind, question, options }, Map::new())?;
+            self.ask_for_agent(question)?;
             return Ok(Ok(()));
         }
         if let Err(why) = is_promised(current, &value) {
@@ -88,16 +90,6 @@ impl Driver<'_> {
         }
     }
 
-    /// Names the file of an answer by where it is in the project, as an agent that thinks in whole paths does not.
-    fn with_plain_path(&self, mut value: Value) -> Value {
-        let tree = format!("{}/", self.confined.place().display());
-        if let Some(Value::String(file)) = value.get_mut("artifact") {
-            let plain = file.strip_prefix(&tree).unwrap_or(file);
-            *file = plain.strip_prefix("./").unwrap_or(plain).to_owned();
-        }
-        value
-    }
-
     /// Asks a person where acceptance tests are to be written and something but documents was written before; nothing if
     /// there is nothing to ask, or the person has accepted it.
     pub(crate) fn ask_about_isolation(&mut self, current: &Current) -> Result<Option<Flow>, DriveError> {
@@ -115,7 +107,7 @@ impl Driver<'_> {
         Ok(Some(Flow::On))
     }
 
-    /// Puts acceptance tests back that a person has rejected: whoever goes on finds those that the work has to meet.
+    /// Puts acceptance tests back that a person has rejected: whoever continues finds those that the work has to meet.
     pub(crate) fn put_rejected_back(&mut self, current: &Current) -> Result<(), DriveError> {
         if let Some(said) = jobs::on(&mut self.workspace).put_rejected_back(current)? {
             self.show.show(Shown::Did(&said));
@@ -140,7 +132,7 @@ impl Driver<'_> {
 
     /// Takes down why an answer was not taken, which the next prompt says, and counts the turn.
     ///
-    /// A phase of one pass is left with its first turn that counts, so the agent may mend its answer first.
+    /// A phase of one pass is left with its first turn that counts, so the agent may fix its answer first.
     pub(crate) fn miss(&mut self, current: &Current, why: &str, attempt: usize) -> Result<(), DriveError> {
         self.show.show(Shown::Warned(why));
         if !self.stands(current)? {
@@ -149,7 +141,7 @@ impl Driver<'_> {
         let data = Map::from_iter([("error".to_owned(), json!(cut(why)))]);
         self.offer(Actor::Engine, Event::Named(EventName::new(Event::NOTED)), data)?;
         let receipt = current.workflow.phase(&current.run.phase).and_then(|phase| phase.receipt);
-        if receipt == Some(ReceiptKind::Revision) && attempt < TRIES {
+        if receipt == Some(ReceiptKind::Revision) && attempt < FAILURES {
             return Ok(());
         }
         self.count_turn(current)

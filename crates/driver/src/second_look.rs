@@ -47,14 +47,15 @@ impl Driver<'_> {
         Ok(hands.first().is_some_and(|hand| hand.agent.name() != "script"))
     }
 
-    /// Goes on after a second look; about criteria that are not met a person decides.
+    /// Continues after a second look; about criteria that are not met a person decides.
     pub(crate) fn take_second_look(
         &mut self,
         current: &Current,
         answer: &Value,
     ) -> Result<Result<(), Complaint>, DriveError> {
         let Some(unmet) = answer::unmet(answer) else {
-            return Ok(Err("`unmet` must be a list of criteria, each with `ac` and `why`".to_owned().into()));
+            let why = vec!["`unmet` must be a list of criteria, each with `ac` and `why`".to_owned()];
+            return Ok(Err(Complaint::of_form(why, answer)));
         };
         if unmet.is_empty() {
             self.show.show(Shown::Did("a second look at the whole issue: every criterion is met"));

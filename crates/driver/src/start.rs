@@ -10,7 +10,7 @@ use std::{
 use adapters::{
     agent::{Agent, NamedError},
     machine,
-    process::{self, Bounds, Go},
+    process::{self, Bounds, Control},
     sandbox::{self, Line, NoSandbox, Sandbox, WallError, Walls},
     scratch,
     secrets::redacted,
@@ -626,7 +626,7 @@ pub fn content_shell(
     run: &Run,
 ) -> Result<Shell, Error> {
     let walls = sandbox.map(|sandbox| walls_of(sandbox, place, dirs, run)).transpose()?;
-    Ok(Shell::within(walls, run.id.as_str(), || Go::On))
+    Ok(Shell::within(walls, run.id.as_str(), || Control::On))
 }
 
 fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Result<Confined, StartError> {

@@ -42,8 +42,6 @@ pub(crate) struct Confined {
 pub(crate) struct Talk<'a> {
     pub(crate) prompt: &'a str,
     pub(crate) schema: &'a Value,
-    /// Whether the conversation has been told the schema before.
-    pub(crate) knows_schema: bool,
     /// The conversation to resume.
     pub(crate) resume: Option<&'a str>,
     /// The id of a new one, where it can be chosen.
@@ -132,7 +130,6 @@ impl Confined {
             tree: &self.tree,
             prompt: talk.prompt,
             schema: talk.schema,
-            knows_schema: talk.knows_schema,
             resume: talk.resume,
             session: talk.session,
             effort: given.effort.or_else(of_phase),

@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Actor, DevKind, EventName, Held, Record, Run, Time, WaitKind, Workflow,
+    Actor, DevKind, EventName, Held, PhaseName, Record, Run, Time, WaitKind, Workflow,
     run::ENTRIES_KEPT,
     step::{PROVIDER, seeds},
-    workflow::{Act, Activity, Job, Meaning},
+    workflow::{Act, Activity, Job, Meaning, Row},
 };
 
+/// How many verdicts are kept of one issue.
+const REVIEWS_KEPT: usize = 6;
 /// How many accounts of its work an agent gives in one chunk until the oldest is forgotten.
 const ACCOUNTS_KEPT: usize = 20;
 /// How a turn ended in which the agent has answered.
@@ -55,10 +57,19 @@ pub struct IssueFacts {
     pub began_after: u64,
     /// What was put down when it was taken.
     pub selected: Map<String, Value>,
-    /// The plan that was taken.
+    /// The newest plan.
     pub plan: Option<Map<String, Value>>,
-    /// Why its work was sent back last.
+    /// Why its work was sent back last, until the tests pass.
     pub failure: Option<FailureText>,
+    /// The newest verdicts of reviewers, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<Review>,
+    /// What agents decided and learnt, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// What people have said to whoever works on it, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
     /// Whether an agent that warp has started has worked on it.
     pub has_worked: bool,
     /// Whether its work has left the run's own branch.
@@ -155,6 +166,42 @@ pub struct Entry {
     pub data: Map<String, Value>,
 }
 
+/// What a reviewer said of a plan or of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    pub phase: PhaseName,
+    pub event: EventName,
+    pub wants_changes: bool,
+    /// What came with the verdict.
+    pub data: Map<String, Value>,
+    /// What whoever did the work has answered to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+}
+
+/// A decision, a lesson or a risk that an agent has put down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub kind: NoteKind,
+    pub title: String,
+    pub text: String,
+}
+
+/// What a note is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    Decision,
+    Lesson,
+    Risk,
+}
+
+impl NoteKind {
+    /// Each kind, with the field of an answer that holds such notes.
+    const FIELDS: [(&str, Self); 3] =
+        [("decisions", Self::Decision), ("lessons", Self::Lesson), ("risks", Self::Risk)];
+}
+
 /// Why work was sent back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureText {
@@ -209,14 +256,20 @@ impl Run {
     pub(crate) fn learn(&mut self, workflow: &Workflow, record: &Record) {
         let phase = record.from.as_ref().unwrap_or(&record.phase);
         let row = workflow.row(phase, record.event.as_str());
-        match workflow.meaning(phase, record.event.as_str()) {
+        let meaning = workflow.meaning(phase, record.event.as_str());
+        if matches!(meaning, Some(Meaning::Plan | Meaning::Work)) {
+            self.facts.issue.put_down(record);
+        }
+        if let Some(row) = row.filter(|_| !matches!(meaning, Some(Meaning::Outcome(_)))) {
+            self.facts.issue.hear_review(phase, row, record);
+        }
+        match meaning {
             Some(Meaning::Outcome(outcome)) => self.learn_outcome(outcome, record),
             Some(Meaning::Plan) => self.facts.issue.plan = Some(said(record)),
             Some(Meaning::Work) => {
                 let accounts = &mut self.facts.chunk.accounts;
                 accounts.push(said(record));
-                let surplus = accounts.len().saturating_sub(ACCOUNTS_KEPT);
-                accounts.drain(..surplus);
+                keep_newest(accounts, ACCOUNTS_KEPT);
                 // An agent was told before, and has handed its work in as it is.
                 let missing = seeds::missing(&record.observations);
                 self.facts.chunk.seeds = missing.filter(|_| record.actor != Actor::Agent);
@@ -230,6 +283,9 @@ impl Run {
             self.facts.last_word = Some(record.actor);
         }
         if record.moves() {
+            if record.actor == Actor::Person {
+                self.facts.hear_answer(record);
+            }
             let (event, actor) = (record.event.clone(), record.actor);
             self.facts.entry = Some(Entry { event, actor, data: said(record) });
             self.facts.moved_by_agent = record.actor == Actor::Agent;
@@ -267,6 +323,8 @@ impl Run {
                 };
                 facts.wants_another = false;
             }
+            "tests_passed" => facts.issue.failure = None,
+            "merge_failed" => facts.issue.failure = failure(record, false),
             "chunks_defined" | "next_chunk" => {
                 facts.begin_chunk();
                 facts.chunk.answer = None;
@@ -306,8 +364,7 @@ impl Run {
                     facts.access.forgive();
                 }
                 facts.questions.push(inquiry);
-                let surplus = facts.questions.len().saturating_sub(ENTRIES_KEPT);
-                facts.questions.drain(..surplus);
+                keep_newest(&mut facts.questions, ENTRIES_KEPT);
             }
             "decision_answered" => {
                 let decision = word("decision");
@@ -338,6 +395,11 @@ impl Run {
                     facts.access.forgive();
                 }
             }
+            "told" => {
+                let told = &mut facts.issue.told;
+                told.extend(word("text").map(str::to_owned));
+                keep_newest(told, ENTRIES_KEPT);
+            }
             "suspended" => facts.access.suspended(record),
             "resumed" => facts.access.lifted = facts.access.wait.take(),
             "wait_over" | "stop_requested" => (facts.access.wait, facts.access.lifted) = (None, None),
@@ -351,8 +413,50 @@ impl Run {
 }
 
 impl Facts {
+    /// Takes in what a person said with a move, and the question that it answers.
+    fn hear_answer(&mut self, record: &Record) {
+        let word = |data: &Map<String, Value>, field: &str| data.get(field)?.as_str().map(str::to_owned);
+        let Some(note) = word(&record.data, "note").or_else(|| word(&record.data, "answer")) else { return };
+        let question = self.entry.as_ref().and_then(|entry| word(&entry.data, "question"));
+        self.issue.told.push(match question {
+            Some(question) => format!("{question} {note}"),
+            None => note,
+        });
+        keep_newest(&mut self.issue.told, ENTRIES_KEPT);
+    }
+
     fn begin_chunk(&mut self) {
         self.chunk = ChunkFacts { answer: self.chunk.answer.take(), ..ChunkFacts::default() };
+    }
+}
+
+impl IssueFacts {
+    /// Takes in the decisions, lessons and risks that come with a plan or with work.
+    fn put_down(&mut self, record: &Record) {
+        for (field, kind) in NoteKind::FIELDS {
+            let list = record.data.get(field).and_then(Value::as_array).into_iter().flatten();
+            self.notes.extend(list.filter_map(|note| {
+                let word = |name: &str| note.get(name).and_then(Value::as_str).map(str::to_owned);
+                Some(Note { kind, title: word("title")?, text: word("text")? })
+            }));
+        }
+        keep_newest(&mut self.notes, ENTRIES_KEPT);
+    }
+
+    /// Takes in a verdict, or what whoever did the work has answered to the last one.
+    fn hear_review(&mut self, phase: &PhaseName, row: &Row, record: &Record) {
+        if let Some(status) = &row.status {
+            self.reviews.push(Review {
+                phase: phase.clone(),
+                event: record.event.clone(),
+                wants_changes: status != "APPROVED",
+                data: said(record),
+                reply: None,
+            });
+            keep_newest(&mut self.reviews, REVIEWS_KEPT);
+        } else if let Some(review) = self.reviews.last_mut().filter(|review| review.reply.is_none()) {
+            review.reply = record.data.get("summary").and_then(Value::as_str).map(str::to_owned);
+        }
     }
 }
 
@@ -380,6 +484,10 @@ fn said(record: &Record) -> Map<String, Value> {
     let is_said = |field: &&String| !["effect", "attempt"].contains(&field.as_str());
     let fields = record.data.iter().filter(|(field, _)| is_said(field));
     fields.map(|(field, value)| (field.clone(), value.clone())).collect()
+}
+
+fn keep_newest<T>(list: &mut Vec<T>, most: usize) {
+    list.drain(..list.len().saturating_sub(most));
 }
 
 fn failure(record: &Record, is_of_tests: bool) -> Option<FailureText> {

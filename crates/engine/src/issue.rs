@@ -64,6 +64,20 @@ pub fn with_ticks(markdown: &str, at: &[usize]) -> String {
     text
 }
 
+/// Returns a text in which each box has given way to its criterion's name, so that it reads the same however many are ticked.
+pub fn with_names(markdown: &str) -> String {
+    let mut text = markdown.to_owned();
+    for (index, found) in find_boxes(markdown).collect::<Vec<_>>().iter().enumerate().rev() {
+        let end = markdown[found.at..].find(']').map_or(found.at, |end| found.at + end + 1);
+        let name = criterion(index);
+        // A text may begin with its own name.
+        let name = if found.text.starts_with(&name) { String::new() } else { format!("{name}:") };
+        let end = if name.is_empty() { end + 1 } else { end };
+        text.replace_range(found.at..end.min(text.len()), &name);
+    }
+    text
+}
+
 /// Returns a text in which the boxes of these criteria are not ticked.
 pub fn without_ticks(markdown: &str, criteria: &[String]) -> String {
     let mut text = markdown.to_owned();
@@ -128,6 +142,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_criterion_is_named_whether_its_box_is_ticked_or_not() {
+        let text = with_names("# T\n- [ ] one\n* [x] two\n- [ ] AC-03: three\n```\n- [ ] no\n```\n");
+        assert_eq!(text, "# T\n- AC-01: one\n* AC-02: two\n- AC-03: three\n```\n- [ ] no\n```\n");
+    }
 
     #[test]
     fn boxes_are_read_and_fences_are_not() {

@@ -42,14 +42,14 @@ pub use event::{
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
 };
 pub use facts::{
-    ANSWERED, AccessFacts, CheckResult, ChunkFacts, Entry, Facts, FailureText, Inquiry, IssueFacts,
-    PullFacts, Setbacks,
+    ANSWERED, AccessFacts, CheckResult, ChunkFacts, Entry, Facts, FailureText, Inquiry, IssueFacts, Note,
+    NoteKind, PullFacts, Review, Setbacks,
 };
 pub use gate::Verdict;
 pub use held::{COMMIT_GUARD, Held, HeldKind};
 pub use issue::{
-    criterion, find_cycle, open_boxes, read_boxes, read_dependencies, split_title, visible_text, with_ticks,
-    without_ticks,
+    criterion, find_cycle, open_boxes, read_boxes, read_dependencies, split_title, visible_text, with_names,
+    with_ticks, without_ticks,
 };
 pub use name::{EventName, PhaseName, RunId};
 pub use objection::{ACCEPT, Objection, RefusedEvent};

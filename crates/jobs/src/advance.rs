@@ -1,6 +1,6 @@
 //! Doing the work of the phase that a run is in, if a program can do it, and reporting what came of it.
 
-use adapters::process::Go;
+use adapters::process::Control;
 use engine::{
     Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, workflow::Job,
 };
@@ -150,7 +150,7 @@ impl Context<'_> {
     fn has_failed(&self, refused: &Refused) -> bool {
         let Refused::Gate { gate, reason, .. } = refused else { return false };
         // A command that is not there or was cut short says nothing about the work.
-        let has_run = !NOT_RUN.iter().any(|end| reason.contains(end)) && self.shell.go() == Go::On;
+        let has_run = !NOT_RUN.iter().any(|end| reason.contains(end)) && self.shell.go() == Control::On;
         gate == VERIFICATION_GATES && has_run
     }
 

@@ -1,6 +1,6 @@
 //! The checks of a pull request: what was handed in is offered, and tested as it was committed.
 
-use adapters::process::Go;
+use adapters::process::Control;
 use journal::Durable;
 
 pub(crate) use crate::job::leaves_no_trace as settle;
@@ -54,7 +54,7 @@ pub(crate) fn carry_out(
     if !cx.is_published(run)? {
         match cx.publish(task.current, durable) {
             Ok(published) => said.push(published.said()),
-            Err(JobError::World(failure)) if cx.shell.go() == Go::On => {
+            Err(JobError::World(failure)) if cx.shell.go() == Control::On => {
                 return Ok(Outcome::Failed { said: vec![failure.clone()], failure });
             }
             Err(error) => return Err(error),
@@ -66,7 +66,7 @@ pub(crate) fn carry_out(
             let failed = Outcome::Failed { failure: checked.log, said: said.clone() };
             Ok(if checked.passed { Outcome::Passed { said } } else { failed })
         }
-        Err(JobError::World(why)) if cx.shell.go() == Go::On => Ok(Outcome::Broken { why, said }),
+        Err(JobError::World(why)) if cx.shell.go() == Control::On => Ok(Outcome::Broken { why, said }),
         Err(error) => Err(error),
     }
 }

@@ -11,7 +11,7 @@ use engine::{
     EventName, Run, Settings, Standing, keys,
     view::{self, Asked},
 };
-use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
+use forge::{Author, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
 use journal::Durable;
 use project::{
     Current, Dirs, Error, Place, Shell, StintOutcome, Workspace,
@@ -101,7 +101,7 @@ impl Context<'_> {
         &mut self,
         pool: &Pool,
         number: ItemId,
-        by: By,
+        by: Author,
         settings: &Settings,
         shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
     ) -> Result<MergedPull, MergeError> {
@@ -173,12 +173,12 @@ impl Context<'_> {
         settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
         let Some(origin) = self.place.origin() else {
             let pool = Pool::of(&self.place, &self.dirs)?;
-            return self.merge_pull(&pool, number, By::warp(), &settings, shell);
+            return self.merge_pull(&pool, number, Author::warp(), &settings, shell);
         };
         let origin = Place::at(origin).map_err(Error::from)?;
         let pool = Pool::of(&origin, &self.dirs)?;
         let mut there = Workspace::open(origin, self.dirs.clone())?;
-        on(&mut there).merge_pull(&pool, number, By::warp(), &settings, shell)
+        on(&mut there).merge_pull(&pool, number, Author::warp(), &settings, shell)
     }
 
     /// Puts a pull request on top of its newest target, tests that, and moves its branch there. Where that does not go by
@@ -259,7 +259,7 @@ impl Context<'_> {
     pub fn close_pull(
         &mut self,
         number: ItemId,
-        by: By,
+        by: Author,
         reason: Option<&str>,
     ) -> Result<Vec<String>, JobError> {
         let (_, pull) = self.forge().get(number)?;

@@ -5,10 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use engine::{Actor, Decision, Event, Standing};
+use engine::{Actor, Decision, Event, Standing, keys};
 use forge::{Item, ItemId, NewItem, Query};
 use runs::{Answer, Current, Decided, Given};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::{
     AskError, Error, Workspace, person_in,
@@ -33,7 +33,7 @@ pub enum DecideError {
 /// What became of a question whose time was up.
 #[derive(Debug)]
 pub enum Overdue {
-    /// It is an issue of its own, and its chunk is put off.
+    /// It is an issue of its own, and its chunk is skipped, or the agent's own default was taken.
     PutOff { why: String, answer: Box<Answer> },
     /// Somebody has decided after all.
     Decided(Decided),
@@ -101,9 +101,21 @@ impl Workspace {
         if decision.deadline.is_none_or(|deadline| self.dirs.clock.now() < deadline) {
             return Ok(None);
         }
-        let todo = self.file_todo(&current, decision)?;
-        let why = format!("nobody decided in time; see #{todo}");
-        match self.ask_as(Actor::Engine, Event::ChunkDeferred { why: why.clone() }, Map::new()) {
+        let default = default_of(&current, decision);
+        let todo = self.file_todo(&current, decision, default.as_deref())?;
+        let mut why = format!("nobody decided in time; see #{todo}");
+        let mut data = Map::new();
+        let event = match default {
+            Some(option) => {
+                why = format!(
+                    "nobody decided in time, so the agent's default `{option}` was taken; see #{todo}"
+                );
+                data.insert("note".to_owned(), Value::from(why.as_str()));
+                Event::DecisionAnswered { decision: decision.id.clone(), option }
+            }
+            None => Event::ChunkDeferred { why: why.clone() },
+        };
+        match self.ask_as(Actor::Engine, event, data) {
             Ok(answer) => return Ok(Some(Overdue::PutOff { why, answer: Box::new(answer) })),
             Err(AskError::Refused(_) | AskError::NoRun) => {}
             Err(AskError::Failed(error)) => return Err(error),
@@ -123,13 +135,18 @@ impl Workspace {
     }
 
     /// Makes an open question an issue of its own, assigned to the person, once; returns its number.
-    fn file_todo(&mut self, current: &Current, decision: &Decision) -> Result<ItemId, Error> {
+    fn file_todo(
+        &mut self,
+        current: &Current,
+        decision: &Decision,
+        default: Option<&str>,
+    ) -> Result<ItemId, Error> {
         let issue = current.run.issue.as_deref().unwrap_or_default();
         let short: String = decision.question.chars().take(LONGEST_TITLE).collect();
         let short = short.lines().next().unwrap_or_default().to_owned();
         let todo = NewItem {
             title: format!("{}{short}", about(issue)),
-            body: todo(current, &decision.question, &decision.options),
+            body: todo(current, &decision.question, &decision.options, default),
             labels: [TODO, "warp-drive"].into_iter().map(str::to_owned).collect(),
             ..NewItem::default()
         };
@@ -138,6 +155,14 @@ impl Workspace {
         self.tracker().assign(filed.id, Some(&person))?;
         Ok(filed.id)
     }
+}
+
+/// Returns the option that the asker of an open question would take, where that is taken if nobody answers.
+fn default_of(current: &Current, decision: &Decision) -> Option<String> {
+    let run = &current.run;
+    let asked = run.facts.questions.iter().rfind(|asked| asked.word("decision") == decision.id)?;
+    let default = Some(asked.word("default")).filter(|_| run.settings.get(keys::ON_TIMEOUT) == "default")?;
+    decision.options.iter().find(|option| *option == default).cloned()
 }
 
 /// Returns how the marker of an issue begins that a question about another one has become.
@@ -150,7 +175,7 @@ fn about(issue: &str) -> String {
     format!("Decide for #{issue}: ")
 }
 
-fn todo(current: &Current, question: &str, options: &[String]) -> String {
+fn todo(current: &Current, question: &str, options: &[String], default: Option<&str>) -> String {
     let run = &current.run;
     let mut text = format!("{question}\n\nOptions: {}\n", options.join(", "));
     if let Some(issue) = &run.issue {
@@ -159,6 +184,11 @@ fn todo(current: &Current, question: &str, options: &[String]) -> String {
     if !run.current_criteria().is_empty() {
         text.push_str(&format!(", chunk {} ({})", run.chunk.index, run.current_criteria().join(", ")));
     }
-    text.push_str(".\nThe chunk was put off. Say what is wanted in the issue, then run it again.\n");
+    text.push_str(&match default {
+        Some(option) => format!(
+            ".\nNobody answered in time, so the agent's default `{option}` was taken. Close this if that is right.\n"
+        ),
+        None => ".\nThe chunk was put off. Say what is wanted in the issue, then run it again.\n".to_owned(),
+    });
     text
 }

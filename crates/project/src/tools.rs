@@ -9,7 +9,7 @@
 
 mod schema;
 
-use adapters::{agent::schema::check, machine};
+use adapters::{agent::schema::faults, machine};
 use engine::{
     Actor, Event, EventName, Outcome, Run, Severity,
     view::{self, Owned},
@@ -104,9 +104,11 @@ impl Workspace {
             let known: Vec<&str> = offered().iter().map(|tool| tool.name).collect();
             return Ok(Called::refused(format!("there is no tool `{name}`; there are {}", known.join(", "))));
         };
-        if let Err(misfit) = check(&Value::Object(tool.input), input) {
-            let place = misfit.place.replacen("answer", "input", 1);
-            return Ok(Called::refused(format!("`{name}` is refused: {place}: {}", misfit.why)));
+        let found = faults(&Value::Object(tool.input), input);
+        if !found.is_empty() {
+            let each = found.iter().map(|fault| fault.to_string().replacen("answer", "input", 1));
+            let each = each.collect::<Vec<_>>().join("; ");
+            return Ok(Called::refused(format!("`{name}` is refused: {each}")));
         }
         let Some(current) = self.current()? else {
             return Ok(Called::refused(format!(
@@ -262,7 +264,7 @@ fn question(fields: &Map<String, Value>) -> Wish {
         (question, Some(context)) => format!("{question}\n{context}"),
         (question, None) => question,
     };
-    let data = fields.iter().filter(|(field, _)| *field == "urgency");
+    let data = fields.iter().filter(|(field, _)| ["urgency", "default"].contains(&field.as_str()));
     let data = data.map(|(field, value)| (field.clone(), value.clone())).collect();
     let kind = text("kind").unwrap_or_else(|| KIND.to_owned());
     Wish::Offer(Event::QuestionAsked { kind, question, options }, data)

@@ -14,12 +14,14 @@ fn open(sandbox: &Sandbox) -> Workspace {
 }
 
 /// A run whose agent has asked, and whose time for an answer is over at once; returns the decision's id.
-fn asking(workspace: &mut Workspace) -> String {
+fn asking(workspace: &mut Workspace, on_timeout: &str) -> String {
     let request = Request {
         workflow: Some("warp-drive".to_owned()),
         issue: Some("42".to_owned()),
         level: Some(2),
-        set: vec![("decision_timeout_minutes".to_owned(), "0".to_owned())],
+        set: [("decision_timeout_minutes", "0"), ("on_timeout", on_timeout)]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .to_vec(),
         ..Request::default()
     };
     workspace.begin(request).unwrap();
@@ -29,12 +31,13 @@ fn asking(workspace: &mut Workspace) -> String {
     let chunks = json!({ "acs": [["AC-01"], ["AC-02"]] });
     let data = chunks.as_object().unwrap().clone();
     workspace.ask(Event::Named(EventName::new("chunks_defined")), data).unwrap();
+    let default = Map::from_iter([("default".to_owned(), json!("good day"))]);
     let event = Event::QuestionAsked {
         kind: "ambiguity".to_owned(),
         question: "Which greeting?".to_owned(),
         options: vec!["hello".to_owned(), "good day".to_owned()],
     };
-    let answer = workspace.ask_as(Actor::Agent, event, Map::new()).unwrap();
+    let answer = workspace.ask_as(Actor::Agent, event, default).unwrap();
     let Standing::Parked { decision } = &answer.current.run.standing else { panic!("it is not parked") };
     decision.id.clone()
 }
@@ -43,7 +46,7 @@ fn asking(workspace: &mut Workspace) -> String {
 fn an_answer_that_comes_while_a_question_is_put_off_counts_and_its_issue_is_closed() {
     let sandbox = Sandbox::new("warp");
     let (mut workspace, mut other) = (open(&sandbox), None);
-    let id = asking(&mut workspace);
+    let id = asking(&mut workspace, "skip");
     let given = Given {
         decision: id.clone(),
         option: "hello".to_owned(),
@@ -74,7 +77,7 @@ fn a_question_is_put_off_once_wherever_the_process_dies() {
     for at in 0..50 {
         let sandbox = Sandbox::new("warp");
         let mut workspace = open(&sandbox);
-        asking(&mut workspace);
+        asking(&mut workspace, "skip");
         let mut passed = 0;
         boundary::watch(move |_| {
             passed += 1;
@@ -97,4 +100,25 @@ fn a_question_is_put_off_once_wherever_the_process_dies() {
         }
     }
     panic!("it has more points than that");
+}
+
+#[test]
+fn the_askers_default_is_taken_where_a_setting_says_so_and_a_person_is_told() {
+    let sandbox = Sandbox::new("warp");
+    let mut workspace = open(&sandbox);
+    let id = asking(&mut workspace, "default");
+    let Some(Overdue::PutOff { why, answer }) = workspace.put_off().unwrap() else {
+        panic!("it is not settled")
+    };
+    assert!(
+        why.starts_with("nobody decided in time, so the agent's default `good day` was taken; see #"),
+        "{why}"
+    );
+    let run = &answer.current.run;
+    assert_eq!((&run.standing, run.phase.as_str()), (&Standing::Active, "coding"));
+    let asked = run.facts.questions.last().unwrap();
+    assert_eq!((asked.word("decision"), asked.option()), (id.as_str(), Some("good day")));
+    let todo =
+        workspace.tracker().item(ItemId::typed(why.rsplit('#').next().unwrap()).unwrap()).unwrap().unwrap();
+    assert!(todo.body.contains("the agent's default `good day` was taken"), "{}", todo.body);
 }

@@ -9,6 +9,7 @@ mod baseline;
 mod breaking;
 mod cache;
 mod command;
+mod failure;
 mod fault;
 mod find;
 mod fingerprint;
@@ -22,14 +23,16 @@ mod report;
 mod running;
 mod vanished;
 
-pub use baseline::{Asked, Checked, KEY, Taken, check, environment_question, take};
-pub use command::{Found, command, found, prepares, test_command};
+pub use baseline::{
+    BaselineQuestion, BaselineReport, BaselineResult, KEY, check, environment_question, take,
+};
+pub use command::{SuggestedCommands, command, found, prepares, test_command};
 pub use leads_back::refuse as refuse_what_leads_back;
 pub use plan::{Plan, patience};
 pub use prepare::{Prepared, is_prepared, use_prepared};
 pub use proof::clear_leftovers;
 pub use report::{Counts, ReportFile, TestReport, read_reports, report_environment};
-pub use running::{cannot_begin, remember, run, test_project};
+pub use running::{cannot_begin, log, remember, run, test_project};
 
 /// Why nothing can be said about a project's tests, in words for whoever wants to run them.
 #[derive(Debug, thiserror::Error)]

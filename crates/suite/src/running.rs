@@ -4,6 +4,7 @@
 //! error that a person sees to, and no failed attempt.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
@@ -13,8 +14,9 @@ use engine::{Held, Run, keys};
 
 use super::{
     SuiteError,
-    cache::{self, Cache, Measured},
+    cache::{self, Cache, TestRecord},
     command::{self, REMEDY, cannot_run},
+    failure,
     fault::{self, Fault},
     judge::{self, Judgement},
     modes,
@@ -30,6 +32,8 @@ const OUTPUT_KEPT: usize = 4000;
 
 /// The directory beside a slot's tree that runners write their reports into.
 const REPORTS: &str = "reports";
+/// The file in a slot's git directory with all that failing tests have printed.
+const LOG: &str = "warp-tests.log";
 
 /// What a command prints that has found no tests to run, because what runs them is not installed.
 const NO_RUNNER: &[(&str, &str)] = &[("-m pytest", "No module named pytest")];
@@ -48,6 +52,8 @@ pub struct Outcome {
     pub took: Duration,
     /// All that is known of what they printed, to find faults in.
     printed: String,
+    /// The tests that failed before the work began, where that is known.
+    before: Option<Vec<String>>,
     /// The fingerprint of the environment in which they ran.
     environment: String,
     /// Why they do not count as passed although the command did, for a person to decide about.
@@ -62,7 +68,16 @@ impl Outcome {
 
     /// Says why they fail, to an agent. What they print says nothing of it if the command passed.
     pub fn failure(&self) -> String {
-        if self.end == End::Exit(0) { format!("{}\n{}", self.said, self.output) } else { self.output.clone() }
+        if self.end == End::Exit(0) {
+            return format!("{}\n{}", self.said, self.output);
+        }
+        failure::told(&self.printed, &self.report, self.before.as_deref())
+    }
+
+    /// Keeps the whole output of tests that fail, for an agent to read. It is told the most of it without that.
+    fn keep_log(&self, place: &Place) {
+        let Some(file) = log_file(place) else { return };
+        let _ = if self.passed { fs::remove_file(&file) } else { fs::write(&file, &self.printed) };
     }
 
     fn doubt(&mut self, doubt: Option<Doubt>) {
@@ -75,8 +90,8 @@ impl Outcome {
     }
 
     /// Returns what is remembered of them.
-    pub fn measured(&self) -> Measured {
-        Measured {
+    pub fn measured(&self) -> TestRecord {
+        TestRecord {
             passed: self.passed,
             second: false,
             report: self.report.clone(),
@@ -123,6 +138,7 @@ pub fn run(shell: &Shell, place: &Place, run: &Run) -> Result<Outcome, SuiteErro
     {
         return Err(SuiteError(format!("{}: {fault}\n{}", outcome.said, outcome.output)));
     }
+    outcome.before = baseline.map(|baseline| baseline.failing.clone());
     match judge::judge(baseline, known, &outcome.end, &outcome.report) {
         // A person who has changed the command meanwhile has changed what it runs.
         Judgement::Passed => {
@@ -140,7 +156,19 @@ pub fn run(shell: &Shell, place: &Place, run: &Run) -> Result<Outcome, SuiteErro
         Judgement::Failed { why: Some(why) } => outcome.said = format!("{}: {why}", outcome.said),
         Judgement::Failed { why: None } => {}
     }
+    outcome.keep_log(place);
     Ok(outcome)
+}
+
+/// Returns where the whole output of the last run of the tests lies, if they failed in it.
+pub fn log(place: &Place) -> Option<PathBuf> {
+    log_file(place).filter(|file| file.is_file())
+}
+
+/// Returns where a slot's failing tests leave their output: in its git directory, which agents can read and not write.
+fn log_file(place: &Place) -> Option<PathBuf> {
+    adapters::git::slot::marker(&place.root)?;
+    Some(place.git_dir()?.join(LOG))
 }
 
 /// Runs a test command once, in the environment that is there. Its end alone says whether it passed.
@@ -162,7 +190,7 @@ pub(crate) fn execute(
     boundary: &'static str,
 ) -> Result<Outcome, SuiteError> {
     let command = &plan.test;
-    let beside = Beside::of(tree).map_err(|error| SuiteError(error.to_string()))?;
+    let beside = ReportDirectory::of(tree).map_err(|error| SuiteError(error.to_string()))?;
     let shell = beside.as_ref().map_or_else(|| shell.clone(), |beside| shell.writing(&beside.directory));
     let mut environment = vec![("CI".to_owned(), "true".to_owned())];
     if let Some(beside) = &beside {
@@ -196,6 +224,7 @@ pub(crate) fn execute(
         end: finished.end,
         took,
         printed,
+        before: None,
         environment: String::new(),
         held: None,
     })
@@ -203,13 +232,13 @@ pub(crate) fn execute(
 
 /// What a slot has for a run of its tests: a directory beside the tree into which runners write their reports, which is
 /// removed with this.
-struct Beside {
+struct ReportDirectory {
     directory: PathBuf,
     /// Files that the tests need to be executable.
     executable: Vec<String>,
 }
 
-impl Beside {
+impl ReportDirectory {
     /// Makes the directory; nothing for a tree that is no slot's nor beside one.
     fn of(tree: &Path) -> std::io::Result<Option<Self>> {
         let Some(above) = tree.parent() else { return Ok(None) };
@@ -220,19 +249,19 @@ impl Beside {
         let executable = Prepared::read(&slot).map(|prepared| prepared.executable).unwrap_or_default();
         let beside = Self { directory: above.join(REPORTS), executable };
         beside.clear()?;
-        std::fs::create_dir(&beside.directory)?;
+        fs::create_dir(&beside.directory)?;
         Ok(Some(beside))
     }
 
     fn clear(&self) -> std::io::Result<()> {
-        match std::fs::remove_dir_all(&self.directory) {
+        match fs::remove_dir_all(&self.directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 }
 
-impl Drop for Beside {
+impl Drop for ReportDirectory {
     fn drop(&mut self) {
         // What stays is removed before the next run.
         let _ = self.clear();
@@ -269,11 +298,12 @@ fn not_prepared(said: String, output: String) -> Outcome {
     Outcome {
         passed: false,
         said,
+        printed: output.clone(),
         output,
         report: TestReport::default(),
         end: End::Exit(1),
         took: Duration::ZERO,
-        printed: String::new(),
+        before: None,
         environment: String::new(),
         held: None,
     }

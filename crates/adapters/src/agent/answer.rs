@@ -1,42 +1,33 @@
-//! The answer in what an agent says: the last JSON object of a text, if it fits.
+//! The answer in what an agent says. Whether it fits what was asked is for the caller to see.
 
 use serde_json::Value;
 
-use super::{NoAnswer, Turn, schema};
+use super::NoAnswer;
 
 /// How much of the end of a text is looked at, in bytes, and how many beginnings are tried.
 const LOOKED_AT: usize = 1024 * 1024;
 const MOST_TRIED: usize = 5_000;
 
-/// Finds the answer in a text and checks it.
+/// Finds the answer in a text: the last object with a field that the schema knows, else the last one.
 pub(super) fn find(text: &str, schema: &Value) -> Result<Value, NoAnswer> {
-    checked(last_object(text).ok_or(NoAnswer::NotJson)?, schema)
-}
-
-/// Checks an answer. A question stands for all the rest, where one may be asked.
-pub(super) fn checked(answer: Value, schema: &Value) -> Result<Value, NoAnswer> {
-    let question = answer.get("question").filter(|question| question.is_object());
-    let fits = match (question, schema.pointer("/properties/question")) {
-        (Some(question), Some(schema)) => schema::check(schema, question),
-        _ => schema::check(schema, &answer),
+    let known = schema.get("properties").and_then(Value::as_object);
+    let is_known = |object: &Value| {
+        let fields = object.as_object().into_iter().flat_map(|fields| fields.keys());
+        fields.into_iter().any(|field| known.is_some_and(|known| known.contains_key(field)))
     };
-    fits.map_err(NoAnswer::DoesNotFit)?;
-    Ok(answer)
-}
-
-/// Says how to answer, for the end of a prompt.
-pub(super) fn instruction(turn: &Turn<'_>) -> String {
-    let how = "When you are done, answer with one JSON object and nothing after it.";
-    match turn.knows_schema {
-        true => format!("\n\n{how} It has to fit the same JSON Schema as before.\n"),
-        false => format!("\n\n{how} It has to fit this JSON Schema:\n{:#}\n", turn.schema),
-    }
+    let mut objects = objects(text);
+    let last = objects.iter().rposition(is_known).or(objects.len().checked_sub(1));
+    last.map(|last| objects.swap_remove(last)).ok_or(NoAnswer::NotJson)
 }
 
 /// Returns the last JSON object that stands in a text.
 pub fn last_object(text: &str) -> Option<Value> {
+    objects(text).pop()
+}
+
+fn objects(text: &str) -> Vec<Value> {
     let mut rest = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
-    let mut last = None;
+    let mut found = Vec::new();
     for _ in 0..MOST_TRIED {
         let Some(start) = rest.find('{') else { break };
         rest = &rest[start..];
@@ -45,12 +36,12 @@ pub fn last_object(text: &str) -> Option<Value> {
         match values.next() {
             Some(Ok(value)) => {
                 rest = &rest[values.byte_offset()..];
-                last = Some(value);
+                found.push(value);
             }
             Some(Err(_)) | None => rest = &rest[1..],
         }
     }
-    last
+    found
 }
 
 #[cfg(test)]
@@ -60,14 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_stands_for_all_the_rest() {
-        let question = json!({ "type": "object", "required": ["text"] });
-        let schema = json!({
-            "type": "object", "required": ["summary"], "properties": { "question": question },
-        });
-        assert!(checked(json!({ "question": { "text": "May I?" } }), &schema).is_ok());
-        assert!(checked(json!({ "question": {} }), &schema).is_err());
-        assert!(checked(json!({ "question": null }), &schema).is_err());
+    fn an_object_that_is_no_answer_does_not_hide_one() {
+        let schema = json!({ "properties": { "summary": {} } });
+        let text = r#"I wrote {"a":1}. {"summary":"done"} The file now has {"b":2}."#;
+        assert_eq!(find(text, &schema).unwrap(), json!({ "summary": "done" }));
+        assert_eq!(find("{\"b\":2}", &schema).unwrap(), json!({ "b": 2 }));
+        assert!(matches!(find("done", &schema), Err(NoAnswer::NotJson)));
     }
 
     #[test]

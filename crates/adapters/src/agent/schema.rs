@@ -1,26 +1,28 @@
-//! Whether an answer fits its schema: as much of JSON Schema as warp's own questions use.
+//! Where an answer does not fit its schema, every place at once: as much of JSON Schema as warp's own questions use.
 //!
 //! `type`, `required`, `properties`, `items`, `enum`, `minItems`, `maxItems`, `minLength`, `maxLength`, `minimum`,
 //! `maximum` and `additionalProperties: false`. What else a schema says is for the agent to read.
 
 use serde_json::{Map, Value};
 
-/// Where an answer does not fit, and why.
+/// The place where an answer violates the schema, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {why}")]
-pub struct Misfit {
+pub struct SchemaMismatch {
     /// The place, as in `answer.evidence[0].file`.
     pub place: String,
     pub why: String,
 }
 
-/// Checks an answer.
-pub fn check(schema: &Value, answer: &Value) -> Result<(), Misfit> {
-    look(schema, answer, "answer")
+/// Returns every place where a value does not fit.
+pub fn faults(schema: &Value, value: &Value) -> Vec<SchemaMismatch> {
+    let mut found = Vec::new();
+    look(schema, value, "answer", &mut found);
+    found
 }
 
-fn look(schema: &Value, value: &Value, place: &str) -> Result<(), Misfit> {
-    let misfit = |why: String| Err(Misfit { place: place.to_owned(), why });
+fn look(schema: &Value, value: &Value, place: &str, found: &mut Vec<SchemaMismatch>) {
+    let mut misfit = |why: String| found.push(SchemaMismatch { place: place.to_owned(), why });
     if let Some(wanted) = types(schema)
         && !wanted.iter().any(|wanted| is_of(value, wanted))
     {
@@ -33,58 +35,55 @@ fn look(schema: &Value, value: &Value, place: &str) -> Result<(), Misfit> {
         return misfit(format!("is not one of {}", allowed.join(", ")));
     }
     match value {
-        Value::Object(fields) => look_at_fields(schema, fields, place),
-        Value::Array(items) => look_at_items(schema, items, place),
-        Value::String(text) => within(schema, ["minLength", "maxLength"], text.chars().count() as f64, place),
-        Value::Number(number) => {
-            within(schema, ["minimum", "maximum"], number.as_f64().unwrap_or_default(), place)
+        Value::Object(fields) => look_at_fields(schema, fields, place, found),
+        Value::Array(items) => {
+            within(schema, ["minItems", "maxItems"], items.len() as f64, place, found);
+            let Some(each) = schema.get("items") else { return };
+            for (index, item) in items.iter().enumerate() {
+                look(each, item, &format!("{place}[{index}]"), found);
+            }
         }
-        Value::Null | Value::Bool(_) => Ok(()),
+        Value::String(text) => {
+            within(schema, ["minLength", "maxLength"], text.chars().count() as f64, place, found);
+        }
+        Value::Number(number) => {
+            within(schema, ["minimum", "maximum"], number.as_f64().unwrap_or_default(), place, found);
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
-fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str) -> Result<(), Misfit> {
+fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str, found: &mut Vec<SchemaMismatch>) {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    for name in required.filter_map(Value::as_str) {
-        if !fields.contains_key(name) {
-            return Err(Misfit { place: format!("{place}.{name}"), why: "is missing".to_owned() });
-        }
+    for name in required.filter_map(Value::as_str).filter(|name| !fields.contains_key(*name)) {
+        found.push(SchemaMismatch { place: format!("{place}.{name}"), why: "is missing".to_owned() });
     }
     let known = schema.get("properties").and_then(Value::as_object);
     let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     for (name, field) in fields {
         let place = format!("{place}.{name}");
         match known.and_then(|known| known.get(name)) {
-            Some(schema) => look(schema, field, &place)?,
-            None if is_closed => return Err(Misfit { place, why: "is not known".to_owned() }),
+            Some(schema) => look(schema, field, &place, found),
+            None if is_closed => found.push(SchemaMismatch { place, why: "is not known".to_owned() }),
             None => {}
         }
     }
-    Ok(())
-}
-
-fn look_at_items(schema: &Value, items: &[Value], place: &str) -> Result<(), Misfit> {
-    within(schema, ["minItems", "maxItems"], items.len() as f64, place)?;
-    let Some(each) = schema.get("items") else { return Ok(()) };
-    items.iter().enumerate().try_for_each(|(index, item)| look(each, item, &format!("{place}[{index}]")))
 }
 
 /// Checks a number, a length or a count against its limits.
-fn within(schema: &Value, [least, most]: [&str; 2], found: f64, place: &str) -> Result<(), Misfit> {
+fn within(schema: &Value, [least, most]: [&str; 2], size: f64, place: &str, found: &mut Vec<SchemaMismatch>) {
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     let what = match least {
         "minItems" => " entries",
         "minLength" => " characters",
         _ => "",
     };
-    let misfit = |why: String| Err(Misfit { place: place.to_owned(), why });
-    match (limit(least), limit(most)) {
-        (Some(least), _) if found < least => {
-            misfit(format!("has {found}{what}, at least {least} are wanted"))
-        }
-        (_, Some(most)) if found > most => misfit(format!("has {found}{what}, at most {most} are allowed")),
-        (_, _) => Ok(()),
-    }
+    let why = match (limit(least), limit(most)) {
+        (Some(least), _) if size < least => format!("has {size}{what}, at least {least} are wanted"),
+        (_, Some(most)) if size > most => format!("has {size}{what}, at most {most} are allowed"),
+        (_, _) => return,
+    };
+    found.push(SchemaMismatch { place: place.to_owned(), why });
 }
 
 fn types(schema: &Value) -> Option<Vec<&str>> {
@@ -117,7 +116,8 @@ mod tests {
     use super::*;
 
     fn says(schema: Value, answer: Value) -> String {
-        check(&schema, &answer).map_or_else(|misfit| misfit.to_string(), |()| "fits".to_owned())
+        let found: Vec<String> = faults(&schema, &answer).iter().map(SchemaMismatch::to_string).collect();
+        if found.is_empty() { "fits".to_owned() } else { found.join("; ") }
     }
 
     #[test]
@@ -156,6 +156,10 @@ mod tests {
                 r#"answer.verdict: is not one of "yes", "no""#,
             ),
             (json!({ "evidence": [{ "file": "a" }], "x": 1 }), "answer.x: is not known"),
+            (
+                json!({ "evidence": [{}, { "file": 1 }], "verdict": 2 }),
+                r#"answer.evidence[0].file: is missing; answer.evidence[1].file: is not string; answer.verdict: is not one of "yes", "no""#,
+            ),
             (json!({ "evidence": [{ "file": "a", "line": null, "more": 1 }], "verdict": "no" }), "fits"),
         ];
         for (answer, expected) in cases {

@@ -25,11 +25,7 @@ fn a_shell_command_gets_the_prompt_and_answers_with_its_last_object() {
         let (ended, said) = driver.ask(&agent, "Write a parser.", None);
         assert_eq!(ended.answer.unwrap()["summary"], "coding", "{said:?}");
         let prompt = fs::read_to_string(driver.root.join("prompt.txt")).unwrap();
-        assert!(prompt.starts_with("Write a parser.") && prompt.contains("\"required\""), "{prompt}");
-
-        let agent = command::Command { line: "echo '{\"summary\": 1}'".to_owned() };
-        let why = driver.ask(&agent, "", None).0.answer.unwrap_err();
-        assert!(why.to_string().contains("answer.summary: is not string") && why.may_pass(), "{why}");
+        assert!(prompt.starts_with("Write a parser."), "{prompt}");
         let agent = command::Command { line: "echo oh >&2; exit 3".to_owned() };
         let why = driver.ask(&agent, "", None).0.answer.unwrap_err();
         assert!(matches!(&why, NoAnswer::Failed { words, .. } if words == "oh"), "{why:?}");

@@ -77,7 +77,7 @@ fn claude_code_has_its_brief_after_a_compaction() {
     let compacted = requests.iter().position(is_summary).expect("the conversation is summed up");
     let after = requests[compacted + 1].text();
     assert!(after.contains("Something was done."), "{after}");
-    for words in [PROMPT, ISSUE, "## Rules", "## Acceptance criteria of this chunk"] {
+    for words in [PROMPT, ISSUE, "## Rules", "## Your task"] {
         assert_eq!(after.matches(words).count(), 1, "`{words}`, once: {after}");
     }
     // What it was reminded of may be less than the whole brief, so the next turn brings that.

@@ -22,10 +22,19 @@ fn fails(steps: &str, answer: &str, more: &[&str]) -> (Project, Ended) {
 
 /// Sees that a fault is told by this name, to the person and in the log, and that the work can go on.
 fn is_told(project: &Project, ended: &Ended, name: &str) {
+    is_told_after(2, project, ended, name);
+}
+
+/// The same of an answer that cannot be used, for which there is another try.
+fn is_refused(project: &Project, ended: &Ended, name: &str) {
+    is_told_after(3, project, ended, name);
+}
+
+fn is_told_after(turns: usize, project: &Project, ended: &Ended, name: &str) {
     assert!(ended.said.contains(name) && ended.said.contains("; it is asked again"), "{}", ended.said);
     assert!(project.sandbox.warp_ok(&["issue", "show", "2"]).contains(name), "{name}");
-    assert_eq!(project.count("turn_started"), 2);
-    assert_eq!(project.count("turn_ended"), 2);
+    assert_eq!(project.count("turn_started"), turns);
+    assert_eq!(project.count("turn_ended"), turns);
     project.goes_on();
 }
 
@@ -69,7 +78,7 @@ fn an_agent_that_hangs_is_ended_with_what_it_started() {
 fn what_an_agent_leaves_running_ends_with_its_turn() {
     let mark = mark();
     let (project, ended) = fails(&leaves(&mark), "", &[]);
-    is_told(&project, &ended, "it answered with no JSON object");
+    is_refused(&project, &ended, "it answered with no JSON object");
     assert!(!is_running(&mark));
 }
 
@@ -81,7 +90,7 @@ fn what_an_agent_without_walls_leaves_without_its_environment_ends_with_its_turn
     let mark = mark();
     let steps = leaves(&mark).replace("setsid -f", "setsid -f env -i");
     let (project, ended) = fails(&steps, "", &["--no-sandbox"]);
-    is_told(&project, &ended, "it answered with no JSON object");
+    is_refused(&project, &ended, "it answered with no JSON object");
     assert!(!is_running(&mark));
 }
 
@@ -90,7 +99,7 @@ fn garbage_is_no_answer() {
     let (project, ended) =
         fails(r#"{ print = "%%% {\"summary\": " }, { print = "]]\u0000\u001b[2J" }"#, "", &[]);
     assert!(!ended.said.contains('\u{1b}'), "{:?}", ended.said);
-    is_told(&project, &ended, "it answered with no JSON object");
+    is_refused(&project, &ended, "it answered with no JSON object");
 }
 
 #[test]
@@ -102,7 +111,7 @@ fn a_flood_costs_neither_memory_nor_the_log() {
     let peak = running.peak();
     assert!(peak < 100 * 1024, "{peak} kB");
     let ended = running.end();
-    is_told(&project, &ended, "it answered with no JSON object");
+    is_refused(&project, &ended, "it answered with no JSON object");
     let journal = project.sandbox.journal().metadata().unwrap().len();
     assert!(journal < 10_000_000, "{journal}");
 }
@@ -110,7 +119,7 @@ fn a_flood_costs_neither_memory_nor_the_log() {
 #[test]
 fn an_answer_that_does_not_fit_is_told_by_the_place() {
     let (project, ended) = fails("", r#"answer = { summary = "done", evidence = [{ file = "a" }] }"#, &[]);
-    is_told(&project, &ended, "its answer does not fit: answer.evidence[0].ac: is missing");
+    is_refused(&project, &ended, "answer.evidence[0].ac: is missing");
 }
 
 #[test]
@@ -118,7 +127,7 @@ fn success_without_a_change_is_refused() {
     let answer =
         r#"answer = { summary = "done", evidence = [{ ac = "AC-01", file = "test.sh", line = 1 }] }"#;
     let (project, ended) = fails("", answer, &[]);
-    is_told(&project, &ended, "is refused in `coding` by diff_relevance_check: nothing has changed since");
+    is_refused(&project, &ended, "is refused in `coding` by diff_relevance_check: nothing has changed since");
 }
 
 #[test]
@@ -127,7 +136,7 @@ fn evidence_for_a_line_that_was_not_changed_is_refused() {
     let answer = r#"answer = { summary = "done", evidence = [
         { ac = "AC-01", file = "test.sh", line = 1 }, { ac = "AC-02", file = "greeting.txt", line = 2 }] }"#;
     let (project, ended) = fails(steps, answer, &[]);
-    is_told(&project, &ended, "AC-01: `test.sh:1` is no line that was changed");
+    is_refused(&project, &ended, "AC-01: `test.sh:1` is no line that was changed");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_change_that_is_refused_is_accepted_by_a_person_and_that_is_told_everywhere(
     assert!(told.contains(&format!("warp answer {id} accept")), "{told}");
     project.sandbox.warp_ok(&["answer", &id, "accept", "--note", "it is fine"]);
     running.end().ends(0);
-    assert_eq!(project.count("turn_started"), 2, "its answer is taken as it was");
+    assert_eq!(project.count("turn_started"), 3, "its answer is taken as it was");
     assert_eq!(project.sandbox.git(&["show", "main:a.txt"]), "x\ny");
     let log = project.sandbox.warp_ok(&["log", "1"]);
     assert!(log.contains("accepted by Test: diff_relevance_check: no changed path"), "{log}");

@@ -88,7 +88,7 @@ impl Terminal {
         let route = self.route(driver, run)?;
         let schema = Value::Null;
         let given = Given { route: route.as_ref(), ..Given::default() };
-        let talk = Talk { prompt: "", schema: &schema, knows_schema: false, resume: None, session: None };
+        let talk = Talk { prompt: "", schema: &schema, resume: None, session: None };
         let turn = confined.turn(run, talk, &facts, &given);
         let inside = self
             .agent

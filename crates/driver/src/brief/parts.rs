@@ -1,19 +1,19 @@
 //! A brief in parts. A conversation remembers what it was told, so that only the parts which it does not have are sent to it.
 
-use std::borrow::Cow;
-
 /// How much of a digest is kept: enough to tell the parts of one brief apart.
 const DIGEST: usize = 16;
-/// How a text that is data begins and ends; see [`fenced`](super::fenced).
+/// How a text that is data begins and ends; see [`fence`](super::text::fence).
 const FENCE: (&str, &str) = ("<<<data ", ">>>");
 
 /// What was cut off a part.
 const CUT: &str = "\n(the rest is left out here; the transcript of this conversation has it)";
 
-/// A brief: a line that says what is asked, and parts with a title each.
+/// A brief: how it begins in every phase of a run, and parts with a title each.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     lead: String,
+    /// The line that says what is asked, with which the part about the task begins.
+    task: String,
     parts: Vec<Part>,
 }
 
@@ -24,8 +24,8 @@ struct Part {
 }
 
 impl Parts {
-    pub(crate) fn new(lead: String) -> Self {
-        Self { lead, parts: Vec::new() }
+    pub(crate) fn new(lead: String, task: String) -> Self {
+        Self { lead, task, parts: Vec::new() }
     }
 
     /// Adds a part; one that says nothing is left out.
@@ -49,11 +49,12 @@ impl Parts {
     pub(crate) fn since(&self, known: &[String]) -> String {
         let new: Vec<&Part> = self.parts.iter().filter(|part| !known.contains(&part.digest())).collect();
         let words = if new.is_empty() {
-            "Nothing that you were told has changed. Go on where you were, and answer as you were asked to."
+            "Nothing that you were told has changed. Continue where you were, and answer as you were asked to."
         } else {
-            "What you were told before still holds; this is new or has changed. Go on, and answer as you were asked to."
+            "What you were told before still holds; this is new or has changed. Continue, and answer as you were asked to."
         };
-        let lead = format!("{}\n\n{words}\n", self.lead);
+        let task = if new.iter().any(|part| part.body.starts_with(&self.task)) { "" } else { &self.task };
+        let lead = format!("{task}\n\n{words}\n").trim_start().to_owned();
         new.iter().fold(lead, |text, part| text + &part.render(usize::MAX))
     }
 
@@ -85,8 +86,7 @@ impl Part {
     }
 
     fn digest(&self) -> String {
-        let lines: Vec<Cow<'_, str>> = self.body.lines().map(settled).collect();
-        short_digest(&format!("{}\n{}", self.title, lines.join("\n")))
+        short_digest(&format!("{}\n{}", self.title, self.body))
     }
 }
 
@@ -102,43 +102,28 @@ fn is_fenced(body: &str) -> bool {
     body.contains(FENCE.0) && last.starts_with("data ") && last.ends_with(FENCE.1)
 }
 
-/// Returns a line without what is no news: the mark of a fence, which is another every time, and whether warp has ticked a box.
-fn settled(line: &str) -> Cow<'_, str> {
-    let is_end = line.starts_with("data ") && line.ends_with(FENCE.1);
-    if is_end || line.starts_with(FENCE.0) {
-        return Cow::Borrowed("");
-    }
-    match line.split_once("- [x] ") {
-        Some((before, text)) if before.trim().is_empty() => Cow::Owned(format!("{before}- [ ] {text}")),
-        Some(_) | None => Cow::Borrowed(line),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn brief(failure: &str, mark: &str) -> Parts {
-        let tick = if failure.is_empty() { ' ' } else { 'x' };
-        let mut parts = Parts::new("You work in the phase `coding`.".to_owned());
-        parts.add("What to do", "Write code.");
+    fn brief(failure: &str) -> Parts {
+        let mut parts = Parts::new("You work.".to_owned(), "You code.".to_owned());
+        parts.add("The issue", "<<<data one\n# Words\n\n- AC-01: all of them.\ndata one>>>");
+        parts.add("Your task", "You code.\n\nWrite code.");
         parts.add("What failed", failure);
-        parts
-            .add("The issue", &format!("<<<data {mark}\n# Words\n\n- [{tick}] All of them.\ndata {mark}>>>"));
         parts
     }
 
     #[test]
     fn a_conversation_is_told_what_it_does_not_have() {
-        let first = brief("", "one");
-        assert!(first.whole().contains("## What to do\n\nWrite code.\n\n## The issue\n\n<<<data one"));
+        let first = brief("");
+        assert!(first.whole().starts_with("You work.\n\n## The issue\n\n<<<data one"), "{}", first.whole());
         assert!(!first.whole().contains("What failed"));
-        let second = brief("test 1", "two");
+        let second = brief("test 1");
         let told = second.since(&first.digests());
-        assert!(told.starts_with("You work in the phase `coding`.\n\nWhat you were told before still holds"));
-        assert!(told.ends_with("\n## What failed\n\ntest 1\n"), "{told}");
-        assert!(!told.contains("The issue"), "neither the mark of a fence nor a tick is news: {told}");
-        let third = brief("test 1", "three").since(&second.digests());
+        assert!(told.starts_with("You code.\n\nWhat you were told before still holds"), "{told}");
+        assert!(told.ends_with("\n## What failed\n\ntest 1\n") && !told.contains("The issue"), "{told}");
+        let third = brief("test 1").since(&second.digests());
         assert!(
             third.contains("Nothing that you were told has changed.") && !third.contains("##"),
             "{third}"
@@ -147,10 +132,10 @@ mod tests {
 
     #[test]
     fn a_long_part_is_cut_within_its_fence() {
-        let mut parts = brief("", "one");
+        let mut parts = brief("");
         parts.add("More", &format!("<<<data two\n{}\ndata two>>>", "ä".repeat(40_000)));
         let cut = parts.within(2_000);
-        assert!(cut.len() <= 2_000 && cut.contains("Write code.") && cut.contains("All of them."), "{cut}");
+        assert!(cut.len() <= 2_000 && cut.contains("Write code.") && cut.contains("all of them."), "{cut}");
         assert!(cut.contains(&format!("ä\ndata two>>>{CUT}")), "{cut}");
         assert_eq!(parts.within(200_000), parts.whole());
     }

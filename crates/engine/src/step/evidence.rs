@@ -73,36 +73,37 @@ fn judge(workflow: &Workflow, run: &Run, row: &Row, ask: &Ask) -> Result<Vec<Adv
         }
         return Ok(Vec::new());
     };
+    let mut problems = Vec::new();
     for entry in &entries {
         if !wanted.is_empty() && !wanted.iter().any(|criterion| is_same(criterion, &entry.criterion)) {
             let known = wanted.join(", ");
-            return Err(refuse(format!("`{}` is no criterion here; there are {known}", entry.criterion)));
+            problems.push(format!("`{}` is no criterion here; there are {known}", entry.criterion));
         }
     }
     let is_shown = |criterion: &&str| entries.iter().any(|entry| is_same(criterion, &entry.criterion));
     let unshown: Vec<&str> = wanted.iter().copied().filter(|criterion| !is_shown(criterion)).collect();
     if !unshown.is_empty() && run.settings.get(keys::PRE_EXIT_VERIFICATION) {
-        return Err(refuse(missing(run, &unshown)));
+        problems.push(missing(run, &unshown));
     }
     let mut advice = Vec::new();
     for entry in &entries {
         if let Some(line) = &entry.line {
             match judge_line(run, scope, line, ask) {
                 Ok(word) => advice.extend(word.filter(|word| !advice.contains(word))),
-                Err(problem) => return Err(refuse(format!("{}: {problem}", entry.criterion))),
+                Err(problem) => problems.push(format!("{}: {problem}", entry.criterion)),
             }
         }
         if let Some(test) = &entry.test
             && !is_recorded(run, test, ask)
             && !is_tested_later(workflow, run, row, ask)
         {
-            return Err(refuse(format!(
+            problems.push(format!(
                 "{}: test `{test}` is in no recorded run; run the tests with `warp next`, or show a changed line",
                 entry.criterion
-            )));
+            ));
         }
     }
-    Ok(advice)
+    if problems.is_empty() { Ok(advice) } else { Err(refuse(problems.join("; "))) }
 }
 
 /// Tells whether warp runs the tests after this event, and before anything is committed.

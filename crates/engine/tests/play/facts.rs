@@ -1,6 +1,6 @@
 //! What a run knows of the work so far: by what events mean in its workflow, not by their names.
 
-use engine::{CheckResult, Inquiry, Run, Workflow};
+use engine::{CheckResult, Inquiry, NoteKind, Run, Workflow};
 
 use crate::script::play_to;
 
@@ -103,6 +103,36 @@ fn words_of_an_agent_in_a_terminal_mean_events_by_what_phases_are_for() {
     ] {
         assert_eq!(means(phase, word), expected, "{phase} {word}");
     }
+}
+
+#[test]
+fn a_verdict_stays_known_with_what_was_answered_to_it() {
+    let coder = |script: &str| play_to(&format!("coder: {script}")).0.facts.issue;
+    let planned = "receive_task requirement=1, workspace_ready, submit_plan plan=one, ";
+    let known = coder(&format!("{planned}changes feedback=smaller, submit_plan plan=two, approve"));
+    let events: Vec<&str> = known.reviews.iter().map(|review| review.event.as_str()).collect();
+    assert_eq!(events, ["changes", "approve"]);
+    assert!(known.reviews[0].wants_changes && !known.reviews[1].wants_changes);
+    assert_eq!(known.plan.unwrap()["plan"], "two");
+    let work =
+        "approve, code_complete summary=done, tests_fail failure=red, fix_done summary=mended, tests_pass, ";
+    let fixed = format!("{planned}{work}changes feedback=slow, fix_done summary=faster");
+    let known = coder(&fixed);
+    assert!(known.failure.is_none(), "its tests passed since: {:?}", known.failure);
+    let last = known.reviews.last().unwrap();
+    assert_eq!((last.data["feedback"].as_str(), last.reply.as_deref()), (Some("slow"), Some("faster")));
+}
+
+#[test]
+fn what_people_say_and_agents_note_stays_until_the_next_issue() {
+    let noted = format!(
+        "{PLANNED}tell use tabs, code_complete summary=a lessons=[{{\"title\":\"T\",\"text\":\"t\"}}], @chunk_complete, next_chunk"
+    );
+    let known = run(&noted).facts.issue;
+    assert_eq!(known.told, ["use tabs"]);
+    assert_eq!((known.notes[0].kind, known.notes[0].title.as_str()), (NoteKind::Lesson, "T"));
+    let next = run(&format!("{noted}, @awaiting_continue, continue_yes, work_selected requirement=2"));
+    assert!(next.facts.issue.told.is_empty() && next.facts.issue.notes.is_empty());
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::criteria::LONGEST;
 /// The kinds of commits that a message may begin with.
 const COMMIT_TYPES: [&str; 10] =
     ["feat", "fix", "docs", "refactor", "test", "perf", "build", "ci", "style", "chore"];
-/// The four things that a person decides, whatever the level.
-const TRIGGERS: [&str; 4] = ["architecture", "ambiguity", "dependency", "scope"];
+/// The four things that a person decides, whatever the level, and what no change in the tree can fix.
+const TRIGGERS: [&str; 5] = ["architecture", "ambiguity", "dependency", "scope", "blocked"];
 /// How sure somebody is, or how much it matters.
 const GRADES: [&str; 3] = ["HIGH", "MEDIUM", "LOW"];
 /// The most steps that a plan may name.
@@ -67,6 +67,7 @@ pub fn question_schema() -> Value {
             "kind": { "type": "string", "enum": TRIGGERS },
             "text": text(2000),
             "options": options(),
+            "default": text(60),
         },
     })
 }
@@ -91,6 +92,7 @@ pub(super) fn question() -> Map<String, Value> {
         "urgency": grade(),
         "kind": { "type": "string", "enum": TRIGGERS },
         "options": about(options(), "The answers to choose from; without any, yes or no"),
+        "default": about(text(60), "The answer that you would take"),
     });
     input(&["question"], object(properties))
 }

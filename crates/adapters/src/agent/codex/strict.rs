@@ -1,8 +1,8 @@
 //! A schema as OpenAI's models are held to it.
 //!
 //! There every object is closed and every field required, so a field that may be left out becomes one that may be null;
-//! the nulls are taken out of the answer again. An object of any fields cannot be said that way: then there is no such
-//! schema, and the answer is asked for in words.
+//! the nulls are taken out of the answer again. An object of any fields cannot be said that way: it is asked for as JSON in
+//! a text, and read again.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,9 @@ pub(super) fn schema(schema: &Value) -> Option<Value> {
     for name in LEFT_OUT {
         strict.remove(name);
     }
-    if schema.get("type")? == "object" {
+    if is_open(schema) {
+        strict.insert("type".to_owned(), json!("string"));
+    } else if schema.get("type")? == "object" {
         let known = schema.get("properties")?.as_object().filter(|known| !known.is_empty())?;
         let each = known.iter().map(|(name, field)| {
             let field = self::schema(field)?;
@@ -45,8 +47,14 @@ pub(super) fn without_nulls(schema: &Value, answer: Value) -> Value {
         Value::Array(items) => {
             Value::Array(items.into_iter().map(|item| without_nulls(&schema["items"], item)).collect())
         }
+        Value::String(text) if is_open(schema) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => answer,
     }
+}
+
+/// Tells whether an object may have any fields.
+fn is_open(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|named| named == "object") && schema.get("properties").is_none()
 }
 
 fn is_required(schema: &Value, name: &str) -> bool {
@@ -107,9 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_any_fields_has_no_such_schema() {
+    fn an_object_of_any_fields_is_a_text() {
         let open = json!({ "type": "object", "properties": { "data": { "type": "object" } } });
-        assert_eq!(schema(&open), None);
+        assert_eq!(schema(&open).unwrap()["properties"]["data"], json!({ "type": ["string", "null"] }));
+        let answer = json!({ "data": "{\"a\":1}" });
+        assert_eq!(without_nulls(&open, answer), json!({ "data": { "a": 1 } }));
         assert_eq!(schema(&json!({ "type": "array" })), None);
         assert_eq!(schema(&json!(true)), None);
     }

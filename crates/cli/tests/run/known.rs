@@ -1,0 +1,67 @@
+//! What an agent is told that was said, decided and learnt before: by a person, a reviewer or an earlier run.
+
+use super::support::Project;
+
+/// A shell function that tells whether the brief has some words.
+const HAS: &str = "command:brief=$(cat)\nhas() { printf '%s' \"$brief\" | grep -qF -- \"$1\"; }\n";
+
+#[test]
+fn what_people_say_and_agents_decide_and_learn_is_in_every_later_brief_also_in_a_second_run() {
+    let project = Project::new("");
+    let agent = HAS.to_owned()
+        + r#"
+        known() { has 'use tabs, please' && has 'Shell: POSIX only'; }
+        if test "$WARP_PHASE" = planning; then
+            echo '{"approach":"A file for each word.","decisions":[{"title":"Shell","text":"POSIX only"}]}'
+        elif has 'The criteria of this chunk: AC-01'; then
+            known && has 'A file for each word.' || exit 3
+            echo hello > hello.txt
+            echo '{"summary":"hello","evidence":[{"ac":"AC-01","file":"hello.txt","line":1}],"lessons":[{"title":"Order","text":"one by one"}]}'
+        elif has 'What earlier runs of this issue left'; then
+            has 'use tabs, please' && has 'Order: one by one' && has 'A file for each word.' || exit 4
+            echo world > world.txt
+            echo '{"summary":"world","evidence":[{"ac":"AC-02","file":"world.txt","line":1}]}'
+        else
+            known && has 'Order: one by one' || exit 5
+            exit 6
+        fi"#;
+    let run = |more: &[&str]| {
+        let set = ["--agent", &agent, "--set", "max_acs_per_commit=1", "--set", "decision_timeout_minutes=0"];
+        project.run(&[&set, more].concat())
+    };
+    let ended = run(&["--approve-plan"]);
+    assert_eq!(ended.code, Some(5), "{}", ended.said);
+    project.sandbox.warp_ok(&["tell", "1", "use tabs, please"]);
+    project.sandbox.warp_ok(&["answer", &project.question().0, "approve"]);
+    let ended = run(&[]);
+    assert!(ended.said.contains("it failed (exit 6)"), "{}", ended.said);
+    assert!(ended.said.contains("1 of its chunks was put off"), "{}", ended.said);
+    let ended = run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(project.sandbox.git(&["show", "main:world.txt"]), "world");
+}
+
+#[test]
+fn a_coder_has_the_plan_and_a_second_review_the_points_of_the_first_and_their_answers() {
+    let project = Project::new("");
+    let agent = HAS.to_owned()
+        + r#"
+        event() { printf '{"event":"%s","data":{"%s":"%s"}}\n' "$1" "$2" "$3"; exit 0; }
+        plan='Write greeting.txt by hand.'
+        case $WARP_PHASE in
+        PLANNING) has 'say which words' && has "$plan" && event submit_plan plan "$plan It says hello, world."
+            event submit_plan plan "$plan" ;;
+        PLAN_REVIEW) has 'say which words' && has 'It says hello, world.' && event approve feedback fine
+            event changes feedback '1. say which words' ;;
+        CODING) has 'It says hello, world.' || exit 3
+            printf 'hello\nworld\n' > greeting.txt; event code_complete summary 'two words' ;;
+        CODE_REVIEW) has 'It says hello, world.' && has '`git diff ' || exit 4
+            if has 'line 1 lacks a comma'; then has '1. the comma is there' || exit 5; event approve feedback fine; fi
+            event changes feedback '1. line 1 lacks a comma' ;;
+        FIXING) has 'line 1 lacks a comma' || exit 6
+            printf 'hello,\nworld\n' > greeting.txt; event fix_done summary '1. the comma is there' ;;
+        esac"#;
+    let ended = project.run(&["--workflow", "coder", "--agent", &agent]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello,\nworld");
+}
