@@ -70,3 +70,27 @@ fn a_coder_has_the_plan_and_a_second_review_the_points_of_the_first_and_their_an
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello,\nworld");
 }
+
+#[test]
+fn failed_tests_are_told_by_name_and_their_whole_output_can_be_read() {
+    let project = Project::new("");
+    let test = "echo 1..2\necho 'ok 1 - says hello'\n\
+        test ! -e broken || { echo 'not ok 2 - is whole'; exit 1; }\necho 'ok 2 - is whole'\n";
+    project.sandbox.write("test.sh", test);
+    project.sandbox.git(&["commit", "--quiet", "--all", "-m", "test: names"]);
+    let lines = r#"
+        printf 'hello\nworld\n' > greeting.txt
+        if has '## What failed'; then
+            has 'Failing, and not at the base:' && has '- is whole' || exit 3
+            printf '%s' "$brief" | grep -q '^ok 1' && exit 4
+            log=$(printf '%s' "$brief" | sed -n 's/.*Whole output: `\([^`]*\)`.*/\1/p')
+            grep -q '^ok 1 - says hello' "$log" || exit 5
+            rm broken
+        else
+            touch broken
+        fi
+        echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}'"#;
+    let ended = project.run(&["--agent", &agent(&project, lines)]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!((project.count("tests_failed"), project.count("turn_started")), (1, 2));
+}
