@@ -138,7 +138,7 @@ fn a_question_by_tool_ends_the_turn_and_its_answer_reaches_the_next() {
     let (driven, agent) = driven(
         1,
         r#"
-if grep -q '"note": "tabs"'; then
+if grep -q 'Tabs or spaces? tabs'; then
   call done '{"summary":"seen","event":"unrecoverable_error"}' > /dev/null
   call submit_plan '{"plan":"with tabs"}' > /dev/null
 else

@@ -2,14 +2,18 @@
 
 use super::support::Project;
 
-/// A shell function that tells whether the brief has some words.
-const HAS: &str = "command:brief=$(cat)\nhas() { printf '%s' \"$brief\" | grep -qF -- \"$1\"; }\n";
+/// Makes an agent of lines of shell, in which `has` tells whether the brief has some words.
+fn agent(project: &Project, lines: &str) -> String {
+    let has = "brief=$(cat)\nhas() { printf '%s' \"$brief\" | grep -qF -- \"$1\"; }\n";
+    let file = project.sandbox.home().join("agent.sh");
+    std::fs::write(&file, has.to_owned() + lines).unwrap();
+    format!("command:sh {}", file.display())
+}
 
 #[test]
 fn what_people_say_and_agents_decide_and_learn_is_in_every_later_brief_also_in_a_second_run() {
     let project = Project::new("");
-    let agent = HAS.to_owned()
-        + r#"
+    let lines = r#"
         known() { has 'use tabs, please' && has 'Shell: POSIX only'; }
         if test "$WARP_PHASE" = planning; then
             echo '{"approach":"A file for each word.","decisions":[{"title":"Shell","text":"POSIX only"}]}'
@@ -25,6 +29,7 @@ fn what_people_say_and_agents_decide_and_learn_is_in_every_later_brief_also_in_a
             known && has 'Order: one by one' || exit 5
             exit 6
         fi"#;
+    let agent = agent(&project, lines);
     let run = |more: &[&str]| {
         let set = ["--agent", &agent, "--set", "max_acs_per_commit=1", "--set", "decision_timeout_minutes=0"];
         project.run(&[&set, more].concat())
@@ -44,8 +49,7 @@ fn what_people_say_and_agents_decide_and_learn_is_in_every_later_brief_also_in_a
 #[test]
 fn a_coder_has_the_plan_and_a_second_review_the_points_of_the_first_and_their_answers() {
     let project = Project::new("");
-    let agent = HAS.to_owned()
-        + r#"
+    let lines = r#"
         event() { printf '{"event":"%s","data":{"%s":"%s"}}\n' "$1" "$2" "$3"; exit 0; }
         plan='Write greeting.txt by hand.'
         case $WARP_PHASE in
@@ -61,7 +65,32 @@ fn a_coder_has_the_plan_and_a_second_review_the_points_of_the_first_and_their_an
         FIXING) has 'line 1 lacks a comma' || exit 6
             printf 'hello,\nworld\n' > greeting.txt; event fix_done summary '1. the comma is there' ;;
         esac"#;
+    let agent = agent(&project, lines);
     let ended = project.run(&["--workflow", "coder", "--agent", &agent]);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert_eq!(project.sandbox.git(&["show", "main:greeting.txt"]), "hello,\nworld");
+}
+
+#[test]
+fn failed_tests_are_told_by_name_and_their_whole_output_can_be_read() {
+    let project = Project::new("");
+    let test = "echo 1..2\necho 'ok 1 - says hello'\n\
+        test ! -e broken || { echo 'not ok 2 - is whole'; exit 1; }\necho 'ok 2 - is whole'\n";
+    project.sandbox.write("test.sh", test);
+    project.sandbox.git(&["commit", "--quiet", "--all", "-m", "test: names"]);
+    let lines = r#"
+        printf 'hello\nworld\n' > greeting.txt
+        if has '## What failed'; then
+            has 'Failing, and not at the base:' && has '- is whole' || exit 3
+            printf '%s' "$brief" | grep -q '^ok 1' && exit 4
+            log=$(printf '%s' "$brief" | sed -n 's/.*Whole output: `\([^`]*\)`.*/\1/p')
+            grep -q '^ok 1 - says hello' "$log" || exit 5
+            rm broken
+        else
+            touch broken
+        fi
+        echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1},{"ac":"AC-02","file":"greeting.txt","line":2}]}'"#;
+    let ended = project.run(&["--agent", &agent(&project, lines)]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!((project.count("tests_failed"), project.count("turn_started")), (1, 2));
 }

@@ -162,7 +162,7 @@ settings! {
     DECISION_TIMEOUT_MINUTES: Count = "decision_timeout_minutes", "10", UNORDERED,
         "Minutes that a decision waits for a person";
     ON_TIMEOUT: Choice(&["skip", "default"]) = "on_timeout", "\"skip\"", ordered(FirstOf(&["skip", "default"])),
-        "What becomes of an agent's question that nobody answers in time: its chunk is skipped, or the agent's own default is taken";
+        "What becomes of an unanswered question: skip its chunk, or take the agent's default";
     HEARTBEAT_ON_COMMIT: Flag = "heartbeat_on_commit", "true", ordered(On), "Notify at each commit while away";
     RECONCILE_PER_CHUNK: Flag = "reconcile_per_chunk", "true", safety(On), "Correct progress counters at each chunk";
     DEV_HEALTH_CHECK: Flag = "dev_health_check", "true", ordered(On), "Check the dev server's health between chunks";

@@ -49,15 +49,15 @@ fn the_setting_switches_it_off_and_evidence_that_is_given_is_checked_all_the_sam
     assert!(last(&off).starts_with("updating_docs"));
     assert!(last(&format!("{off} evidence=[]")).starts_with("updating_docs"));
     assert!(complete("evidence=[]").starts_with("refused"));
-    assert_snapshot!(last(&format!("{off} {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was");
-    assert_snapshot!(last(&format!("{CODING}, code_complete {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was");
+    assert_snapshot!(last(&format!("{off} {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was; ac-02: `src/b.rs:3` is no line that was changed since 0123456789; show one that was");
+    assert_snapshot!(last(&format!("{CODING}, code_complete {LINES} lines=none")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` is no line that was changed since 0123456789; show one that was; ac-02: `src/b.rs:3` is no line that was changed since 0123456789; show one that was");
 }
 
 #[test]
 fn a_line_must_be_one_that_was_changed() {
     assert_snapshot!(complete(&format!("{LINES} lines=src/a.rs:12")), @"refused: `code_complete` is refused in `coding` by self_verification: ac-02: `src/b.rs:3` is no line that was changed since 0123456789; show one that was");
-    assert_snapshot!(complete(&format!("{LINES} lines=broken")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` could not be looked at: git: exit 128");
-    assert_snapshot!(complete(&format!("{LINES} lines=unseen")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` was not looked at");
+    assert_snapshot!(complete(&format!("{LINES} lines=broken")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` could not be looked at: git: exit 128; ac-02: `src/b.rs:3` could not be looked at: git: exit 128");
+    assert_snapshot!(complete(&format!("{LINES} lines=unseen")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: `src/a.rs:12` was not looked at; ac-02: `src/b.rs:3` was not looked at");
     assert_snapshot!(play(&format!("{CODING}, agent code_complete {LINES} lines=absent")), @r#"
     chunks_defined acs=[["AC-01","AC-02"],["AC-03"]] head=0123456789abcdef boxes=0/3: coding e4
     agent code_complete evidence=[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"ac-02","file":"./src/b.rs","line":3}] lines=absent: updating_docs e5
@@ -67,7 +67,7 @@ fn a_line_must_be_one_that_was_changed() {
 
 #[test]
 fn evidence_for_what_is_no_criterion_here_is_refused() {
-    assert_snapshot!(complete(r#"evidence=[{"ac":"AC-03","test":"x"}]"#), @"refused: `code_complete` is refused in `coding` by self_verification: `AC-03` is no criterion here; there are AC-01, AC-02");
+    assert_snapshot!(complete(r#"evidence=[{"ac":"AC-03","test":"x"}]"#), @r#"refused: `code_complete` is refused in `coding` by self_verification: `AC-03` is no criterion here; there are AC-01, AC-02; evidence is wanted for AC-01, AC-02: a line that was changed or a test of the recorded run, like --data '{"evidence":[{"ac":"AC-01","file":"src/a.rs","line":12},{"ac":"AC-02","test":"name_of_a_test"}]}'. Read each again, and confirm that it is met: AC-01: The login page opens the dashboard; AC-02: The README tells how"#);
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn a_test_must_be_in_a_recorded_run_and_an_agents_word_is_no_record() {
     let untested = |data: &str| {
         last(&format!("warp-drive test_before_commit=false: {CODING}, agent code_complete {data}"))
     };
-    assert_snapshot!(untested(TESTS), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
-    assert_snapshot!(untested(&format!("{TESTS} {named}")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    assert_snapshot!(untested(TESTS), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line; AC-02: test `logs_out` is in no recorded run; run the tests with `warp next`, or show a changed line");
+    assert_snapshot!(untested(&format!("{TESTS} {named}")), @"refused: `code_complete` is refused in `coding` by self_verification: AC-01: test `logs_in` is in no recorded run; run the tests with `warp next`, or show a changed line; AC-02: test `logs_out` is in no recorded run; run the tests with `warp next`, or show a changed line");
     // What a person or warp reports is on record, at once and for later.
     assert!(last(&format!("{testing}, engine tests_passed {TESTS} {named}")).starts_with("committing"));
     let again = format!("{testing}, engine tests_passed {named}, committed, report_filed, next_chunk");
