@@ -72,7 +72,7 @@ pub(crate) struct Complaint {
     /// Set where the work may be good and only the answer is not: such a turn is not charged.
     pub(crate) is_form: bool,
     /// Set where a person may accept the answer all the same.
-    pub(crate) refused: Option<RefusedEvent>,
+    pub(crate) refused: Option<Box<RefusedEvent>>,
 }
 
 impl Complaint {
@@ -178,7 +178,7 @@ impl Driver<'_> {
             return Ok(Flow::On);
         }
         match complaint {
-            Some(Complaint { refused: Some(refused), .. }) => self.raise(current, refused),
+            Some(Complaint { refused: Some(refused), .. }) => self.raise(current, *refused),
             Some(complaint) => self.escalate(current, &complaint.why(), &["continue"]),
             None => Ok(Flow::On),
         }
@@ -572,7 +572,7 @@ impl Driver<'_> {
             Err(AskError::Refused(refused)) => {
                 let to_overrule = refused.to_overrule(Actor::Agent, &data);
                 let wrong = Complaint::of_form(vec![refused.to_string()], &value);
-                Ok(Err(Complaint { refused: to_overrule, ..wrong }))
+                Ok(Err(Complaint { refused: to_overrule.map(Box::new), ..wrong }))
             }
             Err(AskError::NoRun) => Ok(Ok(())),
             Err(AskError::Failed(error)) => Err(error.into()),

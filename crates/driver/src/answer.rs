@@ -360,7 +360,9 @@ fn bare(schema: Value) -> Value {
             });
             Value::Object(each.collect())
         }
-        other => other,
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            other
+        }
     }
 }
 
