@@ -253,7 +253,7 @@ fn said(current: &Current, outcome: &str) -> Option<EventName> {
 
 fn moved_on(event: &str, answer: &Taken) -> String {
     let phase = &answer.current.run.phase;
-    format!("`{event}` was noticed: the run is in `{phase}` now; `warp next` goes on")
+    format!("`{event}` was noticed: the run is in `{phase}` now; `warp next` continues")
 }
 
 /// Tells an agent what it has moved without leave.

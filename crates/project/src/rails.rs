@@ -106,7 +106,7 @@ pub fn in_force(place: &Place, run: &Run) -> &'static str {
     }
     if run.owns_workspace {
         return match Sandbox::find() {
-            Ok(_) => "behind walls (bubblewrap), in the agent and in git",
+            Ok(_) => "in the sandbox (bubblewrap), in the agent and in git",
             Err(NoSandbox::Missing) => "in the agent and in git, no sandbox: bubblewrap is not installed",
             Err(NoSandbox::Fails { .. } | NoSandbox::Open) => {
                 "in the agent and in git, no sandbox: bubblewrap fails; `warp doctor` says why"

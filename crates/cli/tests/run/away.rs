@@ -145,7 +145,7 @@ fn a_question_that_nobody_answers_is_put_off_and_says_so() {
     let nobody = [CHUNKS.as_slice(), &["--set", "decision_timeout_minutes=0"]].concat();
     start(&project, &telegram, &nobody).end().ends(5);
     let texts = telegram.texts(501);
-    assert!(texts.iter().any(|text| text.contains("1 put off")), "{texts:#?}");
+    assert!(texts.iter().any(|text| text.contains("1 skipped")), "{texts:#?}");
     assert!(!texts.iter().any(|text| text.contains("Press a button")), "{texts:#?}");
 }
 

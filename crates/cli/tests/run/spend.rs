@@ -242,7 +242,7 @@ fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
     insta::assert_snapshot!(sandbox.refused(64, &["answer", &spending.decision(), "more", "--usd", "5"]), @"error: the cap is one of tokens, so more of it is wanted: `--tokens N`");
     sandbox.warp_ok(&["answer", &spending.decision(), "tomorrow"]);
     let explained = sandbox.warp_ok(&["explain", "42"]);
-    assert!(explained.contains("a person lets it go on tomorrow, until"), "{explained}");
+    assert!(explained.contains("a person lets it resume tomorrow, until"), "{explained}");
 }
 
 #[test]

@@ -291,7 +291,7 @@ fn deadline_passed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         }
         DeadlineOutcome::Park => {
             let question =
-                format!("`{}` has waited longer than {minutes} minutes. Go on waiting?", run.phase);
+                format!("`{}` has waited longer than {minutes} minutes. Continue waiting?", run.phase);
             draft.park("deadline", question, &["continue", "stop"]);
         }
     }
