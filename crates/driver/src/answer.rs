@@ -346,22 +346,18 @@ fn any() -> Value {
 
 /// Returns a schema without its limits and without what it requires.
 fn bare(schema: Value) -> Value {
-    match schema {
-        Value::Object(fields) => {
-            let stays = |name: &str| ["type", "properties", "items"].contains(&name);
-            let fields = fields.into_iter().filter(|(name, _)| stays(name));
-            let each = fields.map(|(name, value)| match (name.as_str(), value) {
-                ("properties", Value::Object(known)) => {
-                    let known = known.into_iter().map(|(name, schema)| (name, bare(schema)));
-                    (name, Value::Object(known.collect()))
-                }
-                ("items", items) => (name, bare(items)),
-                (_, value) => (name, value),
-            });
-            Value::Object(each.collect())
+    let Value::Object(fields) = schema else { return schema };
+    let stays = |name: &str| ["type", "properties", "items"].contains(&name);
+    let fields = fields.into_iter().filter(|(name, _)| stays(name));
+    let each = fields.map(|(name, value)| match (name.as_str(), value) {
+        ("properties", Value::Object(known)) => {
+            let known = known.into_iter().map(|(name, schema)| (name, bare(schema)));
+            (name, Value::Object(known.collect()))
         }
-        other => other,
-    }
+        ("items", items) => (name, bare(items)),
+        (_, value) => (name, value),
+    });
+    Value::Object(each.collect())
 }
 
 /// Returns the question in an answer, if the agent cannot continue without a person.

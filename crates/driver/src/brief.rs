@@ -320,7 +320,7 @@ pub(crate) fn facts(
 
 /// Returns the mark of data in the briefs of a run. Texts are shown without it, so it need not be a secret.
 pub(crate) fn mark(run: &Run) -> String {
-    let mut mark = engine::digest(&format!("data of {}", run.id));
+    let mut mark = engine::digest(format!("data of {}", run.id));
     mark.truncate(MARK);
     mark
 }
