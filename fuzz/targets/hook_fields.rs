@@ -87,7 +87,7 @@ fuzz_target!(|input: &[u8]| {
     for file in FILES {
         let tool = json!({ "file_path": format!("./{detour}{file}"), "content": text });
         let hook = json!({ "cwd": BUSY.root(), "tool_name": "Write", "tool_input": tool });
-        let answer = hooks::answer("pre-tool-use", hook.to_string().as_bytes(), &hooks::Nobody);
+        let answer = hooks::answer("pre-tool-use", hook.to_string().as_bytes(), &hooks::NoAwayChannel);
         assert_eq!(answer.code, 2, "{tool} is let through");
     }
     let patch = format!("*** Begin Patch\n*** Add File: a\n+{text}\n*** Delete File: {detour}{}\n", FILES[0]);
@@ -95,7 +95,7 @@ fuzz_target!(|input: &[u8]| {
         let tool = json!({ "command": patch });
         let hook = json!({ "cwd": BUSY.root(), "tool_name": "apply_patch", "tool_input": tool });
         assert_eq!(
-            hooks::answer("pre-tool-use", hook.to_string().as_bytes(), &hooks::Nobody).code,
+            hooks::answer("pre-tool-use", hook.to_string().as_bytes(), &hooks::NoAwayChannel).code,
             2,
             "{patch:?} is let through"
         );

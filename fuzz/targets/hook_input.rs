@@ -31,7 +31,7 @@ static BUSY: LazyLock<Scene> = LazyLock::new(Scene::busy);
 
 /// Asks a hook, and checks what holds for every answer.
 fn ask(event: &str, input: &[u8]) -> Answer {
-    let answer = hooks::answer(event, input, &hooks::Nobody);
+    let answer = hooks::answer(event, input, &hooks::NoAwayChannel);
     assert!(answer.code == 0 || (answer.code == 2 && event == GATES[0]), "{event}: {answer:?}");
     assert!(answer.code == 0 || !answer.err.is_empty(), "{event} refuses without a reason");
     assert!(

@@ -31,11 +31,13 @@ use serde_json::Value;
 
 pub use named::{KNOWN, Known, NamedError, named};
 pub use notice::Notice;
-pub use provider::{Lack, ProviderFailure};
+pub use provider::{MissingAccess, ProviderFailure};
 
 use crate::{
-    process::{self, End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal},
-    sandbox::{self, Walls, Who},
+    process::{
+        self, Control, End, Environment, Job, Limits, ProgramEvent, ProgramResult, Signal, SignalTarget,
+    },
+    sandbox::{self, SandboxUser, Walls},
 };
 
 /// How much of an agent's last words is kept, in characters.
@@ -82,7 +84,7 @@ pub trait Agent: Send + Sync {
     }
 
     /// Asks the agent; `watch` is shown what it does, and can stop it. It is called several times a second.
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended;
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult;
 }
 
 /// What works with an agent.
@@ -232,10 +234,10 @@ impl Hooks {
     }
 }
 
-/// What is seen of an agent while it works.
+/// Progress of an agent's turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum AgentUpdate {
     /// The name of its conversation.
     Session(String),
     Text(String),
@@ -254,9 +256,9 @@ pub enum Said {
     Tick(Duration),
 }
 
-/// How an agent's turn ended.
+/// Result of an agent's turn.
 #[derive(Debug)]
-pub struct Ended {
+pub struct TurnResult {
     pub answer: Result<Value, NoAnswer>,
     pub session: Option<String>,
     pub usage: Usage,
@@ -319,7 +321,7 @@ fn after(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
-impl Ended {
+impl TurnResult {
     fn without(why: NoAnswer) -> Self {
         Self {
             answer: Err(why),
@@ -351,8 +353,8 @@ impl Client<'_> {
         self,
         turn: &Turn<'_>,
         name: &str,
-        watch: &mut dyn FnMut(Seen<'_>) -> Go,
-    ) -> Result<Followed, NoAnswer> {
+        watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+    ) -> Result<ProgramResult, NoAnswer> {
         self.converse(turn, name, None, watch)
     }
 
@@ -361,13 +363,13 @@ impl Client<'_> {
         self,
         turn: &Turn<'_>,
         name: &str,
-        read: &mut dyn FnMut(&str) -> Vec<Said>,
-        watch: &mut dyn FnMut(Said) -> Go,
-    ) -> Result<Followed, NoAnswer> {
+        read: &mut dyn FnMut(&str) -> Vec<AgentUpdate>,
+        watch: &mut dyn FnMut(AgentUpdate) -> Control,
+    ) -> Result<ProgramResult, NoAnswer> {
         self.follow(turn, name, &mut |seen| match seen {
-            Seen::Out(line) => read(line).into_iter().map(&mut *watch).max().unwrap_or(Go::On),
-            Seen::Err(_) => Go::On,
-            Seen::Tick { quiet } => watch(Said::Tick(quiet)),
+            ProgramEvent::Out(line) => read(line).into_iter().map(&mut *watch).max().unwrap_or(Control::On),
+            ProgramEvent::Err(_) => Control::On,
+            ProgramEvent::Tick { quiet } => watch(AgentUpdate::Tick(quiet)),
         })
     }
 
@@ -377,8 +379,8 @@ impl Client<'_> {
         turn: &Turn<'_>,
         name: &str,
         more: Option<Receiver<Vec<u8>>>,
-        watch: &mut dyn FnMut(Seen<'_>) -> Go,
-    ) -> Result<Followed, NoAnswer> {
+        watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+    ) -> Result<ProgramResult, NoAnswer> {
         let environment = environment(turn, name, self.variables);
         // Walls would start without it, so it is looked for before.
         let Some(found) = locate(&self.program, turn.tree) else {
@@ -390,11 +392,11 @@ impl Client<'_> {
                 let (mut walls, program) = turn.shown(walls, &self.program, &found, &self.files)?;
                 show_login(&mut walls, name, &self.arguments);
                 let (program, arguments) = walls
-                    .wrap(Who::Agent, &program, self.arguments)
+                    .wrap(SandboxUser::Agent, &program, self.arguments)
                     .map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
-                (program, arguments, Reach::Within(walls.bounds))
+                (program, arguments, SignalTarget::Within(walls.bounds))
             }
-            None => (self.program, self.arguments, Reach::Group),
+            None => (self.program, self.arguments, SignalTarget::Group),
         };
         let job = Job {
             program,
@@ -444,7 +446,7 @@ fn locate(program: &OsStr, directory: &Path) -> Option<PathBuf> {
 }
 
 fn environment(turn: &Turn<'_>, name: &str, own: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let mut all = sandbox::environment(Who::Agent, &[]);
+    let mut all = sandbox::environment(SandboxUser::Agent, &[]);
     all.retain(|(variable, _)| {
         variable.to_str().is_none_or(|variable| !sandbox::is_for_another(name, variable))
     });
@@ -499,7 +501,7 @@ fn effort_word(effort: &str) -> &str {
 }
 
 /// Returns the last words of both outputs of a program.
-fn last_words(followed: &Followed) -> String {
+fn last_words(followed: &ProgramResult) -> String {
     let text =
         [&followed.stdout, &followed.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let [out, err] = text;

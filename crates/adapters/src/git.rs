@@ -44,10 +44,10 @@ use std::{
 
 use engine::{Branches, Diff, Seen};
 
-pub use listing::Listed;
+pub use listing::ListingCache;
 pub use slug::slug;
 pub use staged::{Object, ObjectKind, Staged, StagedFile};
-pub use write::{LaidAside, Prepared};
+pub use write::{Prepared, PreparedCommit};
 
 use listing::Listing;
 
@@ -228,7 +228,7 @@ impl<'a> Git<'a> {
     }
 
     /// Returns what has changed since `base` (or the last commit), new files included.
-    pub fn diff(&self, base: Option<&str>, words: &[String], listed: &mut Listed) -> Seen<Diff> {
+    pub fn diff(&self, base: Option<&str>, words: &[String], listed: &mut ListingCache) -> Seen<Diff> {
         self.look(|| {
             let base = self.base(base)?;
             let Listing { changed: mut files, new } = self.list(&base, listed)?.clone();

@@ -14,7 +14,7 @@ use crate::{
     boundary,
     git::{
         Location,
-        own::{GitError, Own},
+        own::{GitError, Repository},
     },
 };
 
@@ -25,9 +25,9 @@ const COMMITS_LOOKED_AT: &str = "--max-count=5000";
 /// How deep a list of files is taken apart that is too long for one answer.
 const DEEPEST: usize = 4;
 
-/// What became of files that are not there any more.
+/// History of deleted and moved files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past {
+pub struct FileHistory {
     /// Files that were there once, some of which may have come back.
     pub gone: BTreeSet<String>,
     /// Where a file was moved to, the last time that it was.
@@ -36,7 +36,7 @@ pub struct Past {
 
 /// Returns the files that are tracked, or would be by a commit of everything, whether they are there or not.
 pub fn files(root: &Path, location: &Location) -> Result<BTreeSet<String>, GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let mut found = BTreeSet::new();
     list(&git, root, "", DEEPEST, &mut found)?;
     Ok(found)
@@ -44,7 +44,7 @@ pub fn files(root: &Path, location: &Location) -> Result<BTreeSet<String>, GitEr
 
 /// Lists what is under `directory`, part by part if it is too much at once.
 fn list(
-    git: &Own<'_>,
+    git: &Repository<'_>,
     root: &Path,
     directory: &str,
     deepest: usize,
@@ -79,10 +79,10 @@ fn list(
 }
 
 /// Returns which files the history of the current commit knows that were removed or moved.
-pub fn past(root: &Path, location: &Location) -> Result<Past, GitError> {
-    let git = Own::new(root, location, LIMIT);
+pub fn past(root: &Path, location: &Location) -> Result<FileHistory, GitError> {
+    let git = Repository::new(root, location, LIMIT);
     if !git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?.is_success() {
-        return Ok(Past::default());
+        return Ok(FileHistory::default());
     }
     let text = git.text(
         &[
@@ -104,8 +104,8 @@ pub fn past(root: &Path, location: &Location) -> Result<Past, GitError> {
 
 /// Reads `STATUS NUL PATH NUL`, with two paths where a file was moved. A list whose middle is left out is read as far as
 /// it can be.
-fn read(text: &str) -> Past {
-    let mut past = Past::default();
+fn read(text: &str) -> FileHistory {
+    let mut past = FileHistory::default();
     let mut fields = text.split('\0').map(|field| field.trim_start_matches('\n'));
     while let Some(status) = fields.next() {
         let is_moved = status.len() > 1 && status.starts_with('R');
@@ -129,7 +129,7 @@ fn read(text: &str) -> Past {
 ///
 /// Nothing happens if the current commit is not `commit` any more.
 pub fn amend(root: &Path, location: &Location, commit: &str, tree: &str) -> Result<String, GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let format = "--format=%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%B";
     let shown =
         git.text(&["show", "--no-patch", "--no-color", "--no-show-signature", format, commit], &[])?;

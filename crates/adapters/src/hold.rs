@@ -29,20 +29,20 @@ pub fn wait(file: &File, patience: Duration) -> io::Result<bool> {
     }
 }
 
-/// A file that is held until this is dropped.
+/// A locked file; dropping it unlocks.
 ///
 /// It is given back by name: a process that is just being started has the file open too for a moment, and would hold it on.
 #[derive(Debug)]
-pub struct Held(File);
+pub struct FileLock(File);
 
-impl Held {
+impl FileLock {
     /// Locks a file, if that is possible within `patience`.
     pub fn take(file: File, patience: Duration) -> io::Result<Option<Self>> {
         Ok(if wait(&file, patience)? { Some(Self(file)) } else { None })
     }
 }
 
-impl Drop for Held {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // The kernel gives it back anyway, once nobody has it open.
         let _ = self.0.unlock();

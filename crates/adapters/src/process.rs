@@ -27,7 +27,9 @@ use rustix::process::{Pid, kill_process_group};
 
 pub use bounds::{Bounds, in_force as bounds_in_force, share_of_memory};
 pub use cgroup::has_cgroups;
-pub use follow::{Environment, Followed, Go, Job, Limits, Reach, Seen, converse, follow};
+pub use follow::{
+    Control, Environment, Job, Limits, ProgramEvent, ProgramResult, SignalTarget, converse, follow,
+};
 pub use marked::{MARK, end_leftovers, end_orphans};
 pub use rustix::process::Signal;
 pub use signals::is_ignored;
@@ -37,9 +39,9 @@ pub(crate) use marked::name;
 pub(crate) use signals::reset_in_children;
 
 use crate::secrets;
-use attend::{Attended, Came};
+use attend::{AttendedChild, WaitResult};
 use follow::follow_trusted;
-use output::Kept;
+use output::OutputBuffer;
 
 /// How long a program that was asked to end may take to do so.
 const GRACE: Duration = Duration::from_secs(2);
@@ -172,8 +174,11 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
     reset_in_children();
     let child = command.spawn().map_err(|source| RunError::Start { program: program.to_owned(), source })?;
     let group = pid_of(child.id());
-    let mut said =
-        Said { child: Attended::new(child, input, None), out: Kept::default(), err: Kept::default() };
+    let mut said = RunningProgram {
+        child: AttendedChild::new(child, input, None),
+        out: OutputBuffer::default(),
+        err: OutputBuffer::default(),
+    };
     let mut timed_out = false;
     let mut status = said.until_it_ends(limit);
     for (sent, patience) in [(Signal::TERM, GRACE), (Signal::KILL, LAST)] {
@@ -195,13 +200,13 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
     Ok(Finished { end, stdout, stderr, cut })
 }
 
-/// Whoever says whether a program that may wait for others is to go on.
-type Asked = Box<dyn Fn() -> Go + Send + Sync>;
-static ASKED: OnceLock<Asked> = OnceLock::new();
+/// A callback that decides whether a waiting program continues.
+type StopCheck = Box<dyn Fn() -> Control + Send + Sync>;
+static ASKED: OnceLock<StopCheck> = OnceLock::new();
 
 /// Says who is asked whether programs that wait for others may go on. A signal is for the whole process, and so is this;
 /// the first one counts.
-pub fn interrupt_by(go: impl Fn() -> Go + Send + Sync + 'static) {
+pub fn interrupt_by(go: impl Fn() -> Control + Send + Sync + 'static) {
     let _ = ASKED.set(Box::new(go));
 }
 
@@ -225,11 +230,11 @@ pub(crate) fn run_interruptible(
         input: Vec::new(),
         limits: Limits { whole: limit, silence: limit },
         ladder: &[(Signal::TERM, GRACE)],
-        reach: Reach::Group,
+        reach: SignalTarget::Group,
         mark: "call",
     };
-    let followed = follow_trusted(job, &mut |_| ASKED.get().map_or(Go::On, |go| go()))?;
-    let Followed { end, stdout, stderr, cut, left_behind: _ } = followed;
+    let followed = follow_trusted(job, &mut |_| ASKED.get().map_or(Control::On, |go| go()))?;
+    let ProgramResult { end, stdout, stderr, cut, left_behind: _ } = followed;
     Ok(Finished { end, stdout, stderr, cut })
 }
 
@@ -244,24 +249,24 @@ pub(crate) fn installed(program: impl AsRef<Path>) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(program.as_ref())).find(|path| path.is_file())
 }
 
-/// A program that runs, and what is kept of what it said.
-struct Said {
-    child: Attended,
-    out: Kept,
-    err: Kept,
+/// A running program with its captured output.
+struct RunningProgram {
+    child: AttendedChild,
+    out: OutputBuffer,
+    err: OutputBuffer,
 }
 
-impl Said {
+impl RunningProgram {
     /// Listens until the program has ended; nothing if the time is up before.
     fn until_it_ends(&mut self, limit: Duration) -> Option<io::Result<ExitStatus>> {
         let until = Instant::now() + limit;
         loop {
             match self.child.wait(until) {
-                Came::Out(bytes) => self.out.add(bytes),
-                Came::Err(bytes) => self.err.add(bytes),
-                Came::OutClosed | Came::ErrClosed => {}
-                Came::Ended(status) => return Some(status),
-                Came::Nothing => return None,
+                WaitResult::Out(bytes) => self.out.add(bytes),
+                WaitResult::Err(bytes) => self.err.add(bytes),
+                WaitResult::OutClosed | WaitResult::ErrClosed => {}
+                WaitResult::Ended(status) => return Some(status),
+                WaitResult::Nothing => return None,
             }
             if Instant::now() >= until {
                 return None;
@@ -274,10 +279,10 @@ impl Said {
         let until = Instant::now() + LAST_OUTPUT;
         while !self.child.is_silent() && Instant::now() < until {
             match self.child.wait(until) {
-                Came::Out(bytes) => self.out.add(bytes),
-                Came::Err(bytes) => self.err.add(bytes),
-                Came::OutClosed | Came::ErrClosed => {}
-                Came::Ended(_) | Came::Nothing => return,
+                WaitResult::Out(bytes) => self.out.add(bytes),
+                WaitResult::Err(bytes) => self.err.add(bytes),
+                WaitResult::OutClosed | WaitResult::ErrClosed => {}
+                WaitResult::Ended(_) | WaitResult::Nothing => return,
             }
         }
     }

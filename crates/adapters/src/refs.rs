@@ -20,7 +20,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::git::{Location, own::Own};
+use crate::git::{Location, own::Repository};
 
 pub use crate::git::own::GitError;
 
@@ -187,8 +187,8 @@ pub fn stashes(location: &Location) -> Result<Vec<String>, ReadError> {
 /// Reads the log of the stash, oldest first: all but the newest commit are in there alone.
 pub fn stash_log(location: &Location) -> Result<Vec<String>, ReadError> {
     if location.common_dir.join("reftable").is_dir() {
-        let listed =
-            Own::bare(location, LIMIT).run(&["log", "--walk-reflogs", "--format=%H", STASH, "--"], &[])?;
+        let listed = Repository::bare(location, LIMIT)
+            .run(&["log", "--walk-reflogs", "--format=%H", STASH, "--"], &[])?;
         let mut commits: Vec<String> = listed.text().lines().map(str::to_owned).collect();
         commits.reverse();
         return Ok(commits);
@@ -267,7 +267,7 @@ fn pack_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn from_git(location: &Location) -> Result<BTreeMap<String, String>, ReadError> {
-    let own = Own::bare(location, LIMIT);
+    let own = Repository::bare(location, LIMIT);
     let text = own.text(&["for-each-ref", "--format=%(objectname) %(refname) %(symref)"], &[])?;
     let mut refs = BTreeMap::new();
     for line in text.lines() {
@@ -286,7 +286,7 @@ fn from_git(location: &Location) -> Result<BTreeMap<String, String>, ReadError> 
 }
 
 fn head_from_git(location: &Location) -> Result<HeadAt, ReadError> {
-    let own = Own::bare(location, LIMIT);
+    let own = Repository::bare(location, LIMIT);
     let branch = own.run(&["symbolic-ref", "--quiet", "HEAD"], &[])?;
     if branch.is_success() {
         return Ok(HeadAt::Branch(branch.text()));

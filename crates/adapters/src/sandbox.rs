@@ -35,7 +35,7 @@ use std::{
 };
 
 use crate::process::{self, Bounds, End};
-use root::Rank;
+use root::Privilege;
 
 /// How long the trial may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ const PROGRAM: &str = "bwrap";
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     program: PathBuf,
-    rank: Rank,
+    rank: Privilege,
 }
 
 /// Why there is no sandbox.
@@ -60,9 +60,9 @@ pub enum NoSandbox {
     Open,
 }
 
-/// Who is put behind the walls.
+/// Who runs in the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum SandboxUser {
     /// A coding agent: its login and its configuration are there, not those of others.
     Agent,
     /// What a repository holds: tests, gates, hooks. No login at all.
@@ -82,7 +82,7 @@ pub enum Line {
 #[derive(Clone, Debug)]
 pub struct Walls {
     program: PathBuf,
-    rank: Rank,
+    rank: Privilege,
     /// The directory that is worked in.
     pub tree: PathBuf,
     /// The project's own path, over which the tree is mounted; without one the tree is seen where it is. Canonical.
@@ -147,7 +147,7 @@ impl Sandbox {
     }
 
     /// Returns the first kind of sandbox that works.
-    fn best(program: &Path, ranks: &[Rank]) -> Result<Self, NoSandbox> {
+    fn best(program: &Path, ranks: &[Privilege]) -> Result<Self, NoSandbox> {
         let mut outcome = Err(NoSandbox::Missing);
         for rank in ranks {
             outcome = Self { program: program.to_owned(), rank: *rank }.tried();
@@ -180,15 +180,15 @@ impl Sandbox {
 
     /// Tells whether what runs inside has root's user id.
     pub fn is_root_inside(&self) -> bool {
-        matches!(self.rank, Rank::RootAlone | Rank::Root)
+        matches!(self.rank, Privilege::RootAlone | Privilege::Root)
     }
 
     /// Returns the sandbox for a tree that is a person's own. Another user would have to be given its files, so programs
     /// keep root's user id where warp has it.
     pub fn for_person(&self) -> Result<Self, NoSandbox> {
         match self.rank {
-            Rank::RootAsUser => Self::best(&self.program, &[Rank::RootAlone, Rank::Root]),
-            Rank::User | Rank::RootAlone | Rank::Root => Ok(self.clone()),
+            Privilege::RootAsUser => Self::best(&self.program, &[Privilege::RootAlone, Privilege::Root]),
+            Privilege::User | Privilege::RootAlone | Privilege::Root => Ok(self.clone()),
         }
     }
 
@@ -229,7 +229,7 @@ impl NoSandbox {
 impl Walls {
     /// Makes the tree its person's again, once nothing works in it any more.
     pub fn give_back(&self) -> Result<(), WallError> {
-        if self.rank == Rank::RootAsUser { user::take_back(&self.tree) } else { Ok(()) }
+        if self.rank == Privilege::RootAsUser { user::take_back(&self.tree) } else { Ok(()) }
     }
 
     /// Returns the same sandbox around another tree, which is mounted where this one's is.
@@ -302,7 +302,7 @@ impl Walls {
     /// Puts a program behind these walls: returns what is to be run in its place.
     pub fn wrap(
         &self,
-        who: Who,
+        who: SandboxUser,
         program: &OsStr,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<(OsString, Vec<OsString>), WallError> {
@@ -327,7 +327,7 @@ pub fn check_project(project: &Path, needed: &[&Path]) -> Result<(), WallError> 
 }
 
 /// Returns what of this process's environment is passed on, `more` names included.
-pub fn environment(who: Who, more: &[String]) -> Vec<(OsString, OsString)> {
+pub fn environment(who: SandboxUser, more: &[String]) -> Vec<(OsString, OsString)> {
     let passes = |name: &str| table::passes(who, name) || more.iter().any(|more| more == name);
     env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
 }

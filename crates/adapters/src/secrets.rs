@@ -3,7 +3,8 @@
 //! A secret is known by its value (the environment of this process, and the files in which forges and agents' clients
 //! keep their logins) or by its looks (`pattern`). Where text of others becomes a record or is shown, [`redact`] puts
 //! [`REMOVED`] in its place. Those places are few, and everything else is a view of what they let through:
-//! - `project`: events on their way into the journal, what commands printed, the texts of issues and pull requests;
+//! - `runs`: events on their way into the journal;
+//! - `project`: what commands printed, the texts of issues and pull requests;
 //! - `driver`: what an agent says while it works, and its answer;
 //! - `sandbox`: the configuration of git and of package managers that is shown behind walls.
 //!
@@ -24,7 +25,7 @@ use std::{borrow::Cow, env, ops::Range, path::Path, sync::OnceLock};
 use serde_json::{Map, Value};
 
 use hidden::Visible;
-pub use source::Sighting;
+pub use source::SecretMatch;
 
 /// What stands in the place of a secret. It cannot overlap with itself, so it is always found again as a whole.
 pub const REMOVED: &str = "[secret removed]";

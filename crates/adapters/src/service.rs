@@ -22,7 +22,7 @@ use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use crate::{
     machine,
-    process::{self, End, Environment, Go, Job, Limits, MARK, Reach, Seen, Signal},
+    process::{self, Control, End, Environment, Job, Limits, MARK, ProgramEvent, Signal, SignalTarget},
 };
 
 /// It is kept for as long as it is wanted, which is some other's to say.
@@ -51,7 +51,7 @@ pub struct Plan {
     pub arguments: Vec<OsString>,
     pub directory: PathBuf,
     pub environment: Environment,
-    pub reach: Reach,
+    pub reach: SignalTarget,
     /// What it is marked with: [`process::end_leftovers`] finds it by that.
     pub mark: String,
     pub log: PathBuf,
@@ -107,7 +107,7 @@ impl Restarts {
 }
 
 /// Keeps a program running until its policy, or whoever is asked by `go`, ends it. `told` hears how it stands.
-pub fn keep(plan: &Plan, go: &dyn Fn() -> Go, told: &mut dyn FnMut(State)) {
+pub fn keep(plan: &Plan, go: &dyn Fn() -> Control, told: &mut dyn FnMut(State)) {
     let mut log = Log::new(&plan.log);
     log.line(BEGINS);
     let mut restarts = Restarts::new(plan.policy);
@@ -115,7 +115,7 @@ pub fn keep(plan: &Plan, go: &dyn Fn() -> Go, told: &mut dyn FnMut(State)) {
         told(State::Runs);
         let begun = Instant::now();
         let followed = process::follow(plan.job(), &mut |seen| {
-            if let Seen::Out(line) | Seen::Err(line) = seen {
+            if let ProgramEvent::Out(line) | ProgramEvent::Err(line) = seen {
                 log.line(line);
             }
             go()
@@ -143,10 +143,10 @@ pub fn keep(plan: &Plan, go: &dyn Fn() -> Go, told: &mut dyn FnMut(State)) {
 }
 
 /// Waits, unless somebody wants an end; tells whether the wait was whole.
-fn wait(pause: Duration, go: &dyn Fn() -> Go) -> bool {
+fn wait(pause: Duration, go: &dyn Fn() -> Control) -> bool {
     let until = Instant::now() + pause;
     while Instant::now() < until {
-        if go() != Go::On {
+        if go() != Control::On {
             return false;
         }
         thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
@@ -185,7 +185,7 @@ impl Service {
         let (shared, asked) = (Arc::clone(&state), Arc::clone(&is_over));
         // The walls fall with the thread that has built them, so the one that starts the program has to outlive it.
         let thread = thread::Builder::new().name("service".to_owned()).spawn(move || {
-            let go = || if asked.load(Ordering::Relaxed) { Go::Stop } else { Go::On };
+            let go = || if asked.load(Ordering::Relaxed) { Control::Stop } else { Control::On };
             keep(&plan, &go, &mut |state| *shared.lock().unwrap_or_else(PoisonError::into_inner) = state);
         })?;
         Ok(Self { state, is_over, thread: Some(thread) })
@@ -256,11 +256,11 @@ pub fn last_words(log: &Path) -> String {
     text.chars().skip(skip).collect()
 }
 
-/// A program that was started and goes on when this one ends.
+/// A child process that outlives this one.
 #[derive(Debug)]
-pub struct Detached(Child);
+pub struct DetachedProgram(Child);
 
-impl Detached {
+impl DetachedProgram {
     /// Starts a program that outlives this one. It and what it starts carry the mark.
     pub fn start(program: &Path, arguments: &[OsString], directory: &Path, mark: &str) -> io::Result<Self> {
         let mut command = Command::new(program);
@@ -320,7 +320,7 @@ mod tests {
             arguments: vec!["-c".into(), line.into()],
             directory: directory.to_owned(),
             environment: Environment::Inherited(Vec::new()),
-            reach: Reach::Group,
+            reach: SignalTarget::Group,
             mark: machine::random_text(10).unwrap(),
             log: directory.join("log"),
             policy,
@@ -329,7 +329,7 @@ mod tests {
 
     fn kept(plan: &Plan) -> Vec<State> {
         let mut states = Vec::new();
-        keep(plan, &|| Go::On, &mut |state| states.push(state));
+        keep(plan, &|| Control::On, &mut |state| states.push(state));
         states
     }
 

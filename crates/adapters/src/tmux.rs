@@ -54,9 +54,9 @@ pub struct Session {
     _group: Option<Cgroup>,
 }
 
-/// What is run in a session.
+/// The program of a tmux session.
 #[derive(Clone, Debug)]
-pub struct Inside {
+pub struct SessionProgram {
     pub program: OsString,
     pub arguments: Vec<OsString>,
     /// All of its environment.
@@ -95,7 +95,12 @@ pub fn socket(name: &str) -> PathBuf {
 
 impl Session {
     /// Starts a program in a new session, in the tree; `directory` is for files of the session's own.
-    pub fn start(name: &str, tree: &Path, directory: &Path, inside: &Inside) -> Result<Self, TmuxError> {
+    pub fn start(
+        name: &str,
+        tree: &Path,
+        directory: &Path,
+        inside: &SessionProgram,
+    ) -> Result<Self, TmuxError> {
         if !is_installed() {
             return Err(TmuxError::Missing);
         }
@@ -209,7 +214,7 @@ fn begin(
     name: &str,
     tree: &Path,
     [configuration, launcher]: [&PathBuf; 2],
-    inside: &Inside,
+    inside: &SessionProgram,
     group: Option<&Cgroup>,
 ) -> Result<String, TmuxError> {
     let text = |path: &Path| path.to_string_lossy().into_owned();

@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use adapters::git::{Git, Listed};
+use adapters::git::{Git, ListingCache};
 use engine::{Claim, CommitSeen, FileSeen, Line, Seen, digest};
 use testkit::Sandbox;
 
@@ -23,7 +23,7 @@ fn head(sandbox: &Sandbox) -> String {
 fn changed(sandbox: &Sandbox, base: Option<&str>, file: &str) -> Vec<u64> {
     let root = sandbox.root();
     let lines: Vec<Line> = (1..10).map(|line| Line { file: file.to_owned(), line }).collect();
-    match Git::new(&root).changed_lines(base, &lines, &mut Listed::default()) {
+    match Git::new(&root).changed_lines(base, &lines, &mut ListingCache::default()) {
         Seen::Value(lines) => lines.into_iter().map(|line| line.line).collect(),
         Seen::Absent(why) | Seen::Failed(why) => panic!("{why}"),
     }

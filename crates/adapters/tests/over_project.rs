@@ -10,8 +10,8 @@ use std::{
 };
 
 use adapters::{
-    process::{End, Environment, Followed, Go, Job, Limits, Reach, Signal, follow},
-    sandbox::{Sandbox, WallError, Walls, Who},
+    process::{Control, End, Environment, Job, Limits, ProgramResult, Signal, SignalTarget, follow},
+    sandbox::{Sandbox, SandboxUser, WallError, Walls},
 };
 use testkit::agents::skip;
 
@@ -72,9 +72,9 @@ impl World {
         self.directory.path().canonicalize().unwrap()
     }
 
-    fn run(&self, script: &str) -> (String, Followed) {
+    fn run(&self, script: &str) -> (String, ProgramResult) {
         let arguments = ["-c".into(), script.into()];
-        let (program, arguments) = self.walls.wrap(Who::Agent, "sh".as_ref(), arguments).unwrap();
+        let (program, arguments) = self.walls.wrap(SandboxUser::Agent, "sh".as_ref(), arguments).unwrap();
         let environment = vec![
             ("PATH".into(), std::env::var_os("PATH").unwrap()),
             ("HOME".into(), self.walls.home.clone().into()),
@@ -91,10 +91,10 @@ impl World {
             input: Vec::new(),
             limits: Limits { whole: LONG, silence: LONG },
             ladder: &[(Signal::TERM, Duration::from_secs(5))],
-            reach: Reach::Within(self.walls.bounds),
+            reach: SignalTarget::Within(self.walls.bounds),
             mark: "over",
         };
-        let followed = follow(job, &mut |_| Go::On).unwrap();
+        let followed = follow(job, &mut |_| Control::On).unwrap();
         let text = String::from_utf8_lossy(&followed.stdout).into_owned()
             + &String::from_utf8_lossy(&followed.stderr);
         (text, followed)
@@ -192,7 +192,7 @@ fn a_project_that_holds_the_home_or_the_state_is_refused() {
     for path in ["home", "", "home/state"] {
         let project = world.base().join(path).components().collect::<PathBuf>();
         world.walls.project = Some(project.clone());
-        let refused = world.walls.wrap(Who::Agent, "true".as_ref(), []).unwrap_err();
+        let refused = world.walls.wrap(SandboxUser::Agent, "true".as_ref(), []).unwrap_err();
         assert!(
             matches!(&refused, WallError::ProjectTooWide { project: found, .. } if *found == project),
             "{refused}"

@@ -4,8 +4,8 @@
 use std::{fs, path::Path, process::Command, sync::mpsc, time::Duration};
 
 use adapters::process::{
-    End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal, converse, end_leftovers, follow,
-    has_cgroups,
+    Control, End, Environment, Job, Limits, ProgramEvent, ProgramResult, Signal, SignalTarget, converse,
+    end_leftovers, follow, has_cgroups,
 };
 use testkit::{
     agents::skip,
@@ -25,13 +25,13 @@ fn job<'a>(script: &str, limits: Limits, mark: &'a str) -> Job<'a> {
         input: Vec::new(),
         limits,
         ladder: LADDER,
-        reach: Reach::Group,
+        reach: SignalTarget::Group,
         mark,
     }
 }
 
-fn sh(script: &str, limits: Limits) -> Followed {
-    follow(job(script, limits, "test"), &mut |_| Go::On).unwrap()
+fn sh(script: &str, limits: Limits) -> ProgramResult {
+    follow(job(script, limits, "test"), &mut |_| Control::On).unwrap()
 }
 
 fn limits(whole: Duration, silence: Duration) -> Limits {
@@ -47,11 +47,11 @@ fn lines_are_seen_while_the_program_runs_and_input_is_fed() {
     };
     let followed = follow(fed, &mut |line| {
         match line {
-            Seen::Out(line) => seen.push(format!("out {line}")),
-            Seen::Err(line) => seen.push(format!("err {line}")),
-            Seen::Tick { .. } => {}
+            ProgramEvent::Out(line) => seen.push(format!("out {line}")),
+            ProgramEvent::Err(line) => seen.push(format!("err {line}")),
+            ProgramEvent::Tick { .. } => {}
         }
-        Go::On
+        Control::On
     })
     .unwrap();
     assert_eq!(followed.end, End::Exit(3));
@@ -67,11 +67,11 @@ fn a_program_is_answered_while_it_runs_and_its_input_ends_when_nobody_speaks() {
     let script = "echo name?; read name; echo hello $name; cat; echo end";
     let followed = converse(job(script, limits(LONG, LONG), "test"), Some(more), &mut |line| {
         match line {
-            Seen::Out("name?") => say.as_ref().unwrap().send(b"warp\n".to_vec()).unwrap(),
-            Seen::Out("hello warp") => say = None,
-            Seen::Out(_) | Seen::Err(_) | Seen::Tick { .. } => {}
+            ProgramEvent::Out("name?") => say.as_ref().unwrap().send(b"warp\n".to_vec()).unwrap(),
+            ProgramEvent::Out("hello warp") => say = None,
+            ProgramEvent::Out(_) | ProgramEvent::Err(_) | ProgramEvent::Tick { .. } => {}
         }
-        Go::On
+        Control::On
     })
     .unwrap();
     assert_eq!((followed.end, followed.stdout.as_slice()), (End::Exit(0), &b"name?\nhello warp\nend\n"[..]));
@@ -85,9 +85,10 @@ fn the_environment_is_exactly_what_was_given() {
 }
 
 /// Runs a program that says `ready`, and asks it to end then.
-fn stopped(script: &str, ladder: &[(Signal, Duration)]) -> Followed {
+fn stopped(script: &str, ladder: &[(Signal, Duration)]) -> ProgramResult {
     let job = Job { ladder, ..job(script, limits(LONG, LONG), "test") };
-    follow(job, &mut |seen| if seen == Seen::Out("ready") { Go::Stop } else { Go::On }).unwrap()
+    follow(job, &mut |seen| if seen == ProgramEvent::Out("ready") { Control::Stop } else { Control::On })
+        .unwrap()
 }
 
 #[test]
@@ -123,13 +124,15 @@ fn silence_ends_a_program_and_a_sign_of_life_without_a_line_does_not() {
 
 #[test]
 fn whoever_watches_can_stop_it() {
-    let watched = &mut |seen: Seen<'_>| if seen == Seen::Out("enough") { Go::Stop } else { Go::On };
+    let watched = &mut |seen: ProgramEvent<'_>| {
+        if seen == ProgramEvent::Out("enough") { Control::Stop } else { Control::On }
+    };
     let followed = follow(job("echo enough; sleep 600", limits(LONG, LONG), "test"), watched).unwrap();
     assert_eq!(followed.end, End::Stopped);
     let mut ticks = 0;
-    let ticking = &mut |seen: Seen<'_>| {
-        ticks += usize::from(matches!(seen, Seen::Tick { .. }));
-        if ticks == 2 { Go::Stop } else { Go::On }
+    let ticking = &mut |seen: ProgramEvent<'_>| {
+        ticks += usize::from(matches!(seen, ProgramEvent::Tick { .. }));
+        if ticks == 2 { Control::Stop } else { Control::On }
     };
     let followed = follow(job("sleep 600", limits(LONG, LONG), "test"), ticking).unwrap();
     assert_eq!(followed.end, End::Stopped);
@@ -171,7 +174,7 @@ fn what_throws_its_environment_away_ends_too() {
 #[test]
 fn a_program_that_is_not_there_is_told_by_the_start() {
     let missing = Job { program: "no-such-program-here".into(), ..job("", limits(LONG, LONG), "test") };
-    let error = follow(missing, &mut |_| Go::On).unwrap_err();
+    let error = follow(missing, &mut |_| Control::On).unwrap_err();
     assert_eq!(error.to_string(), "failed to start `no-such-program-here`");
 }
 
@@ -200,10 +203,10 @@ fn a_flood_of_a_gigabyte_costs_no_memory() {
     // One line without end, and many.
     let script = "head -c 1000000000 /dev/zero | tr '\\0' x; yes 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef | head -c 20000000";
     let followed = follow(job(script, limits(4 * LONG, LONG), "test"), &mut |seen| {
-        if let Seen::Out(line) = seen {
+        if let ProgramEvent::Out(line) = seen {
             longest = longest.max(line.len());
         }
-        Go::On
+        Control::On
     })
     .unwrap();
     assert_eq!(followed.end, End::Exit(0));

@@ -10,9 +10,10 @@ use std::{
 
 use adapters::{
     process::{
-        Bounds, End, Environment, Followed, Go, Job, Limits, Reach, Seen, Signal, bounds_in_force, follow,
+        Bounds, Control, End, Environment, Job, Limits, ProgramEvent, ProgramResult, Signal, SignalTarget,
+        bounds_in_force, follow,
     },
-    sandbox::{Sandbox, Walls, Who},
+    sandbox::{Sandbox, SandboxUser, Walls},
 };
 use testkit::{
     agents::skip,
@@ -82,17 +83,17 @@ impl World {
         self.directory.path().canonicalize().unwrap()
     }
 
-    fn run(&self, who: Who, script: &str) -> (String, Followed) {
-        self.follow(who, script, Limits { whole: LONG, silence: LONG }, &mut |_| Go::On)
+    fn run(&self, who: SandboxUser, script: &str) -> (String, ProgramResult) {
+        self.follow(who, script, Limits { whole: LONG, silence: LONG }, &mut |_| Control::On)
     }
 
     fn follow(
         &self,
-        who: Who,
+        who: SandboxUser,
         script: &str,
         limits: Limits,
-        watch: &mut dyn FnMut(Seen<'_>) -> Go,
-    ) -> (String, Followed) {
+        watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+    ) -> (String, ProgramResult) {
         let (program, arguments) = self.walls.wrap(who, "sh".as_ref(), ["-c".into(), script.into()]).unwrap();
         let environment = vec![
             ("PATH".into(), std::env::var_os("PATH").unwrap()),
@@ -108,7 +109,7 @@ impl World {
             input: Vec::new(),
             limits,
             ladder: &[(Signal::TERM, Duration::from_secs(5))],
-            reach: Reach::Within(self.walls.bounds),
+            reach: SignalTarget::Within(self.walls.bounds),
             mark: "walls",
         };
         let followed = follow(job, watch).unwrap();
@@ -121,8 +122,10 @@ impl World {
 #[test]
 fn the_tree_can_be_written_and_git_can_look() {
     let Some(world) = World::or_skip() else { return };
-    let (text, followed) = world
-        .run(Who::Content, "echo two >> a.txt && git status --short && git diff --stat | head -1 && pwd");
+    let (text, followed) = world.run(
+        SandboxUser::Content,
+        "echo two >> a.txt && git status --short && git diff --stat | head -1 && pwd",
+    );
     assert_eq!(followed.end, End::Exit(0), "{text}");
     assert!(text.contains(" M a.txt") && text.contains("a.txt | 1 +"), "{text}");
     assert_eq!(fs::read_to_string(world.walls.tree.join("a.txt")).unwrap(), "one\ntwo\n");
@@ -136,7 +139,7 @@ fn nothing_outside_can_be_written() {
         echo x > $HOME/.claude/settings.json; echo x > $HOME/.config/tool/settings
         echo x > /tmp/private; echo x > $HOME/private
         mount -o remount,rw / && echo REMOUNTED; true";
-    let (text, followed) = world.run(Who::Agent, script);
+    let (text, followed) = world.run(SandboxUser::Agent, script);
     assert_eq!(followed.end, End::Exit(0), "{text}");
     assert!(!text.contains("REMOUNTED"), "{text}");
     assert_eq!(fs::read_to_string(world.base().join("outside.txt")).unwrap(), "outside");
@@ -157,7 +160,7 @@ fn git_cannot_be_deleted_nor_planted_in() {
         git config core.hooksPath /tmp; rm -rf ../git; printf '#!/bin/sh' > ../git/hooks/pre-commit
         echo x >> ../git/config; git commit --allow-empty -m no; git update-ref refs/heads/x HEAD; true";
     let before = fs::read_to_string(git.join("config")).unwrap();
-    let (text, _) = world.run(Who::Agent, script);
+    let (text, _) = world.run(SandboxUser::Agent, script);
     assert_eq!(fs::read_to_string(git.join("config")).unwrap(), before, "{text}");
     assert!(!git.join("hooks/pre-commit").exists() && !git.join("refs/heads/x").exists(), "{text}");
     assert!(world.walls.tree.join(".git").is_file() && git.join("objects").is_dir(), "{text}");
@@ -170,7 +173,7 @@ fn keys_tokens_and_the_journal_are_not_there() {
         cat $HOME/.ssh/* $HOME/.config/gh/* $HOME/.npmrc $HOME/.cargo/credentials.toml $HOME/.claude/history.jsonl
         cat $HOME/state/warp/projects/p/journal.db; ls -A $HOME/state/warp/projects/p
         cat $HOME/.cargo/config.toml; ls /proc | grep -c '^[0-9]'";
-    for who in [Who::Agent, Who::Content] {
+    for who in [SandboxUser::Agent, SandboxUser::Content] {
         let (text, _) = world.run(who, script);
         for secret in ["KEY", "TOKEN", "SECRET", "JOURNAL"] {
             assert!(!text.contains(secret), "{who:?} {text}");
@@ -196,15 +199,15 @@ fn of_the_home_there_is_only_what_is_named() {
     write(".config/tool/hidden", "SECRET");
     write(".config/gh/hosts.yml", "oauth_token: SECRET");
     let script = "cd $HOME; find . -type f -exec cat {} +; cat .env notes-with-password.txt documents/letter";
-    for who in [Who::Agent, Who::Content] {
+    for who in [SandboxUser::Agent, SandboxUser::Content] {
         let (text, _) = world.run(who, script);
         assert!(text.contains("toolchain") && !text.contains("SECRET") && !text.contains("wanted"), "{text}");
     }
     world.walls.shown = vec![".config/tool/settings".into(), ".config/gh".into(), "nowhere".into()];
-    let (text, _) = world.run(Who::Agent, script);
+    let (text, _) = world.run(SandboxUser::Agent, script);
     assert!(text.contains("wanted") && !text.contains("SECRET"), "{text}");
     world.walls.shown = vec!["../home/.".into()];
-    assert!(world.walls.wrap(Who::Agent, "true".as_ref(), []).is_err());
+    assert!(world.walls.wrap(SandboxUser::Agent, "true".as_ref(), []).is_err());
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn what_lies_behind_links_is_shown_where_it_is_asked_for() {
     link("elsewhere/rustup", ".rustup");
     let script = "git config user.name; git config user.email; cat $HOME/.rustup/bin/tool
         cat $HOME/dotfiles/secret $HOME/.cargo/credentials; ls -A $HOME/dotfiles";
-    let (text, _) = world.run(Who::Content, script);
+    let (text, _) = world.run(SandboxUser::Content, script);
     assert!(text.starts_with("Linked\nlinked@localhost\ntool\ngit\ngitconfig\n"), "{text}");
     assert!(!text.contains("SECRET"), "{text}");
 }
@@ -242,7 +245,7 @@ fn settings_that_are_shown_have_lost_their_secrets() {
     let remote = "\n[remote \"origin\"]\n\turl = https://ann:SECRET@example.org/a.git\n";
     fs::write(git.join("config"), fs::read_to_string(git.join("config")).unwrap() + remote).unwrap();
     let script = "git config user.name; git config --list; cat $HOME/.gitconfig $HOME/.cargo/config.toml";
-    let (text, _) = world.run(Who::Agent, script);
+    let (text, _) = world.run(SandboxUser::Agent, script);
     assert!(text.starts_with("Ann\n") && text.contains("remote.origin.url"), "{text}");
     assert!(text.contains("[registries.own]") && !text.contains("SECRET"), "{text}");
     assert!(fs::read_to_string(home.join(".gitconfig")).unwrap().contains("SECRET"));
@@ -269,8 +272,8 @@ fn a_working_tree_of_another_repository_finds_it() {
     git(&code.join("second"), &["worktree", "add", "--quiet", "--detach", tree.to_str().unwrap()]);
     world.walls.tree = tree;
     world.walls.git_dir = Some(code.join("second/.git/worktrees/tree"));
-    let (text, _) =
-        world.run(Who::Agent, "git log --format=%s; git status --short; cat $HOME/code/second/private");
+    let (text, _) = world
+        .run(SandboxUser::Agent, "git log --format=%s; git status --short; cat $HOME/code/second/private");
     assert!(text.starts_with("begin\n") && !text.contains("SECRET") && !text.contains("fatal"), "{text}");
 }
 
@@ -279,13 +282,13 @@ fn an_agent_has_its_login_and_content_has_none() {
     let Some(world) = World::or_skip() else { return };
     let script = "cat $HOME/.claude/.credentials.json $HOME/.claude.json; echo new > $HOME/.claude.json
         echo kept > $HOME/.claude/projects/t; echo hot > $HOME/.cache/c; true";
-    let (text, _) = world.run(Who::Content, script);
+    let (text, _) = world.run(SandboxUser::Content, script);
     assert!(!text.contains("LOGIN") && !text.contains("login"), "{text}");
-    let (text, _) = world.run(Who::Agent, script);
+    let (text, _) = world.run(SandboxUser::Agent, script);
     assert!(text.contains("LOGIN") && text.contains("login"), "{text}");
     assert_eq!(fs::read_to_string(world.base().join("home/.claude.json")).unwrap(), "{\"login\":1}");
     assert!(!world.base().join("home/.claude/projects").exists());
-    let (text, _) = world.run(Who::Agent, "cat $HOME/.claude/projects/t $HOME/.cache/c");
+    let (text, _) = world.run(SandboxUser::Agent, "cat $HOME/.claude/projects/t $HOME/.cache/c");
     assert_eq!(text, "kept\nhot\n");
 }
 
@@ -293,12 +296,14 @@ fn an_agent_has_its_login_and_content_has_none() {
 fn a_background_process_ends_with_the_walls_and_signals_reach_within() {
     let Some(world) = World::or_skip() else { return };
     let mark = mark();
-    let (_, followed) = world.run(Who::Agent, &format!("setsid -f env -i sleep {mark}; echo done"));
+    let (_, followed) = world.run(SandboxUser::Agent, &format!("setsid -f env -i sleep {mark}; echo done"));
     assert_eq!(followed.end, End::Exit(0));
     assert!(!is_running(&mark));
     let script = "trap 'echo obeyed; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut stop = |seen: Seen<'_>| if seen == Seen::Out("ready") { Go::Stop } else { Go::On };
-    let (text, followed) = world.follow(Who::Agent, script, Limits { whole: LONG, silence: LONG }, &mut stop);
+    let mut stop =
+        |seen: ProgramEvent<'_>| if seen == ProgramEvent::Out("ready") { Control::Stop } else { Control::On };
+    let (text, followed) =
+        world.follow(SandboxUser::Agent, script, Limits { whole: LONG, silence: LONG }, &mut stop);
     assert!(text.starts_with("ready\nobeyed\n") && followed.end == End::Stopped, "{text} {followed:?}");
 }
 
@@ -307,7 +312,7 @@ fn a_killed_driver_takes_along_what_is_behind_its_walls() {
     const INSIDE: &str = "WARP_TEST_INSIDE";
     if let Ok(mark) = std::env::var(INSIDE) {
         let Some(world) = World::or_skip() else { return };
-        world.run(Who::Agent, &format!("setsid -f env -i sleep {mark}; sleep {mark}"));
+        world.run(SandboxUser::Agent, &format!("setsid -f env -i sleep {mark}; sleep {mark}"));
         return;
     }
     if let Err(why) = Sandbox::find() {
@@ -336,18 +341,18 @@ fn processes_and_memory_are_bounded_where_the_system_can() {
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if processes || !is_root {
         let script = "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i + 1)); done; echo all of them";
-        let (text, _) = world.run(Who::Content, script);
+        let (text, _) = world.run(SandboxUser::Content, script);
         assert!(!text.contains("all of them"), "{text}");
     } else {
         skip("there is no control group for processes here, and the kernel does not hold root to a limit");
     }
     if memory {
         let script = r#"perl -e '$a = "a" x 300_000_000; print "as much as it wants\n"'; echo after"#;
-        let (text, _) = world.run(Who::Content, script);
+        let (text, _) = world.run(SandboxUser::Content, script);
         assert!(!text.contains("as much as it wants"), "{text}");
     } else {
         skip("there is no control group for memory here");
     }
-    let (text, _) = world.run(Who::Content, "echo still here; ls -d /proc/[0-9]* | wc -l");
+    let (text, _) = world.run(SandboxUser::Content, "echo still here; ls -d /proc/[0-9]* | wc -l");
     assert!(text.starts_with("still here\n"), "{text}");
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapters::git::{
-    Git, Listed, Location,
+    Git, ListingCache, Location,
     hooks::{self, Scope},
     locate, salvage,
     slot::{self, Kind},
@@ -105,7 +105,7 @@ fn changed_and_new_files_are_listed_alike_from_the_last_commit_and_from_any_othe
     let (tree, location) = slot(&sandbox);
     let git = Git::trusted(&tree, location);
     let base = git.head_commit().unwrap();
-    let listed = |since: &str| match git.diff(Some(since), &[], &mut Listed::default()) {
+    let listed = |since: &str| match git.diff(Some(since), &[], &mut ListingCache::default()) {
         Seen::Value(diff) => diff.files,
         Seen::Absent(why) | Seen::Failed(why) => panic!("{why}"),
     };

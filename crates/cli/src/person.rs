@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hooks::{Away, Exchange, Reach};
-use notify::{Bridge, Of};
+use hooks::{AwayChannel, Exchange, Reachability};
+use notify::{Notifier, RunRef};
 use project::{Dirs, Place};
 
 /// What hooks and tools are given.
@@ -12,12 +12,12 @@ pub(crate) const AWAY: Channels = Channels;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channels;
 
-impl Away for Channels {
-    fn reach(&self, place: &Place, dirs: &Dirs) -> Reach {
-        match notify::Reach::of(place, dirs, &[]) {
-            notify::Reach::Off(_) => Reach::Off,
-            notify::Reach::Unreachable(why) => Reach::Unreachable(why),
-            notify::Reach::Telegram(_) => Reach::Reachable,
+impl AwayChannel for Channels {
+    fn reach(&self, place: &Place, dirs: &Dirs) -> Reachability {
+        match notify::AwayMode::of(place, dirs, &[]) {
+            notify::AwayMode::Off(_) => Reachability::Off,
+            notify::AwayMode::Unreachable(why) => Reachability::Unreachable(why),
+            notify::AwayMode::Telegram(_) => Reachability::Reachable,
         }
     }
 
@@ -27,12 +27,12 @@ impl Away for Channels {
     }
 
     fn begin(&self, place: &Place, dirs: &Dirs, run: &str) -> Option<Box<dyn Exchange>> {
-        let reach = notify::Reach::of(place, dirs, &[]);
-        Some(Box::new(Open(Bridge::start(dirs, &reach, Of::run(place, run))?)))
+        let reach = notify::AwayMode::of(place, dirs, &[]);
+        Some(Box::new(Open(Notifier::start(dirs, &reach, RunRef::run(place, run))?)))
     }
 }
 
-struct Open(Bridge);
+struct Open(Notifier);
 
 impl Exchange for Open {
     fn nudge(&self) {

@@ -29,45 +29,45 @@ const MOST_HELD: usize = 60;
 /// The most that is said of a name or a path, in characters.
 const LONGEST_NAME: usize = 200;
 
-/// What a commit changes.
+/// Changes of a commit.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     pub files: Vec<ChangedFile>,
-    /// Those of the directories above changed files that were there before.
+    /// Parent directories of changed files that existed before.
     pub directories_before: BTreeSet<String>,
-    /// Those of the changed files that Git LFS stands in for.
+    /// Changed files stored in Git LFS.
     pub lfs: BTreeSet<String>,
-    /// Whether there are more files than could be listed.
+    /// Whether the list is truncated.
     pub is_cut: bool,
 }
 
-/// A file that a commit changes.
+/// A changed file.
 #[derive(Clone, Debug)]
 pub struct ChangedFile {
     pub path: String,
-    /// Where it was before, if it was moved.
+    /// Previous path of a moved file.
     pub from: Option<String>,
     pub before: Option<Content>,
     pub after: Option<Content>,
 }
 
-/// A file as it was or will be.
+/// Content of a file on one side of the change.
 #[derive(Clone, Debug)]
 pub struct Content {
     pub kind: ObjectKind,
     pub id: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What is in it, if that is text.
+    /// The text, if it is text.
     pub text: Option<String>,
 }
 
-/// What is allowed.
+/// Limits of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The largest file, in bytes.
+    /// Maximum file size, in bytes.
     pub file: u64,
-    /// The most new files.
+    /// Maximum number of new files.
     pub new_files: u64,
 }
 
@@ -98,7 +98,7 @@ impl ChangedFile {
     }
 }
 
-/// Says what a change holds back, the most urgent first.
+/// Returns the findings that hold back a change, most urgent first.
 pub fn judge(change: &Change, limits: &Limits, secrets: &Secrets) -> Vec<Held> {
     let directories = places::dependency_directories(change);
     let is_apart =

@@ -17,7 +17,7 @@ const LOOKED_AT: usize = 8000;
 /// The most contents that are looked at, in bytes.
 const MOST_CONTENT: u64 = 128 * 1024 * 1024;
 
-/// Returns what a commit in the making changes.
+/// Returns the changes of a prepared commit.
 pub fn look(git: &Git<'_>, root: &Path, prepared: &Prepared<'_>) -> Result<Change, String> {
     let staged = prepared.staged()?;
     let new = staged.files.iter().filter(|file| file.before.is_none()).map(|file| file.path.as_str());

@@ -44,8 +44,8 @@ const NARROWING: &[&str] = &[
 /// Commands that test nothing.
 const EMPTY: &[&str] = &["true", ":", "echo", "exit", "printf"];
 
-/// Settings of a runner.
-struct Known {
+/// Configuration files of a test runner.
+struct RunnerSettings {
     /// The files in which they stand, with or without an ending.
     files: &'static [&'static str],
     /// What leaves tests out.
@@ -54,8 +54,8 @@ struct Known {
     chooses: &'static [&'static str],
 }
 
-const SETTINGS: &[Known] = &[
-    Known {
+const SETTINGS: &[RunnerSettings] = &[
+    RunnerSettings {
         files: &["pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", ".pytest.ini"],
         leaves_out: &[
             "norecursedirs",
@@ -68,7 +68,7 @@ const SETTINGS: &[Known] = &[
         ],
         chooses: &["python_files", "python_functions", "python_classes", "testpaths"],
     },
-    Known {
+    RunnerSettings {
         files: &["conftest.py"],
         leaves_out: &[
             "collect_ignore",
@@ -78,7 +78,7 @@ const SETTINGS: &[Known] = &[
         ],
         chooses: &[],
     },
-    Known {
+    RunnerSettings {
         files: &[
             "jest.config",
             "vitest.config",
@@ -90,12 +90,12 @@ const SETTINGS: &[Known] = &[
         leaves_out: &["testPathIgnorePatterns", "passWithNoTests", "\"grep\"", "grep:", "testNamePattern"],
         chooses: &["testMatch", "testRegex"],
     },
-    Known {
+    RunnerSettings {
         files: &["Cargo.toml"],
         leaves_out: &["autotests = false"],
         chooses: &["test = false", "[[test]]"],
     },
-    Known {
+    RunnerSettings {
         files: &["pom.xml"],
         leaves_out: &[
             "<skipTests>true",
@@ -105,14 +105,18 @@ const SETTINGS: &[Known] = &[
         ],
         chooses: &[],
     },
-    Known {
+    RunnerSettings {
         files: &["build.gradle"],
         leaves_out: &["ignoreFailures = true", "excludeTestsMatching", "ignoreFailures true"],
         chooses: &[],
     },
-    Known { files: &["phpunit.xml", "phpunit.xml.dist"], leaves_out: &["<exclude>"], chooses: &[] },
-    Known { files: &[".rspec"], leaves_out: &["--tag ~", "--exclude-pattern"], chooses: &["--pattern"] },
-    Known { files: &["nextest.toml"], leaves_out: &["default-filter"], chooses: &[] },
+    RunnerSettings { files: &["phpunit.xml", "phpunit.xml.dist"], leaves_out: &["<exclude>"], chooses: &[] },
+    RunnerSettings {
+        files: &[".rspec"],
+        leaves_out: &["--tag ~", "--exclude-pattern"],
+        chooses: &["--pattern"],
+    },
+    RunnerSettings { files: &["nextest.toml"], leaves_out: &["default-filter"], chooses: &[] },
 ];
 
 /// Finds what lets fewer tests run than before.

@@ -18,8 +18,8 @@ const SAME_LINES: f64 = 0.5;
 /// How many words of its name are the same at least.
 const SAME_WORDS: f64 = 0.5;
 
-/// A test, and the file that it is in.
-struct Placed<'a> {
+/// A test with its file.
+struct LocatedTest<'a> {
     path: &'a str,
     test: SourceTest,
 }
@@ -29,7 +29,7 @@ pub(super) fn deleted(files: &[&ChangedFile]) -> Vec<Held> {
     let mut gone = before(files);
     let mut new = after(files);
     // The same test in the same place, then one of the same name anywhere, then one that was renamed.
-    let place = |file: &Placed<'_>| (new_path(files, file.path).to_owned(), file.test.name.clone());
+    let place = |file: &LocatedTest<'_>| (new_path(files, file.path).to_owned(), file.test.name.clone());
     pair(&mut gone, &mut new, |old, new| place(old) == (new.path.to_owned(), new.test.name.clone()));
     pair(&mut gone, &mut new, |old, new| last(&old.test.name) == last(&new.test.name));
     pair(&mut gone, &mut new, |old, new| is_renamed(&old.test, &new.test));
@@ -126,9 +126,9 @@ pub(super) fn skipped(files: &[&ChangedFile]) -> Vec<Held> {
 
 /// Takes tests out of both lists that are the same.
 fn pair<'a>(
-    gone: &mut Vec<Placed<'a>>,
-    new: &mut Vec<Placed<'a>>,
-    is_same: impl Fn(&Placed<'_>, &Placed<'_>) -> bool,
+    gone: &mut Vec<LocatedTest<'a>>,
+    new: &mut Vec<LocatedTest<'a>>,
+    is_same: impl Fn(&LocatedTest<'_>, &LocatedTest<'_>) -> bool,
 ) {
     gone.retain(|old| match new.iter().position(|new| is_same(old, new)) {
         Some(at) => {
@@ -174,11 +174,11 @@ fn last(name: &str) -> &str {
 }
 
 /// Returns the tests that ran before.
-fn before<'a>(files: &[&'a ChangedFile]) -> Vec<Placed<'a>> {
+fn before<'a>(files: &[&'a ChangedFile]) -> Vec<LocatedTest<'a>> {
     before_all(files).into_iter().filter(|placed| is_active(&&placed.test)).collect()
 }
 
-fn before_all<'a>(files: &[&'a ChangedFile]) -> Vec<Placed<'a>> {
+fn before_all<'a>(files: &[&'a ChangedFile]) -> Vec<LocatedTest<'a>> {
     let of = |file: &&'a ChangedFile| {
         let path = file.from.as_deref().unwrap_or(&file.path);
         placed(path, file.text_before())
@@ -186,13 +186,13 @@ fn before_all<'a>(files: &[&'a ChangedFile]) -> Vec<Placed<'a>> {
     files.iter().flat_map(of).collect()
 }
 
-fn after<'a>(files: &[&'a ChangedFile]) -> Vec<Placed<'a>> {
+fn after<'a>(files: &[&'a ChangedFile]) -> Vec<LocatedTest<'a>> {
     files.iter().flat_map(|file| placed(&file.path, file.text_after())).collect()
 }
 
-fn placed<'a>(path: &'a str, text: Option<&str>) -> Vec<Placed<'a>> {
+fn placed<'a>(path: &'a str, text: Option<&str>) -> Vec<LocatedTest<'a>> {
     let text = text.filter(|_| sources::may_hold_tests(path)).unwrap_or_default();
-    sources::tests(path, text).into_iter().map(|test| Placed { path, test }).collect()
+    sources::tests(path, text).into_iter().map(|test| LocatedTest { path, test }).collect()
 }
 
 fn new_path<'a>(files: &[&'a ChangedFile], path: &'a str) -> &'a str {

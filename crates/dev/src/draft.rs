@@ -41,12 +41,12 @@ const TEMPLATES: [(&str, &str); 3] = [
     ),
 ];
 
-/// What was written.
+/// Report of the generated draft.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Drafted {
-    /// Files, in order.
+pub struct DraftReport {
+    /// Written files, in order.
     pub written: Vec<String>,
-    /// What was found, a line each.
+    /// Findings, a line each.
     pub found: Vec<String>,
     /// Whether `server.command` is still to be filled in.
     pub is_open: bool,
@@ -54,12 +54,12 @@ pub struct Drafted {
 
 /// Writes a `dev.json` for what is found in `root`, and seed files to begin with if there are none. Nothing that is there
 /// is written over.
-pub fn draft(root: &Path) -> Result<Drafted, DevError> {
+pub fn draft(root: &Path) -> Result<DraftReport, DevError> {
     if root.join(FILE).symlink_metadata().is_ok() {
         return Err(DevError::Exists);
     }
     let project = Project { root };
-    let mut drafted = Drafted::default();
+    let mut drafted = DraftReport::default();
     let (command, port) = match project.server() {
         Some((command, port, why)) => {
             drafted.found.push(format!("server: `{command}` on port {port}, as {why}"));
@@ -104,7 +104,7 @@ pub fn draft(root: &Path) -> Result<Drafted, DevError> {
 }
 
 /// Writes a file that is not there; one that is there stays as it is.
-fn write(root: &Path, name: &str, text: &str, drafted: &mut Drafted) -> Result<(), DevError> {
+fn write(root: &Path, name: &str, text: &str, drafted: &mut DraftReport) -> Result<(), DevError> {
     let path = root.join(name);
     let make = || -> io::Result<()> {
         if let Some(directory) = path.parent() {
@@ -248,7 +248,7 @@ fn port_of(line: &str) -> u16 {
 mod tests {
     use super::{super::Manifest, *};
 
-    fn drafted(files: &[(&str, &str)]) -> (tempfile::TempDir, Drafted, Manifest) {
+    fn drafted(files: &[(&str, &str)]) -> (tempfile::TempDir, DraftReport, Manifest) {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = root.path().join(name);

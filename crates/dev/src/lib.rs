@@ -24,12 +24,12 @@ use std::{
 
 use adapters::git::Git;
 
-pub use draft::{Drafted, draft};
+pub use draft::{DraftReport, draft};
 pub use manifest::Manifest;
-pub use server::{Keeper, Kept, log as log_of};
-pub use server::{Stopped, down, end_left_behind, keep};
+pub use server::{Keeper, ServerHandle, log as log_of};
+pub use server::{StoppedServers, down, end_left_behind, keep};
 pub use up::url;
-pub use up::{Came, Fill, Health, Up};
+pub use up::{DataKind, Health, ServerStart, StartReport};
 
 use workspace::{Place, Shell, text};
 

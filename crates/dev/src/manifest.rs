@@ -19,7 +19,7 @@ const LONGEST_START: u64 = 60 * 60;
 /// How alike a name must be to be named.
 const ALIKE: f64 = 0.8;
 
-/// What a project says of its dev environment.
+/// A parsed `dev.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     pub server: Option<Server>,
@@ -31,7 +31,7 @@ pub struct Manifest {
     pub auth: Option<Auth>,
     /// Addresses, by name.
     pub access: BTreeMap<String, String>,
-    /// What is not known, in words.
+    /// Warnings about unknown fields.
     pub warnings: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Server {
     pub start_seconds: u64,
 }
 
-/// Data to begin with.
+/// Seed data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
     pub directory: String,
@@ -56,14 +56,14 @@ pub struct Seed {
     pub d1_database: Option<String>,
 }
 
-/// In which order seed files are taken.
+/// Order of seed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Alphabetical,
     Numeric,
 }
 
-/// Users to begin with.
+/// Initial users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auth {
     pub users_file: String,
@@ -71,7 +71,7 @@ pub struct Auth {
     pub by: Provision,
 }
 
-/// How users are put in.
+/// How users are created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provision {
     /// By rows of a table, in the way of seed files.
@@ -90,7 +90,7 @@ const KNOWN: &[(&str, &[&str])] = &[
 ];
 
 impl Manifest {
-    /// Reads the text of a `dev.json`.
+    /// Parses a `dev.json`.
     pub fn parse(text: &str) -> Result<Self, DevError> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| DevError::Syntax { problem: error.to_string() })?;

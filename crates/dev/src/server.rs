@@ -11,8 +11,8 @@ use std::{
 
 use adapters::{
     boundary, machine, process,
-    process::Go,
-    service::{self, Detached, Service, State},
+    process::Control,
+    service::{self, DetachedProgram, Service, State},
 };
 use engine::Owner;
 use serde::{Deserialize, Serialize};
@@ -42,9 +42,9 @@ struct Record {
     waits: Option<Owner>,
 }
 
-/// What this process keeps of an environment.
+/// The server that this process runs, if any.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct ServerHandle {
     pub(super) running: Option<Running>,
     /// Whether it was brought up by this process, or at least tried.
     pub was_tried: bool,
@@ -58,7 +58,7 @@ pub(super) struct Running {
     record: PathBuf,
 }
 
-impl Kept {
+impl ServerHandle {
     /// Returns the address of the server.
     pub fn url(&self) -> Option<String> {
         self.running.as_ref().map(|running| super::url(running.port))
@@ -73,18 +73,18 @@ impl Drop for Running {
     }
 }
 
-/// Who keeps the server.
+/// The process that supervises the server.
 #[derive(Debug)]
 pub enum Keeper<'a> {
     /// This process, for as long as the value lives.
-    Here(&'a mut Kept),
+    Here(&'a mut ServerHandle),
     /// A process of its own, in the background.
     Apart,
 }
 
-/// What was ended.
+/// The servers that were stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StoppedServers {
     /// The port of the person's own server.
     pub port: Option<u16>,
     /// Ports of servers that runs have left behind.
@@ -174,14 +174,15 @@ fn start_apart(place: &Place, port: u16) -> Result<(), DevError> {
     let program = env::current_exe().map_err(failed)?;
     let arguments = ["-C", place.mark(), "dev", "keep", "--port", &port.to_string(), "--mark", &record.mark];
     let arguments = arguments.map(OsString::from);
-    let detached =
-        boundary::around("dev server", || Detached::start(&program, &arguments, &place.root, &record.mark));
+    let detached = boundary::around("dev server", || {
+        DetachedProgram::start(&program, &arguments, &place.root, &record.mark)
+    });
     record.owner = Some(detached.map_err(failed)?.owner());
     record.write(place)
 }
 
 /// Keeps the server of a person's checkout until `go` says otherwise, as the process that [`Dev::up`] has started for it.
-pub fn keep(place: &Place, port: u16, mark: &str, go: &dyn Fn() -> Go) -> Result<(), DevError> {
+pub fn keep(place: &Place, port: u16, mark: &str, go: &dyn Fn() -> Control) -> Result<(), DevError> {
     service::leave_terminal();
     let manifest = read(&place.root)?.ok_or_else(|| DevError::None { root: place.root.clone() })?;
     let shell = Shell::default();
@@ -191,7 +192,7 @@ pub fn keep(place: &Place, port: u16, mark: &str, go: &dyn Fn() -> Go) -> Result
         if !is_up.get() {
             let record = Record::read(place).filter(|record| record.mark == mark);
             match record.and_then(|record| record.waits) {
-                Some(waits) if !machine::is_live(&waits) && is_awaited(place, mark) => return Go::Stop,
+                Some(waits) if !machine::is_live(&waits) && is_awaited(place, mark) => return Control::Stop,
                 Some(_) => {}
                 None => is_up.set(true),
             }
@@ -241,14 +242,14 @@ pub(super) fn last_words(place: &Place) -> String {
     service::last_words(&log(place))
 }
 
-/// Returns where the server's words are.
+/// Returns the path of the server's log.
 pub fn log(place: &Place) -> PathBuf {
     directory(place).join(LOG)
 }
 
 /// Ends the server of a person's checkout, and those that runs of the project have left behind in `trees`.
-pub fn down(place: &Place, trees: &[PathBuf]) -> Result<Stopped, DevError> {
-    let mut stopped = Stopped::default();
+pub fn down(place: &Place, trees: &[PathBuf]) -> Result<StoppedServers, DevError> {
+    let mut stopped = StoppedServers::default();
     let _lock = super::up::lock(place)?;
     if let Some(record) = Record::read(place) {
         stopped.port = Some(record.port).filter(|_| record.is_kept());

@@ -10,9 +10,9 @@ use std::{
 
 use adapters::{
     boundary,
-    hold::Held,
+    hold::FileLock,
     loopback,
-    process::{End, Go},
+    process::{Control, End},
 };
 use engine::digest;
 use serde::{Deserialize, Serialize};
@@ -43,30 +43,30 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 /// The file that says what was done.
 const DONE: &str = "done.json";
 
-/// What came of bringing the environment up.
+/// Report of bringing the environment up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Up {
-    pub server: Option<Came>,
+pub struct StartReport {
+    pub server: Option<ServerStart>,
     pub migrated: bool,
     /// Seed files that were applied.
     pub seeds: Vec<String>,
-    /// How many were applied before.
+    /// Number of seed files applied earlier.
     pub seeds_before: usize,
-    /// Whether users were put in; nothing if there are none.
+    /// Whether users were created; `None` if none are configured.
     pub users: Option<bool>,
 }
 
-/// How the server came to run.
+/// How the server was started or found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct ServerStart {
     pub port: u16,
-    /// Whether it was started, or ran already.
+    /// Whether it was started; otherwise it was already running.
     pub started: bool,
     /// Whose it is, if it is not warp's: that one is neither kept nor ended.
     pub others: Option<String>,
 }
 
-/// How the server is.
+/// Health of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// There is none.
@@ -82,9 +82,9 @@ pub enum Health {
     },
 }
 
-/// What was done before.
+/// What earlier calls provisioned.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Done {
+struct ProvisionState {
     version: u32,
     /// The run for which it was done: another one begins with nothing.
     run: Option<String>,
@@ -93,8 +93,8 @@ struct Done {
     users: Option<String>,
 }
 
-impl Up {
-    /// Says what was done, a line each.
+impl StartReport {
+    /// Describes what was done, a line each.
     pub fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.migrated {
@@ -116,7 +116,7 @@ impl Up {
     }
 }
 
-impl fmt::Display for Came {
+impl fmt::Display for ServerStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.started { "is up" } else { "runs already" };
         write!(f, "the dev server {how} at {}", url(self.port))?;
@@ -133,30 +133,30 @@ pub fn url(port: u16) -> String {
 }
 
 /// Lets one process at a time bring the environment of a workspace up or down.
-pub(super) fn lock(place: &Place) -> Result<Held, DevError> {
+pub(super) fn lock(place: &Place) -> Result<FileLock, DevError> {
     let directory = super::directory(place);
     server::make_directory(&directory)?;
     let path = directory.join("lock");
     let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let file = file.map_err(DevError::file(&path))?;
-    Held::take(file, LOCK).map_err(DevError::file(&path))?.ok_or(DevError::Busy)
+    FileLock::take(file, LOCK).map_err(DevError::file(&path))?.ok_or(DevError::Busy)
 }
 
-/// Whether what was done is done again.
+/// Whether to repeat earlier provisioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum Repeat {
     No,
     Yes,
 }
 
-/// What can be put in by itself.
+/// Data that can be provisioned alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub enum DataKind {
     Seeds,
     Users,
 }
 
-impl Fill {
+impl DataKind {
     /// Returns the key of `dev.json` that describes it.
     fn key(self) -> &'static str {
         match self {
@@ -169,26 +169,27 @@ impl Fill {
 impl Dev<'_> {
     /// Brings the environment of a person's checkout up; its server goes on in the background. With `again`, seed data and
     /// users that were put in before are put in again.
-    pub fn up(&self, again: bool) -> Result<Up, DevError> {
+    pub fn up(&self, again: bool) -> Result<StartReport, DevError> {
         if self.place.origin().is_some() {
             return Err(DevError::InSlot { root: self.place.root.clone() });
         }
-        self.bring_up(Keeper::Apart, if again { Again::Yes } else { Again::No })
+        self.bring_up(Keeper::Apart, if again { Repeat::Yes } else { Repeat::No })
     }
 
     /// Applies seed data alone, or puts users in alone, in a person's checkout. The server is left as it is.
-    pub fn fill_with(&self, what: Fill, again: bool) -> Result<Up, DevError> {
+    pub fn fill_with(&self, what: DataKind, again: bool) -> Result<StartReport, DevError> {
         if self.place.origin().is_some() {
             return Err(DevError::InSlot { root: self.place.root.clone() });
         }
         let _lock = lock(self.place)?;
         let configured = self.manifest.server.as_ref().map_or(0, |server| server.port);
         let port = server::last_port(self.place).unwrap_or(configured);
-        let (mut up, mut done) = (Up::default(), self.done(if again { Again::Yes } else { Again::No }));
+        let (mut up, mut done) =
+            (StartReport::default(), self.done(if again { Repeat::Yes } else { Repeat::No }));
         match (what, &self.manifest.seed, &self.manifest.auth) {
-            (Fill::Seeds, Some(seed), _) => self.sow(seed, &mut up, &mut done, port)?,
-            (Fill::Users, _, Some(auth)) => self.provision(auth, &mut up, &mut done, port)?,
-            (Fill::Seeds, None, _) | (Fill::Users, _, None) => {
+            (DataKind::Seeds, Some(seed), _) => self.sow(seed, &mut up, &mut done, port)?,
+            (DataKind::Users, _, Some(auth)) => self.provision(auth, &mut up, &mut done, port)?,
+            (DataKind::Seeds, None, _) | (DataKind::Users, _, None) => {
                 let problem = "is not there, so there is nothing to put in".to_owned();
                 return Err(DevError::Key { key: what.key().to_owned(), problem });
             }
@@ -208,7 +209,7 @@ impl Dev<'_> {
             Some(_) => Ok(self.tables_without_seeds(&files)),
             None => {
                 let problem = "is not there, so nothing can be compared".to_owned();
-                Err(DevError::Key { key: Fill::Seeds.key().to_owned(), problem })
+                Err(DevError::Key { key: DataKind::Seeds.key().to_owned(), problem })
             }
         }
     }
@@ -218,14 +219,14 @@ impl Dev<'_> {
         self.health(&Keeper::Apart)
     }
 
-    /// Brings everything up that is not.
-    pub fn bring_up_for_run(&self, keeper: Keeper<'_>) -> Result<Up, DevError> {
-        self.bring_up(keeper, Again::No)
+    /// Starts whatever is not running yet.
+    pub fn bring_up_for_run(&self, keeper: Keeper<'_>) -> Result<StartReport, DevError> {
+        self.bring_up(keeper, Repeat::No)
     }
 
-    fn bring_up(&self, mut keeper: Keeper<'_>, again: Again) -> Result<Up, DevError> {
+    fn bring_up(&self, mut keeper: Keeper<'_>, again: Repeat) -> Result<StartReport, DevError> {
         let _lock = lock(self.place)?;
-        let mut up = Up::default();
+        let mut up = StartReport::default();
         let server = self.manifest.server.as_ref();
         let port = match server {
             Some(server) => self.port(&keeper, server)?,
@@ -250,7 +251,7 @@ impl Dev<'_> {
             if started {
                 self.start(&mut keeper, server, port)?;
             }
-            up.server = Some(Came { port, started, others });
+            up.server = Some(ServerStart { port, started, others });
         }
         self.fill(&mut up, port, again)?;
         Ok(up)
@@ -299,7 +300,7 @@ impl Dev<'_> {
     ) -> Result<(), Option<String>> {
         let begun = Instant::now();
         loop {
-            if self.shell.go() != Go::On {
+            if self.shell.go() != Control::On {
                 return Err(None);
             }
             if let Some(how) = keeper.ended(self.place) {
@@ -339,13 +340,13 @@ impl Dev<'_> {
         }
     }
 
-    /// Returns where the server's words are.
+    /// Returns the path of the server's log.
     pub fn log(&self) -> PathBuf {
         server::log(self.place)
     }
 
     /// Applies seed data and puts users in.
-    fn fill(&self, up: &mut Up, port: u16, again: Again) -> Result<(), DevError> {
+    fn fill(&self, up: &mut StartReport, port: u16, again: Repeat) -> Result<(), DevError> {
         let mut done = self.done(again);
         if let Some(seed) = &self.manifest.seed {
             self.sow(seed, up, &mut done, port)?;
@@ -356,7 +357,13 @@ impl Dev<'_> {
         }
     }
 
-    fn sow(&self, seed: &Seed, up: &mut Up, done: &mut Done, port: u16) -> Result<(), DevError> {
+    fn sow(
+        &self,
+        seed: &Seed,
+        up: &mut StartReport,
+        done: &mut ProvisionState,
+        port: u16,
+    ) -> Result<(), DevError> {
         let users_file = self.manifest.auth.as_ref().map(|auth| auth.users_file.as_str());
         let directory = self.within(&seed.directory)?;
         let names = seeds::files(&self.place.root, seed, users_file).map_err(DevError::file(&directory))?;
@@ -399,7 +406,13 @@ impl Dev<'_> {
     }
 
     /// Puts users in, if they are others than before.
-    fn provision(&self, auth: &Auth, up: &mut Up, done: &mut Done, port: u16) -> Result<(), DevError> {
+    fn provision(
+        &self,
+        auth: &Auth,
+        up: &mut StartReport,
+        done: &mut ProvisionState,
+        port: u16,
+    ) -> Result<(), DevError> {
         let path = self.within(&auth.users_file)?;
         let users = match text::read(&path, LARGEST) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && auth.by == Provision::Rows => {
@@ -462,15 +475,15 @@ impl Dev<'_> {
     }
 
     /// Reads what was done before; what cannot be read was not done.
-    fn done(&self, again: Again) -> Done {
+    fn done(&self, again: Repeat) -> ProvisionState {
         let run = self.run.map(str::to_owned);
         let text = text::read(&self.directory().join(DONE), LARGEST).unwrap_or_default();
-        let before: Option<Done> = serde_json::from_str(&text).ok();
-        let before = before.filter(|done| done.version == 1 && done.run == run && again == Again::No);
-        before.unwrap_or(Done { version: 1, run, ..Done::default() })
+        let before: Option<ProvisionState> = serde_json::from_str(&text).ok();
+        let before = before.filter(|done| done.version == 1 && done.run == run && again == Repeat::No);
+        before.unwrap_or(ProvisionState { version: 1, run, ..ProvisionState::default() })
     }
 
-    fn keep_done(&self, done: &Done) -> Result<(), DevError> {
+    fn keep_done(&self, done: &ProvisionState) -> Result<(), DevError> {
         let path = self.directory().join(DONE);
         let text = serde_json::to_string(done).expect("it can be written as JSON");
         atomic::replace(&path, &text).map_err(DevError::file(&path))

@@ -38,7 +38,7 @@ use self::{
     myst::Sphinx,
     page::{Mark, Page, line_of},
     tree::{Tree, last},
-    usage::{Help, Told},
+    usage::{Help, HelpAnswer},
 };
 use workspace::{Place, Shell, text};
 
@@ -57,7 +57,7 @@ const MOST_SOURCES: usize = 2000;
 const NOT_DOCS: [&str; 8] =
     ["fixtures", "node_modules", "seeds", "snapshots", "testdata", "tests", "third_party", "vendor"];
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -67,7 +67,7 @@ pub enum Severity {
     High,
 }
 
-/// Who can mend a finding.
+/// Who can fix a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FixKind {
@@ -76,10 +76,10 @@ pub enum FixKind {
     Manual,
 }
 
-/// One place at which the docs have drifted.
+/// A place where the docs have drifted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind of drift it is, and a digest of what it is about: it stays the same while lines move.
+    /// Kind of drift plus a digest of its subject; stable while lines move.
     pub id: String,
     pub file: String,
     pub line: usize,
@@ -107,23 +107,23 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What an audit saw.
+/// Result of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// How many pages were looked at.
+    /// Number of pages checked.
     pub pages: usize,
-    /// By file and line.
+    /// Findings, sorted by file and line.
     pub findings: Vec<Finding>,
 }
 
 impl Audit {
-    /// Tells whether anything is found that a run must not go on with.
+    /// Returns whether a finding blocks the run.
     pub fn has_high(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::High)
     }
 }
 
-/// Why the docs could not be looked at.
+/// Why the docs could not be audited.
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
     #[error("there is no git repository, so it is not known which files are the project's")]
@@ -205,20 +205,20 @@ pub struct Docs<'a> {
 }
 
 impl<'a> Docs<'a> {
-    /// Takes a workspace. `programs` is the setting `docs_programs`.
+    /// Creates an audit of a workspace; `programs` is the setting `docs_programs`.
     pub fn new(place: &'a Place, shell: &'a Shell, programs: &str) -> Result<Self, DocsError> {
         let location = git::locate(&place.root).ok_or(DocsError::NoRepository)?;
         Ok(Self { place, location, shell, programs: read_programs(programs)?, stopped: RefCell::default() })
     }
 
-    /// Looks for drift; nothing is changed.
+    /// Finds drift without changing files.
     pub fn audit(&self) -> Result<Audit, DocsError> {
         let root = &self.place.root;
         let listed = history::files(root, &self.location)?;
         let past = history::past(root, &self.location)?;
         let tree = Tree::new(listed, past, |path| root.join(path).symlink_metadata().is_ok());
         let files: Vec<&String> = tree.files().filter(|file| self.is_page(file)).collect();
-        let desk = Desk { docs: self, help: RefCell::default(), left: Cell::new(MOST_ASKED) };
+        let desk = HelpCache { docs: self, help: RefCell::default(), left: Cell::new(MOST_ASKED) };
         let mut audit = Audit { pages: files.len(), findings: Vec::new() };
         let anchors = Anchors { docs: self, known: RefCell::default() };
         let sphinxes = self.sphinxes(&tree);
@@ -241,7 +241,7 @@ impl<'a> Docs<'a> {
         Ok(audit)
     }
 
-    /// Mends all that can be mended without judgement, and returns what was.
+    /// Fixes what can be fixed automatically and returns it.
     pub fn sync(&self) -> Result<Vec<Finding>, DocsError> {
         let mut fixed = self.audit()?.findings;
         fixed.retain(|finding| finding.fix.is_some());
@@ -265,7 +265,7 @@ impl<'a> Docs<'a> {
         Ok(fixed)
     }
 
-    /// Tells whether a file is a page: a README anywhere, Markdown at the root, or below a directory of docs.
+    /// Returns whether a file is a page: a README, Markdown at the root, or a file below a docs directory.
     pub fn is_page(&self, file: &str) -> bool {
         let (directories, name) = file.rsplit_once('/').unwrap_or(("", file));
         let mut above = directories.split('/').filter(|part| !part.is_empty());
@@ -317,7 +317,7 @@ impl<'a> Docs<'a> {
         tree: &Tree<'_>,
         sphinx: Option<&Sphinx>,
         anchors: &Anchors<'_>,
-        desk: &Desk<'_>,
+        desk: &HelpCache<'_>,
     ) -> Vec<Drift> {
         let page = Page::read(text);
         let mut drifts = links::check(&page, file, tree, sphinx, &|other| anchors.of(other));
@@ -431,19 +431,19 @@ impl Anchors<'_> {
     }
 }
 
-/// Asks programs what they can do, each command once.
-struct Desk<'a> {
+/// Cache of `--help` output by command.
+struct HelpCache<'a> {
     docs: &'a Docs<'a>,
-    help: RefCell<BTreeMap<(String, Vec<String>), Told>>,
+    help: RefCell<BTreeMap<(String, Vec<String>), HelpAnswer>>,
     left: Cell<usize>,
 }
 
-impl Desk<'_> {
+impl HelpCache<'_> {
     /// Checks the calls of the project's own programs in a line.
     fn check(&self, at: usize, line: &str, drifts: &mut Vec<Drift>) {
         for (program, run) in &self.docs.programs {
             for call in usage::calls(line, program) {
-                if !matches!(self.help(program, run, &[]), Told::Help(_)) {
+                if !matches!(self.help(program, run, &[]), HelpAnswer::Help(_)) {
                     drifts.push(Drift {
                         kind: Kind::Program,
                         at,
@@ -470,18 +470,18 @@ impl Desk<'_> {
         }
     }
 
-    fn help(&self, program: &str, run: &str, path: &[String]) -> Told {
+    fn help(&self, program: &str, run: &str, path: &[String]) -> HelpAnswer {
         let key = (program.to_owned(), path.to_vec());
         if let Some(known) = self.help.borrow().get(&key) {
             return known.clone();
         }
-        let Some(left) = self.left.get().checked_sub(1) else { return Told::Nothing };
+        let Some(left) = self.left.get().checked_sub(1) else { return HelpAnswer::Nothing };
         self.left.set(left);
         let line = [&[run.to_owned()], path, &["--help".to_owned()]].concat().join(" ");
         let told = match self.docs.run(&line) {
-            Ok(finished) if finished.is_success() => Told::Help(Rc::new(Help::read(&finished.text()))),
-            Ok(Finished { end: End::Exit(_), .. }) => Told::No,
-            Ok(_) | Err(_) => Told::Nothing,
+            Ok(finished) if finished.is_success() => HelpAnswer::Help(Rc::new(Help::read(&finished.text()))),
+            Ok(Finished { end: End::Exit(_), .. }) => HelpAnswer::No,
+            Ok(_) | Err(_) => HelpAnswer::Nothing,
         };
         self.help.borrow_mut().insert(key, told.clone());
         told

@@ -15,13 +15,13 @@ const MARK: &str = "<!-- warp:";
 /// How many of them are looked at on a page.
 const MOST_MARKS: usize = 500;
 
-/// What a page holds.
+/// A parsed page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// What links can lead to: the headings' anchors, as GitHub makes them, and the ids of HTML.
+    /// Link targets: anchors of headings as GitHub derives them, and HTML ids.
     pub anchors: BTreeSet<String>,
     pub links: Vec<Link>,
-    /// Labels of links (`[text][label]`) that are defined nowhere.
+    /// Undefined labels of links (`[text][label]`).
     pub undefined: Vec<Part>,
     /// Code inside of a text.
     pub codes: Vec<Part>,
@@ -41,7 +41,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub at: usize,
-    /// Where it leads, as it is meant.
+    /// The decoded target.
     pub target: String,
     /// Where that is written, if it is written as it is meant.
     pub place: Option<Range<usize>>,
@@ -52,7 +52,7 @@ pub struct Link {
 pub struct CodeLine {
     pub at: usize,
     pub text: String,
-    /// Which block of the page it is in.
+    /// Index of its code block.
     pub block: usize,
     /// Whether commands are told from what they print by a prompt alone.
     pub needs_prompt: bool,
@@ -64,12 +64,12 @@ pub struct Mark {
     pub at: usize,
     pub name: String,
     pub argument: String,
-    /// What is between the two comments; nothing if the second is missing.
+    /// Range between the two comments; `None` if the second is missing.
     pub body: Option<Range<usize>>,
 }
 
 impl Page {
-    /// Takes a text apart.
+    /// Parses a page.
     pub fn read<'a>(text: &'a str) -> Self {
         let mut undefined = Vec::new();
         let mut note = |link: BrokenLink<'a>| -> Option<(CowStr<'a>, CowStr<'a>)> {

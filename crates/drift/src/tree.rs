@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adapters::history::Past;
+use adapters::history::FileHistory;
 
 /// How often a file is followed from one name to the next.
 const MOST_MOVES: usize = 20;
@@ -16,7 +16,7 @@ pub(super) struct Tree<'a> {
     directories: BTreeSet<String>,
     /// Files by the last part of their name.
     named: BTreeMap<String, Vec<String>>,
-    past: Past,
+    past: FileHistory,
     /// Looks on the disk: what git ignores is there all the same.
     is_on_disk: Box<dyn Fn(&str) -> bool + 'a>,
 }
@@ -25,7 +25,7 @@ impl<'a> Tree<'a> {
     /// Takes the files that git knows, and what it remembers.
     pub(super) fn new(
         listed: BTreeSet<String>,
-        mut past: Past,
+        mut past: FileHistory,
         is_on_disk: impl Fn(&str) -> bool + 'a,
     ) -> Self {
         let (files, gone): (BTreeSet<String>, _) = listed.into_iter().partition(|file| is_on_disk(file));

@@ -15,18 +15,18 @@ const ALWAYS: [&str; 4] = ["--help", "-h", "--version", "-V"];
 /// How like a word another must be to be named beside it.
 const CLOSE: f64 = 0.8;
 
-/// What a program, or one of its commands, can be told.
+/// Commands and flags of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Help {
-    /// The commands under it; empty if it takes none.
+    /// Its subcommands.
     pub commands: BTreeSet<String>,
-    /// Its flags, and whether a value follows.
+    /// Its flags, and whether each takes a value.
     pub flags: BTreeMap<String, bool>,
 }
 
-/// What a program said when it was asked for help.
+/// Answer to `--help`.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum HelpAnswer {
     Help(Rc<Help>),
     /// There is no such command.
     No,
@@ -46,7 +46,7 @@ pub(super) struct Unknown {
 }
 
 impl Help {
-    /// Reads a help text.
+    /// Parses a help text.
     pub fn read(text: &str) -> Self {
         let mut help = Self::default();
         let mut in_commands = false;
@@ -189,11 +189,11 @@ fn is_command(word: &str) -> bool {
 pub(super) fn check(
     program: &str,
     arguments: &[String],
-    ask: &mut dyn FnMut(&[String]) -> Told,
+    ask: &mut dyn FnMut(&[String]) -> HelpAnswer,
 ) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut path: Vec<String> = Vec::new();
-    let Told::Help(mut help) = ask(&path) else { return unknown };
+    let HelpAnswer::Help(mut help) = ask(&path) else { return unknown };
     let mut flags: BTreeSet<String> = help.flags.keys().cloned().collect();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -236,10 +236,10 @@ pub(super) fn check(
             deeper.push(word.to_owned());
             // One that is not listed may be hidden: then it has a help all the same.
             match ask(&deeper) {
-                Told::Help(help) => found = found.or(Some((deeper, help))),
-                Told::Nothing => {}
-                Told::No if help.commands.contains(word) => {}
-                Told::No => unknown.push(Unknown {
+                HelpAnswer::Help(help) => found = found.or(Some((deeper, help))),
+                HelpAnswer::Nothing => {}
+                HelpAnswer::No if help.commands.contains(word) => {}
+                HelpAnswer::No => unknown.push(Unknown {
                     is_flag: false,
                     word: word.to_owned(),
                     under: under(program, &path),

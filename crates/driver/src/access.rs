@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use adapters::{
-    agent::{Lack, Said, probe},
+    agent::{AgentUpdate, MissingAccess, probe},
     clock::after,
-    process::{Go, Limits},
+    process::{Control, Limits},
     secrets::redacted,
 };
 use engine::{Actor, Event, PROVIDER, Standing, Time};
@@ -36,12 +36,12 @@ impl Driver<'_> {
         &mut self,
         current: &Current,
         hand: &Hand,
-        lack: Lack,
+        lack: MissingAccess,
         words: &str,
     ) -> Result<Flow, DriveError> {
         let remedy = match lack {
-            Lack::Login => hand.agent.login_hint(),
-            Lack::Credit => "add credit to the account, or log in to another one",
+            MissingAccess::Login => hand.agent.login_hint(),
+            MissingAccess::Credit => "add credit to the account, or log in to another one",
         };
         let problem = format!("{} has no access to its provider ({words}): {remedy}", hand.agent_name());
         self.give_up_on(current, hand, &problem)
@@ -149,13 +149,13 @@ impl Driver<'_> {
         let mut turn = confined.turn(run, talk, &facts, &given);
         turn.limits = Limits { whole: PROBE_LIMIT, silence: PROBE_LIMIT };
         let interrupts = self.interrupts.clone();
-        let mut show = |said: Said| {
-            if matches!(said, Said::Tick(_)) {
+        let mut show = |said: AgentUpdate| {
+            if matches!(said, AgentUpdate::Tick(_)) {
                 self.show.show(Shown::Tick);
             }
             interrupts.go()
         };
-        let ended = take_turn(hand.agent.as_ref(), &turn, &mut |said| show(said).max(Go::On), &durable);
+        let ended = take_turn(hand.agent.as_ref(), &turn, &mut |said| show(said).max(Control::On), &durable);
         let id = format!("{}.probe.{}", run.id, self.now().millis());
         let spend = self.open_spend(run)?;
         spend.end(&id, crate::agents::used(&ended, None), given.model)?;

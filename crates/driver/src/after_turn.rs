@@ -4,7 +4,7 @@
 //! a commit or a branch that was moved without permission goes back before anything is built on it, and the work stays,
 //! as files and under a salvage ref.
 
-use adapters::agent::Ended;
+use adapters::agent::TurnResult;
 use engine::Breach;
 use hooks::watched;
 use project::{
@@ -35,8 +35,8 @@ impl Driver<'_> {
     /// Compares after a turn, also after one that has failed.
     pub(crate) fn after_turn(
         &mut self,
-        ended: Result<(Ended, bool), DriveError>,
-    ) -> Result<(Ended, bool), DriveError> {
+        ended: Result<(TurnResult, bool), DriveError>,
+    ) -> Result<(TurnResult, bool), DriveError> {
         let (place, dirs) = (&self.workspace.place, &self.workspace.dirs);
         let told = watched::after(place, dirs, TURN).map_err(|error| DriveError::World(spelled(&error)))?;
         watched::forget(place, dirs).map_err(|error| DriveError::World(spelled(&error)))?;

@@ -6,9 +6,9 @@ use std::{
 };
 
 use adapters::{
-    agent::{Agent, Ended, NoAnswer, Said, Turn},
+    agent::{Agent, AgentUpdate, NoAnswer, Turn, TurnResult},
     boundary,
-    process::Go,
+    process::Control,
     refs, secrets,
 };
 use engine::{
@@ -230,7 +230,7 @@ impl Driver<'_> {
         mut work: Work,
         refusal: Option<&str>,
         hand: &Hand,
-    ) -> Result<Option<(Ended, Effect)>, DriveError> {
+    ) -> Result<Option<(TurnResult, Effect)>, DriveError> {
         let worker = self.worker(current, hand);
         let earlier = briefing::earlier(&current.run);
         let started = Event::TurnStarted { worker: worker.clone() };
@@ -303,7 +303,7 @@ impl Driver<'_> {
 
     /// Tells whether an agent has worked without a request that warp has seen. One that was given a way to its models, and
     /// tells nothing of another, is held by no cap: that is said.
-    fn is_unmetered(&mut self, hand: &Hand, ended: &Ended) -> bool {
+    fn is_unmetered(&mut self, hand: &Hand, ended: &TurnResult) -> bool {
         let is_unseen = self.spend.as_ref().is_none_or(Spend::is_unseen);
         if !is_unseen || ended.answer.is_err() || hand.agent.name() == "script" {
             return false;
@@ -359,7 +359,7 @@ impl Driver<'_> {
         current: &Current,
         talk: Talk<'_>,
         hand: &Hand,
-    ) -> Result<(Ended, bool), DriveError> {
+    ) -> Result<(TurnResult, bool), DriveError> {
         let named = match talk.resume {
             Some(_) => None,
             None => hand.agent.new_session().map_err(|error| DriveError::World(error.to_string()))?,
@@ -398,10 +398,10 @@ impl Driver<'_> {
         let mut refused_at = None;
         let mut said_so: Option<Instant> = None;
         let mut notices = Notices::new(confined.server.clone(), turn.limits.silence, route.is_some());
-        let mut watch = |said: Said| {
-            has_spoken |= matches!(said, Said::Text(_) | Said::Tool { .. });
+        let mut watch = |said: AgentUpdate| {
+            has_spoken |= matches!(said, AgentUpdate::Text(_) | AgentUpdate::Tool { .. });
             // A script has nothing but a name for its conversation: there is nothing to lose.
-            if let Said::Session(session) = &said
+            if let AgentUpdate::Session(session) = &said
                 && known.as_ref() != Some(session)
                 && failure.is_none()
                 && hand.agent.name() != "script"
@@ -418,42 +418,48 @@ impl Driver<'_> {
             let said = shown(said, &tree, &mut lines);
             match &said {
                 // Those that are due were shown above.
-                Said::Notice(_) => {}
-                Said::Tick(_) => self.show.show(Shown::Tick),
-                Said::Session(_) | Said::Text(_) | Said::Tool { .. } | Said::Model(_) | Said::Usage(_) => {
+                AgentUpdate::Notice(_) => {}
+                AgentUpdate::Tick(_) => self.show.show(Shown::Tick),
+                AgentUpdate::Session(_)
+                | AgentUpdate::Text(_)
+                | AgentUpdate::Tool { .. }
+                | AgentUpdate::Model(_)
+                | AgentUpdate::Usage(_) => {
                     self.show.show(Shown::Agent(&said));
                 }
             }
             let go = self.interrupts.go();
-            if go != Go::On || failure.is_some() {
-                return go.max(Go::Stop);
+            if go != Control::On || failure.is_some() {
+                return go.max(Control::Stop);
             }
             if self.is_hopeless(current, &mut refused_at) {
-                return Go::Stop;
+                return Control::Stop;
             }
-            if let (Said::Model(model), Some(spend)) = (&said, self.spend.as_mut()) {
+            if let (AgentUpdate::Model(model), Some(spend)) = (&said, self.spend.as_mut()) {
                 spend.hear_model(model);
             }
-            if let Said::Usage(usage) = &said
+            if let AgentUpdate::Usage(usage) = &said
                 && route.is_none()
                 && self.spend.as_mut().is_some_and(|spend| spend.hear(tokens(usage), hand.model.as_deref()))
             {
-                return Go::Stop;
+                return Control::Stop;
             }
             if looked.elapsed() < LOOK_EVERY {
-                return Go::On;
+                return Control::On;
             }
             looked = Instant::now();
             self.tell_guesses();
             match self.is_still_wanted(current) {
-                Ok(Wanted::Yes) => Go::On,
-                Ok(Wanted::No) => Go::Stop,
+                Ok(Wanted::Yes) => Control::On,
+                Ok(Wanted::No) => Control::Stop,
                 // Its answer is taken already. What it has used is told with its end, so that is waited for.
-                Ok(Wanted::Over) if said_so.get_or_insert_with(Instant::now).elapsed() < LAST_WORDS => Go::On,
-                Ok(Wanted::Over) => Go::Stop,
+                Ok(Wanted::Over) if said_so.get_or_insert_with(Instant::now).elapsed() < LAST_WORDS => {
+                    Control::On
+                }
+                Ok(Wanted::Over) => Control::Stop,
                 Err(error) => {
                     failure = Some(error);
-                    Go::Stop
+                    Control::Stop
                 }
             }
         };
@@ -524,7 +530,7 @@ impl Driver<'_> {
     fn take(
         &mut self,
         current: &Current,
-        ended: Ended,
+        ended: TurnResult,
         effect: &Effect,
         form: &Form,
     ) -> Result<Result<(), Complaint>, DriveError> {
@@ -642,20 +648,23 @@ impl Driver<'_> {
 pub(crate) fn take_turn(
     agent: &dyn Agent,
     turn: &Turn<'_>,
-    watch: &mut dyn FnMut(Said) -> Go,
+    watch: &mut dyn FnMut(AgentUpdate) -> Control,
     _: &Durable,
-) -> Ended {
+) -> TurnResult {
     agent.run(turn, watch)
 }
 
 /// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
 /// is what a person knows.
-fn shown(said: Said, tree: &str, lines: &mut secrets::Lines) -> Said {
+fn shown(said: AgentUpdate, tree: &str, lines: &mut secrets::Lines) -> AgentUpdate {
     match said {
-        Said::Tool { name, about } => Said::Tool { name, about: clean(about, tree) },
-        Said::Text(text) => Said::Text(lines.redacted(text.replace(tree, ""))),
-        Said::Session(session) => Said::Session(secrets::redacted(session)),
-        other @ (Said::Notice(_) | Said::Model(_) | Said::Usage(_) | Said::Tick(_)) => other,
+        AgentUpdate::Tool { name, about } => AgentUpdate::Tool { name, about: clean(about, tree) },
+        AgentUpdate::Text(text) => AgentUpdate::Text(lines.redacted(text.replace(tree, ""))),
+        AgentUpdate::Session(session) => AgentUpdate::Session(secrets::redacted(session)),
+        other @ (AgentUpdate::Notice(_)
+        | AgentUpdate::Model(_)
+        | AgentUpdate::Usage(_)
+        | AgentUpdate::Tick(_)) => other,
     }
 }
 
@@ -664,7 +673,7 @@ fn clean(text: String, tree: &str) -> String {
 }
 
 /// Reckons what a turn has used: the agent tells what the conversation has cost, not the turn.
-pub(crate) fn used(ended: &Ended, before: Option<&Conversation>) -> Usage {
+pub(crate) fn used(ended: &TurnResult, before: Option<&Conversation>) -> Usage {
     let same = before.filter(|before| Some(&before.session) == ended.session.as_ref());
     let spent = same.map_or(0, |before| before.micro_usd);
     let micro_usd = ended.cost_usd.map_or(0, micro_usd).saturating_sub(spent);

@@ -1,9 +1,9 @@
-//! `warp run --attach`: an agent in a terminal, where a person can look on, and the life of its pull request.
+//! `warp run --attach`: an agent in a terminal, where a person can look on.
 //!
 //! The agent works in a tmux session and says where it is by its phase file; each line that it writes there becomes an event
-//! of the run. The engine does the rest: it hands the work in, checks it, waits for the review, and types what came of it
-//! into the terminal. The loop remembers nothing that the run does not know, but for the terminal itself: one that is gone
-//! is made again, with all that the agent before it had.
+//! of the run. It is put to work as any other agent is, and lives on while its run waits: what has come of its work is typed
+//! into the terminal. Nothing is remembered that the run does not know, but for the terminal itself: one that is gone is made
+//! again, with all that the agent before it had.
 
 mod context;
 mod idle;
@@ -19,31 +19,26 @@ use adapters::{
     process,
     tmux::{self, Session},
 };
-use engine::{Actor, Event, EventName, Standing, Worker, keys, workflow::Activity};
-use project::{BeginError, Current, Dirs, Place, Workspace, admission::Seat, spelled};
-use serde_json::{Map, Value, json};
+use engine::{
+    Actor, Event, Record, Standing, Time, Worker, keys,
+    workflow::{ATTACHED, Meaning, Means},
+};
+use project::{Answer, BeginError, Current, Dirs, Place, Workspace, admission::Seat, find_workflow, spelled};
+use serde_json::{Map, json};
 
 pub(crate) use self::left::remove as remove_left;
 use self::{
     idle::Idle,
     left::Left,
-    sentinel::{Means, PhaseFile, Sentinel},
+    sentinel::{PhaseFile, Sentinel},
 };
 use crate::{
-    consent::ask_push,
-    driver::{DriveError, Driver, Finish, Flow, ending},
-    interrupts::Interrupts,
+    driver::{DriveError, Driver, Finish, Flow},
     session::SessionError,
-    show::{Show, Shown},
+    show::Shown,
     start::{Options, StartError},
 };
 
-/// The workflow with the phases that agents write to their phase file.
-const WORKFLOW: &str = "factory";
-/// The tick that counts crashes.
-const CRASHED: &str = "agent_crashed";
-/// The event that ends a run for good.
-const FAILED: &str = "failed";
 /// How long one wait for the phase file takes at most: then everything else is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long an agent may take until it can be typed to.
@@ -59,53 +54,36 @@ const NUDGE: &str = "You have stopped without saying where you are. Write one of
     PHASE:needs_human or PHASE:failed to $PHASE_FILE, or go on.";
 const GO_ON: &str = "The model could not be reached. Go on.";
 const MORE: &str = "There is more. Go on.";
+const PASSED: &str = "CI passed. Write PHASE:awaiting_review to $PHASE_FILE, and wait for the review.";
 
-/// Takes an issue through its life with an agent in a terminal.
-pub fn attach(
+/// Finds the agent that is to live in a terminal, if one is wanted: the one that is named, or the one that is set. The
+/// workflow is the one for terminals, unless another is named.
+pub(crate) fn prepare(
     place: &Place,
     dirs: &Dirs,
-    options: &Options,
-    interrupts: &Interrupts,
-    show: &mut dyn Show,
-) -> Result<Finish, SessionError> {
+    options: &mut Options,
+) -> Result<Option<Interactive>, StartError> {
+    if !options.attach {
+        return Ok(None);
+    }
     if !tmux::is_installed() {
-        return Err(StartError::NoTmux.into());
+        return Err(StartError::NoTmux);
     }
-    let options = Options { workflow: Some(WORKFLOW.to_owned()), ..options.clone() };
-    // Before anything is begun: without an agent there is nothing to begin.
-    let agent = agent(place, dirs, &options)?;
-    ask_push(place, dirs, &options, interrupts, show)?;
-    if interrupts.is_asked() {
-        return Ok(Finish::Interrupted);
+    let mut here = Workspace::open(place.clone(), dirs.clone())?;
+    let workflow = find_workflow(place, options.workflow.get_or_insert_with(|| ATTACHED.to_owned()))?;
+    if !workflow.is_for_terminal() {
+        return Err(StartError::NotForTerminal { about: format!("`{}`", workflow.name) });
     }
-    let mut driver = Driver::start(place, dirs, options, interrupts.clone(), show)?;
-    let finish = match driver.workspace.current().map_err(StartError::from)? {
-        Some(current) if current.run.workflow != WORKFLOW => {
-            let (run, workflow) = (&current.run, &current.run.workflow);
-            Finish::Refused(format!(
-                "run {} of `{workflow}` is not for a terminal: `warp run` goes on with it",
-                run.id
-            ))
-        }
-        Some(_) | None => Attached::of(&mut driver, agent, place)?.drive()?,
-    };
-    driver.finish()?;
-    Ok(finish)
-}
-
-/// Finds the agent that is wanted: the one that is named, or the one that is set.
-fn agent(place: &Place, dirs: &Dirs, options: &Options) -> Result<Interactive, StartError> {
     let wanted = match &options.agent {
         Some(agent) => agent.clone(),
         None => {
-            let mut here = Workspace::open(place.clone(), dirs.clone())?;
             let config = here.configuration(&options.set).map_err(BeginError::Config)?;
             config.settings.get(keys::AGENT).to_owned()
         }
     };
     let agent = Interactive::named(&wanted).ok_or(StartError::NoTerminal(wanted))?;
     agent.look_for().map_err(NamedError::NotInstalled)?;
-    Ok(agent)
+    Ok(Some(agent))
 }
 
 /// What woke the loop.
@@ -115,8 +93,8 @@ enum Happening {
     Nothing,
 }
 
-struct Attached<'d, 'a> {
-    driver: &'d mut Driver<'a>,
+/// The terminal of a run, and the agent that lives in it.
+pub(crate) struct Terminal {
     /// The person's checkout.
     place: Place,
     agent: Interactive,
@@ -136,11 +114,44 @@ struct Attached<'d, 'a> {
     _left: Left,
 }
 
-impl<'d, 'a> Attached<'d, 'a> {
-    fn of(driver: &'d mut Driver<'a>, agent: Interactive, place: &Place) -> Result<Self, SessionError> {
-        let current = driver.workspace.current().map_err(StartError::from)?;
+impl Driver<'_> {
+    /// Gives the run a terminal for its agent, which is started when there is something for it to do.
+    pub(crate) fn open_terminal(&mut self, agent: Interactive, place: &Place) -> Result<(), SessionError> {
+        let current = self.workspace.current().map_err(StartError::from)?;
         let current = current.ok_or_else(|| StartError::from(project::AskError::NoRun))?;
-        driver.tell_of(&current.run);
+        self.terminal = Some(Box::new(Terminal::of(self, &current, agent, place)?));
+        Ok(())
+    }
+
+    /// Lets the terminal act, if there is one.
+    pub(crate) fn with_terminal<T>(&mut self, act: impl FnOnce(&mut Terminal, &mut Self) -> T) -> Option<T> {
+        let mut terminal = self.terminal.take()?;
+        let acted = act(&mut terminal, self);
+        self.terminal = Some(terminal);
+        Some(acted)
+    }
+
+    /// Ends the terminal, and all that was started in it.
+    pub(crate) fn close_terminal(&mut self, finish: &Result<Finish, DriveError>) -> Result<(), DriveError> {
+        let Some(mut terminal) = self.terminal.take() else { return Ok(()) };
+        let how = match finish {
+            Ok(Finish::Done) => "done".to_owned(),
+            Ok(finish) => format!("{finish:?}"),
+            Err(error) => error.to_string(),
+        };
+        terminal.end_session(self, &how)?;
+        process::end_leftovers(&self.run);
+        Ok(())
+    }
+}
+
+impl Terminal {
+    fn of(
+        driver: &mut Driver<'_>,
+        current: &Current,
+        agent: Interactive,
+        place: &Place,
+    ) -> Result<Self, SessionError> {
         let run = &current.run;
         let issue = run.issue.clone().unwrap_or_default();
         let project: String =
@@ -164,156 +175,101 @@ impl<'d, 'a> Attached<'d, 'a> {
         let _left = left.map_err(|source| StartError::PhaseFile { path: directory, source })?;
         let (idle, place) = (Idle::new(run), place.clone());
         let (session, seat, told, owed, told_unread) = (None, None, None, None, false);
-        Ok(Self { driver, place, agent, name, files, session, seat, told, owed, told_unread, idle, _left })
+        Ok(Self { place, agent, name, files, session, seat, told, owed, told_unread, idle, _left })
     }
 
-    fn drive(&mut self) -> Result<Finish, DriveError> {
-        let finish = self.rounds();
-        let how = match &finish {
-            Ok(Finish::Done) => "done".to_owned(),
-            Ok(finish) => format!("{finish:?}"),
-            Err(error) => error.to_string(),
-        };
-        self.end_session(&how)?;
-        process::end_leftovers(&self.driver.run);
-        let finish = finish?;
-        self.driver.keep_left(&finish)?;
-        Ok(finish)
-    }
-
-    fn rounds(&mut self) -> Result<Finish, DriveError> {
-        loop {
-            if self.driver.interrupts.is_asked() {
-                return Ok(Finish::Interrupted);
-            }
-            self.driver.check_claim()?;
-            let Some(current) = self.driver.workspace.current()? else { return self.over() };
-            let flow = match &current.run.standing {
-                Standing::Ended { .. } => return self.over(),
-                Standing::Stopped => return Ok(Finish::Stopped),
-                Standing::Parked { .. } => self.wait_for_person(&current)?,
-                Standing::Suspended { wait } => self.driver.wait(wait)?,
-                Standing::Active => self.phase(&current)?,
-            };
-            if let Flow::End(finish) = flow {
-                return Ok(finish);
-            }
-        }
-    }
-
-    /// Does what the phase wants, by the events that it can be left with.
-    fn phase(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        let has = |event: &str| current.workflow.row(&current.run.phase, event).is_some();
-        let activity = current.workflow.phase(&current.run.phase).map(|phase| phase.activity);
-        match activity {
-            Some(Activity::Engine) if has("claimed") => {
-                self.driver.workspace.sync()?;
-                let answer =
-                    jobs::on(&mut self.driver.workspace).claim_work(current, &EventName::new("claimed"))?;
-                self.driver.took(&answer);
-                Ok(Flow::On)
-            }
-            Some(Activity::Engine) if has("ci_passed") => self.check(current),
-            Some(Activity::Agent) if has("changes_requested") => self.wait_for_review(current),
-            Some(Activity::Agent) => self.work(current),
-            Some(Activity::Person) => self.wait_for_person(current),
-            Some(Activity::Engine) | None => {
-                let why = format!("`{}` is not for an agent in a terminal", current.run.phase);
-                Ok(Flow::End(Finish::Refused(why)))
-            }
-        }
-    }
-
-    fn over(&mut self) -> Result<Finish, DriveError> {
-        let Some(last) = self.driver.workspace.select(Some(&self.driver.run))? else {
-            return Ok(Finish::Stopped);
-        };
-        Ok(match &last.run.standing {
-            Standing::Ended { how } if *how == *FAILED => Finish::Ended(Self::why_failed(&last)),
-            Standing::Ended { how } => ending(&last.workflow, &last.run, how),
-            Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
-                Finish::Stopped
-            }
-        })
-    }
-
-    /// Says how a run has failed, in the words of the protocol: `PHASE:failed`, `crashed`, `idle_prompt`, `idle_timeout`.
-    fn why_failed(last: &Current) -> String {
-        let Some(entry) = &last.run.facts.entry else { return FAILED.to_owned() };
-        let reason = entry.data.get("reason").and_then(Value::as_str);
-        match (entry.event.as_str(), entry.actor, reason) {
-            ("deadline_passed", ..) => "idle_timeout".to_owned(),
-            (FAILED, Actor::Agent, Some(reason)) => format!("PHASE:failed: {reason}"),
-            (FAILED, Actor::Agent, None) => "PHASE:failed".to_owned(),
-            (FAILED, _, Some(reason)) => reason.to_owned(),
-            (FAILED, _, None) => "crashed".to_owned(),
-            (event, ..) => event.to_owned(),
-        }
-    }
-
-    fn work(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        if self.session.is_none() && !self.may_begin(current)? {
+    /// Takes an agent's turn: it works until the run stands elsewhere.
+    pub(crate) fn turn(&mut self, driver: &mut Driver<'_>, current: &Current) -> Result<Flow, DriveError> {
+        if self.session.is_none() && !self.may_begin(driver, current)? {
             return Ok(Flow::On);
         }
-        self.tell(current)?;
+        self.tell(driver, current)?;
         if let Some(text) = self.owed.take() {
-            self.type_in(text)?;
+            self.type_in(driver, text)?;
             self.idle.begin();
         }
         loop {
-            match self.wait()? {
-                Happening::Wrote(sentinel) => self.obey(current, &sentinel)?,
-                Happening::Ended => return self.ended(current),
+            match self.wait(driver, None)? {
+                Happening::Wrote(sentinel) => self.obey(driver, current, &sentinel)?,
+                Happening::Ended => return self.ended(driver, current),
                 Happening::Nothing => {}
             }
-            self.look_at_spend(current)?;
-            if !self.is_still(current)? {
+            self.look_at_spend(driver, current)?;
+            if !Self::is_still(driver, current)? {
                 return Ok(Flow::On);
             }
-            self.look_at_idle(current)?;
+            self.look_at_idle(driver, current)?;
         }
     }
 
+    /// Waits as the run does, for no longer than until a time, and obeys the agent meanwhile.
+    pub(crate) fn sleep(&mut self, driver: &mut Driver<'_>, until: Option<Time>) -> Result<(), DriveError> {
+        match self.wait(driver, until)? {
+            Happening::Wrote(sentinel) => {
+                let current = driver.workspace.current()?;
+                match current.filter(|current| current.run.standing == Standing::Active) {
+                    Some(current) => self.obey(driver, &current, &sentinel),
+                    None => Ok(()),
+                }
+            }
+            // It is started again when there is something for it to do.
+            Happening::Ended => self.end_session(driver, "ended while it waited"),
+            Happening::Nothing => Ok(()),
+        }
+    }
+
+    /// Tells the agent what has come of its work, where it does not learn that as it is put to work again.
+    pub(crate) fn hear(&mut self, driver: &mut Driver<'_>, answer: &Answer) -> Result<(), DriveError> {
+        let has_passed = |record: &Record| {
+            let phase = record.from.as_ref().unwrap_or(&record.phase);
+            let meaning = answer.current.workflow.meaning(phase, record.event.as_str());
+            meaning == Some(Meaning::Outcome("checks_passed"))
+        };
+        if answer.records.iter().any(has_passed) { self.type_in(driver, PASSED) } else { Ok(()) }
+    }
+
     /// Sees to it that there is an agent, and that it knows what is to be done in this stay.
-    fn tell(&mut self, current: &Current) -> Result<(), DriveError> {
+    fn tell(&mut self, driver: &mut Driver<'_>, current: &Current) -> Result<(), DriveError> {
         let stay = current.run.stay();
         if self.told.as_ref() == Some(&stay) && self.session.is_some() {
             return Ok(());
         }
         let worker = Worker { agent: self.agent.name.to_owned(), ..Worker::default() };
         let began = Event::TurnStarted { worker };
-        let Some(answer) = self.driver.offer(Actor::Engine, began, Map::new())? else {
+        let Some(answer) = driver.offer(Actor::Engine, began, Map::new())? else {
             self.seat = self.seat.take().filter(|_| self.session.is_some());
             return Ok(());
         };
         let is_first = current.run.turn.is_none();
         let current = answer.current;
-        let workspace = &mut self.driver.workspace;
+        let workspace = &mut driver.workspace;
         let text = match &self.session {
-            Some(_) => context::came_back(workspace, &current)?,
+            Some(_) => context::came_back(&current)?,
             None if is_first => context::first(workspace, &current)?,
             None => context::recovery(workspace, &current, self.files.last.as_ref())?,
         };
         if self.session.is_none() {
-            self.start(&current)?;
+            self.start(driver, &current)?;
         }
-        self.type_in(&text)?;
+        self.type_in(driver, &text)?;
         self.idle.begin();
         self.told = Some(stay);
         Ok(())
     }
 
-    fn wait(&mut self) -> Result<Happening, DriveError> {
+    fn wait(&mut self, driver: &mut Driver<'_>, until: Option<Time>) -> Result<Happening, DriveError> {
         if self.session.as_ref().is_some_and(|session| session.process().is_none()) {
             return Ok(Happening::Ended);
         }
         let process = self.session.as_ref().and_then(Session::process);
-        let woken = self.files.watch.wait(process, LOOK_EVERY);
+        let left = until.map(|until| u64::try_from(until.millis_since(driver.now())).unwrap_or_default());
+        let patience = left.map_or(LOOK_EVERY, |left| LOOK_EVERY.min(Duration::from_millis(left)));
+        let woken = self.files.watch.wait(process, patience);
         let woken =
             woken.map_err(|error| DriveError::World(format!("the phase file cannot be watched: {error}")))?;
-        self.driver.show.show(Shown::Tick);
+        driver.show.show(Shown::Tick);
         if woken.written
-            && let Some(sentinel) = self.written()
+            && let Some(sentinel) = self.written(driver)
         {
             self.idle.begin();
             return Ok(Happening::Wrote(sentinel));
@@ -322,14 +278,14 @@ impl<'d, 'a> Attached<'d, 'a> {
     }
 
     /// Returns what the agent has written. What it has put in place of its file is left alone, which is said once.
-    fn written(&mut self) -> Option<Sentinel> {
+    fn written(&mut self, driver: &mut Driver<'_>) -> Option<Sentinel> {
         match self.files.take() {
             Ok(sentinel) => sentinel,
             Err(error) => {
                 if !self.told_unread {
                     self.told_unread = true;
                     let path = self.files.path().display().to_string();
-                    self.driver.show.show(Shown::Warned(&format!("`{path}` is not read: {error}")));
+                    driver.show.show(Shown::Warned(&format!("`{path}` is not read: {error}")));
                 }
                 None
             }
@@ -337,78 +293,41 @@ impl<'d, 'a> Attached<'d, 'a> {
     }
 
     /// Makes an event of what the agent has written.
-    fn obey(&mut self, current: &Current, sentinel: &Sentinel) -> Result<(), DriveError> {
-        self.driver.show.show(Shown::Did(&format!("the agent writes PHASE:{}", sentinel.word)));
-        match sentinel.means(&current.workflow, &current.run) {
+    fn obey(
+        &mut self,
+        driver: &mut Driver<'_>,
+        current: &Current,
+        sentinel: &Sentinel,
+    ) -> Result<(), DriveError> {
+        driver.show.show(Shown::Did(&format!("the agent writes PHASE:{}", sentinel.word)));
+        match current.workflow.means(&current.run, &sentinel.word) {
             Means::Known => Ok(()),
-            Means::HandedIn(event) => self.hand_in(current, event),
-            Means::Over => self.is_it_over(current),
+            Means::HandedIn(event) => self.hand_in(driver, current, event),
+            Means::Over => self.is_it_over(driver, current),
             Means::Said(event) => {
                 let reason = sentinel.reason.iter().map(|reason| ("reason".to_owned(), json!(reason)));
                 let data = reason.collect();
-                self.driver.offer(Actor::Agent, Event::Named(event), data)?;
+                driver.offer(Actor::Agent, Event::Named(event), data)?;
                 Ok(())
             }
             Means::Nothing => {
                 let phase = &current.run.phase;
-                self.type_in(&format!("PHASE:{} means nothing while the run is in `{phase}`.", sentinel.word))
+                let text = format!("PHASE:{} means nothing while the run is in `{phase}`.", sentinel.word);
+                self.type_in(driver, &text)
             }
-        }
-    }
-
-    fn wait_for_person(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        let Some(asked) = Driver::asked(current) else {
-            let why = format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
-            return Ok(Flow::End(Finish::Refused(why)));
-        };
-        let durable = self.driver.workspace.sync()?;
-        self.driver.show.show(Shown::Asked(&asked));
-        if self.driver.ask_away(current.run.id.as_str(), &durable) {
-            self.driver.show.show(Shown::Did("it is asked in Telegram too"));
-        }
-        loop {
-            if let Some(reply) = self.driver.show.reply(&asked) {
-                return self.driver.answer(&asked.id, reply);
-            }
-            match self.wait()? {
-                Happening::Wrote(sentinel) if current.run.standing == Standing::Active => {
-                    self.obey(current, &sentinel)?
-                }
-                Happening::Ended => self.end_session("ended while it waited")?,
-                Happening::Wrote(_) | Happening::Nothing => {}
-            }
-            let now = self.driver.workspace.current()?;
-            if now.is_none_or(|now| Driver::asked(&now).is_none_or(|open| open.id != asked.id)) {
-                return Ok(Flow::On);
-            }
-            if self.driver.interrupts.is_asked() {
-                return Ok(Flow::End(Finish::Interrupted));
-            }
-            self.driver.check_claim()?;
-            self.driver.hear_away();
-            self.pass_deadline(current)?;
         }
     }
 
     /// Looks whether the run still stands where `current` saw it: not stopped, not moved, not due.
-    fn is_still(&mut self, current: &Current) -> Result<bool, DriveError> {
-        if self.driver.interrupts.is_asked() {
+    fn is_still(driver: &mut Driver<'_>, current: &Current) -> Result<bool, DriveError> {
+        if driver.interrupts.is_asked() {
             return Ok(false);
         }
-        self.driver.check_claim()?;
-        if !self.driver.stands(current)? {
+        driver.check_claim()?;
+        if !driver.stands(current)? {
             return Ok(false);
         }
-        self.pass_deadline(current)?;
-        Ok(self.driver.stands(current)?)
-    }
-
-    fn pass_deadline(&mut self, current: &Current) -> Result<(), DriveError> {
-        if current.run.deadline(&current.workflow).is_some_and(|due| self.driver.now() > due)
-            && current.run.standing == Standing::Active
-        {
-            self.driver.offer(Actor::Engine, Event::DeadlinePassed, Map::new())?;
-        }
-        Ok(())
+        driver.pass_deadline(current)?;
+        Ok(driver.stands(current)?)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use journal::Durable;
-use notify::{Bridge, Of, Reach};
+use notify::{AwayMode, Notifier, RunRef};
 use project::spelled;
 
 use crate::{driver::Driver, show::Shown};
@@ -16,7 +16,7 @@ const LAST_NOTICES: Duration = Duration::from_secs(5);
 /// The way to a person who is away.
 #[derive(Default)]
 pub(crate) struct Away {
-    bridge: Option<Bridge>,
+    bridge: Option<Notifier>,
     looked: Option<Instant>,
     /// Why they cannot be reached, once it was said.
     told: Option<String>,
@@ -29,23 +29,24 @@ impl Driver<'_> {
         if self.away.looked.is_none_or(|looked| looked.elapsed() > LOOKING) {
             self.away.looked = Some(Instant::now());
             let workspace = &self.workspace;
-            let reach = Reach::of(&workspace.place, &workspace.dirs, &self.options.set);
+            let reach = AwayMode::of(&workspace.place, &workspace.dirs, &self.options.set);
             match &reach {
-                Reach::Off(_) => {
+                AwayMode::Off(_) => {
                     self.away.bridge = None;
                     self.pass_over(&reach, run);
                 }
-                Reach::Unreachable(why) => {
+                AwayMode::Unreachable(why) => {
                     self.away.bridge = None;
                     if self.away.told.as_ref() != Some(why) {
                         self.show.show(Shown::Warned(&format!("away: {why}")));
                         self.away.told = Some(why.clone());
                     }
                 }
-                Reach::Telegram(_) if self.away.bridge.is_none() => {
-                    self.away.bridge = Bridge::start(&workspace.dirs, &reach, Of::run(&workspace.place, run));
+                AwayMode::Telegram(_) if self.away.bridge.is_none() => {
+                    self.away.bridge =
+                        Notifier::start(&workspace.dirs, &reach, RunRef::run(&workspace.place, run));
                 }
-                Reach::Telegram(_) => {}
+                AwayMode::Telegram(_) => {}
             }
         }
         if let Some(bridge) = &self.away.bridge {
@@ -56,7 +57,7 @@ impl Driver<'_> {
 
     /// Shows what there is to say about the way to the person.
     pub(crate) fn hear_away(&mut self) {
-        let notes = self.away.bridge.as_ref().map(Bridge::notes).unwrap_or_default();
+        let notes = self.away.bridge.as_ref().map(Notifier::notes).unwrap_or_default();
         for note in notes {
             self.show.show(Shown::Warned(&note));
         }
@@ -75,8 +76,8 @@ impl Driver<'_> {
     }
 
     /// Lets what was recorded while away mode is off go untold.
-    fn pass_over(&mut self, reach: &Reach, run: &str) {
-        let of = Of::run(&self.workspace.place, run);
+    fn pass_over(&mut self, reach: &AwayMode, run: &str) {
+        let of = RunRef::run(&self.workspace.place, run);
         if let Err(error) = notify::pass_over(&self.workspace.dirs, reach, of) {
             self.show.show(Shown::Warned(&format!("away: {}", spelled(&error))));
         }
@@ -87,7 +88,7 @@ impl Driver<'_> {
         let Some(bridge) = self.away.bridge.take() else {
             // What was recorded since it was last looked is not left for whoever is told next.
             let (workspace, run) = (&self.workspace, self.run.clone());
-            let reach = Reach::of(&workspace.place, &workspace.dirs, &self.options.set);
+            let reach = AwayMode::of(&workspace.place, &workspace.dirs, &self.options.set);
             return self.pass_over(&reach, &run);
         };
         for note in bridge.finish(LAST_NOTICES) {

@@ -31,6 +31,7 @@ impl Driver<'_> {
             | Job::Commit
             | Job::CheckDocs
             | Job::RunFinalTests
+            | Job::AwaitChecks
             | Job::Merge
             | Job::CommitAndMerge => self.ready_dev(current),
             Job::CheckPrerequisites
@@ -41,7 +42,10 @@ impl Driver<'_> {
             | Job::TakeChunk
             | Job::Summarise
             | Job::CleanUp
-            | Job::OpenPullRequest => Ok(()),
+            | Job::OpenPullRequest
+            | Job::Claim
+            | Job::AwaitDependencies
+            | Job::AwaitReview => Ok(()),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The loop itself.
 
-use adapters::agent::NamedError;
+use std::time::Duration;
+
+use adapters::{agent::NamedError, clock::after};
 use engine::{
     Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Time, Usage, Workflow,
     ledger::Scope, view, view::Asked, workflow::Job,
@@ -18,6 +20,7 @@ use project::{
 use serde_json::{Map, Value};
 
 use crate::{
+    attach::Terminal,
     away::Away,
     crew::Crew,
     interrupts::Interrupts,
@@ -28,6 +31,9 @@ use crate::{
     wake::Wake,
     work::{Confined, Lent},
 };
+
+/// How long after a deadline it is past.
+const LATE: Duration = Duration::from_millis(1);
 
 /// A run, a place to work in, and all that is needed to take it to its end.
 pub struct Driver<'a> {
@@ -51,6 +57,10 @@ pub struct Driver<'a> {
     pub(crate) interrupts: Interrupts,
     /// What wakes the run while it waits.
     pub(crate) wake: Wake,
+    /// The terminal in which its agent lives, where it has one.
+    pub(crate) terminal: Option<Box<Terminal>>,
+    /// The stay for which it was said what the run waits for.
+    pub(crate) told_wait: Option<String>,
     pub(crate) show: &'a mut dyn Show,
 }
 
@@ -116,7 +126,12 @@ impl Driver<'_> {
     /// Takes the run to its end, or to where a person is needed.
     pub fn drive(&mut self) -> Result<Finish, DriveError> {
         // Whatever a lost claim has led to, that is the reason.
-        self.rounds().map_err(|error| self.check_claim().err().unwrap_or(error))
+        let finish = self.rounds().map_err(|error| self.check_claim().err().unwrap_or(error));
+        let closed = self.close_terminal(&finish);
+        let finish = finish?;
+        closed?;
+        self.keep_left(&finish)?;
+        Ok(finish)
     }
 
     fn rounds(&mut self) -> Result<Finish, DriveError> {
@@ -137,7 +152,12 @@ impl Driver<'_> {
                 (Standing::Stopped, _) => Flow::End(Finish::Stopped),
                 (Standing::Suspended { wait }, _) => self.wait(wait)?,
                 (Standing::Parked { .. }, _) | (_, Act::Person { .. }) => self.person(&current)?,
-                (Standing::Active, Act::Agent { .. }) => self.agent_phase(&current)?,
+                (Standing::Active, Act::Agent { .. }) => {
+                    match self.with_terminal(|terminal, driver| terminal.turn(driver, &current)) {
+                        Some(flow) => flow?,
+                        None => self.agent_phase(&current)?,
+                    }
+                }
                 (Standing::Active, Act::Job(Job::TakeChunk)) if self.looks_again(&current)? => {
                     self.agent_phase(&current)?
                 }
@@ -158,14 +178,12 @@ impl Driver<'_> {
     fn over(&mut self) -> Result<Finish, DriveError> {
         let Some(last) = self.workspace.select(Some(&self.run))? else { return Ok(Finish::Stopped) };
         self.merge_shipped(&last);
-        let finish = match &last.run.standing {
+        Ok(match &last.run.standing {
             Standing::Ended { how } => ending(&last.workflow, &last.run, how),
             Standing::Active | Standing::Parked { .. } | Standing::Suspended { .. } | Standing::Stopped => {
                 Finish::Stopped
             }
-        };
-        self.keep_left(&finish)?;
-        Ok(finish)
+        })
     }
 
     /// Merges what a loop has shipped, where its level says so. A merge that fails leaves the pull request open, for a person.
@@ -200,7 +218,10 @@ impl Driver<'_> {
 
     /// Does what is the engine's own.
     pub(crate) fn mechanical(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        match jobs::on(&mut self.workspace).advance(&Wanted::default()) {
+        match self.advance(current) {
+            Ok((waits, None)) if matches!(current.run.act(), Act::Wait { .. }) => {
+                self.wait_on(current, &waits)
+            }
             Ok((done, taken)) => {
                 for said in &done {
                     self.show.show(Shown::Did(said));
@@ -208,6 +229,7 @@ impl Driver<'_> {
                 match taken {
                     Some(answer) => {
                         self.took(&answer);
+                        self.with_terminal(|terminal, driver| terminal.hear(driver, &answer)).transpose()?;
                         self.follow_issue(&answer.current)?;
                     }
                     None => {
@@ -256,6 +278,40 @@ impl Driver<'_> {
             Err(JobError::Ask(AskError::NoRun)) => Ok(Flow::On),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Does the work of the phase, or looks what has come of what it waits for.
+    fn advance(&mut self, current: &Current) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        let Some(number) = jobs::on(&mut self.workspace).to_merge(current)? else {
+            return jobs::on(&mut self.workspace).advance(&Wanted::default());
+        };
+        let sandbox = sandbox(self.options.walled).map_err(|error| JobError::World(spelled(&error)))?;
+        jobs::on(&mut self.workspace).merge_approved(current, number, |place, dirs, run| {
+            content_shell(sandbox.as_ref(), place, dirs, run)
+        })
+    }
+
+    /// Waits until something has happened that the phase may wait for. Past its deadline, the engine is told.
+    fn wait_on(&mut self, current: &Current, waits: &[String]) -> Result<Flow, DriveError> {
+        self.workspace.sync()?;
+        if self.told_wait.replace(current.run.stay()) != self.told_wait {
+            waits.iter().for_each(|said| self.show.show(Shown::Did(said)));
+        }
+        if !self.pass_deadline(current)? {
+            let due = current.run.deadline(&current.workflow);
+            self.sleep(due.map(|due| after(due, LATE)))?;
+        }
+        Ok(Flow::On)
+    }
+
+    /// Tells the engine that the phase's deadline has passed, if it has; returns whether it was told.
+    pub(crate) fn pass_deadline(&mut self, current: &Current) -> Result<bool, DriveError> {
+        let due = current.run.deadline(&current.workflow).is_some_and(|due| self.now() > due);
+        let is_due = due && current.run.standing == Standing::Active;
+        if is_due {
+            self.offer(Actor::Engine, Event::DeadlinePassed, Map::new())?;
+        }
+        Ok(is_due)
     }
 
     /// Puts a problem that nobody here can solve to a person. It is none if somebody has stopped the run meanwhile.
@@ -414,10 +470,26 @@ pub(crate) fn ending(workflow: &Workflow, run: &Run, how: &str) -> Finish {
         before.and_then(|phase| workflow.phase(phase)).is_some_and(|phase| phase.job == Some(Job::CleanUp));
     match how {
         _ if run.aborted || cleaned_up => Finish::Aborted,
+        _ if workflow.phase(&run.phase).is_some_and(|phase| phase.fails) => Finish::Ended(why_failed(run)),
         _ if !run.deferred.is_empty() => Finish::PutOff(run.deferred.len()),
         how if run.phase == *how || workflow.close_event.as_ref().is_some_and(|close| *close == *how) => {
             Finish::Done
         }
         how => Finish::Ended(how.to_owned()),
+    }
+}
+
+/// Says how a run has failed: by its agent's word, a crash, or a wait that was too long.
+fn why_failed(run: &Run) -> String {
+    let Some(entry) = &run.facts.entry else { return run.phase.to_string() };
+    let reason = entry.data.get("reason").and_then(Value::as_str);
+    match (entry.actor, reason) {
+        _ if entry.event == Event::DeadlinePassed.name() => "idle_timeout".to_owned(),
+        (Actor::Agent, reason) => {
+            [Some("the agent gave up"), reason].into_iter().flatten().collect::<Vec<_>>().join(": ")
+        }
+        (Actor::Engine | Actor::Person, Some(reason)) => reason.to_owned(),
+        (Actor::Engine, None) => "crashed".to_owned(),
+        (Actor::Person, None) => entry.event.to_string(),
     }
 }

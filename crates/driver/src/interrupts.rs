@@ -11,7 +11,7 @@ use std::{
 
 use adapters::{
     clock::Bell,
-    process::{self, Go, Signal},
+    process::{self, Control, Signal},
 };
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -72,11 +72,11 @@ impl Interrupts {
     }
 
     /// Tells whether a program may go on: asked once it is to end, asked twice it is killed.
-    pub fn go(&self) -> Go {
+    pub fn go(&self) -> Control {
         match self.count.load(Ordering::Relaxed) {
-            0 => Go::On,
-            1 => Go::Stop,
-            _ => Go::Kill,
+            0 => Control::On,
+            1 => Control::Stop,
+            _ => Control::Kill,
         }
     }
 }

@@ -41,7 +41,6 @@ mod waits;
 mod wake;
 mod work;
 
-pub use attach::attach;
 pub use consent::ask_push;
 pub use driver::{DriveError, Driver, Finish};
 pub use header::{Header, SessionCap};

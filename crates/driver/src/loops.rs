@@ -1,6 +1,6 @@
 //! A loop that builds a feature: what an agent's turn left is committed, and its answer is offered.
 
-use adapters::agent::{Ended, NoAnswer};
+use adapters::agent::{NoAnswer, TurnResult};
 use engine::{Actor, Effect, Event, EventName, Inquiry, Refused, turn::Promised, workflow::ReceiptKind};
 use jobs::JobError;
 use project::{AskError, Current};
@@ -26,7 +26,7 @@ impl Driver<'_> {
     pub(crate) fn take_of_loop(
         &mut self,
         current: &Current,
-        ended: Ended,
+        ended: TurnResult,
         effect: &Effect,
         form: &Form,
     ) -> Result<Result<(), Complaint>, DriveError> {

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use adapters::agent::{Notice, Said, notice::Silence};
+use adapters::agent::{AgentUpdate, Notice, notice::Silence};
 use hooks::Server;
 use meter::Retry;
 
@@ -25,12 +25,12 @@ impl Notices {
     }
 
     /// Returns the notices that are due when the client has said something; `retry` is the last that the proxy has seen.
-    pub(crate) fn due(&mut self, said: &Said, retry: Option<Retry>) -> Vec<Notice> {
+    pub(crate) fn due(&mut self, said: &AgentUpdate, retry: Option<Retry>) -> Vec<Notice> {
         let refused = self.server.as_ref().map(|server| server.take_refusals()).unwrap_or_default();
         self.told(refused, said, retry)
     }
 
-    fn told(&mut self, refused: Vec<Notice>, said: &Said, retry: Option<Retry>) -> Vec<Notice> {
+    fn told(&mut self, refused: Vec<Notice>, said: &AgentUpdate, retry: Option<Retry>) -> Vec<Notice> {
         let mut due = refused;
         self.shown.extend(due.iter().filter_map(reason).map(str::to_owned));
         if let Some(retry) = retry.filter(|retry| retry.count > self.retries) {
@@ -38,14 +38,14 @@ impl Notices {
             due.push(Notice::retry(&retry.words, retry.count, None));
         }
         due.extend(match said {
-            Said::Notice(notice) if self.is_new(notice) => Some(notice.clone()),
-            Said::Tick(quiet) => self.silence.look(*quiet),
-            Said::Notice(_)
-            | Said::Session(_)
-            | Said::Text(_)
-            | Said::Tool { .. }
-            | Said::Model(_)
-            | Said::Usage(_) => None,
+            AgentUpdate::Notice(notice) if self.is_new(notice) => Some(notice.clone()),
+            AgentUpdate::Tick(quiet) => self.silence.look(*quiet),
+            AgentUpdate::Notice(_)
+            | AgentUpdate::Session(_)
+            | AgentUpdate::Text(_)
+            | AgentUpdate::Tool { .. }
+            | AgentUpdate::Model(_)
+            | AgentUpdate::Usage(_) => None,
         });
         due
     }
@@ -88,9 +88,9 @@ mod tests {
     fn a_refusal_is_shown_once_whether_the_client_repeats_it_or_not() {
         let mut notices = notices(true);
         let refused = Notice::refused("Bash", "not now");
-        let tick = Said::Tick(Duration::ZERO);
+        let tick = AgentUpdate::Tick(Duration::ZERO);
         assert_eq!(texts(notices.told(vec![refused], &tick, None)), ["refused: Bash: not now"]);
-        let repeated = Said::Notice(Notice::refused("bash", "not now"));
+        let repeated = AgentUpdate::Notice(Notice::refused("bash", "not now"));
         assert!(notices.told(Vec::new(), &repeated, None).is_empty());
         // The same words again are another refusal, which the rails know nothing of.
         assert_eq!(texts(notices.told(Vec::new(), &repeated, None)), ["refused: bash: not now"]);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_retry_is_told_by_the_proxy_where_there_is_one_and_else_by_the_client() {
-        let told = Said::Notice(Notice::retry("overloaded", 1, Some(4)));
+        let told = AgentUpdate::Notice(Notice::retry("overloaded", 1, Some(4)));
         let seen = |count| Some(Retry { count, words: "Overloaded".to_owned() });
         let mut routed = notices(true);
         assert_eq!(texts(routed.told(Vec::new(), &told, seen(1))), ["retries: Overloaded (retry 1)"]);
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn silence_is_told_whoever_is_silent() {
         let mut notices = notices(false);
-        let tick = |seconds| Said::Tick(Duration::from_secs(seconds));
+        let tick = |seconds| AgentUpdate::Tick(Duration::from_secs(seconds));
         assert!(notices.told(Vec::new(), &tick(59), None).is_empty());
         assert_eq!(
             texts(notices.told(Vec::new(), &tick(60), None)),

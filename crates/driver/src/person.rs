@@ -46,7 +46,7 @@ impl Driver<'_> {
         let until = current.run.question_deadline();
         let durable = self.workspace.sync()?;
         let is_away = self.ask_away(current.run.id.as_str(), &durable);
-        let patience = match (until, self.show.is_attended(), is_away) {
+        let patience = match (until, self.show.is_attended() || self.terminal.is_some(), is_away) {
             (Some(_), _, _) | (None, true, _) => None,
             (None, false, false) => return Ok(Flow::End(Finish::Parked(asked))),
             (None, false, true) => {
@@ -75,6 +75,9 @@ impl Driver<'_> {
             }
             if patience.is_some_and(|patience| self.now() >= patience) {
                 return Ok(Flow::End(Finish::Parked(asked)));
+            }
+            if self.terminal.is_some() && self.pass_deadline(&now)? {
+                return Ok(Flow::On);
             }
             if self.is_served_again(&now)? {
                 return Ok(Flow::On);

@@ -2,7 +2,7 @@
 //! from its answer without being its fault.
 
 use adapters::{
-    agent::{Ended, NoAnswer},
+    agent::{NoAnswer, TurnResult},
     clock::after,
     secrets,
 };
@@ -156,7 +156,7 @@ impl Driver<'_> {
         &mut self,
         current: &Current,
         hand: &Hand,
-        ended: &Ended,
+        ended: &TurnResult,
     ) -> Result<Option<Flow>, DriveError> {
         let Some(hurdle) = self.spend.as_ref().and_then(|spend| spend.hurdle(ended)) else { return Ok(None) };
         Ok(match hurdle {
@@ -207,7 +207,7 @@ impl Driver<'_> {
         &mut self,
         current: &Current,
         hand: &Hand,
-        ended: &Ended,
+        ended: &TurnResult,
     ) -> Result<bool, DriveError> {
         let Err(missing @ NoAnswer::Missing { .. }) = &ended.answer else { return Ok(false) };
         let is_replaced = self.crew.lose(&current.run.settings, role(current), &hand.name)?;

@@ -12,6 +12,7 @@ use forge::ItemId;
 use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, slots::SlotError};
 
 use crate::{
+    attach,
     consent::ask_push,
     driver::{DriveError, Driver, Finish},
     header::SessionCap,
@@ -60,6 +61,10 @@ pub fn drive(
 ) -> Result<Finish, SessionError> {
     // Every run uses the project's journal and the user's, which stay open between two runs.
     let _stores = dirs.open_stores(place);
+    let mut options = options.clone();
+    // Before anything is begun: without an agent there is nothing to begin.
+    attach::prepare(place, dirs, &mut options)?;
+    let options = &options;
     ask_push(place, dirs, options, interrupts, show)?;
     if interrupts.is_asked() {
         return Ok(Finish::Interrupted);
@@ -89,12 +94,16 @@ struct Ran {
 fn one(
     place: &Place,
     dirs: &Dirs,
-    options: Options,
+    mut options: Options,
     interrupts: &Interrupts,
     show: &mut dyn Show,
 ) -> Result<Ran, SessionError> {
     let is_capped = options.session_cap.is_some();
+    let agent = attach::prepare(place, dirs, &mut options)?;
     let mut driver = Driver::start(place, dirs, options, interrupts.clone(), show)?;
+    if let Some(agent) = agent {
+        driver.open_terminal(agent, place)?;
+    }
     let before = if is_capped { driver.spent()? } else { Usage::default() };
     let finish = driver.drive()?;
     let spent = if is_capped { driver.spent()?.since(&before) } else { Usage::default() };

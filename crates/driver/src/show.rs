@@ -1,6 +1,6 @@
 //! What whoever looks on is shown while the loop runs.
 
-use adapters::agent::{Notice, Said};
+use adapters::agent::{AgentUpdate, Notice};
 use engine::{Record, Run, Workflow, view::Asked};
 
 use crate::header::Header;
@@ -17,7 +17,7 @@ pub enum Shown<'a> {
     /// What is told of an agent in the same words for every client.
     Notice(&'a Notice),
     /// What an agent says or does.
-    Agent(&'a Said),
+    Agent(&'a AgentUpdate),
     /// What a person should know about the run before anything happens.
     Header(&'a Header),
     /// A person is asked.

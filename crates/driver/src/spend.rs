@@ -4,14 +4,14 @@
 use std::{env, sync::Arc};
 
 use adapters::{
-    agent::{Ended, Lack, NoAnswer, ProviderFailure, Route, claude},
+    agent::{MissingAccess, NoAnswer, ProviderFailure, Route, TurnResult, claude},
     clock::Clock,
 };
 use engine::{
     Capped, Run, Time, Usage, keys,
     ledger::{CapReached, Scope, Tags},
 };
-use meter::{Book, Proxy, ProxyError, Refusal, Seen, Upstreams};
+use meter::{Book, Proxy, ProxyError, Refusal, Traffic, Upstreams};
 use project::{
     Dirs, Error, Workspace,
     spend::{Ledger, LedgerError, Meter, Pause, caps},
@@ -69,7 +69,7 @@ pub(crate) enum Hurdle {
     Ledger(String),
     /// The provider serves nobody until a person has fixed a login or a balance.
     NoAccess {
-        lack: Lack,
+        lack: MissingAccess,
         words: String,
     },
     Limit {
@@ -150,7 +150,7 @@ impl Spend {
     }
 
     /// Returns what the proxy has seen in the present turn so far.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Traffic {
         self.way.as_ref().map(|way| way.proxy.seen()).unwrap_or_default()
     }
 
@@ -210,7 +210,7 @@ impl Spend {
     }
 
     /// Says what kept an agent from its answer, if it was none of its own doing.
-    pub(crate) fn hurdle(&self, ended: &Ended) -> Option<Hurdle> {
+    pub(crate) fn hurdle(&self, ended: &TurnResult) -> Option<Hurdle> {
         let Err(no_answer) = &ended.answer else { return None };
         if let Some(capped) = &self.told {
             return Some(Hurdle::Cap(capped.clone()));

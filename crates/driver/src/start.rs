@@ -10,7 +10,7 @@ use std::{
 use adapters::{
     agent::{Agent, NamedError},
     machine,
-    process::{self, Bounds, Go},
+    process::{self, Bounds, Control},
     sandbox::{self, Line, NoSandbox, Sandbox, WallError, Walls},
     scratch,
     secrets::redacted,
@@ -59,6 +59,8 @@ pub struct Options {
     pub set: Vec<(String, String)>,
     pub after: After,
     pub walled: Walled,
+    /// Whether the agent lives in a terminal that a person can look at.
+    pub attach: bool,
     /// The cap that the runs of a session share.
     pub session_cap: Option<SessionCap>,
 }
@@ -118,6 +120,8 @@ pub enum StartError {
     AgentInCheckout { file: PathBuf },
     #[error("`{0}` cannot be talked to in a terminal: claude, codex or command:LINE can")]
     NoTerminal(String),
+    #[error("{about} is not for a terminal: `warp run` goes on with it")]
+    NotForTerminal { about: String },
     #[error("tmux is not installed")]
     NoTmux,
     #[error("there is no place for the phase file in `{}`", path.display())]
@@ -182,6 +186,13 @@ impl<'a> Driver<'a> {
             &dirs.project(&place.ensure_project_id().map_err(Error::from)?).join("attach"),
         );
         let found = find(&mut here, &options)?;
+        if let Some(Current { run, workflow, .. }) = &found.run
+            && options.attach
+            && !workflow.is_for_terminal()
+        {
+            let about = format!("run {} of `{}`", run.id, workflow.name);
+            return Err(StartError::NotForTerminal { about });
+        }
         // Before anything is begun: without an agent there is nothing to begin.
         let crew = crew(&mut here, found.run.as_ref(), &options)?;
         let taken = take_up(&mut here, found, &options)?;
@@ -260,6 +271,8 @@ impl<'a> Driver<'a> {
             confined,
             options,
             wake,
+            terminal: None,
+            told_wait: None,
             interrupts,
             show,
         })
@@ -613,7 +626,7 @@ pub fn content_shell(
     run: &Run,
 ) -> Result<Shell, Error> {
     let walls = sandbox.map(|sandbox| walls_of(sandbox, place, dirs, run)).transpose()?;
-    Ok(Shell::within(walls, run.id.as_str(), || Go::On))
+    Ok(Shell::within(walls, run.id.as_str(), || Control::On))
 }
 
 fn confine(taken: &Taken, walls: Option<Walls>, interrupts: &Interrupts) -> Result<Confined, StartError> {

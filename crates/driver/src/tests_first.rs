@@ -1,14 +1,14 @@
 //! Before an agent works: the project's tests are made ready, and run on the base. `warp doctor --tests` does the same
 //! without a run.
 
-use adapters::process::Go;
+use adapters::process::Control;
 use engine::Actor;
 use jobs::{JobError, Ready};
 use project::{
     AskError, BeginError, Current, Dirs, Shell, Workspace,
     slots::{Kind, Pool},
 };
-use suite::{Asked, Checked, Plan};
+use suite::{BaselineQuestion, BaselineReport, Plan};
 
 use crate::{
     driver::{DriveError, Driver, Finish, Flow},
@@ -23,7 +23,7 @@ pub enum Tests {
     None,
     /// They cannot be run here: why, and what to do.
     Problem(String),
-    Checked(Box<Checked>),
+    Checked(Box<BaselineReport>),
 }
 
 /// Prepares and tests a project in a workspace of its own, as a run would before an agent works.
@@ -45,7 +45,7 @@ pub fn check_tests(
         };
         let walls =
             sandbox.as_ref().map(|sandbox| walls(sandbox, &slot.place, dirs, &settings, Some(&plan.test)));
-        let shell = Shell::within(walls.transpose()?, "doctor", || Go::On);
+        let shell = Shell::within(walls.transpose()?, "doctor", || Control::On);
         Ok(match suite::check(&shell, &slot.place, &plan) {
             Ok(checked) => Tests::Checked(Box::new(checked)),
             Err(problem) => Tests::Problem(problem),
@@ -82,7 +82,7 @@ impl Driver<'_> {
                 }
                 Ok(None)
             }
-            Ready::Ask(Asked { said, question, data }) => {
+            Ready::Ask(BaselineQuestion { said, question, data }) => {
                 said.iter().for_each(|said| self.show.show(Shown::Did(said)));
                 if self.stands(current)? {
                     self.offer(Actor::Engine, question, data)?;

@@ -68,6 +68,8 @@ impl Driver<'_> {
         match wait.kind {
             WaitKind::Admission => self.has_seat(),
             WaitKind::Limit | WaitKind::Outage | WaitKind::Spend => Ok(self.is_past(wait)),
+            // A phase waits for these; no run is suspended for them.
+            WaitKind::Dependencies | WaitKind::Review => Ok(true),
         }
     }
 

@@ -43,6 +43,9 @@ impl Driver<'_> {
     pub(crate) fn sleep(&mut self, until: Option<Time>) -> Result<(), DriveError> {
         self.check_claim()?;
         self.hear_away();
+        if let Some(slept) = self.with_terminal(|terminal, driver| terminal.sleep(driver, until)) {
+            return slept;
+        }
         self.show.show(Shown::Tick);
         let look = match (self.show.is_attended(), self.has_channel()) {
             (true, _) => Some(TYPING),

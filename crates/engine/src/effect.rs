@@ -81,6 +81,9 @@ impl Run {
 
     fn act_of_phase(&self, workflow: &Workflow) -> Act {
         let Some(phase) = workflow.phase(&self.phase) else { return Act::Nothing };
+        if let Some(on) = phase.job.and_then(Job::awaits) {
+            return Act::Wait { on, until: self.deadline(workflow) };
+        }
         match phase.activity {
             Activity::Engine => phase.job.map_or(Act::Nothing, Act::Job),
             // The pull request comes first: the agent's promise stands on it.

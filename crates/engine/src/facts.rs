@@ -74,6 +74,33 @@ pub struct IssueFacts {
     pub has_worked: bool,
     /// Whether its work has left the run's own branch.
     pub is_merged: bool,
+    /// What came of its pull request.
+    #[serde(skip_serializing_if = "PullFacts::is_empty")]
+    pub pull: PullFacts,
+    /// What a person has said last as they let it go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// What is known of the pull request of the present issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PullFacts {
+    /// How its checks ended last.
+    pub checks: Option<CheckResult>,
+    /// What a reviewer has wanted last.
+    pub review: Option<String>,
+    /// Why it could not be merged.
+    pub conflict: Option<String>,
+}
+
+/// How the checks of a pull request ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckResult {
+    Passed,
+    /// With what they printed.
+    Failed(String),
 }
 
 /// What is known of the present chunk.
@@ -196,6 +223,12 @@ impl Facts {
     }
 }
 
+impl PullFacts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Inquiry {
     /// Returns what the question is about.
     pub fn kind(&self) -> &str {
@@ -257,6 +290,10 @@ impl Run {
             self.facts.entry = Some(Entry { event, actor, data: said(record) });
             self.facts.moved_by_agent = record.actor == Actor::Agent;
             let is_sent = workflow.phase(phase).is_some_and(|from| from.activity == Activity::Person);
+            if is_sent && actor == Actor::Person {
+                let note = record.data.get("note").and_then(Value::as_str).unwrap_or("go on");
+                self.facts.issue.answer = Some(note.to_owned());
+            }
             let selects =
                 workflow.phase(&record.phase).is_some_and(|phase| phase.job == Some(Job::SelectWork));
             self.facts.wants_another |= is_sent && selects && self.facts.issue.began_at.is_some();
@@ -270,8 +307,14 @@ impl Run {
     /// Takes in what came of a job.
     fn learn_outcome(&mut self, outcome: &str, record: &Record) {
         let facts = &mut self.facts;
+        let text = |field: &str| {
+            let text = record.data.get(field).and_then(Value::as_str).unwrap_or("nothing more was said");
+            Some(text.to_owned())
+        };
         match outcome {
-            "work_selected" => {
+            // Claimed once more after a wait, it is the same work.
+            "claimed" if facts.issue.began_at.is_some() => {}
+            "work_selected" | "claimed" => {
                 facts.issue = IssueFacts {
                     began_at: Some(record.at),
                     began_after: self.events,
@@ -298,6 +341,10 @@ impl Run {
                 facts.issue.failure = failure(record, false);
                 facts.chunk.drifts = facts.chunk.drifts.saturating_add(1);
             }
+            "checks_passed" => facts.issue.pull.checks = Some(CheckResult::Passed),
+            "checks_failed" => facts.issue.pull.checks = text("failure").map(CheckResult::Failed),
+            "changes_requested" => facts.issue.pull.review = text("review"),
+            "merge_conflicted" => facts.issue.pull.conflict = text("failure"),
             "merged" => facts.issue.is_merged = true,
             _ => {}
         }

@@ -30,6 +30,10 @@ pub enum WaitKind {
     Spend,
     /// There is no place for another agent.
     Admission,
+    /// Issues that the run's own depends on are open.
+    Dependencies,
+    /// Nobody has decided about the pull request.
+    Review,
 }
 
 /// A cap that a run has come to.

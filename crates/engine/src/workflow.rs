@@ -11,15 +11,17 @@ mod proof;
 mod raw;
 mod show;
 mod tool;
+mod word;
 
 use serde::{Deserialize, Serialize};
 
-pub use builtin::{BUILT_IN, BuiltIn, DEFAULT};
+pub use builtin::{ATTACHED, BUILT_IN, BuiltIn, DEFAULT};
 pub use job::Job;
 pub use parse::{LARGEST, WorkflowError};
 pub use proof::{Fault, Path, Proof};
 pub use show::{Shown, ShownTransition};
 pub use tool::Tool;
+pub use word::Means;
 
 use crate::{EventName, Key, PhaseName, Run, Settings, Word};
 
@@ -43,6 +45,8 @@ pub struct Workflow {
     pub close_event: Option<EventName>,
     /// The tick that counts an agent's turn.
     pub turn_event: Option<EventName>,
+    /// The tick that counts an agent in a terminal that has ended by itself.
+    pub crash_event: Option<EventName>,
     /// Set when warp commits what an agent wrote before it offers the agent's answer.
     pub hands_in: bool,
     /// Set when an agent is asked again until the budgets of its turns are used up; otherwise a person decides after the second
@@ -107,6 +111,8 @@ pub struct Phase {
     pub receipt: Option<ReceiptKind>,
     /// The entry of a run's artifacts that the phase's receipt is about.
     pub artifact: Option<String>,
+    /// Set in a final phase that means that the work came to nothing.
+    pub fails: bool,
     /// None only in a final phase.
     pub deadline: Option<Deadline>,
     pub rows: Vec<Row>,

@@ -154,9 +154,15 @@ fn look_alike(ours: (&Workflow, &Run), theirs: (&Workflow, &Run), now: Time) {
             .iter()
             .map(|event| format!("{:?}", needs(workflow, run, Actor::Agent, event, &data())))
             .collect();
+        let words = ["awaiting_ci", "awaiting_review", "needs_human", "failed", "done"];
+        let words = words.map(|word| workflow.means(run, word));
+        let ends =
+            (workflow.failing_event(run), workflow.merged_event(run), &workflow.crash_event, phase.fails);
         format!(
-            "{status}{explained}{events:?}{tools:?}{:?}{:?}{:?}{probes:?}",
-            phase.answer, phase.job, phase.unattended
+            "{status}{explained}{events:?}{tools:?}{:?}{:?}{:?}{probes:?}{words:?}{ends:?}",
+            phase.answer,
+            run.act(),
+            phase.unattended
         )
         .replace(MARK, "")
     };

@@ -20,7 +20,7 @@ pub trait Checks: fmt::Debug {
     fn restart(&self, commit: &str) -> Result<(), ForgeError>;
 }
 
-/// How the checks of a commit stand.
+/// State of a commit's checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChecksState {
     /// The project has none.
@@ -37,22 +37,22 @@ pub enum ChecksState {
     Skipped,
 }
 
-/// A step of the checks of a commit.
+/// One step of a commit's checks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StepId {
     pub commit: String,
     pub name: String,
 }
 
-/// What came of a command that tests a commit.
+/// Result of a test command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRun {
     pub state: CommandState,
-    /// The last of what it printed.
+    /// The tail of the output.
     pub output: String,
 }
 
-/// How such a command ended.
+/// How a test command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandState {
     Passed,
@@ -63,7 +63,7 @@ pub enum CommandState {
 /// Tests a commit.
 type Run<'a> = dyn FnMut(&str) -> Result<CommandRun, ForgeError> + 'a;
 
-/// The project's test command as the checks of a commit. It runs while [`Checks::restart`] is called.
+/// Checks by the project's own test command, which runs inside [`Checks::restart`].
 pub struct CommandChecks<'a> {
     run: Mutex<Box<Run<'a>>>,
     known: Mutex<BTreeMap<String, CommandRun>>,
@@ -73,12 +73,12 @@ impl<'a> CommandChecks<'a> {
     /// The name of the one step that there is.
     const STEP: &'static str = "command";
 
-    /// Returns checks that are run by `run`.
+    /// Creates checks that call `run`.
     pub fn new(run: impl FnMut(&str) -> Result<CommandRun, ForgeError> + 'a) -> Self {
         Self { run: Mutex::new(Box::new(run)), known: Mutex::default() }
     }
 
-    /// Returns the one step that there is for a commit.
+    /// Returns the only step of a commit.
     pub fn step(&self, commit: &str) -> StepId {
         StepId { commit: commit.to_owned(), name: Self::STEP.to_owned() }
     }

@@ -6,7 +6,7 @@ use engine::Time;
 
 use crate::ItemId;
 
-/// Why something about an issue, a pull request or a check could not be done.
+/// Why an operation on an issue, a pull request or a check failed.
 ///
 /// "Could not tell" is one of these, never an empty answer. Only [`ForgeError::Unreachable`] leaves open whether a write
 /// has happened: look for its marker, or repeat it with the same marker.
@@ -31,7 +31,7 @@ pub enum ForgeError {
     BadAnswer { problem: String },
 }
 
-/// Why something is not done at all. Nothing has changed.
+/// Why an operation was refused. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("#{id} is no pull request")]
@@ -63,7 +63,7 @@ pub enum Refusal {
 }
 
 impl ForgeError {
-    /// No answer came, for this reason.
+    /// The service could not be reached.
     pub fn unreachable(why: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Unreachable(why.into())
     }

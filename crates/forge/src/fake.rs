@@ -15,8 +15,8 @@ use engine::Time;
 use journal::{MemoryStore, Store};
 
 use crate::{
-    By, Capabilities, Checks, ChecksState, Edit, Filed, Forge, ForgeError, Host, Hosting, Item, ItemId,
-    LocalForge, Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
+    Author, Capabilities, Checks, ChecksState, Edit, FiledItem, Forge, ForgeError, Host, Hosting, Item,
+    ItemId, LocalForge, Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
 };
 
 /// How a call fails.
@@ -34,7 +34,7 @@ pub enum Fault {
     Unknown,
 }
 
-/// A forge in memory, in somebody's name.
+/// A forge in memory, acting for one author.
 #[derive(Clone, Debug)]
 pub struct Fake {
     store: Arc<MemoryStore>,
@@ -44,25 +44,25 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Returns an empty forge, in somebody's name.
-    pub fn new(by: By) -> Self {
+    /// Creates an empty forge for an author.
+    pub fn new(by: Author) -> Self {
         Self::of(MemoryStore::new(), 0, by)
     }
 
     /// Returns another forge with what is in this one now, in somebody's name, without its faults.
-    pub fn snapshot(&self, by: By) -> Self {
+    pub fn snapshot(&self, by: Author) -> Self {
         Self::of(self.store.snapshot(), self.memory.now.load(Ordering::Relaxed), by)
     }
 
-    fn of(store: MemoryStore, now: i64, by: By) -> Self {
+    fn of(store: MemoryStore, now: i64, by: Author) -> Self {
         let store = Arc::new(store);
         let memory = Arc::new(Memory { store: Arc::clone(&store) as _, now: AtomicI64::new(now) });
         Self { store, local: LocalForge::new(Arc::clone(&memory) as _, by), memory, faults: Arc::default() }
     }
 
-    /// Returns the same forge, in somebody else's name.
+    /// Returns the same forge for another author.
     #[must_use]
-    pub fn by(&self, by: By) -> Self {
+    pub fn by(&self, by: Author) -> Self {
         Self { local: self.local.by(by), ..self.clone() }
     }
 
@@ -72,7 +72,7 @@ impl Fake {
         locked(&self.faults).push_back((verb.to_owned(), fault));
     }
 
-    /// Returns how many faults nobody has met yet.
+    /// Returns the number of faults still armed.
     pub fn armed(&self) -> usize {
         locked(&self.faults).len()
     }
@@ -103,11 +103,11 @@ impl Fake {
 }
 
 impl Hosting for Fake {
-    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker> {
         Arc::new(self.by(by))
     }
 
-    fn forge(&self, by: By) -> Arc<dyn Forge> {
+    fn forge(&self, by: Author) -> Arc<dyn Forge> {
         Arc::new(self.by(by))
     }
 }
@@ -128,12 +128,12 @@ impl Tracker for Fake {
 
     calls! {
         Tracker:
-        whoami() -> By;
+        whoami() -> Author;
         item(id: ItemId) -> Option<Arc<Item>>;
         items(query: Query<'_>) -> Vec<Arc<Item>>;
         count_closed() -> u64;
         filed(marker: &str) -> Option<ItemId>;
-        file(new: &NewItem, marker: Option<&str>) -> Filed;
+        file(new: &NewItem, marker: Option<&str>) -> FiledItem;
         edit(id: ItemId, edit: &Edit) -> Arc<Item>;
         comment(id: ItemId, text: &str, marker: Option<&str>) -> Arc<Item>;
         ensure_labels(id: ItemId, add: &[&str], remove: &[&str]) -> Arc<Item>;
@@ -154,12 +154,12 @@ impl Forge for Fake {
 
     calls! {
         Forge:
-        whoami() -> By;
+        whoami() -> Author;
         pull(id: ItemId) -> Option<Arc<Item>>;
         pulls(query: Query<'_>) -> Vec<Arc<Item>>;
         count_closed() -> u64;
         opened(marker: &str) -> Option<ItemId>;
-        ensure_pull(new: &NewPull, marker: &str) -> Filed;
+        ensure_pull(new: &NewPull, marker: &str) -> FiledItem;
         offer_head(id: ItemId, head: &str, keeps_review: bool) -> Arc<Item>;
         comment(id: ItemId, text: &str, marker: Option<&str>) -> Arc<Item>;
         review(id: ItemId, head: &str, review: Review, text: Option<&str>) -> Arc<Item>;
@@ -168,7 +168,7 @@ impl Forge for Fake {
     }
 }
 
-/// Checks that stand as a test has said. A commit of which nothing was said has not been begun.
+/// Checks with scripted states; a commit without a script is not started.
 #[derive(Debug, Default)]
 pub struct FakeChecks {
     states: Mutex<BTreeMap<String, VecDeque<ChecksState>>>,
@@ -177,17 +177,17 @@ pub struct FakeChecks {
 }
 
 impl FakeChecks {
-    /// Says how the checks of a commit stand from one look to the next; they stay as they are at the last.
+    /// Scripts the states of a commit's checks, one per query; the last one stays.
     pub fn say(&self, commit: &str, states: impl IntoIterator<Item = ChecksState>) {
         locked(&self.states).insert(commit.to_owned(), states.into_iter().collect());
     }
 
-    /// Says what a step has printed.
+    /// Sets the log of a step.
     pub fn print(&self, step: StepId, log: &str) {
         locked(&self.logs).insert(step, log.to_owned());
     }
 
-    /// Returns the commits whose checks were started again.
+    /// Returns the commits whose checks were restarted.
     pub fn restarted(&self) -> Vec<String> {
         locked(&self.restarted).clone()
     }
@@ -212,7 +212,7 @@ impl Checks for FakeChecks {
     }
 }
 
-/// A [`Host`] with a store of its own and a clock that ticks with every look.
+/// A [`Host`] in memory whose clock ticks with every call.
 #[derive(Debug)]
 pub struct Memory {
     store: Arc<dyn Store>,
@@ -220,7 +220,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns a host of this store.
+    /// Creates a host of this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, now: AtomicI64::new(0) }
     }

@@ -6,10 +6,10 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    By, Capabilities, Filed, Forge, ForgeError, Item, ItemId, Merge, NewPull, Query, Refusal, Review,
+    Author, Capabilities, FiledItem, Forge, ForgeError, Item, ItemId, Merge, NewPull, Query, Refusal, Review,
 };
 
-/// GitHub by its command line.
+/// GitHub, through the `gh` command.
 pub struct Gh {
     run: Box<Run>,
 }
@@ -17,18 +17,18 @@ pub struct Gh {
 /// Runs `gh` with these arguments.
 type Run = dyn Fn(&[&str]) -> Result<GhAnswer, ForgeError> + Send + Sync;
 
-/// What `gh` has answered.
+/// Output of `gh`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GhAnswer {
     pub is_success: bool,
-    /// What it printed.
+    /// Standard output.
     pub out: String,
-    /// How it ended and what it said last, if it did not succeed.
+    /// Exit status and last message, if it failed.
     pub problem: String,
 }
 
 impl Gh {
-    /// Returns GitHub as `run` reaches it.
+    /// Creates the adapter; `run` executes `gh`.
     pub fn new(run: impl Fn(&[&str]) -> Result<GhAnswer, ForgeError> + Send + Sync + 'static) -> Self {
         Self { run: Box::new(run) }
     }
@@ -53,17 +53,17 @@ impl Forge for Gh {
         Capabilities { name: NAME, chooses_ids: false, shares_ids: true, moves_branches: false }
     }
 
-    fn whoami(&self) -> Result<By, ForgeError> {
+    fn whoami(&self) -> Result<Author, ForgeError> {
         let login = self.ask("api user", &["api", "user", "-q", ".login"])?;
         let login = login.trim();
         if login.is_empty() {
             return Err(ForgeError::BadAnswer { problem: "`gh` told no login".to_owned() });
         }
-        Ok(By::person(login))
+        Ok(Author::person(login))
     }
 
     /// The branch is marker enough: GitHub has one open pull request for it.
-    fn ensure_pull(&self, new: &NewPull, _marker: &str) -> Result<Filed, ForgeError> {
+    fn ensure_pull(&self, new: &NewPull, _marker: &str) -> Result<FiledItem, ForgeError> {
         let found = (self.run)(&["pr", "view", &new.branch, "--json", "url", "--jq", ".url"])?;
         if found.is_success {
             return filed(&found.out, true);
@@ -118,11 +118,11 @@ fn unsupported(what: &'static str) -> ForgeError {
 }
 
 /// The address is the last line that `gh` prints, and the number is its end.
-fn filed(text: &str, was_there: bool) -> Result<Filed, ForgeError> {
+fn filed(text: &str, was_there: bool) -> Result<FiledItem, ForgeError> {
     let url = text.lines().last().map(str::trim).filter(|line| line.starts_with("http"));
     let id = url.and_then(|url| ItemId::parse(url.rsplit('/').next()?));
     match (url, id) {
-        (Some(url), Some(id)) => Ok(Filed { id, was_there, url: Some(url.to_owned()) }),
+        (Some(url), Some(id)) => Ok(FiledItem { id, was_there, url: Some(url.to_owned()) }),
         _ => Err(ForgeError::BadAnswer { problem: "`gh` told no address of the pull request".to_owned() }),
     }
 }
@@ -144,7 +144,7 @@ mod tests {
         })
     }
 
-    fn ensure(gh: &Gh) -> Result<Filed, ForgeError> {
+    fn ensure(gh: &Gh) -> Result<FiledItem, ForgeError> {
         let new = NewPull { branch: "feature/a".to_owned(), ..NewPull::default() };
         gh.ensure_pull(&new, "pull:1")
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_pull_request_that_is_open_is_taken_and_another_is_opened() {
         let url = "https://forge.example/pull/7";
-        let filed = |was_there| Filed { id: ItemId::from(7), was_there, url: Some(url.to_owned()) };
+        let filed = |was_there| FiledItem { id: ItemId::from(7), was_there, url: Some(url.to_owned()) };
         assert_eq!(ensure(&gh("pr view feature/a", url)).unwrap(), filed(true));
         assert_eq!(
             ensure(&gh("pr create", "warning: x\nhttps://forge.example/pull/7\n")).unwrap(),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn who_is_not_known_is_no_empty_name() {
-        assert_eq!(gh("api user", "octocat\n").whoami().unwrap(), By::person("octocat"));
+        assert_eq!(gh("api user", "octocat\n").whoami().unwrap(), Author::person("octocat"));
         assert!(matches!(gh("api user", "\n").whoami(), Err(ForgeError::BadAnswer { .. })));
         assert!(matches!(gh("pr", "").whoami(), Err(ForgeError::Refused(Refusal::Said { .. }))));
         assert!(gh("", "").pulls(Query::Open).is_err(), "what is not asked is not empty");

@@ -18,7 +18,7 @@ pub struct ItemId {
 }
 
 impl ItemId {
-    /// Checks `text` and wraps it: 1 to 23 visible ASCII characters.
+    /// Parses an id: 1 to 23 visible ASCII characters.
     pub fn parse(text: &str) -> Option<Self> {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
         let length = u8::try_from(text.len()).ok().filter(|length| *length > 0 && is_plain)?;
@@ -27,7 +27,7 @@ impl ItemId {
         Some(Self { length, bytes })
     }
 
-    /// Reads what a person types: `42` or `#42`.
+    /// Parses an id as a person types it: `42` or `#42`.
     pub fn typed(text: &str) -> Option<Self> {
         let text = text.trim();
         let number: u64 = text.strip_prefix('#').unwrap_or(text).parse().ok()?;
@@ -40,7 +40,7 @@ impl ItemId {
         text.expect("an id is made of ASCII characters")
     }
 
-    /// Returns the number that it is; none if it is another text.
+    /// Returns the id as a number, if it is one.
     pub fn number(&self) -> Option<u64> {
         let number: u64 = self.as_str().parse().ok()?;
         (Self::from(number) == *self).then_some(number)

@@ -4,33 +4,33 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use engine::{criterion, digest, open_boxes, read_boxes, split_title, with_ticks};
 
-use crate::{Edit, Filed, ForgeError, Item, ItemId, NewItem, Refusal, Tracker};
+use crate::{Edit, FiledItem, ForgeError, Item, ItemId, NewItem, Refusal, Tracker};
 
-/// A file's text on its way to an issue.
+/// A file to import as an issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FromFile {
-    /// Where it is, which tells it from others.
+pub struct IssueFile {
+    /// Path of the file; identifies it.
     pub file: String,
     /// Markdown; the first `# ` heading is the title.
     pub text: String,
-    /// The id it must have.
+    /// Required id.
     pub id: Option<ItemId>,
-    /// The id it has if nobody else has it.
+    /// Preferred id, if free.
     pub hoped_for: Option<ItemId>,
 }
 
-/// What became of a file.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub item: Arc<Item>,
-    /// Whether the issue was there before, and was brought up to date.
+    /// Whether an existing issue was updated.
     pub was_there: bool,
 }
 
 /// Files an issue from a file, or brings the one that was filed from it up to date.
 ///
 /// A criterion that was ticked meanwhile stays so: importing again takes no work back.
-pub fn import(tracker: &dyn Tracker, from: &FromFile) -> Result<Imported, ForgeError> {
+pub fn import(tracker: &dyn Tracker, from: &IssueFile) -> Result<Imported, ForgeError> {
     let no_title = || Refusal::Text {
         what: "file",
         problem: format!("`{}` has no `# ` heading for a title", from.file),
@@ -38,7 +38,7 @@ pub fn import(tracker: &dyn Tracker, from: &FromFile) -> Result<Imported, ForgeE
     let (title, body) = split_title(&from.text).ok_or_else(no_title)?;
     let marker = format!("import:{}", digest(&from.file));
     let filed = match tracker.filed(&marker)? {
-        Some(id) => Filed { id, was_there: true, url: None },
+        Some(id) => FiledItem { id, was_there: true, url: None },
         None => file(tracker, &NewItem::of(&title, &body, BTreeSet::new()), from, &marker)?,
     };
     if from.id.is_some_and(|id| id != filed.id) {
@@ -53,7 +53,12 @@ pub fn import(tracker: &dyn Tracker, from: &FromFile) -> Result<Imported, ForgeE
     Ok(Imported { item, was_there: filed.was_there })
 }
 
-fn file(tracker: &dyn Tracker, new: &NewItem, from: &FromFile, marker: &str) -> Result<Filed, ForgeError> {
+fn file(
+    tracker: &dyn Tracker,
+    new: &NewItem,
+    from: &IssueFile,
+    marker: &str,
+) -> Result<FiledItem, ForgeError> {
     let hoped_for = from.hoped_for.filter(|_| from.id.is_none() && tracker.capabilities().chooses_ids);
     if hoped_for.is_some() {
         match tracker.file(&NewItem { id: hoped_for, ..new.clone() }, Some(marker)) {

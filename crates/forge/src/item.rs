@@ -10,15 +10,15 @@ use crate::ItemId;
 /// The label of an issue that gathers requirements, and is not worked on itself.
 pub(crate) const CAPABILITY: &str = "cap";
 
-/// Who does something to an item.
+/// Author of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct By {
+pub struct Author {
     pub actor: Actor,
     pub name: String,
 }
 
-impl By {
-    /// Somebody at a keyboard.
+impl Author {
+    /// A person.
     pub fn person(name: impl Into<String>) -> Self {
         Self { actor: Actor::Person, name: name.into() }
     }
@@ -44,9 +44,9 @@ pub struct Item {
     pub body: String,
     pub labels: BTreeSet<String>,
     pub state: ItemState,
-    /// Why it was closed, if somebody said so.
+    /// Reason for closing, if given.
     pub closed_because: Option<String>,
-    pub author: By,
+    pub author: Author,
     pub assignee: Option<String>,
     /// The person who approved it.
     pub approved_by: Option<String>,
@@ -65,40 +65,40 @@ pub enum ItemState {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
-    pub author: By,
+    pub author: Author,
     pub at: Time,
     pub text: String,
-    /// The marker it was made under, so that it is made once.
+    /// Idempotency marker of its creation.
     pub marker: Option<String>,
 }
 
-/// What a pull request has that an issue has not.
+/// Fields of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
     pub branch: String,
     pub target: String,
-    /// The commit that is offered.
+    /// The head commit.
     pub head: String,
-    /// The issue that it is about.
+    /// The issue it resolves.
     pub issue: Option<ItemId>,
-    /// The run that has made it.
+    /// The run that opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub review: Review,
     pub reviewed_by: Option<String>,
-    /// The commit it was merged as.
+    /// The merge commit.
     pub merged: Option<String>,
-    /// The commits that were offered one after the other, and what reviewers said of each, oldest first.
+    /// Head commits with their reviews, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
 }
 
-/// A commit that a pull request has offered.
+/// A head commit of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     pub head: String,
     pub at: Time,
-    /// What the last reviewer of it said, and who that was.
+    /// The last review and its author.
     pub review: Option<(Review, String)>,
 }
 
@@ -116,7 +116,7 @@ impl Item {
         read_boxes(&self.body)
     }
 
-    /// Tells whether it gathers requirements, and has no criteria of its own.
+    /// Returns whether it is a capability: it groups requirements and has no criteria.
     pub fn is_capability(&self) -> bool {
         self.labels.contains(CAPABILITY)
     }
@@ -125,13 +125,13 @@ impl Item {
         self.state == ItemState::Open
     }
 
-    /// Returns how many of these criteria are ticked.
+    /// Counts the ticked ones of these criteria.
     pub fn count_ticked(&self, criteria: &[String]) -> usize {
         let boxes = self.boxes().items.into_iter().enumerate();
         boxes.filter(|(index, (ticked, _))| *ticked && criteria.contains(&criterion(*index))).count()
     }
 
-    /// Tells whether it has a comment that was made under a marker.
+    /// Returns whether a comment with this marker exists.
     pub fn has_comment(&self, marker: &str) -> bool {
         self.comments.iter().any(|comment| comment.marker.as_deref() == Some(marker))
     }

@@ -33,8 +33,8 @@ pub use checks::{Checks, ChecksState, CommandChecks, CommandRun, CommandState, S
 pub use error::{ForgeError, Refusal};
 pub use gh::{Gh, GhAnswer};
 pub use id::ItemId;
-pub use import::{FromFile, Imported, import};
-pub use item::{By, Comment, Item, ItemState, Pull, Review, Round};
+pub use import::{Imported, IssueFile, import};
+pub use item::{Author, Comment, Item, ItemState, Pull, Review, Round};
 pub use local::{BODY, Host, LocalForge};
 pub use readiness::{
     APPROVED, Candidate, Priority, REQUIREMENT, Readiness, candidates, readiness, readiness_if_approved,
@@ -43,19 +43,19 @@ pub use readiness::{
 
 use item::CAPABILITY;
 
-/// How the marker of a comment begins by which a reviewer requests changes.
+/// Prefix of the marker of comments that request changes.
 pub const REQUESTED: &str = "changes-requested:";
 
 /// What hosts the issues and pull requests of a project, for whoever acts in it.
 pub trait Hosting: fmt::Debug + Send + Sync {
     /// Returns the issues, in somebody's name.
-    fn tracker(&self, by: By) -> Arc<dyn Tracker>;
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker>;
 
     /// Returns the pull requests, in somebody's name.
-    fn forge(&self, by: By) -> Arc<dyn Forge>;
+    fn forge(&self, by: Author) -> Arc<dyn Forge>;
 }
 
-/// The issues of a project, in somebody's name.
+/// The issues of a project, accessed as one author.
 ///
 /// Where issues and pull requests share their ids ([`Capabilities::shares_ids`]), a pull request is found here too.
 pub trait Tracker: fmt::Debug + Send + Sync {
@@ -63,7 +63,7 @@ pub trait Tracker: fmt::Debug + Send + Sync {
     fn capabilities(&self) -> Capabilities;
 
     /// Returns in whose name it acts.
-    fn whoami(&self) -> Result<By, ForgeError>;
+    fn whoami(&self) -> Result<Author, ForgeError>;
 
     /// Returns an item; none only where it is certain that there is none.
     fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError>;
@@ -78,7 +78,7 @@ pub trait Tracker: fmt::Debug + Send + Sync {
     fn filed(&self, marker: &str) -> Result<Option<ItemId>, ForgeError>;
 
     /// Files an issue, once for each marker.
-    fn file(&self, new: &NewItem, marker: Option<&str>) -> Result<Filed, ForgeError>;
+    fn file(&self, new: &NewItem, marker: Option<&str>) -> Result<FiledItem, ForgeError>;
 
     /// Changes an item's title or text. An issue that gets its first criteria becomes a requirement.
     fn edit(&self, id: ItemId, edit: &Edit) -> Result<Arc<Item>, ForgeError>;
@@ -127,13 +127,13 @@ pub trait Tracker: fmt::Debug + Send + Sync {
     }
 }
 
-/// The pull requests of a project, in somebody's name.
+/// The pull requests of a project, accessed as one author.
 pub trait Forge: fmt::Debug + Send + Sync {
     /// Returns what this forge can do.
     fn capabilities(&self) -> Capabilities;
 
     /// Returns in whose name it acts.
-    fn whoami(&self) -> Result<By, ForgeError>;
+    fn whoami(&self) -> Result<Author, ForgeError>;
 
     /// Returns a pull request; none only where it is certain that there is no such item.
     fn pull(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError>;
@@ -148,7 +148,7 @@ pub trait Forge: fmt::Debug + Send + Sync {
     fn opened(&self, marker: &str) -> Result<Option<ItemId>, ForgeError>;
 
     /// Sees to it that there is a pull request for this branch under this marker.
-    fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<Filed, ForgeError>;
+    fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<FiledItem, ForgeError>;
 
     /// Offers another commit, which was pushed. `keeps_review` says that it is the same work on a newer target.
     fn offer_head(&self, id: ItemId, head: &str, keeps_review: bool) -> Result<Arc<Item>, ForgeError>;
@@ -179,20 +179,20 @@ pub trait Forge: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a tracker or a forge can do, as data.
+/// Capabilities of a tracker or forge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// What it is, in words.
+    /// Display name.
     pub name: &'static str,
-    /// Whether an issue can be filed under an id of the caller's choice.
+    /// Whether the caller may choose an issue's id.
     pub chooses_ids: bool,
-    /// Whether issues and pull requests have one row of ids.
+    /// Whether issues and pull requests share one sequence of ids.
     pub shares_ids: bool,
     /// Whether it moves branches itself. Where it does not, a merge says which commit the work was landed as.
     pub moves_branches: bool,
 }
 
-/// Which items are asked for.
+/// A query for items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query<'a> {
     Open,
@@ -207,9 +207,9 @@ pub struct NewItem {
     pub title: String,
     pub body: String,
     pub labels: BTreeSet<String>,
-    /// The id it must have; without one, the forge's next.
+    /// Required id; otherwise the next free one.
     pub id: Option<ItemId>,
-    /// Whether it is closed from the beginning: it is only to be read again.
+    /// Whether it is created closed, for the record.
     pub is_closed: bool,
 }
 
@@ -232,20 +232,20 @@ pub struct NewPull {
     pub body: String,
     pub branch: String,
     pub target: String,
-    /// The commit that is offered.
+    /// The head commit.
     pub head: String,
-    /// The issue that it is about.
+    /// The issue it resolves.
     pub issue: Option<ItemId>,
-    /// The run that has made it.
+    /// The run that opened it.
     pub run: Option<String>,
 }
 
-/// What is to be changed in an item's text.
+/// Changes to an item's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edit {
     pub title: Option<String>,
     pub body: Option<String>,
-    /// The text that the new one was made of: if it is another by now, that is a conflict.
+    /// The text that was edited; a conflict if it has changed since.
     pub base: Option<String>,
 }
 
@@ -254,22 +254,22 @@ pub struct Edit {
 pub struct Merge<'a> {
     /// The commit that was reviewed.
     pub head: &'a str,
-    /// The commit that it was brought to the target as, where that is done already.
+    /// The commit on the target, if already landed.
     pub landed: Option<&'a str>,
 }
 
-/// Where something was filed.
+/// A filed item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filed {
+pub struct FiledItem {
     pub id: ItemId,
-    /// Whether it was there before, under the same marker.
+    /// Whether it already existed under the same marker.
     pub was_there: bool,
-    /// Where a person looks at it, on forges that have pages.
+    /// Web page, if the forge has one.
     pub url: Option<String>,
 }
 
 /// Refuses what only a person may do.
-fn check_person(by: &By) -> Result<(), Refusal> {
+fn check_person(by: &Author) -> Result<(), Refusal> {
     let is_person = by.actor == Actor::Person;
     if is_person { Ok(()) } else { Err(Refusal::NotAPerson { name: by.name.clone() }) }
 }

@@ -16,15 +16,15 @@ use engine::{Actor, Time, open_boxes, read_boxes, without_ticks};
 use journal::Store;
 
 use crate::{
-    APPROVED, By, Capabilities, Edit, Filed, Forge, ForgeError, Hosting, Item, ItemId, ItemState, Merge,
-    NewItem, NewPull, Pull, Query, REQUESTED, REQUIREMENT, Refusal, Review, Tracker, check_person,
+    APPROVED, Author, Capabilities, Edit, FiledItem, Forge, ForgeError, Hosting, Item, ItemId, ItemState,
+    Merge, NewItem, NewPull, Pull, Query, REQUESTED, REQUIREMENT, Refusal, Review, Tracker, check_person,
 };
-use event::What;
+use event::ItemChange;
 use streams::{CLOSED_ISSUES, CLOSED_PULLS, Items, OPEN_ISSUES, OPEN_PULLS};
 
 pub use text::BODY;
 
-/// The project around the embedded forge.
+/// Environment of the embedded forge.
 pub trait Host: fmt::Debug + Send + Sync {
     /// Returns the time.
     fn now(&self) -> Time;
@@ -48,22 +48,22 @@ pub trait Host: fmt::Debug + Send + Sync {
     }
 }
 
-/// The embedded forge, in somebody's name.
+/// The embedded forge, acting for one author.
 #[derive(Clone, Debug)]
 pub struct LocalForge {
     items: Arc<Items>,
-    by: By,
+    by: Author,
 }
 
 impl LocalForge {
-    /// Returns the forge of a project, in somebody's name.
-    pub fn new(host: Arc<dyn Host>, by: By) -> Self {
+    /// Creates the forge of a project for an author.
+    pub fn new(host: Arc<dyn Host>, by: Author) -> Self {
         Self { items: Arc::new(Items::new(host)), by }
     }
 
-    /// Returns the same forge, in somebody else's name. Both have one cache.
+    /// Returns the forge for another author; both share one cache.
     #[must_use]
-    pub fn by(&self, by: By) -> Self {
+    pub fn by(&self, by: Author) -> Self {
         Self { items: Arc::clone(&self.items), by }
     }
 
@@ -74,7 +74,7 @@ impl LocalForge {
     fn change(
         &self,
         id: ItemId,
-        decide: impl Fn(&Item) -> Result<Vec<What>, ForgeError>,
+        decide: impl Fn(&Item) -> Result<Vec<ItemChange>, ForgeError>,
     ) -> Result<Arc<Item>, ForgeError> {
         self.items.change(&self.by, id, decide)
     }
@@ -83,7 +83,7 @@ impl LocalForge {
     fn change_pull(
         &self,
         id: ItemId,
-        decide: impl Fn(&Item, &Pull) -> Result<Vec<What>, ForgeError>,
+        decide: impl Fn(&Item, &Pull) -> Result<Vec<ItemChange>, ForgeError>,
     ) -> Result<Arc<Item>, ForgeError> {
         self.change(id, |item| {
             let pull = item.pull.as_ref().ok_or(Refusal::NotAPull { id })?;
@@ -135,7 +135,7 @@ impl LocalForge {
         let marker = marker.map(|marker| self.marker(marker)).transpose()?;
         self.change(id, |item| {
             let is_known = marker.as_ref().is_some_and(|marker| item.has_comment(marker));
-            let comment = || What::Commented { text: text.clone(), marker: marker.clone() };
+            let comment = || ItemChange::Commented { text: text.clone(), marker: marker.clone() };
             Ok(if is_known { Vec::new() } else { vec![comment()] })
         })
     }
@@ -143,18 +143,18 @@ impl LocalForge {
     fn close_item(&self, id: ItemId, reason: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         let reason = reason.map(|reason| self.line(text::TITLE, reason)).transpose()?;
         self.change(id, |item| {
-            let closed = || What::Closed { reason: reason.clone() };
+            let closed = || ItemChange::Closed { reason: reason.clone() };
             Ok(if item.is_open() { vec![closed()] } else { Vec::new() })
         })
     }
 }
 
 impl Hosting for LocalForge {
-    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker> {
         Arc::new(self.by(by))
     }
 
-    fn forge(&self, by: By) -> Arc<dyn Forge> {
+    fn forge(&self, by: Author) -> Arc<dyn Forge> {
         Arc::new(self.by(by))
     }
 }
@@ -164,7 +164,7 @@ impl Tracker for LocalForge {
         self.capabilities()
     }
 
-    fn whoami(&self) -> Result<By, ForgeError> {
+    fn whoami(&self) -> Result<Author, ForgeError> {
         Ok(self.by.clone())
     }
 
@@ -184,15 +184,15 @@ impl Tracker for LocalForge {
         self.find(marker)
     }
 
-    fn file(&self, new: &NewItem, marker: Option<&str>) -> Result<Filed, ForgeError> {
-        let mut whats = vec![What::IssueOpened {
+    fn file(&self, new: &NewItem, marker: Option<&str>) -> Result<FiledItem, ForgeError> {
+        let mut whats = vec![ItemChange::IssueOpened {
             title: self.line(text::TITLE, &new.title)?,
             body: text::body(&new.body, |text| self.redact(text))?,
             labels: self.labels(new.labels.iter().map(String::as_str))?,
             marker: marker.map(|marker| self.marker(marker)).transpose()?,
         }];
         if new.is_closed {
-            whats.push(What::Closed { reason: None });
+            whats.push(ItemChange::Closed { reason: None });
         }
         self.items.open(&self.by, &whats, new.id)
     }
@@ -213,11 +213,11 @@ impl Tracker for LocalForge {
             let is_news = item.pull.is_none() && !item.is_capability() && !item.labels.contains(REQUIREMENT);
             let mut whats = Vec::new();
             if title.is_some() || body.is_some() {
-                whats.push(What::Edited { title, body });
+                whats.push(ItemChange::Edited { title, body });
             }
             if gains_criteria && is_news {
                 let added = BTreeSet::from([REQUIREMENT.to_owned()]);
-                whats.push(What::Labelled { added, removed: BTreeSet::new() });
+                whats.push(ItemChange::Labelled { added, removed: BTreeSet::new() });
             }
             Ok(whats)
         })
@@ -241,7 +241,7 @@ impl Tracker for LocalForge {
             let removed: BTreeSet<String> =
                 remove.intersection(&item.labels).filter(|label| !add.contains(*label)).cloned().collect();
             let is_same = added.is_empty() && removed.is_empty();
-            Ok(if is_same { Vec::new() } else { vec![What::Labelled { added, removed }] })
+            Ok(if is_same { Vec::new() } else { vec![ItemChange::Labelled { added, removed }] })
         })
     }
 
@@ -261,14 +261,14 @@ impl Tracker for LocalForge {
         let to = to.map(|to| self.line(text::NAME, to)).transpose()?;
         self.change(id, |item| {
             let is_same = item.assignee == to;
-            Ok(if is_same { Vec::new() } else { vec![What::Assigned { to: to.clone() }] })
+            Ok(if is_same { Vec::new() } else { vec![ItemChange::Assigned { to: to.clone() }] })
         })
     }
 
     fn tick(&self, id: ItemId, criteria: &[String]) -> Result<Arc<Item>, ForgeError> {
         self.change(id, |item| {
             let at = open_boxes(&item.body, criteria);
-            let ticked = || What::Ticked { criteria: criteria.to_vec(), at: at.clone() };
+            let ticked = || ItemChange::Ticked { criteria: criteria.to_vec(), at: at.clone() };
             Ok(if at.is_empty() { Vec::new() } else { vec![ticked()] })
         })
     }
@@ -277,7 +277,7 @@ impl Tracker for LocalForge {
         self.change(id, |item| {
             let body = without_ticks(&item.body, criteria);
             let is_same = body == item.body;
-            Ok(if is_same { Vec::new() } else { vec![What::Edited { title: None, body: Some(body) }] })
+            Ok(if is_same { Vec::new() } else { vec![ItemChange::Edited { title: None, body: Some(body) }] })
         })
     }
 
@@ -292,7 +292,7 @@ impl Tracker for LocalForge {
             }
             Ok(match item.state {
                 ItemState::Open => Vec::new(),
-                ItemState::Closed => vec![What::Reopened],
+                ItemState::Closed => vec![ItemChange::Reopened],
             })
         })
     }
@@ -309,7 +309,7 @@ impl Forge for LocalForge {
         self.capabilities()
     }
 
-    fn whoami(&self) -> Result<By, ForgeError> {
+    fn whoami(&self) -> Result<Author, ForgeError> {
         Ok(self.by.clone())
     }
 
@@ -332,8 +332,8 @@ impl Forge for LocalForge {
         self.find(marker)
     }
 
-    fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<Filed, ForgeError> {
-        let what = What::PullOpened {
+    fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<FiledItem, ForgeError> {
+        let what = ItemChange::PullOpened {
             title: self.line(text::TITLE, &new.title)?,
             body: text::body(&new.body, |text| self.redact(text))?,
             marker: Some(self.marker(marker)?),
@@ -355,7 +355,7 @@ impl Forge for LocalForge {
     fn offer_head(&self, id: ItemId, head: &str, keeps_review: bool) -> Result<Arc<Item>, ForgeError> {
         let head = self.line(text::COMMIT, head)?;
         self.change_pull(id, |_, pull| {
-            let moved = || What::HeadMoved { head: head.clone(), keeps_review };
+            let moved = || ItemChange::HeadMoved { head: head.clone(), keeps_review };
             Ok(if pull.head == head { Vec::new() } else { vec![moved()] })
         })
     }
@@ -379,11 +379,11 @@ impl Forge for LocalForge {
             }
             let mut whats = Vec::new();
             if pull.review != review {
-                whats.push(What::Reviewed { review });
+                whats.push(ItemChange::Reviewed { review });
             }
             let marker =
                 (review == Review::ChangesRequested).then(|| format!("{REQUESTED}{}", item.comments.len()));
-            whats.extend(said.clone().map(|text| What::Commented { text, marker: marker.clone() }));
+            whats.extend(said.clone().map(|text| ItemChange::Commented { text, marker: marker.clone() }));
             Ok(whats)
         })
     }
@@ -398,7 +398,7 @@ impl Forge for LocalForge {
                 return Ok(Vec::new());
             }
             check_head(id, pull, merge.head)?;
-            Ok(vec![What::Merged { commit: commit.clone() }])
+            Ok(vec![ItemChange::Merged { commit: commit.clone() }])
         })
     }
 

@@ -11,9 +11,9 @@ use engine::{find_cycle, read_dependencies};
 
 use crate::{ForgeError, Item, ItemId, Query, Refusal, Tracker};
 
-/// The label of an issue that is to be worked on.
+/// Label of requirements.
 pub const REQUIREMENT: &str = "req";
-/// The label of an issue that a person has approved.
+/// Label of approved issues.
 pub const APPROVED: &str = "approved";
 
 /// An open issue that is labelled as a requirement.
@@ -24,7 +24,7 @@ pub struct Candidate {
     pub readiness: Readiness,
 }
 
-/// How urgent an issue is. What nobody has judged comes after what somebody has, however low.
+/// Priority of an issue; unlabelled issues come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     Critical,
@@ -34,7 +34,7 @@ pub enum Priority {
     None,
 }
 
-/// Whether an issue can be taken.
+/// Whether work on an issue can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
     Ready,
@@ -58,7 +58,7 @@ pub enum Readiness {
 }
 
 impl Priority {
-    /// Reads the priority from labels; of several the highest counts.
+    /// Parses the priority from labels; the highest counts.
     pub fn of(labels: &BTreeSet<String>) -> Self {
         let names = [
             ("p1-critical", Self::Critical),
@@ -92,7 +92,7 @@ impl fmt::Display for Readiness {
 /// Returns every open requirement in the order in which they are taken: by priority, then oldest first.
 pub fn candidates(tracker: &dyn Tracker) -> Result<Vec<Candidate>, ForgeError> {
     let issues = tracker.items(Query::Open)?;
-    let mut judge = Judge::of(tracker);
+    let mut judge = DependencyCheck::of(tracker);
     for item in &issues {
         judge.learn(item.id, Some(item));
     }
@@ -104,38 +104,38 @@ pub fn candidates(tracker: &dyn Tracker) -> Result<Vec<Candidate>, ForgeError> {
     Ok(candidates)
 }
 
-/// Returns the open requirements that can be taken, in the same order. Each is judged when it is asked for.
-pub fn ready(tracker: &dyn Tracker) -> Result<Ready<'_>, ForgeError> {
+/// Returns the ready requirements in the same order, evaluated lazily.
+pub fn ready(tracker: &dyn Tracker) -> Result<ReadyRequirements<'_>, ForgeError> {
     let requirements = requirements(tracker.items(Query::Open)?);
-    Ok(Ready { requirements: requirements.into_iter(), judge: Judge::of(tracker) })
+    Ok(ReadyRequirements { requirements: requirements.into_iter(), judge: DependencyCheck::of(tracker) })
 }
 
-/// Tells whether an issue can be taken, and why not.
+/// Returns whether an issue is ready, and why not.
 pub fn readiness(tracker: &dyn Tracker, id: ItemId) -> Result<Readiness, ForgeError> {
     match tracker.item(id)? {
-        Some(item) => Judge::of(tracker).readiness(&item),
+        Some(item) => DependencyCheck::of(tracker).readiness(&item),
         None => Ok(Readiness::Missing),
     }
 }
 
-/// Tells whether an issue could be taken once a person has approved it.
+/// Returns whether an issue would be ready once approved.
 pub fn readiness_if_approved(tracker: &dyn Tracker, id: ItemId) -> Result<Readiness, ForgeError> {
     match tracker.item(id)? {
         Some(item) if item.pull.is_some() => Err(Refusal::NotAnIssue { id }.into()),
         Some(item) if !item.is_open() => Ok(Readiness::Closed),
-        Some(item) => Judge::of(tracker).if_approved(&item),
+        Some(item) => DependencyCheck::of(tracker).if_approved(&item),
         None => Ok(Readiness::Missing),
     }
 }
 
-/// Requirements that can be taken, judged one by one.
+/// Iterator of requirements that are ready.
 #[derive(Debug)]
-pub struct Ready<'a> {
+pub struct ReadyRequirements<'a> {
     requirements: vec::IntoIter<(Priority, Arc<Item>)>,
-    judge: Judge<'a>,
+    judge: DependencyCheck<'a>,
 }
 
-impl Iterator for Ready<'_> {
+impl Iterator for ReadyRequirements<'_> {
     type Item = Result<Arc<Item>, ForgeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -150,9 +150,9 @@ impl Iterator for Ready<'_> {
     }
 }
 
-/// Who depends on whom, as far as it was asked for.
+/// Cache of dependencies between issues.
 #[derive(Debug)]
-struct Judge<'a> {
+struct DependencyCheck<'a> {
     tracker: &'a dyn Tracker,
     /// What each issue depends on; nothing once it is closed.
     known: BTreeMap<ItemId, BTreeSet<ItemId>>,
@@ -160,7 +160,7 @@ struct Judge<'a> {
     holding: BTreeSet<ItemId>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> DependencyCheck<'a> {
     fn of(tracker: &'a dyn Tracker) -> Self {
         Self { tracker, known: BTreeMap::new(), holding: BTreeSet::new() }
     }
@@ -221,7 +221,7 @@ impl<'a> Judge<'a> {
 }
 
 impl Item {
-    /// Returns the issues that its text says it depends on.
+    /// Returns the dependencies named in its text.
     pub fn depends_on(&self) -> BTreeSet<ItemId> {
         let own = self.id.number().unwrap_or_default();
         read_dependencies(&self.body, own).into_iter().map(ItemId::from).collect()

@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 /// The most that a client takes as one text, in characters.
 const LONGEST: usize = 9_900;
 
-/// What a hook answers.
+/// Answer of a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// 0, or 2 for a refusal: any other code lets the agent go on.
+    /// Exit code: 0, or 2 to refuse. Any other code lets the agent continue.
     pub code: u8,
     pub out: String,
     pub err: String,
 }
 
 impl Answer {
-    /// Nothing to say.
+    /// Continues without output.
     pub fn silent() -> Self {
         Self::default()
     }
@@ -25,24 +25,24 @@ impl Answer {
         Self { code: 2, out: String::new(), err: short(&reason.into()) }
     }
 
-    /// Wakes an agent that has ended its turn; it goes on with this. Only a hook in the background can.
+    /// Wakes an idle agent with a prompt. Works only in background hooks.
     pub fn wake(text: &str) -> Self {
         Self::deny(text)
     }
 
-    /// Goes on, with a word that only the client's own log keeps.
+    /// Continues, with a note for the client's log.
     pub fn note(text: impl Into<String>) -> Self {
         Self { code: 0, out: String::new(), err: short(&text.into()) }
     }
 
-    /// Goes on, and tells the model something.
+    /// Continues, and adds context for the model.
     pub fn context(event: &str, text: &str) -> Self {
         Self::json(&json!({
             "hookSpecificOutput": { "hookEventName": event, "additionalContext": short(text) },
         }))
     }
 
-    /// Lets a tool run with another input than the agent has given it.
+    /// Allows a tool call with changed input.
     pub fn allow_with(reason: &str, input: &Value) -> Self {
         Self::json(&json!({
             "hookSpecificOutput": {
@@ -54,7 +54,7 @@ impl Answer {
         }))
     }
 
-    /// Denies a permission that is asked of a person. An exit code would not be heard there.
+    /// Denies a permission request, where the exit code is ignored.
     pub fn deny_permission(reason: &str) -> Self {
         Self::json(&json!({
             "hookSpecificOutput": {
@@ -86,7 +86,7 @@ impl Answer {
         Self::json(&json!({ "decision": "block", "reason": short(reason), "systemMessage": short(message) }))
     }
 
-    /// Goes on, and shows the person something.
+    /// Continues, and shows a message to the person.
     pub fn message(text: &str) -> Self {
         Self::json(&json!({ "systemMessage": short(text) }))
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use project::{Dirs, Place};
 
-/// Whether questions and notices go to the person elsewhere.
+/// State of away mode, as hooks see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Reachability {
     /// Away mode is off.
     Off,
     /// It is on, but something is missing.
@@ -14,10 +14,10 @@ pub enum Reach {
     Reachable,
 }
 
-/// Ways to a person who is not at the terminal.
-pub trait Away: Sync {
-    /// Tells what the person wants at this moment.
-    fn reach(&self, place: &Place, dirs: &Dirs) -> Reach;
+/// Access to a person who is away.
+pub trait AwayChannel: Sync {
+    /// Returns the current state of away mode.
+    fn reach(&self, place: &Place, dirs: &Dirs) -> Reachability;
 
     /// Tells them what became of a run. What goes wrong is for the channel to report, not for the agent.
     fn tell(&self, place: &Place, dirs: &Dirs, run: &str);
@@ -26,22 +26,22 @@ pub trait Away: Sync {
     fn begin(&self, place: &Place, dirs: &Dirs, run: &str) -> Option<Box<dyn Exchange>>;
 }
 
-/// Questions that go out and answers that come in, in the background.
+/// Background exchange of questions and answers.
 pub trait Exchange {
-    /// Says that the run has changed.
+    /// Signals that the run has changed.
     fn nudge(&self);
 
     /// Sends what is left, for so long.
     fn finish(self: Box<Self>, patience: Duration);
 }
 
-/// Nobody is ever away: for hooks of a run whose driver tells the person itself.
+/// An implementation without channels, for hooks of a run whose driver notifies the person itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct NoAwayChannel;
 
-impl Away for Nobody {
-    fn reach(&self, _: &Place, _: &Dirs) -> Reach {
-        Reach::Off
+impl AwayChannel for NoAwayChannel {
+    fn reach(&self, _: &Place, _: &Dirs) -> Reachability {
+        Reachability::Off
     }
 
     fn tell(&self, _: &Place, _: &Dirs, _: &str) {}

@@ -161,16 +161,16 @@ const GO_ON: &[&str] = &[
 /// What may stand between an answer and what is said besides.
 const PUNCTUATION: &[char] = &[',', '.', ':', ';', '-', '!', ' '];
 
-/// What a message means to a run.
+/// Meaning of a chat message for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum MessageMeaning {
     Answer { option: String, note: Option<String> },
     Stop,
 }
 
-/// Whether a message says that its person leaves.
+/// Whether a message announces that the person leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaves {
+pub(crate) enum Departure {
     No,
     /// It does if there is work that goes on without them.
     FromWork,
@@ -178,7 +178,7 @@ pub(crate) enum Leaves {
 }
 
 /// Reads what a message means to a run; `asked` is its open decision, and `in_phase` whether the phase itself asks it.
-pub(crate) fn heard(message: &str, asked: Option<&Asked>, in_phase: bool) -> Option<Says> {
+pub(crate) fn heard(message: &str, asked: Option<&Asked>, in_phase: bool) -> Option<MessageMeaning> {
     let text = plain(message);
     if text.chars().count() > LONGEST || text.ends_with('?') {
         return None;
@@ -188,23 +188,23 @@ pub(crate) fn heard(message: &str, asked: Option<&Asked>, in_phase: bool) -> Opt
         && let Some((option, note)) = answer(&text, &asked.options, stops && in_phase)
         && !(stops && option == OTHER)
     {
-        return Some(Says::Answer { option, note });
+        return Some(MessageMeaning::Answer { option, note });
     }
-    stops.then_some(Says::Stop)
+    stops.then_some(MessageMeaning::Stop)
 }
 
 /// Reads whether a message says that its person leaves.
-pub(crate) fn leaves(message: &str) -> Leaves {
+pub(crate) fn leaves(message: &str) -> Departure {
     let text = plain(message);
     let has = |words: &[&str]| words.iter().any(|words| has_words(&text, words));
     if text.chars().count() > LONGEST {
-        Leaves::No
+        Departure::No
     } else if has(LEAVES) {
-        Leaves::Surely
+        Departure::Surely
     } else if has(MAY_LEAVE) && (has(OF_THEMSELVES) || has(GO_ON)) {
-        Leaves::FromWork
+        Departure::FromWork
     } else {
-        Leaves::No
+        Departure::No
     }
 }
 
@@ -298,9 +298,9 @@ mod tests {
 
     fn chosen(message: &str, options: &[&str]) -> Option<String> {
         match heard(message, Some(&asked(options)), false)? {
-            Says::Answer { option, note: None } => Some(option),
-            Says::Answer { option, note: Some(note) } => Some(format!("{option}: {note}")),
-            Says::Stop => Some("STOP".to_owned()),
+            MessageMeaning::Answer { option, note: None } => Some(option),
+            MessageMeaning::Answer { option, note: Some(note) } => Some(format!("{option}: {note}")),
+            MessageMeaning::Stop => Some("STOP".to_owned()),
         }
     }
 
@@ -342,13 +342,13 @@ mod tests {
     #[test]
     fn a_stop_is_the_whole_message() {
         for message in ["stop", "Stop.", "please stop", "stop the run, please", "ok stop now", "abort"] {
-            assert_eq!(heard(message, None, false), Some(Says::Stop), "{message}");
+            assert_eq!(heard(message, None, false), Some(MessageMeaning::Stop), "{message}");
         }
         for message in ["stop using unwrap", "don't stop", "stop?", "add a stop button", "yes, continue", ""]
         {
             assert_eq!(heard(message, None, false), None, "{message}");
         }
-        let no = Some(Says::Answer { option: "no".to_owned(), note: None });
+        let no = Some(MessageMeaning::Answer { option: "no".to_owned(), note: None });
         assert_eq!(heard("stop", Some(&asked(&["yes", "no"])), true), no);
     }
 
@@ -357,7 +357,7 @@ mod tests {
         for message in
             ["ok, I'm going AFK now", "I\u{2019}m afk for a bit", "stepping away from the keyboard"]
         {
-            assert_eq!(leaves(message), Leaves::Surely, "{message}");
+            assert_eq!(leaves(message), Departure::Surely, "{message}");
         }
         for message in [
             "grab lunch, keep going",
@@ -367,7 +367,7 @@ mod tests {
             "I'll be back in an hour",
             "gotta go, don't wait for me",
         ] {
-            assert_eq!(leaves(message), Leaves::FromWork, "{message}");
+            assert_eq!(leaves(message), Departure::FromWork, "{message}");
         }
         for message in [
             "keep going",
@@ -376,7 +376,7 @@ mod tests {
             "put the button back in place",
             "i'm not sure about that",
         ] {
-            assert_eq!(leaves(message), Leaves::No, "{message}");
+            assert_eq!(leaves(message), Departure::No, "{message}");
         }
     }
 }

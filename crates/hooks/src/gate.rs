@@ -18,10 +18,12 @@ use engine::{
     view::{self, Head, Permission},
     workflow::Activity,
 };
-use project::{Quick, rails};
+use project::{HeadLookup, rails};
 use shell::{Judgement, PATCHES, Scene, perhaps_patched};
 
-use crate::{Answer, Failure, Here, Input, changes, mcp, protected, question, session::is_owner, watched};
+use crate::{
+    Answer, Failure, HookContext, Input, changes, mcp, protected, question, session::is_owner, watched,
+};
 
 /// How long reading a command may take. A debug build is many times as slow.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
@@ -97,7 +99,7 @@ enum Ask {
     Permission,
 }
 
-pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
+pub(crate) fn pre_tool_use(here: &HookContext, input: Input) -> Result<Answer, Failure> {
     if let Some(answer) = question::asked(here, &input)? {
         return Ok(answer);
     }
@@ -110,13 +112,13 @@ pub(crate) fn pre_tool_use(here: &Here, input: Input) -> Result<Answer, Failure>
 }
 
 /// Returns what the agent is asked to look at again, if the call is to report that work is done.
-fn second_look(here: &Here, input: &Input) -> Result<Option<String>, Failure> {
+fn second_look(here: &HookContext, input: &Input) -> Result<Option<String>, Failure> {
     let command = match &input.tool_input.command {
         Some(crate::input::Text::Whole(command)) => command.as_str(),
         Some(_) | None => "",
     };
     let is_done = input.tool_name.as_deref().is_some_and(|name| name.ends_with(DONE));
-    if here.head == Quick::NoRun || !(is_done || command.contains("warp ")) {
+    if here.head == HeadLookup::NoRun || !(is_done || command.contains("warp ")) {
         return Ok(None);
     }
     let Some(current) = here.open()?.current()? else { return Ok(None) };
@@ -138,7 +140,7 @@ fn is_warps(workflow: &Workflow, run: &Run) -> bool {
 }
 
 /// What a person is asked to permit passes the same gate: nobody should be asked for what is never allowed.
-pub(crate) fn permission_request(here: &Here, input: Input) -> Result<Answer, Failure> {
+pub(crate) fn permission_request(here: &HookContext, input: Input) -> Result<Answer, Failure> {
     Ok(match judge(here, input, Ask::Permission)? {
         Some(reason) => Answer::deny_permission(&reason),
         None => Answer::silent(),
@@ -146,8 +148,8 @@ pub(crate) fn permission_request(here: &Here, input: Input) -> Result<Answer, Fa
 }
 
 /// Returns why a tool may not run, if it may not.
-fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure> {
-    if here.head == Quick::NoRun {
+fn judge(here: &HookContext, input: Input, ask: Ask) -> Result<Option<String>, Failure> {
+    if here.head == HeadLookup::NoRun {
         return Ok(None);
     }
     let call = changes::may_change(&input).then(|| changes::call(&input));
@@ -156,9 +158,9 @@ fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure>
         return Ok(None);
     }
     let head = match &here.head {
-        Quick::Known(head) => head.clone(),
-        Quick::NoRun => return Ok(None),
-        Quick::Unsure => match here.open()?.current()? {
+        HeadLookup::Known(head) => head.clone(),
+        HeadLookup::NoRun => return Ok(None),
+        HeadLookup::Unsure => match here.open()?.current()? {
             Some(current) => Head::of(&current.workflow, &current.run),
             None => return Ok(None),
         },
@@ -178,7 +180,13 @@ fn judge(here: &Here, input: Input, ask: Ask) -> Result<Option<String>, Failure>
 }
 
 /// Keeps everything that a call may change, before it is made.
-fn keep(here: &Here, head: &Head, finding: &Finding, call: Option<&str>, ask: Ask) -> Result<(), Failure> {
+fn keep(
+    here: &HookContext,
+    head: &Head,
+    finding: &Finding,
+    call: Option<&str>,
+    ask: Ask,
+) -> Result<(), Failure> {
     let (place, dirs) = here.place()?;
     match finding {
         Finding::Free => rails::snapshot_before_write(&place, &dirs, &head.run)?,
@@ -197,7 +205,7 @@ fn keep(here: &Here, head: &Head, finding: &Finding, call: Option<&str>, ask: As
 }
 
 /// Asks the store for leave: a head's "yes" is not enough.
-fn leave(here: &Here) -> Result<Option<String>, Failure> {
+fn leave(here: &HookContext) -> Result<Option<String>, Failure> {
     let Some(current) = here.open()?.current()? else { return Ok(None) };
     Ok(match current.run.permission(&current.workflow, "git_commit") {
         Permission::Allowed => None,
@@ -213,7 +221,7 @@ fn way_on(head: &Head) -> String {
     }
 }
 
-fn look(here: &Here, input: Input) -> Result<Finding, Failure> {
+fn look(here: &HookContext, input: Input) -> Result<Finding, Failure> {
     let name = input.tool_name.as_deref().unwrap_or_default();
     let tool = input.tool_input;
     if is_reader(name) {
@@ -230,12 +238,12 @@ fn look(here: &Here, input: Input) -> Result<Finding, Failure> {
     if !is_known {
         match look_at_server(here, name, command.is_some() || !tool.scripts.is_empty())? {
             // What only looks may look anywhere.
-            Some(mcp::Known::Own | mcp::Known::Reads) => return Ok(Finding::Free),
-            Some(known @ (mcp::Known::Never | mcp::Known::No)) => {
+            Some(mcp::ToolAccess::Own | mcp::ToolAccess::Reads) => return Ok(Finding::Free),
+            Some(known @ (mcp::ToolAccess::Never | mcp::ToolAccess::No)) => {
                 let parts = mcp::parts(name).unwrap_or_default();
                 return Ok(Finding::Denied(mcp::refusal(parts, known)));
             }
-            Some(mcp::Known::Files | mcp::Known::Listed) => worst = Finding::Risky,
+            Some(mcp::ToolAccess::Files | mcp::ToolAccess::Listed) => worst = Finding::Risky,
             None => {}
         }
         let path =
@@ -264,20 +272,24 @@ fn look(here: &Here, input: Input) -> Result<Finding, Failure> {
 /// Tells what is known of a tool that some server offers; nothing of one that is the client's own.
 ///
 /// A tool that is like a shell is judged by its command, as the client's own shell is.
-fn look_at_server(here: &Here, name: &str, is_shell: bool) -> Result<Option<mcp::Known>, Failure> {
+fn look_at_server(
+    here: &HookContext,
+    name: &str,
+    is_shell: bool,
+) -> Result<Option<mcp::ToolAccess>, Failure> {
     let Some(parts) = mcp::parts(name) else { return Ok(None) };
     let mut known = mcp::built_in(parts);
-    if known == mcp::Known::No {
+    if known == mcp::ToolAccess::No {
         let current = here.open()?.current()?;
         let entries = current.map(|current| current.run.settings.get(keys::MCP_TOOLS)).unwrap_or_default();
         known = mcp::listed(parts, &entries);
     }
     let is_judged_by_command =
-        is_shell && matches!(known, mcp::Known::No | mcp::Known::Never) && mcp::is_shell(parts);
-    Ok(Some(if is_judged_by_command { mcp::Known::Listed } else { known }))
+        is_shell && matches!(known, mcp::ToolAccess::No | mcp::ToolAccess::Never) && mcp::is_shell(parts);
+    Ok(Some(if is_judged_by_command { mcp::ToolAccess::Listed } else { known }))
 }
 
-fn refused(here: &Here, path: &Path) -> Option<String> {
+fn refused(here: &HookContext, path: &Path) -> Option<String> {
     protected::refused(here, &protected::of(&here.root), path)
 }
 
@@ -286,7 +298,7 @@ pub(crate) fn is_reader(name: &str) -> bool {
     READERS.contains(&name)
 }
 
-fn read(here: &Here, cwd: &Path, command: String) -> Finding {
+fn read(here: &HookContext, cwd: &Path, command: String) -> Finding {
     let judged = if is_plain(&command) {
         judge_command(&here.root, cwd, &here.view, &command)
     } else {
@@ -353,7 +365,7 @@ fn remotes(root: &Path, common: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads a command in a thread of its own.
-fn judge_apart(here: &Here, cwd: &Path, command: String) -> Result<Judgement, String> {
+fn judge_apart(here: &HookContext, cwd: &Path, command: String) -> Result<Judgement, String> {
     let (tell, told) = mpsc::channel();
     let (root, cwd, view) = (here.root.clone(), cwd.to_owned(), here.view.clone());
     let read = move || {

@@ -12,25 +12,25 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The largest input that is read, in bytes. A tool's whole input is in it.
+/// Maximum size of the input in bytes; it contains the tool's whole input.
 pub const LARGEST: usize = 64 * 1024 * 1024;
 
-/// The part of a hook's input that matters here.
+/// The parsed input of a hook.
 #[derive(Debug, Default, Deserialize)]
 pub struct Input {
     #[serde(default, deserialize_with = "lenient")]
     pub session_id: Option<String>,
-    /// Where the agent works; the hook's own directory is something else after the agent has moved.
+    /// The agent's working directory, which may differ from the hook's.
     #[serde(default, deserialize_with = "lenient")]
     pub cwd: Option<PathBuf>,
     #[serde(default, deserialize_with = "lenient")]
     pub tool_name: Option<String>,
-    /// The call of the tool, as the client counts it.
+    /// The client's id of the tool call.
     #[serde(default, deserialize_with = "lenient")]
     pub tool_use_id: Option<String>,
     #[serde(default)]
     pub tool_input: Tool,
-    /// What a person typed.
+    /// The person's prompt.
     #[serde(default, deserialize_with = "lenient")]
     pub prompt: Option<String>,
     /// Why a session starts: startup, resume, clear, compact.
@@ -42,7 +42,7 @@ pub struct Input {
     pub last_assistant_message: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     pub background_tasks: Option<Vec<Value>>,
-    /// What went wrong, where a tool or a turn has failed.
+    /// Error of a failed tool or turn.
     #[serde(default, deserialize_with = "lenient")]
     pub error: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct Tool {
     pub command: Option<Text>,
     pub file_path: Option<PathBuf>,
     pub notebook_path: Option<PathBuf>,
-    /// What a person is to be asked.
+    /// Questions for the person.
     pub questions: Option<Value>,
     /// Short texts of other fields, wherever they are: with a tool that nobody knows, any may be a path.
     pub others: Vec<String>,
@@ -245,7 +245,7 @@ impl Text {
     }
 }
 
-/// Why input cannot be used.
+/// Why input is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum BadInput {
     #[error("the hook was given more than {} MiB", LARGEST / 1024 / 1024)]
@@ -255,7 +255,7 @@ pub enum BadInput {
 }
 
 impl Input {
-    /// Reads a hook's input.
+    /// Parses a hook's input.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadInput> {
         if bytes.len() > LARGEST {
             return Err(BadInput::TooLarge);

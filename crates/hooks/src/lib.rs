@@ -4,7 +4,7 @@
 //! exit code and what to print. Gates refuse when anything goes wrong, because a client lets an agent go on after
 //! any answer but a refusal. Everything else only watches: whatever goes wrong there, the agent is not disturbed.
 //!
-//! A person who is not at the terminal is told and asked by way of [`Away`], which the caller gives.
+//! A person who is not at the terminal is told and asked by way of [`AwayChannel`], which the caller gives.
 //!
 //! Where no run is open, every hook is silent. The head of the workspace tells most of what is asked; the store is
 //! opened for leave, and for what is recorded.
@@ -41,11 +41,11 @@ use std::{
 use adapters::{git, machine, sandbox::View};
 use engine::{Outcome, Owner, Run, view::Head};
 use project::{
-    Dirs, Error, Place, Quick, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
+    Dirs, Error, HeadLookup, Place, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
 };
 
 pub use answer::Answer;
-pub use away::{Away, Exchange, Nobody, Reach};
+pub use away::{AwayChannel, Exchange, NoAwayChannel, Reachability};
 pub use input::{Input, LARGEST};
 pub use socket::{Server, ServerError};
 pub use tool::{ToolError, call_tool};
@@ -113,19 +113,19 @@ impl Event {
     }
 }
 
-/// Answers a hook; where the environment names a socket, by asking whoever listens there. Never panics.
-pub fn answer(event: &str, input: &[u8], away: &'static dyn Away) -> Answer {
+/// Answers a hook, through the driver's socket if the environment names one. Never panics.
+pub fn answer(event: &str, input: &[u8], away: &'static dyn AwayChannel) -> Answer {
     let Some(event) = Event::named(event) else {
         return Answer::note(format!("warp has no answer to the hook `{event}`"));
     };
     match socket::Address::from_environment() {
         Some(address) => socket::forward(&address, event, input),
-        None => answer_here(event, input, |input| Here::of(input, away)),
+        None => answer_here(event, input, |input| HookContext::of(input, away)),
     }
 }
 
 /// Answers a hook by the run that `here` finds.
-fn answer_here(event: Event, input: &[u8], here: impl FnOnce(&Input) -> Option<Here>) -> Answer {
+fn answer_here(event: Event, input: &[u8], here: impl FnOnce(&Input) -> Option<HookContext>) -> Answer {
     let answered = catch_unwind(AssertUnwindSafe(|| match Input::parse(input) {
         Ok(input) => {
             let rescued = match rescue::before(event, &input) {
@@ -150,10 +150,10 @@ fn answer_here(event: Event, input: &[u8], here: impl FnOnce(&Input) -> Option<H
 }
 
 /// Outside of an agent's turn what happens to the files is the person's business.
-fn turn_ended(event: Event, here: &Here) -> Result<(), Failure> {
+fn turn_ended(event: Event, here: &HookContext) -> Result<(), Failure> {
     let is_over =
         matches!(event, Event::Stop | Event::UserPromptSubmit | Event::SessionStart | Event::SessionEnd);
-    if is_over && here.head != Quick::NoRun {
+    if is_over && here.head != HeadLookup::NoRun {
         let (place, dirs) = here.place()?;
         rails::rescue::unmark(&dirs, &place.root)?;
         watched::forget(&place, &dirs)?;
@@ -182,7 +182,7 @@ fn failed(event: Event, why: &str) -> Answer {
     }
 }
 
-fn decide(event: Event, here: &Here, input: Input) -> Answer {
+fn decide(event: Event, here: &HookContext, input: Input) -> Answer {
     let answered = match event {
         Event::PreToolUse => gate::pre_tool_use(here, input),
         Event::PermissionRequest => gate::permission_request(here, input),
@@ -202,8 +202,8 @@ fn decide(event: Event, here: &Here, input: Input) -> Answer {
     answered.unwrap_or_else(|error| failed(event, &spelled(&error)))
 }
 
-/// Where an agent works, and the run that is there.
-struct Here {
+/// Context of a hook call: the workspace, its run and the agent's view.
+struct HookContext {
     root: PathBuf,
     /// The workspace's own directory.
     own: PathBuf,
@@ -211,19 +211,19 @@ struct Here {
     cwd: PathBuf,
     /// What the agent calls otherwise than it is called outside.
     view: View,
-    head: Quick<Head>,
+    head: HeadLookup<Head>,
     /// The driver's; a process of its own finds them in its environment.
     dirs: Option<Dirs>,
-    away: &'static dyn Away,
+    away: &'static dyn AwayChannel,
 }
 
-impl Here {
+impl HookContext {
     /// Finds the workspace; none if there is nothing that could have a run.
     ///
     /// An agent may have gone elsewhere, into a repository inside the project or out of it altogether, and may name
     /// files of the project from there. So the workspace that has a run is looked for around the directory, around
     /// the client's own project, and around the file that a tool names.
-    fn of(input: &Input, away: &'static dyn Away) -> Option<Self> {
+    fn of(input: &Input, away: &'static dyn AwayChannel) -> Option<Self> {
         let cwd = input.cwd.clone().filter(|cwd| cwd.is_absolute()).or_else(|| env::current_dir().ok())?;
         let project = env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
         let named = [&input.tool_input.file_path, &input.tool_input.notebook_path].into_iter().flatten();
@@ -232,7 +232,7 @@ impl Here {
         let mut found = None;
         for root in around.flat_map(|path| quick_roots(&path).collect::<Vec<_>>()) {
             let head = quick_head(&root);
-            if head != Quick::NoRun {
+            if head != HeadLookup::NoRun {
                 found = Some((root, head));
                 break;
             }
@@ -247,16 +247,16 @@ impl Here {
         let cwd = input.cwd.as_ref().filter(|cwd| cwd.is_absolute());
         let cwd = cwd.map_or_else(|| root.to_owned(), |cwd| view.outside(cwd));
         // Its driver tells the person.
-        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root), Some(dirs.clone()), &Nobody)
+        Self::with(root.to_owned(), cwd, view.clone(), quick_head(root), Some(dirs.clone()), &NoAwayChannel)
     }
 
     fn with(
         root: PathBuf,
         cwd: PathBuf,
         view: View,
-        head: Quick<Head>,
+        head: HeadLookup<Head>,
         dirs: Option<Dirs>,
-        away: &'static dyn Away,
+        away: &'static dyn AwayChannel,
     ) -> Self {
         let own = match git::locate(&root) {
             Some(location) => location.git_dir.join("warp"),
@@ -320,7 +320,7 @@ enum Failure {
 }
 
 /// Notes whose hooks these are, if a plugin of Claude Code brings them.
-fn note_plugin(here: &Here, input: &Input) -> Result<(), Failure> {
+fn note_plugin(here: &HookContext, input: &Input) -> Result<(), Failure> {
     match (env::var_os("CLAUDE_PLUGIN_ROOT"), &input.session_id) {
         (Some(_), Some(session)) => rails::note_plugin(&here.own, session)
             .map_err(|source| Failure::Count { file: here.own.clone(), source }),

@@ -24,9 +24,9 @@ const SHELL: &[&str] = &[
     "terminal",
 ];
 
-/// What is known of a tool.
+/// Classification of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum ToolAccess {
     /// Warp's own.
     Own,
     Reads,
@@ -46,9 +46,9 @@ pub(crate) fn parts(name: &str) -> Option<(&str, &str)> {
 }
 
 /// Tells what is known of a tool, going by the built-in list alone.
-pub(crate) fn built_in((server, tool): (&str, &str)) -> Known {
+pub(crate) fn built_in((server, tool): (&str, &str)) -> ToolAccess {
     if is_server(server, OWN) {
-        return Known::Own;
+        return ToolAccess::Own;
     }
     let lines = LIST.lines().filter(|line| !line.starts_with('#'));
     let rows = lines.filter_map(|line| {
@@ -58,15 +58,15 @@ pub(crate) fn built_in((server, tool): (&str, &str)) -> Known {
         is_server(server, name) && tools.split_ascii_whitespace().any(|known| known == tool)
     });
     match rows.next() {
-        Some((_, ("reads", _))) => Known::Reads,
-        Some((_, ("files", _))) => Known::Files,
-        Some(_) | None => Known::No,
+        Some((_, ("reads", _))) => ToolAccess::Reads,
+        Some((_, ("files", _))) => ToolAccess::Files,
+        Some(_) | None => ToolAccess::No,
     }
 }
 
 /// Tells what is known of a tool that is not on the built-in list, with what a person has listed: `server/tool`, or
 /// `server/*` for all of a server's tools.
-pub(crate) fn listed((server, tool): (&str, &str), entries: &[String]) -> Known {
+pub(crate) fn listed((server, tool): (&str, &str), entries: &[String]) -> ToolAccess {
     let words = words(tool);
     let is_never = |word: &String| NEVER.contains(&word.as_str());
     // The name of the server is often the first word of its tools.
@@ -74,11 +74,11 @@ pub(crate) fn listed((server, tool): (&str, &str), entries: &[String]) -> Known 
     let split = entries.iter().filter_map(|entry| entry.split_once('/'));
     let mut of_server = split.filter(|(name, _)| is_server(server, name));
     match of_server.find(|(_, named)| *named == tool || *named == "*") {
-        Some((_, "*")) if words.iter().any(is_never) => Known::Never,
-        Some(_) if verb.is_some_and(is_never) => Known::Never,
-        Some(_) => Known::Listed,
-        None if verb.is_some_and(is_never) => Known::Never,
-        None => Known::No,
+        Some((_, "*")) if words.iter().any(is_never) => ToolAccess::Never,
+        Some(_) if verb.is_some_and(is_never) => ToolAccess::Never,
+        Some(_) => ToolAccess::Listed,
+        None if verb.is_some_and(is_never) => ToolAccess::Never,
+        None => ToolAccess::No,
     }
 }
 
@@ -88,16 +88,18 @@ pub(crate) fn is_shell((_, tool): (&str, &str)) -> bool {
 }
 
 /// Says why a tool is refused, and what to do.
-pub(crate) fn refusal((server, tool): (&str, &str), known: Known) -> String {
+pub(crate) fn refusal((server, tool): (&str, &str), known: ToolAccess) -> String {
     match known {
-        Known::Never => format!(
+        ToolAccess::Never => format!(
             "`{server}/{tool}` commits, merges, approves, pushes or runs something, which is not an agent's to do in any \
              phase: report the phase as done, or ask a person"
         ),
-        Known::Own | Known::Reads | Known::Files | Known::Listed | Known::No => format!(
-            "`{server}/{tool}` is not on the list of tools that only read: work without it, or ask a person to add it to \
+        ToolAccess::Own | ToolAccess::Reads | ToolAccess::Files | ToolAccess::Listed | ToolAccess::No => {
+            format!(
+                "`{server}/{tool}` is not on the list of tools that only read: work without it, or ask a person to add it to \
              the setting `mcp_tools`"
-        ),
+            )
+        }
     }
 }
 
@@ -137,11 +139,11 @@ fn words(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn known(name: &str, entries: &[&str]) -> Known {
+    fn known(name: &str, entries: &[&str]) -> ToolAccess {
         let parts = parts(name).unwrap();
         let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
         let known = built_in(parts);
-        if known == Known::No { listed(parts, &entries) } else { known }
+        if known == ToolAccess::No { listed(parts, &entries) } else { known }
     }
 
     #[test]
@@ -164,11 +166,11 @@ mod tests {
             "mcp__git__git_log",
             "github__search_code",
         ] {
-            assert_eq!(known(name, &[]), Known::Reads, "{name}");
+            assert_eq!(known(name, &[]), ToolAccess::Reads, "{name}");
         }
-        assert_eq!(known("mcp__warp__done", &[]), Known::Own);
-        assert_eq!(known("mcp__plugin_warp-drive_warp__done", &[]), Known::Own);
-        assert_eq!(known("mcp__filesystem__write_file", &[]), Known::Files);
+        assert_eq!(known("mcp__warp__done", &[]), ToolAccess::Own);
+        assert_eq!(known("mcp__plugin_warp-drive_warp__done", &[]), ToolAccess::Own);
+        assert_eq!(known("mcp__filesystem__write_file", &[]), ToolAccess::Files);
     }
 
     #[test]
@@ -183,7 +185,7 @@ mod tests {
             "mcp__forge__create_or_update_file",
             "mcp__tracker__show_status_and_tell_all",
         ] {
-            assert_eq!(known(name, &[]), Known::No, "{name}");
+            assert_eq!(known(name, &[]), ToolAccess::No, "{name}");
         }
     }
 
@@ -197,12 +199,12 @@ mod tests {
             "mcp__ci__run-workflow",
             "mcp__ide__executeCode",
         ] {
-            assert_eq!(known(name, &[]), Known::Never, "{name}");
+            assert_eq!(known(name, &[]), ToolAccess::Never, "{name}");
             let (server, _) = parts(name).unwrap();
-            assert_eq!(known(name, &[&format!("{server}/*")]), Known::Never, "{name}");
+            assert_eq!(known(name, &[&format!("{server}/*")]), ToolAccess::Never, "{name}");
         }
-        assert_eq!(known("mcp__git__git_commit", &["git/git_commit"]), Known::Never);
-        assert_eq!(known("mcp__x__get_and_merge", &["x/*"]), Known::Never);
+        assert_eq!(known("mcp__git__git_commit", &["git/git_commit"]), ToolAccess::Never);
+        assert_eq!(known("mcp__x__get_and_merge", &["x/*"]), ToolAccess::Never);
     }
 
     #[test]
@@ -220,9 +222,9 @@ mod tests {
 
     #[test]
     fn a_person_can_list_a_tool_or_all_of_a_server() {
-        assert_eq!(known("mcp__acme__create_issue", &["acme/create_issue"]), Known::Listed);
-        assert_eq!(known("mcp__acme__create_issue", &["other/create_issue", "acme/*"]), Known::Listed);
-        assert_eq!(known("mcp__acme__get_latest_run", &["acme/get_latest_run"]), Known::Listed);
-        assert_eq!(known("mcp__acme__create_issue", &["*/create_issue", "acme/create"]), Known::No);
+        assert_eq!(known("mcp__acme__create_issue", &["acme/create_issue"]), ToolAccess::Listed);
+        assert_eq!(known("mcp__acme__create_issue", &["other/create_issue", "acme/*"]), ToolAccess::Listed);
+        assert_eq!(known("mcp__acme__get_latest_run", &["acme/get_latest_run"]), ToolAccess::Listed);
+        assert_eq!(known("mcp__acme__create_issue", &["*/create_issue", "acme/create"]), ToolAccess::No);
     }
 }

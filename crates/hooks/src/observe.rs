@@ -9,13 +9,13 @@ use adapters::git::Git;
 use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, keys};
 use jobs::Wanted;
 use project::{
-    Answer as Taken, AskError, Current, Edits, Error, Place, Quick, Workspace, count_edit,
+    Answer as Taken, AskError, Current, Edits, Error, HeadLookup, Place, Workspace, count_edit,
     rails::{self, After, Broken},
     spelled,
 };
 use serde_json::Map;
 
-use crate::{Answer, Failure, Here, Input, changes, gate, session::is_owner, stop, watched};
+use crate::{Answer, Failure, HookContext, Input, changes, gate, session::is_owner, stop, watched};
 
 /// Tools that write the file that they name.
 const WRITERS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
@@ -24,8 +24,8 @@ const EDITS_ISSUE: &str = "gh issue edit";
 /// The note of the last commit outside a run that advice was given on.
 const ADVISED: &str = "advised-commit";
 
-pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure> {
-    let Some(mut watch) = Watch::of(here, &input)? else { return outside_a_run(here, input) };
+pub(crate) fn post_tool_use(here: &HookContext, input: Input) -> Result<Answer, Failure> {
+    let Some(mut watch) = WatchedRun::of(here, &input)? else { return outside_a_run(here, input) };
     watch.look_at_protected(&input)?;
     let name = input.tool_name.unwrap_or_default();
     let tool = input.tool_input;
@@ -59,7 +59,7 @@ pub(crate) fn post_tool_use(here: &Here, input: Input) -> Result<Answer, Failure
 }
 
 /// Outside a run only commits matter, for what they leave undocumented. Each is told once.
-fn outside_a_run(here: &Here, input: Input) -> Result<Answer, Failure> {
+fn outside_a_run(here: &HookContext, input: Input) -> Result<Answer, Failure> {
     let command = input.tool_input.command.map(crate::input::Text::into_text).unwrap_or_default();
     if !command.contains("commit") {
         return Ok(Answer::silent());
@@ -79,8 +79,8 @@ fn outside_a_run(here: &Here, input: Input) -> Result<Answer, Failure> {
 }
 
 /// A tool that has failed may still have moved something.
-pub(crate) fn post_tool_use_failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    let Some(mut watch) = Watch::of(here, input)? else { return Ok(Answer::silent()) };
+pub(crate) fn post_tool_use_failure(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
+    let Some(mut watch) = WatchedRun::of(here, input)? else { return Ok(Answer::silent()) };
     watch.look_at_protected(input)?;
     if input.tool_name.as_deref().is_some_and(|name| WRITERS.contains(&name)) {
         return Ok(watch.answer("PostToolUseFailure"));
@@ -89,9 +89,9 @@ pub(crate) fn post_tool_use_failure(here: &Here, input: &Input) -> Result<Answer
     Ok(watch.answer("PostToolUseFailure"))
 }
 
-/// A run that is watched while an agent works beside it.
-struct Watch<'a> {
-    here: &'a Here,
+/// The run whose state is compared before and after a tool call.
+struct WatchedRun<'a> {
+    here: &'a HookContext,
     workspace: Option<Workspace>,
     /// Whether it is the agent that carries the run on. Another session moves refs like any other, and does nothing
     /// that counts for the run.
@@ -101,14 +101,14 @@ struct Watch<'a> {
     words: Vec<String>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> WatchedRun<'a> {
     /// Begins to watch, if there is a run.
-    fn of(here: &'a Here, input: &Input) -> Result<Option<Self>, Failure> {
+    fn of(here: &'a HookContext, input: &Input) -> Result<Option<Self>, Failure> {
         let mut workspace = None;
         let owner = match &here.head {
-            Quick::NoRun => return Ok(None),
-            Quick::Known(head) => head.owner.clone(),
-            Quick::Unsure => match workspace.insert(here.open()?).current()? {
+            HeadLookup::NoRun => return Ok(None),
+            HeadLookup::Known(head) => head.owner.clone(),
+            HeadLookup::Unsure => match workspace.insert(here.open()?).current()? {
                 Some(current) => current.run.owner.clone(),
                 None => return Ok(None),
             },

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use engine::{Event, Run, Standing, view};
 use forge::ItemId;
 use project::{
-    AskError, BeginError, DecideError, Dirs, Error, Given, Place, Quick, Request, Workspace,
+    AskError, BeginError, DecideError, Dirs, Error, Given, HeadLookup, Place, Request, Workspace,
     setup::{self, Choice},
     spelled,
     spend::More,
@@ -17,8 +17,8 @@ use project::{
 use serde_json::Map;
 
 use crate::{
-    Answer, Failure, Here, Input, Reach, caller,
-    chat::{self, Leaves, Says},
+    Answer, Failure, HookContext, Input, Reachability, caller,
+    chat::{self, Departure, MessageMeaning},
     note_plugin,
     session::is_owner,
 };
@@ -27,22 +27,22 @@ use crate::{
 pub(crate) const VIA: &str = "chat";
 const FORGED: &str = "warp did nothing: these words are a person's to type, and they came from an agent.";
 
-/// What a person wants of warp.
+/// A request found in a person's prompt.
 #[derive(Debug, PartialEq)]
-enum Wish {
+enum PromptRequest {
     Begin(Request),
     Stop { reset: bool },
     Choice(Choice),
 }
 
-pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
+pub(crate) fn submitted(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
     let prompt = input.prompt.as_deref().unwrap_or_default().trim();
     let text = match (prompt.strip_prefix('/'), command(prompt)) {
         (_, Some(_)) if project::is_forged(&here.root) => FORGED.to_owned(),
-        (_, Some(Ok(Wish::Begin(request)))) => begin(here, input, request)?,
-        (_, Some(Ok(Wish::Stop { reset: true }))) => reset(here)?,
-        (_, Some(Ok(Wish::Stop { reset: false }))) => stop(here, &mut here.open()?)?,
-        (_, Some(Ok(Wish::Choice(choice)))) => choose(here, choice)?,
+        (_, Some(Ok(PromptRequest::Begin(request)))) => begin(here, input, request)?,
+        (_, Some(Ok(PromptRequest::Stop { reset: true }))) => reset(here)?,
+        (_, Some(Ok(PromptRequest::Stop { reset: false }))) => stop(here, &mut here.open()?)?,
+        (_, Some(Ok(PromptRequest::Choice(choice)))) => choose(here, choice)?,
         (_, Some(Err(problem))) => format!("warp did nothing: {problem}"),
         (Some(_), None) => return Ok(Answer::silent()),
         (None, None) => match said(here, input, prompt)? {
@@ -54,8 +54,8 @@ pub(crate) fn submitted(here: &Here, input: &Input) -> Result<Answer, Failure> {
 }
 
 /// Acts on plain words that are meant for the run; nothing if they are the agent's alone.
-fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Failure> {
-    let mut workspace = if here.head == Quick::NoRun { None } else { Some(here.open()?) };
+fn said(here: &HookContext, input: &Input, prompt: &str) -> Result<Option<String>, Failure> {
+    let mut workspace = if here.head == HeadLookup::NoRun { None } else { Some(here.open()?) };
     let current = match &mut workspace {
         Some(workspace) => workspace.current()?.filter(|current| is_theirs(&current.run, input)),
         None => None,
@@ -64,9 +64,9 @@ fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Fail
     let in_phase = current.as_ref().is_some_and(|current| current.run.standing == Standing::Active);
     let says = current.as_ref().and_then(|_| chat::heard(prompt, asked.as_ref(), in_phase));
     let leaves = match chat::leaves(prompt) {
-        Leaves::No => false,
-        Leaves::FromWork => current.is_some(),
-        Leaves::Surely => true,
+        Departure::No => false,
+        Departure::FromWork => current.is_some(),
+        Departure::Surely => true,
     };
     if (leaves || says.is_some()) && project::is_forged(&here.root) {
         return Ok(Some(FORGED.to_owned()));
@@ -77,8 +77,8 @@ fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Fail
     }
     if let Some(workspace) = &mut workspace {
         match (says, asked) {
-            (Some(Says::Stop), _) => texts.push(stop(here, workspace)?),
-            (Some(Says::Answer { option, note }), Some(asked)) => {
+            (Some(MessageMeaning::Stop), _) => texts.push(stop(here, workspace)?),
+            (Some(MessageMeaning::Answer { option, note }), Some(asked)) => {
                 texts.push(decide(here, workspace, &asked, option, note)?);
             }
             (None, Some(asked)) if !leaves => texts.push(format!(
@@ -88,7 +88,7 @@ fn said(here: &Here, input: &Input, prompt: &str) -> Result<Option<String>, Fail
                 asked.question,
                 asked.options.join(", ")
             )),
-            (Some(Says::Answer { .. }) | None, _) => {}
+            (Some(MessageMeaning::Answer { .. }) | None, _) => {}
         }
     }
     Ok((!texts.is_empty()).then(|| texts.join("\n")))
@@ -101,7 +101,7 @@ fn is_theirs(run: &Run, input: &Input) -> bool {
 
 /// Records a person's answer to the open decision.
 fn decide(
-    here: &Here,
+    here: &HookContext,
     workspace: &mut Workspace,
     asked: &view::Asked,
     option: String,
@@ -122,7 +122,7 @@ fn decide(
 }
 
 /// Reads a command for warp; none if it is something else, and a problem if it is one but cannot be read.
-fn command(prompt: &str) -> Option<Result<Wish, String>> {
+fn command(prompt: &str) -> Option<Result<PromptRequest, String>> {
     let typed = prompt.strip_prefix('/')?;
     let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     // A plugin's skill can be called by its full name.
@@ -132,18 +132,18 @@ fn command(prompt: &str) -> Option<Result<Wish, String>> {
         "warp-drive" => Some(drive(rest)),
         "auto-loop" => Some(auto_loop(rest)),
         "stop-warp-drive" | "loop-cancel" => match rest {
-            "" => Some(Ok(Wish::Stop { reset: name == "loop-cancel" })),
-            "reset" => Some(Ok(Wish::Stop { reset: true })),
+            "" => Some(Ok(PromptRequest::Stop { reset: name == "loop-cancel" })),
+            "reset" => Some(Ok(PromptRequest::Stop { reset: true })),
             other => Some(Err(format!("`/{name}` takes nothing or `reset`, not `{other}`"))),
         },
         "automation" => match rest.strip_prefix("level").unwrap_or(rest).trim().parse() {
-            Ok(level @ 1..=3) => Some(Ok(Wish::Choice(Choice::Level(level)))),
+            Ok(level @ 1..=3) => Some(Ok(PromptRequest::Choice(Choice::Level(level)))),
             Ok(_) | Err(_) if rest.is_empty() => None,
             Ok(_) | Err(_) => Some(Err(format!("`/automation` takes 1, 2 or 3, not `{rest}`"))),
         },
         "rdb" => match rest {
-            "on" => Some(Ok(Wish::Choice(Choice::RemoteDecisions(true)))),
-            "off" => Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))),
+            "on" => Some(Ok(PromptRequest::Choice(Choice::RemoteDecisions(true)))),
+            "off" => Some(Ok(PromptRequest::Choice(Choice::RemoteDecisions(false)))),
             "" | "status" | "test" => None,
             other => Some(Err(format!("`/rdb` takes on, off, status or test, not `{other}`"))),
         },
@@ -151,7 +151,7 @@ fn command(prompt: &str) -> Option<Result<Wish, String>> {
     }
 }
 
-fn drive(rest: &str) -> Result<Wish, String> {
+fn drive(rest: &str) -> Result<PromptRequest, String> {
     let mut request = Request { workflow: Some("warp-drive".to_owned()), ..Request::default() };
     let mut words = rest.split_whitespace();
     while let Some(word) = words.next() {
@@ -162,10 +162,10 @@ fn drive(rest: &str) -> Result<Wish, String> {
             _ => return Err(format!("`/warp-drive` takes one issue; `{word}` is too much")),
         }
     }
-    Ok(Wish::Begin(request))
+    Ok(PromptRequest::Begin(request))
 }
 
-fn auto_loop(rest: &str) -> Result<Wish, String> {
+fn auto_loop(rest: &str) -> Result<PromptRequest, String> {
     const NUMBERS: &[(&str, &str)] = &[
         ("--budget", "budget_limit_usd"),
         ("--max-iterations", "max_iterations"),
@@ -197,7 +197,7 @@ fn auto_loop(rest: &str) -> Result<Wish, String> {
         return Err("`/auto-loop` needs the feature to build: /auto-loop FEATURE".to_owned());
     }
     request.feature = Some(feature.to_owned());
-    Ok(Wish::Begin(request))
+    Ok(PromptRequest::Begin(request))
 }
 
 fn number(flag: &str, word: Option<&str>) -> Result<u64, String> {
@@ -210,7 +210,7 @@ fn unquoted(text: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
-fn begin(here: &Here, input: &Input, request: Request) -> Result<String, Failure> {
+fn begin(here: &HookContext, input: &Input, request: Request) -> Result<String, Failure> {
     let owner = caller(input);
     let mut workspace = here.open()?;
     let number = request.issue.as_deref().and_then(ItemId::typed);
@@ -281,14 +281,14 @@ fn why_not(
     }
 }
 
-fn reset(here: &Here) -> Result<String, Failure> {
+fn reset(here: &HookContext) -> Result<String, Failure> {
     Ok(match here.open()?.reset()?.run {
         Some(run) => format!("Run {run} was taken off this project by the person; its journal is kept."),
         None => "There was no run to take off this project.".to_owned(),
     })
 }
 
-fn stop(here: &Here, workspace: &mut Workspace) -> Result<String, Failure> {
+fn stop(here: &HookContext, workspace: &mut Workspace) -> Result<String, Failure> {
     match workspace.ask(Event::StopRequested, Map::new()) {
         Ok(answer) => {
             here.tell_away(workspace, &answer);
@@ -300,7 +300,7 @@ fn stop(here: &Here, workspace: &mut Workspace) -> Result<String, Failure> {
     }
 }
 
-fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
+fn choose(here: &HookContext, choice: Choice) -> Result<String, Failure> {
     let place = Place::at(&here.root).map_err(Error::from)?;
     let plan = setup::plan_choice(&place, &setup::this_program()?, choice)?;
     setup::carry_out(&place, &plan)?;
@@ -317,7 +317,7 @@ fn choose(here: &Here, choice: Choice) -> Result<String, Failure> {
 }
 
 /// Says what away mode means from now on, and tells the person where they asked to be told.
-fn away_mode(here: &Here, place: &Place, on: bool) -> Result<String, Failure> {
+fn away_mode(here: &HookContext, place: &Place, on: bool) -> Result<String, Failure> {
     if !on {
         return Ok(
             "The person is back: decisions are asked in the terminal, and no notices are sent.".to_owned()
@@ -325,16 +325,16 @@ fn away_mode(here: &Here, place: &Place, on: bool) -> Result<String, Failure> {
     }
     let dirs = Dirs::from_environment().map_err(Error::from)?;
     Ok(match here.away.reach(place, &dirs) {
-        Reach::Off => {
+        Reachability::Off => {
             "Away mode is switched on in this checkout, but something that goes before it says otherwise: \
                        `warp config` shows what."
                 .to_owned()
         }
-        Reach::Unreachable(why) => format!(
+        Reachability::Unreachable(why) => format!(
             "The person wants decisions and notices in Telegram, but cannot be reached: {why}. Tell them that, and that \
              questions stay in the terminal until `warp rdb test` succeeds."
         ),
-        Reach::Reachable => {
+        Reachability::Reachable => {
             let mut workspace = Workspace::open(place.clone(), dirs.clone())?;
             if let Some(current) = workspace.current()? {
                 here.away.tell(place, &dirs, current.run.id.as_str());
@@ -352,7 +352,7 @@ mod tests {
 
     fn begun(prompt: &str) -> Request {
         match command(prompt) {
-            Some(Ok(Wish::Begin(request))) => request,
+            Some(Ok(PromptRequest::Begin(request))) => request,
             other => panic!("{prompt}: {other:?}"),
         }
     }
@@ -369,12 +369,12 @@ mod tests {
             [("max_iterations", "7"), ("skip_brainstorm", "true")]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
         );
-        assert_eq!(command("/stop-warp-drive"), Some(Ok(Wish::Stop { reset: false })));
-        assert_eq!(command("/stop-warp-drive reset"), Some(Ok(Wish::Stop { reset: true })));
-        assert_eq!(command("/loop-cancel"), Some(Ok(Wish::Stop { reset: true })));
-        assert_eq!(command("/automation level 3"), Some(Ok(Wish::Choice(Choice::Level(3)))));
-        assert_eq!(command("/automation 2"), Some(Ok(Wish::Choice(Choice::Level(2)))));
-        assert_eq!(command("/rdb off"), Some(Ok(Wish::Choice(Choice::RemoteDecisions(false)))));
+        assert_eq!(command("/stop-warp-drive"), Some(Ok(PromptRequest::Stop { reset: false })));
+        assert_eq!(command("/stop-warp-drive reset"), Some(Ok(PromptRequest::Stop { reset: true })));
+        assert_eq!(command("/loop-cancel"), Some(Ok(PromptRequest::Stop { reset: true })));
+        assert_eq!(command("/automation level 3"), Some(Ok(PromptRequest::Choice(Choice::Level(3)))));
+        assert_eq!(command("/automation 2"), Some(Ok(PromptRequest::Choice(Choice::Level(2)))));
+        assert_eq!(command("/rdb off"), Some(Ok(PromptRequest::Choice(Choice::RemoteDecisions(false)))));
     }
 
     #[test]

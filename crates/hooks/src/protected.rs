@@ -10,7 +10,7 @@ use project::Dirs;
 
 use shell::Protected;
 
-use crate::Here;
+use crate::HookContext;
 
 /// Files and directories of a workspace, relative to its root, and what to do instead of writing them.
 const IN_WORKSPACE: &[(&str, &str)] = &[
@@ -83,7 +83,7 @@ pub(crate) fn seen(root: &Path, view: &View) -> Vec<Protected> {
 }
 
 /// Tells why a file that an agent names may not be written, if it may not.
-pub(crate) fn refused(here: &Here, protected: &[Protected], path: &Path) -> Option<String> {
+pub(crate) fn refused(here: &HookContext, protected: &[Protected], path: &Path) -> Option<String> {
     let outside = here.outside(path);
     // A link may lead to the project's own path, which is the workspace inside.
     let led = here.view.outside(&resolve(&tidy(&outside)));

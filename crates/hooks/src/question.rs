@@ -6,11 +6,11 @@
 use std::time::Instant;
 
 use engine::{Event, Standing};
-use project::{AskError, Decided, OTHER, Quick, Workspace};
+use project::{AskError, Decided, HeadLookup, OTHER, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Answer, Exchange, Failure, Here, Input, Reach,
+    Answer, Exchange, Failure, HookContext, Input, Reachability,
     person::{AN_HOUR, End, LAST_WORDS, put_off_words, wait},
     session::is_owner,
 };
@@ -25,8 +25,8 @@ const LONGEST_SHOWN: usize = 3000;
 const SEVERAL: &str = "More than one may be chosen: reply with all of them, with commas between.";
 
 /// Asks the person who is away; nothing if the client is to ask at the terminal.
-pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failure> {
-    if input.tool_name.as_deref() != Some(TOOL) || here.head == Quick::NoRun {
+pub(crate) fn asked(here: &HookContext, input: &Input) -> Result<Option<Answer>, Failure> {
+    if input.tool_name.as_deref() != Some(TOOL) || here.head == HeadLookup::NoRun {
         return Ok(None);
     }
     let mut workspace = here.open()?;
@@ -34,7 +34,7 @@ pub(crate) fn asked(here: &Here, input: &Input) -> Result<Option<Answer>, Failur
     if current.run.owner.is_driver() || !is_owner(&current.run.owner, input) {
         return Ok(None);
     }
-    if let Reach::Unreachable(why) = here.away.reach(&workspace.place, &workspace.dirs) {
+    if let Reachability::Unreachable(why) = here.away.reach(&workspace.place, &workspace.dirs) {
         return Ok(Some(Answer::message(&format!("warp: away mode is on, but {why}"))));
     }
     let Some(questions) = questions(&input.tool_input.questions) else { return Ok(None) };

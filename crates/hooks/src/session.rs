@@ -2,16 +2,16 @@
 
 use adapters::machine;
 use engine::{Actor, Event, Owner};
-use project::{AskError, Current, Quick, Workspace};
+use project::{AskError, Current, HeadLookup, Workspace};
 use serde_json::Map;
 
 use crate::{
-    Answer, Failure, Here, Input, caller, note_plugin,
+    Answer, Failure, HookContext, Input, caller, note_plugin,
     person::{self, End},
 };
 
-pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+pub(crate) fn start(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;
@@ -49,7 +49,7 @@ pub(crate) fn start(here: &Here, input: &Input) -> Result<Answer, Failure> {
 
 /// Tells whether the caller is a client's session. One without a name, or one that the agent of this run has started, would take
 /// the run from its agent, whose commands then looked like a person's.
-fn may_join(here: &Here, input: &Input) -> bool {
+fn may_join(here: &HookContext, input: &Input) -> bool {
     let has_name = input.session_id.as_deref().is_some_and(|name| !name.trim().is_empty());
     has_name && !project::is_forged(&here.root)
 }

@@ -43,15 +43,15 @@ pub(crate) struct Address {
 struct Call {
     token: String,
     #[serde(flatten)]
-    wants: Wants,
+    wants: CallTarget,
     /// How many bytes of input follow.
     length: usize,
 }
 
-/// What a call is for, by its name.
+/// Target of a call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Wants {
+enum CallTarget {
     Hook(String),
     Tool(String),
 }
@@ -76,7 +76,7 @@ pub(crate) fn forward(address: &Address, event: Event, input: &[u8]) -> Answer {
     if !event.is_driven() {
         return Answer::silent();
     }
-    match call_in_time(address, Wants::Hook(event.name().to_owned()), input, PATIENCE) {
+    match call_in_time(address, CallTarget::Hook(event.name().to_owned()), input, PATIENCE) {
         Ok(answer) => answer,
         Err(error) => failed(event, &format!("warp's driver does not answer the hook ({error})")),
     }
@@ -84,14 +84,19 @@ pub(crate) fn forward(address: &Address, event: Event, input: &[u8]) -> Answer {
 
 /// Asks whoever listens at an address about a tool.
 pub(crate) fn forward_tool(address: &Address, tool: &str, input: &[u8]) -> io::Result<Called> {
-    let answer = call_in_time(address, Wants::Tool(tool.to_owned()), input, TOOL_PATIENCE)?;
+    let answer = call_in_time(address, CallTarget::Tool(tool.to_owned()), input, TOOL_PATIENCE)?;
     Ok(match answer.code {
         0 => Called::taken(answer.out),
         _ => Called::refused(answer.err),
     })
 }
 
-fn call_in_time(address: &Address, wants: Wants, input: &[u8], patience: Duration) -> io::Result<Answer> {
+fn call_in_time(
+    address: &Address,
+    wants: CallTarget,
+    input: &[u8],
+    patience: Duration,
+) -> io::Result<Answer> {
     let (tell, told) = mpsc::channel();
     let (address, input) = (address.clone(), input.to_vec());
     // In a thread, because connecting has no deadline of its own. Nobody listens any more once the time is up.
@@ -100,7 +105,7 @@ fn call_in_time(address: &Address, wants: Wants, input: &[u8], patience: Duratio
     answered.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time")))
 }
 
-fn call(address: &Address, wants: Wants, input: &[u8], patience: Duration) -> io::Result<Answer> {
+fn call(address: &Address, wants: CallTarget, input: &[u8], patience: Duration) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(&address.socket)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;

@@ -13,16 +13,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{hold::Held, machine, process::Go};
+use adapters::{hold::FileLock, machine, process::Control};
 use engine::{
     Actor, Event, EventName, Run, Standing,
     turn::{self, TurnDecision, TurnEnd},
 };
-use project::{AskError, Current, Dirs, Place, Quick, Shell, Workspace, spelled};
+use project::{AskError, Current, Dirs, HeadLookup, Place, Shell, Workspace, spelled};
 use serde_json::{Map, json};
 
 use crate::{
-    Answer, Failure, Here, Input, Reach,
+    Answer, Failure, HookContext, Input, Reachability,
     person::{self, End, put_off_words},
     prompt::VIA,
     question::told,
@@ -38,8 +38,8 @@ const ONE_BEFORE: Duration = Duration::from_secs(2);
 /// How many events one end of a turn may ask for.
 const MOST_ASKED: usize = 2;
 
-pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+pub(crate) fn stop(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;
@@ -78,7 +78,11 @@ pub(crate) fn stop(here: &Here, input: &Input) -> Result<Answer, Failure> {
 }
 
 /// Waits for a person who is away; returns what came of it, if the run does not wait for them any more.
-fn heard(here: &Here, workspace: &mut Workspace, current: &Current) -> Result<Option<String>, Failure> {
+fn heard(
+    here: &HookContext,
+    workspace: &mut Workspace,
+    current: &Current,
+) -> Result<Option<String>, Failure> {
     let Some((id, _)) = person::open(current) else { return Ok(None) };
     let run = current.run.id.as_str();
     let ended = match here.away.begin(&workspace.place, &workspace.dirs, run) {
@@ -110,19 +114,19 @@ fn in_words(ended: End) -> Option<String> {
 
 /// After a turn that has ended with a question, waits in the background for what becomes of it, and wakes the agent with
 /// that. What the person says in the chat, the agent hears by itself; in away mode the end of the turn has waited.
-pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+pub(crate) fn after(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;
     let Some(current) = workspace.current()? else { return Ok(Answer::silent()) };
     let is_mine = is_owner(&current.run.owner, input) && !current.run.owner.is_driver();
     let Some((id, _)) = person::open(&current).filter(|_| is_mine) else { return Ok(Answer::silent()) };
-    if here.away.reach(&workspace.place, &workspace.dirs) == Reach::Reachable {
+    if here.away.reach(&workspace.place, &workspace.dirs) == Reachability::Reachable {
         return Ok(Answer::silent());
     }
     let file = here.own.join(WAITING);
-    let one = File::create(&file).and_then(|one| Held::take(one, ONE_BEFORE));
+    let one = File::create(&file).and_then(|one| FileLock::take(one, ONE_BEFORE));
     let Some(_one) = one.map_err(|source| Failure::Count { file, source })? else {
         return Ok(Answer::silent());
     };
@@ -139,7 +143,7 @@ pub(crate) fn after(here: &Here, input: &Input) -> Result<Answer, Failure> {
 
 /// Keeps the agent going after a person was waited for, if the run goes on by that.
 fn go_on(
-    here: &Here,
+    here: &HookContext,
     workspace: &mut Workspace,
     words: &str,
     end: &TurnEnd<'_>,
@@ -156,7 +160,7 @@ fn go_on(
 
 /// Decides, offering the events that the end of the turn stands for.
 fn decide(
-    here: &Here,
+    here: &HookContext,
     workspace: &mut Workspace,
     mut current: Current,
     end: &TurnEnd<'_>,
@@ -190,7 +194,7 @@ fn decide(
 /// Merges what a loop that has just ended has shipped, where its level says so; returns what came of it. A merge that
 /// fails leaves the pull request open, for a person.
 fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
-    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Go::On));
+    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Control::On));
     match jobs::on(workspace).merge_shipped(current, shell) {
         Ok(merged) => merged.map(|merged| merged.lines().join("\n")),
         Err(error) => {
@@ -202,8 +206,8 @@ fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
 }
 
 /// Notes that a turn ended because the model could not be reached.
-pub(crate) fn failure(here: &Here, input: &Input) -> Result<Answer, Failure> {
-    if here.head == Quick::NoRun {
+pub(crate) fn failure(here: &HookContext, input: &Input) -> Result<Answer, Failure> {
+    if here.head == HeadLookup::NoRun {
         return Ok(Answer::silent());
     }
     let mut workspace = here.open()?;

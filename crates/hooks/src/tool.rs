@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use project::{Current, Error, Shell, spelled, tools::Called};
 use serde_json::Value;
 
-use crate::{Away, Here, Input, socket};
+use crate::{AwayChannel, HookContext, Input, socket};
 
 /// The largest input of a tool, in bytes: more than any event takes.
 pub(crate) const LARGEST_TOOL: usize = 1024 * 1024;
 
-/// Why a call has no answer. Whether something came of it is not known: the tool `status` tells.
+/// Why a call has no answer. Its effect is unknown; the tool `status` shows it.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     #[error("the input has {0} bytes; the most is {LARGEST_TOOL}")]
@@ -25,14 +25,14 @@ pub enum ToolError {
     Panicked,
 }
 
-/// Answers a tool; where the environment names a socket, by asking whoever listens there. Never panics.
-pub fn call_tool(name: &str, input: &[u8], away: &'static dyn Away) -> Result<Called, ToolError> {
+/// Answers a tool call, through the driver's socket if the environment names one. Never panics.
+pub fn call_tool(name: &str, input: &[u8], away: &'static dyn AwayChannel) -> Result<Called, ToolError> {
     if input.len() > LARGEST_TOOL {
         return Err(ToolError::TooLarge(input.len()));
     }
     match socket::Address::from_environment() {
         Some(address) => socket::forward_tool(&address, name, input).map_err(ToolError::Driver),
-        None => match Here::of(&Input::default(), away) {
+        None => match HookContext::of(&Input::default(), away) {
             Some(here) => call_here(&here, Shell::default(), name, input),
             None => Ok(Called::refused("there is no project here: call it from inside of one")),
         },
@@ -40,7 +40,12 @@ pub fn call_tool(name: &str, input: &[u8], away: &'static dyn Away) -> Result<Ca
 }
 
 /// Answers a tool by the run that is `here`.
-pub(crate) fn call_here(here: &Here, shell: Shell, name: &str, input: &[u8]) -> Result<Called, ToolError> {
+pub(crate) fn call_here(
+    here: &HookContext,
+    shell: Shell,
+    name: &str,
+    input: &[u8],
+) -> Result<Called, ToolError> {
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let input: Value = serde_json::from_slice(input)?;
         let mut workspace = here.open()?;

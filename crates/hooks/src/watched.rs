@@ -44,7 +44,7 @@ const HARMLESS: [&str; 7] =
 /// The file into which Claude Code writes what a person permits while a call waits.
 const PERMISSIONS: &str = ".claude/settings.local.json";
 
-/// Why protected files could not be compared.
+/// Why protected files could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error("failed to read or write `{}`", path.display())]
@@ -78,7 +78,7 @@ struct Note {
     shown: Vec<(PathBuf, State)>,
 }
 
-/// Notes the state of the protected files: a call is about to be made.
+/// Records the state of the protected files before a call.
 pub fn before(place: &Place, dirs: &Dirs, call: &str) -> Result<(), WatchError> {
     let path = note_file(dirs, &place.root);
     let now = machine::now().millis();
@@ -94,7 +94,7 @@ pub fn before(place: &Place, dirs: &Dirs, call: &str) -> Result<(), WatchError> 
     store(&path, &note)
 }
 
-/// Notes that a person is asked to permit a call, which their client may write down.
+/// Records that a person is asked to permit a call, which may change the client's settings.
 pub fn asked(place: &Place, dirs: &Dirs) -> Result<(), WatchError> {
     let path = note_file(dirs, &place.root);
     let Some(mut note) = load(&path) else { return Ok(()) };
@@ -102,7 +102,7 @@ pub fn asked(place: &Place, dirs: &Dirs) -> Result<(), WatchError> {
     store(&path, &note)
 }
 
-/// Forgets what was noted: the agent's turn is over.
+/// Discards the record at the end of a turn.
 pub fn forget(place: &Place, dirs: &Dirs) -> Result<(), WatchError> {
     let path = note_file(dirs, &place.root);
     match fs::remove_file(&path) {
@@ -111,7 +111,7 @@ pub fn forget(place: &Place, dirs: &Dirs) -> Result<(), WatchError> {
     }
 }
 
-/// Compares after a call, and puts back what it has changed. Says what that was.
+/// Compares after a call, restores what changed, and reports it.
 pub fn after(place: &Place, dirs: &Dirs, call: &str) -> Result<Option<String>, WatchError> {
     let path = note_file(dirs, &place.root);
     let Some(mut note) = load(&path) else { return Ok(None) };

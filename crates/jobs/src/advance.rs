@@ -1,12 +1,14 @@
 //! Doing the work of the phase that a run is in, if a program can do it, and reporting what came of it.
 
-use adapters::process::Go;
-use engine::{Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, workflow::Job};
+use adapters::process::Control;
+use engine::{
+    Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, workflow::Job,
+};
 use project::{Answer, AskError, Current, Overdue};
 use serde_json::{Map, Value};
 
 use crate::{
-    Context, JobError, Outcome,
+    Context, JobError, Outcome, await_dependencies, await_review,
     job::{self, Report, Task},
 };
 
@@ -57,21 +59,44 @@ impl Context<'_> {
         Ok(Done { said, taken, next })
     }
 
-    /// Does the work of the current phase if a program can do it; returns what happened and what was reported.
+    /// Does the work of the current phase if a program can do it; returns what happened and what was reported. Where the phase
+    /// only waits, and what it waits for has not happened, that is said.
     pub fn advance(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let current = self.current()?.ok_or(AskError::NoRun)?;
         let is_open = current.run.standing == Standing::Active;
+        let task = Task { current: &current, message: wanted.message.as_deref() };
         let job = match *current.run.act() {
             Act::Job(job) if is_open => job,
+            Act::Wait { on: WaitKind::Dependencies, .. } if is_open => {
+                return match await_dependencies::settle(self, task)? {
+                    Some(outcome) => self.report(&current, Outcome::AwaitDependencies(outcome), false),
+                    None => Ok((vec![await_dependencies::waits(self, &current.run)?], None)),
+                };
+            }
+            Act::Wait { on: WaitKind::Review, .. } if is_open => {
+                return match await_review::settle(self, task)? {
+                    Some(outcome) => self.report(&current, Outcome::AwaitReview(outcome), false),
+                    None => Ok((vec![await_review::waits(self, &current.run)?], None)),
+                };
+            }
             Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
                 return Ok((Vec::new(), None));
             }
         };
-        let task = Task { current: &current, message: wanted.message.as_deref() };
-        let (outcome, is_settled) = match self.settle_or_carry_out(job, task) {
-            Err(JobError::Held(held)) => return self.ask_about_held(&current, &held),
-            done => done?,
-        };
+        match self.settle_or_carry_out(job, task) {
+            Err(JobError::Held(held)) => self.ask_about_held(&current, &held),
+            Err(error) => Err(error),
+            Ok((outcome, is_settled)) => self.report(&current, outcome, is_settled),
+        }
+    }
+
+    /// Reports what a phase's work has come to, as the event that the workflow has for it.
+    pub(crate) fn report(
+        &mut self,
+        current: &Current,
+        outcome: Outcome,
+        is_settled: bool,
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let Report { word, mut data, said } = outcome.report();
         if is_settled {
             data.insert(SETTLED.to_owned(), Value::from(true));
@@ -84,10 +109,10 @@ impl Context<'_> {
             let (phase, said) = (&current.run.phase, said.join("; "));
             return Err(JobError::World(format!("`{phase}` has no event for `{word}`: {said}")));
         };
-        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(&current, data)) {
+        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, data)) {
             Ok(answer) => Ok((said, Some(answer))),
             Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
-                self.send_back(&current, refused, said)
+                self.send_back(current, refused, said)
             }
             Err(error) => Err(error.into()),
         }
@@ -125,7 +150,7 @@ impl Context<'_> {
     fn has_failed(&self, refused: &Refused) -> bool {
         let Refused::Gate { gate, reason, .. } = refused else { return false };
         // A command that is not there or was cut short says nothing about the work.
-        let has_run = !NOT_RUN.iter().any(|end| reason.contains(end)) && self.shell.go() == Go::On;
+        let has_run = !NOT_RUN.iter().any(|end| reason.contains(end)) && self.shell.go() == Control::On;
         gate == VERIFICATION_GATES && has_run
     }
 

@@ -6,7 +6,7 @@
 use engine::{Actor, Event, Run};
 use project::{Answer, Current};
 use serde_json::Map;
-use suite::{Asked, KEY, Plan, Taken};
+use suite::{BaselineQuestion, BaselineResult, KEY, Plan};
 
 use crate::{Context, JobError};
 
@@ -16,7 +16,7 @@ pub enum Ready {
     /// It may; what was done, a line each, and what was recorded.
     Yes { said: Vec<String>, answer: Option<Box<Answer>> },
     /// A person is asked first.
-    Ask(Asked),
+    Ask(BaselineQuestion),
 }
 
 impl Context<'_> {
@@ -38,8 +38,8 @@ impl Context<'_> {
         self.sync()?;
         let answered = |kind: &str, key: &str| answered(run, kind, key);
         match suite::take(&self.shell, &self.place, &plan, run.started_at, attended, answered)? {
-            Taken::Ask(asked) => Ok(Ready::Ask(asked)),
-            Taken::Baseline { said, baseline } => {
+            BaselineResult::Ask(asked) => Ok(Ready::Ask(asked)),
+            BaselineResult::Baseline { said, baseline } => {
                 let answer = self.ask_as(Actor::Engine, Event::BaselineTaken { baseline }, Map::new())?;
                 Ok(Ready::Yes { said, answer: Some(Box::new(answer)) })
             }

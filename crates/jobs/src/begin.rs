@@ -5,7 +5,7 @@
 
 use adapters::git::{
     integrate::Rebase,
-    resume::{Replayed, subject_and_parent},
+    resume::{ReplayResult, subject_and_parent},
     salvage,
     sight::Need,
     slug,
@@ -259,7 +259,8 @@ impl Context<'_> {
         let mut begun = if rework.is_update {
             let mut begun = Begun::on(branch.clone(), &newest);
             let replayed = slot.between().replay(&branch, tip, &newest);
-            let Replayed { conflicts, rest } = replayed.map_err(|error| JobError::World(spelled(&error)))?;
+            let ReplayResult { conflicts, rest } =
+                replayed.map_err(|error| JobError::World(spelled(&error)))?;
             rails::remember(&self.place)?;
             let target = &run.branches.merge_target;
             begun.said.push(format!("#{} is brought onto `{target}`", rework.pull));

@@ -1,6 +1,6 @@
 //! Before the work begins: whether everything is there that it needs.
 
-use adapters::git::Listed;
+use adapters::git::ListingCache;
 use engine::{Seen, keys};
 use journal::Durable;
 
@@ -88,7 +88,7 @@ pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Re
             )));
         }
         outcome.place = if is_shared { Ground::NewBranch } else { Ground::Branch(branch) };
-        if let Seen::Value(diff) = cx.git().diff(None, &[], &mut Listed::default()) {
+        if let Seen::Value(diff) = cx.git().diff(None, &[], &mut ListingCache::default()) {
             outcome.uncommitted = diff.count;
         }
     } else if run.settings.get(keys::WORKSPACE) == "worktree" {

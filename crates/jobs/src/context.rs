@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use adapters::git::{Git, integrate::Between};
+use adapters::git::{Git, integrate::RepositoryPair};
 use project::{Workspace, spelled};
 
 use crate::JobError;
@@ -38,7 +38,7 @@ impl Context<'_> {
     }
 
     /// Returns the git acts between this workspace and the person's repository; a person's checkout is both.
-    pub(crate) fn between(&self) -> Result<Between, JobError> {
+    pub(crate) fn between(&self) -> Result<RepositoryPair, JobError> {
         match &self.slot {
             Some(slot) => Ok(slot.between().clone()),
             None => self.place.between().map_err(|error| JobError::World(spelled(&error))),

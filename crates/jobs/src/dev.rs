@@ -2,7 +2,7 @@
 //!
 //! A project without `dev.json` has none of it, and `dev_health_check = false` leaves the server alone.
 
-use dev::{DevError, Health, Keeper, Up};
+use dev::{DevError, Health, Keeper, StartReport};
 use std::mem;
 
 use engine::{Actor, DevKind, Event, Run, keys};
@@ -108,7 +108,7 @@ impl Context<'_> {
         let mut kept = mem::take(&mut self.dev);
         let up = self.dev_of(run).map_err(JobError::from).and_then(|dev| {
             let keeper = if self.slot.is_some() { Keeper::Here(&mut kept) } else { Keeper::Apart };
-            let Some(dev) = dev else { return Ok((Vec::new(), Up::default())) };
+            let Some(dev) = dev else { return Ok((Vec::new(), StartReport::default())) };
             let docs = dev.manifest.docs && kind == DevKind::CameUp;
             let mut said = dev.manifest.warnings.clone();
             said.extend(docs.then(|| dev::DOCS_NOT_SERVED.to_owned()));

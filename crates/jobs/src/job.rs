@@ -6,9 +6,9 @@ use project::Current;
 use serde_json::{Map, Value};
 
 use crate::{
-    Context, JobError, check_docs, check_prerequisites, clean_up, commit, commit_and_merge, define_chunks,
-    file_report, merge, open_pull_request, run_final_tests, run_tests, select_work, summarise, take_chunk,
-    tick_criteria,
+    Context, JobError, await_checks, await_dependencies, await_review, check_docs, check_prerequisites,
+    claim, clean_up, commit, commit_and_merge, define_chunks, file_report, merge, open_pull_request,
+    run_final_tests, run_tests, select_work, summarise, take_chunk, tick_criteria,
 };
 
 /// The effect of a run that a program carries out.
@@ -112,6 +112,10 @@ jobs! {
     CommitAndMerge: commit_and_merge,
     Summarise: summarise,
     CleanUp: clean_up,
+    Claim: claim,
+    AwaitDependencies: await_dependencies,
+    AwaitChecks: await_checks,
+    AwaitReview: await_review,
 }
 
 /// Tells that nothing outside remembers a job: done again, it comes to the same.

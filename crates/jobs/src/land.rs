@@ -8,13 +8,13 @@ use std::{fs::File, time::Duration};
 use adapters::{
     clock::after,
     git::{
-        integrate::{Between, PushError, Rebase, RebaseError, TargetError},
-        outgoing::Against,
+        integrate::{PushError, Rebase, RebaseError, RepositoryPair, TargetError},
+        outgoing::HistoryScope,
         sight::{Need, Relation},
         target::{ForwardError, Forwarded},
     },
-    hold::Held,
-    process::Go,
+    hold::FileLock,
+    process::Control,
     refs::GitError,
 };
 use engine::Run;
@@ -82,33 +82,32 @@ impl Context<'_> {
         branch: &str,
         tested: &str,
         outlet: &Outlet,
-        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let mut tested = tested.to_owned();
         // One after the other: whoever rebases and tests while another merges does it in vain.
         let _turn = self.landing_turn()?;
         for _ in 1..TRIES {
-            match self.land_once(run, branch, &mut tested, outlet, durable)? {
+            match self.land_once(run, branch, &mut tested, outlet)? {
                 Landed::Overtaken(_) => {}
                 landed @ (Landed::At { .. } | Landed::NotTaken { .. } | Landed::Stuck { .. }) => {
                     return Ok(landed);
                 }
             }
         }
-        self.land_once(run, branch, &mut tested, outlet, durable)
+        self.land_once(run, branch, &mut tested, outlet)
     }
 
     /// Waits until no other run of the project is landing. That spares work and is needed for nothing else, so one that takes
     /// too long is not waited for.
-    fn landing_turn(&self) -> Result<Option<Held>, JobError> {
+    fn landing_turn(&self) -> Result<Option<FileLock>, JobError> {
         let id = self.place.ensure_project_id().map_err(Error::from)?;
         let path = self.dirs.project(&id).join("landing.lock");
         let failed = |error| JobError::World(format!("failed to lock `{}`: {error}", path.display()));
         let until = after(self.dirs.clock.now(), LONGEST_TURN);
-        while self.shell.go() == Go::On && self.dirs.clock.now() < until {
+        while self.shell.go() == Control::On && self.dirs.clock.now() < until {
             let file =
                 File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-            if let Some(turn) = Held::take(file, LOOK).map_err(failed)? {
+            if let Some(turn) = FileLock::take(file, LOOK).map_err(failed)? {
                 return Ok(Some(turn));
             }
         }
@@ -121,7 +120,6 @@ impl Context<'_> {
         branch: &str,
         tested: &mut String,
         outlet: &Outlet,
-        durable: &Durable,
     ) -> Result<Landed, JobError> {
         let target = &run.branches.merge_target;
         let between = self.between()?;
@@ -176,7 +174,7 @@ impl Context<'_> {
         let mut pushed = None;
         if let Some(name) = remote {
             let base = self.first_of(run, &newest, &head)?;
-            let outgoing = between.outgoing(name, target, (&base, &head), Against::Branch);
+            let outgoing = between.outgoing(name, target, (&base, &head), HistoryScope::Branch);
             let outgoing = outgoing.map_err(|error| JobError::World(spelled(&error)))?;
             match self.keep_own(&outgoing)? {
                 Some(kept) => {
@@ -186,6 +184,8 @@ impl Context<'_> {
                 None => pushed = Some(format!("pushed: {outgoing}")),
             }
         }
+        // With each try: the claim may have been lost while the tests ran or a push was refused.
+        let durable = &self.sync_journal()?;
         if head != newest {
             // Before anything moves: whoever looks after a crash finds the target moved, and not from where.
             for key in [run.id.as_str(), &merge_key(run.id.as_str(), run.issue.as_deref())] {
@@ -222,7 +222,7 @@ impl Context<'_> {
     /// stands on it.
     fn fast_forward(
         &self,
-        between: &Between,
+        between: &RepositoryPair,
         run: &Run,
         remote: Option<&str>,
         target: &str,

@@ -9,11 +9,15 @@
 //! end, and `carry_out` does it otherwise. Where nothing outside tells, the job comes to the same when it is done again.
 
 mod advance;
+mod await_checks;
+mod await_dependencies;
+mod await_review;
 mod base;
 mod baseline;
 mod begin;
 mod check_docs;
 mod check_prerequisites;
+mod claim;
 mod clean_up;
 mod commit;
 mod commit_and_merge;
@@ -56,6 +60,6 @@ pub use hand_in::HandedIn;
 pub use job::Outcome;
 pub use land::{Landed, Mend};
 pub use leaving::Left;
-pub use publish::{Checked, Published};
+pub use publish::Published;
 pub use pulls::{MergeError, MergedPull, UpdatedPull};
 pub use revert::{RevertError, Reverted, ToUndo};

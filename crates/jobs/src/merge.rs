@@ -197,14 +197,14 @@ impl Context<'_> {
             return Ok(outcome);
         }
         let branch = self.git().branch();
-        match self.land(run, &branch, commit, &outlet, durable)? {
+        match self.land(run, &branch, commit, &outlet)? {
             Landed::At { commit, behind, mut said } => {
                 self.finish_merge(run, &commit)?;
                 said.extend(behind);
                 Ok(Outcome::Merged { target: run.branches.merge_target.clone(), commit, said })
             }
             Landed::NotTaken { why, commit: Some(commit) } => {
-                self.hand_over_refused(run, &commit, &outlet, why, durable)
+                self.hand_over_refused(run, &commit, &outlet, why)
             }
             Landed::NotTaken { why, commit: None } => {
                 let target = &run.branches.merge_target;
@@ -226,13 +226,13 @@ impl Context<'_> {
         commit: &str,
         outlet: &Outlet,
         why: String,
-        durable: &Durable,
     ) -> Result<Outcome, JobError> {
         let question = format!("{why}{HAND_OVER_INSTEAD}");
         match self.choose(&question, &[HAND_OVER, RETRY])?.as_deref() {
             // It was tried again just now.
             Some(RETRY) => Err(undecided(&question, &[HAND_OVER, RETRY])),
             Some(_) | None => {
+                let durable = &self.sync_journal()?;
                 let mut outcome =
                     self.hand_over(run, commit, &outlet.for_branch(), Some(why.clone()), durable)?;
                 if let Outcome::HandedOver { why: reason, .. } = &mut outcome {

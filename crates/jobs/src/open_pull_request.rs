@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use adapters::{boundary, git::outgoing::Against};
+use adapters::{boundary, git::outgoing::HistoryScope};
 use engine::{Event, Run, keys};
 use forge::{Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
@@ -225,7 +225,7 @@ impl Context<'_> {
         let head = self.git().head_commit().map_err(JobError::World)?;
         let base = self.git().commit_of(&format!("refs/heads/{}", run.branches.merge_target));
         let base = base.unwrap_or_else(|_| head.clone());
-        let outgoing = between.outgoing(&remote, branch, (&base, &head), Against::Remote);
+        let outgoing = between.outgoing(&remote, branch, (&base, &head), HistoryScope::Remote);
         let outgoing = outgoing.map_err(|error| world(&error))?;
         if let Some(kept) = self.keep_own(&outgoing)? {
             return Ok(PushedHere::Kept(Some(kept)));

@@ -1,4 +1,4 @@
-//! The life of a pull request, where an agent hands its work in again and again: claim, publish, check.
+//! The life of a pull request, where an agent hands its work in again and again: publish, check.
 //!
 //! The agent neither commits nor pushes. What it hands in is committed as it is, delivered under one branch, and offered
 //! by one pull request, whose head moves on with every round. Checks are the project's own tests, on what was committed.
@@ -6,11 +6,10 @@
 use std::sync::Arc;
 
 use adapters::boundary;
-use engine::{Actor, Event, EventName, Run};
+use engine::Run;
 use forge::{Checks as _, ChecksState, CommandChecks, CommandRun, CommandState, Item, ItemId, NewPull};
 use journal::Durable;
-use project::{Answer, Current, pushing::Goal, rails};
-use serde_json::{Map, json};
+use project::{Current, pushing::Goal, rails};
 use suite::SuiteError;
 
 use crate::{Context, JobError, git_hooks, issue, report, review, words::short};
@@ -28,29 +27,20 @@ pub struct Published {
 
 /// What the checks of a pull request came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    pub passed: bool,
+pub(crate) struct Checked {
+    pub(crate) passed: bool,
     /// How they ended, in a line of words, and the last of what they printed.
-    pub log: String,
+    pub(crate) log: String,
 }
 
 impl Checked {
     /// Returns how they ended, in words.
-    pub fn said(&self) -> &str {
+    pub(crate) fn said(&self) -> &str {
         self.log.lines().next().unwrap_or_default()
     }
 }
 
 impl Context<'_> {
-    /// Begins the branch for the run's issue, and says that the issue is claimed.
-    pub fn claim_work(&mut self, current: &Current, event: &EventName) -> Result<Answer, JobError> {
-        let issue = current.run.issue.clone().unwrap_or_default();
-        let begun = self.begin_work(&current.run, &issue, false)?;
-        let mut data = Map::from_iter([("branch".to_owned(), json!(begun.branch))]);
-        data.extend(begun.data);
-        Ok(self.ask_as(Actor::Engine, Event::Named(event.clone()), data)?)
-    }
-
     /// Commits what is there, delivers it, and opens the run's pull request or moves it on.
     pub fn publish(&mut self, current: &Current, durable: &Durable) -> Result<Published, JobError> {
         let run = &current.run;
@@ -89,7 +79,7 @@ impl Context<'_> {
     }
 
     /// Tells whether all that is there is handed in.
-    pub fn is_published(&mut self, run: &Run) -> Result<bool, JobError> {
+    pub(crate) fn is_published(&mut self, run: &Run) -> Result<bool, JobError> {
         let is_clean = self.prepare_commit(run)?.1.is_empty().map_err(JobError::World)?;
         let head = self.git().head_commit().map_err(JobError::World)?;
         let pull = self.pull_of(run)?.and_then(|item| item.pull.clone());
@@ -97,7 +87,7 @@ impl Context<'_> {
     }
 
     /// Runs the checks of what was handed in last.
-    pub fn check_pull(&mut self, run: &Run) -> Result<Checked, JobError> {
+    pub(crate) fn check_pull(&mut self, run: &Run) -> Result<Checked, JobError> {
         let commit = self.git().head_commit().map_err(JobError::World)?;
         let checks = CommandChecks::new(|_| match suite::run(&self.shell, &self.place, run) {
             Ok(outcome) => {

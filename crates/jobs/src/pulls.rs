@@ -11,7 +11,7 @@ use engine::{
     EventName, Run, Settings, Standing, keys,
     view::{self, Asked},
 };
-use forge::{By, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
+use forge::{Author, ForgeError, Item, ItemId, Merge, Pull, Query, Review};
 use journal::Durable;
 use project::{
     Current, Dirs, Error, Place, Shell, StintOutcome, Workspace,
@@ -101,7 +101,7 @@ impl Context<'_> {
         &mut self,
         pool: &Pool,
         number: ItemId,
-        by: By,
+        by: Author,
         settings: &Settings,
         shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
     ) -> Result<MergedPull, MergeError> {
@@ -122,8 +122,7 @@ impl Context<'_> {
         workspace.decides = mem::take(&mut self.decides);
         let push = settings.get(keys::PUSH);
         run.settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
-        let durable = self.sync_journal()?;
-        let landed = on(&mut workspace).land_pull(&run, number, &pull, &durable);
+        let landed = on(&mut workspace).land_pull(&run, number, &pull);
         let discarded = workspace.slot.take().map(|slot| slot.discard(&pull.target));
         let (commit, behind, said) = landed?;
         self.forge_as(by).merge(number, &Merge { head: &pull.head, landed: Some(&commit) })?;
@@ -158,17 +157,27 @@ impl Context<'_> {
                 return Err(JobError::World(why).into());
             }
         }
+        self.merge_for(run, number, shell).map(Some)
+    }
+
+    /// Merges a pull request by itself, in the name of the run that has made it.
+    pub(crate) fn merge_for(
+        &mut self,
+        run: &Run,
+        number: ItemId,
+        shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
+    ) -> Result<MergedPull, MergeError> {
         let mut settings = run.settings.clone();
         let push = self.outlet(run, Goal::Merge).map_err(JobError::from)?.push.as_str();
         settings.set(PUSH, push.into()).map_err(|error| JobError::World(error.to_string()))?;
         let Some(origin) = self.place.origin() else {
             let pool = Pool::of(&self.place, &self.dirs)?;
-            return self.merge_pull(&pool, number, By::warp(), &settings, shell).map(Some);
+            return self.merge_pull(&pool, number, Author::warp(), &settings, shell);
         };
         let origin = Place::at(origin).map_err(Error::from)?;
         let pool = Pool::of(&origin, &self.dirs)?;
         let mut there = Workspace::open(origin, self.dirs.clone())?;
-        on(&mut there).merge_pull(&pool, number, By::warp(), &settings, shell).map(Some)
+        on(&mut there).merge_pull(&pool, number, Author::warp(), &settings, shell)
     }
 
     /// Puts a pull request on top of its newest target, tests that, and moves its branch there. Where that does not go by
@@ -249,7 +258,7 @@ impl Context<'_> {
     pub fn close_pull(
         &mut self,
         number: ItemId,
-        by: By,
+        by: Author,
         reason: Option<&str>,
     ) -> Result<Vec<String>, JobError> {
         let (_, pull) = self.forge().get(number)?;
@@ -335,7 +344,6 @@ impl Context<'_> {
         run: &Run,
         number: ItemId,
         pull: &Pull,
-        durable: &Durable,
     ) -> Result<(String, Option<String>, Vec<String>), MergeError> {
         let slot = self.slot.as_ref().ok_or_else(|| SlotError::Lost { path: self.place.root.clone() })?;
         slot.note_run(run.id.as_str())?;
@@ -355,7 +363,7 @@ impl Context<'_> {
         let is_tested = pull.issue.is_some() || suite::test_command(&self.place.root, run).is_none();
         let tested = if is_tested { pull.head.as_str() } else { "" };
         let outlet = Outlet::of(&run.settings, Goal::Merge, self.remote());
-        match self.land(run, &branch, tested, &outlet, durable)? {
+        match self.land(run, &branch, tested, &outlet)? {
             Landed::At { commit, behind, said } => Ok((commit, behind, said)),
             Landed::NotTaken { why, .. } => {
                 Err(MergeError::NotTaken { number, target: pull.target.clone(), why })

@@ -3,7 +3,7 @@
 use adapters::{
     git::{
         integrate::PushError,
-        outgoing::{Against, Outgoing},
+        outgoing::{HistoryScope, OutgoingCommits},
         sight::Need,
     },
     refs::GitError,
@@ -54,7 +54,7 @@ impl Context<'_> {
         };
         let base = between.bring_target(target, None, Need::Remote).map_err(|error| world(&error))?.commit;
         let outgoing = between
-            .outgoing(remote, branch, (&base, commit), Against::Remote)
+            .outgoing(remote, branch, (&base, commit), HistoryScope::Remote)
             .map_err(|error| world(&error))?;
         if let Some(kept) = self.keep_own(&outgoing)? {
             return Ok(Pushed::Kept(kept));
@@ -101,8 +101,8 @@ impl Context<'_> {
     }
 
     /// Asks about commits of the person's own that a push would take along; returns why nothing is pushed, if so.
-    pub(crate) fn keep_own(&mut self, outgoing: &Outgoing) -> Result<Option<String>, JobError> {
-        let Outgoing { remote, branch, yours, .. } = outgoing;
+    pub(crate) fn keep_own(&mut self, outgoing: &OutgoingCommits) -> Result<Option<String>, JobError> {
+        let OutgoingCommits { remote, branch, yours, .. } = outgoing;
         if *yours == 0 {
             return Ok(None);
         }
@@ -120,7 +120,7 @@ impl Context<'_> {
 }
 
 /// Says what became of a push. One that a person has interrupted is tried again later.
-fn pushed(result: Result<(), PushError>, outgoing: &Outgoing) -> Result<Pushed, JobError> {
+fn pushed(result: Result<(), PushError>, outgoing: &OutgoingCommits) -> Result<Pushed, JobError> {
     match result {
         Ok(()) => Ok(Pushed::Done(Some(format!("pushed: {outgoing}")))),
         Err(PushError::Git(error @ GitError::Interrupted { .. })) => Err(JobError::World(spelled(&error))),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use adapters::git::{
     integrate::{Rebase, RebaseError, Undo},
-    outgoing::{Against, Outgoing},
+    outgoing::{HistoryScope, OutgoingCommits},
     sight::Need,
     target::{ForwardError, Forwarded},
 };
@@ -127,7 +127,7 @@ impl Context<'_> {
         let shell = shell(&slot.place, &self.dirs, &undo.run);
         let outlet = Outlet::of(settings, Goal::Merge, slot.remote());
         let durable = self.sync_journal()?;
-        let mut keep_own = |outgoing: &Outgoing| self.keep_own(outgoing);
+        let mut keep_own = |outgoing: &OutgoingCommits| self.keep_own(outgoing);
         let done = shell
             .map_err(RevertError::from)
             .and_then(|shell| revert_in(&slot, undo, &shell, &outlet, &mut keep_own, &durable));
@@ -204,7 +204,7 @@ fn revert_in(
     undo: &ToUndo,
     shell: &Shell,
     outlet: &Outlet,
-    keep_own: &mut dyn FnMut(&Outgoing) -> Result<Option<String>, JobError>,
+    keep_own: &mut dyn FnMut(&OutgoingCommits) -> Result<Option<String>, JobError>,
     durable: &Durable,
 ) -> Result<Reverted, RevertError> {
     let run = &undo.run;
@@ -230,7 +230,7 @@ fn revert_in(
         slot.between().bring(&[&commit]).map_err(SlotError::from)?;
         let (mut remote, mut said) = (outlet.target_remote(), None);
         if let Some(name) = remote {
-            let outgoing = slot.between().outgoing(name, &target, (&onto, &commit), Against::Branch);
+            let outgoing = slot.between().outgoing(name, &target, (&onto, &commit), HistoryScope::Branch);
             let outgoing = outgoing.map_err(SlotError::from)?;
             said = Some(format!("pushed: {outgoing}"));
             if let Some(kept) = keep_own(&outgoing)? {

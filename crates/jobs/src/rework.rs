@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use adapters::git::outgoing::Against;
+use adapters::git::outgoing::HistoryScope;
 use engine::Run;
 use forge::{Item, ItemId, Query};
 use journal::Durable;
@@ -45,7 +45,7 @@ impl Context<'_> {
         let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
         let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
         let base = slot.bring_target(target, None).map_err(|error| world(&error))?;
-        let outgoing = slot.between().outgoing(remote, branch, (&base, commit), Against::Remote);
+        let outgoing = slot.between().outgoing(remote, branch, (&base, commit), HistoryScope::Remote);
         let outgoing = outgoing.map_err(|error| world(&error))?;
         if let Some(kept) = self.keep_own(&outgoing)? {
             return Ok(Some(kept));

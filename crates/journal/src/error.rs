@@ -47,7 +47,7 @@ pub enum LeaseError {
         name: String,
         /// Who holds it.
         owner: String,
-        /// When it runs out, in milliseconds since the epoch.
+        /// Expiry, in milliseconds since the epoch.
         until: i64,
     },
     /// The lease was released or has had another holder since.
@@ -98,7 +98,7 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Why a store could not do its work, whatever it was asked.
+/// An error that any store operation can return.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The journal is damaged. It is left as it is: verify names every fault, repair sets it aside.
@@ -146,7 +146,7 @@ pub enum StoreError {
     },
 }
 
-/// In what way a journal is damaged.
+/// Kind of damage to a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Corruption {
     /// The file does not begin as a database does.

@@ -11,25 +11,25 @@ use crate::store::{
     StreamView, Subscription, Version, View, Watch,
 };
 
-/// A [`Store`] that presents a lease with everything that is appended and flushed, once it has one.
+/// A [`Store`] wrapper that sends its lease with every append and flush, once one is set.
 #[derive(Debug)]
-pub struct Fenced {
+pub struct FencedStore {
     store: Arc<dyn Store>,
     fence: Mutex<Option<Fence>>,
 }
 
-impl Fenced {
-    /// Returns the store, without a lease at first.
+impl FencedStore {
+    /// Wraps a store; no lease is set yet.
     pub fn of(store: Arc<dyn Store>) -> Self {
         Self { store, fence: Mutex::default() }
     }
 
-    /// Sets the lease that is presented from now on, or none.
+    /// Sets or clears the lease for later calls.
     pub fn set(&self, fence: Option<Fence>) {
         *self.fence() = fence;
     }
 
-    /// Returns the lease that is presented.
+    /// Returns the current lease.
     pub fn get(&self) -> Option<Fence> {
         self.fence().clone()
     }
@@ -39,7 +39,7 @@ impl Fenced {
     }
 }
 
-impl Store for Fenced {
+impl Store for FencedStore {
     fn append_under(
         &self,
         fence: Option<&Fence>,

@@ -6,25 +6,25 @@ use thiserror::Error;
 
 use crate::store::StreamId;
 
-/// What a whole check of a store found.
+/// Result of verifying a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verification {
-    /// How many streams were checked.
+    /// Number of streams checked.
     pub streams: u64,
-    /// How many events were checked.
+    /// Number of events checked.
     pub events: u64,
     /// What is wrong, in the order it was found.
     pub faults: Vec<Fault>,
 }
 
 impl Verification {
-    /// Returns whether nothing is wrong.
+    /// Returns whether no fault was found.
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 }
 
-/// One thing that is wrong with a store.
+/// A fault of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The file is not a well-formed database: the detail names the tree and page where they are known.
@@ -38,7 +38,7 @@ pub enum Fault {
     Stream(#[from] StreamFault),
 }
 
-/// One thing that is wrong with one stream.
+/// A fault of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct StreamFault {
     /// The stream.
@@ -55,7 +55,7 @@ impl fmt::Display for StreamFault {
     }
 }
 
-/// In what way a stream is wrong at an event.
+/// Kind of a stream's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Mismatch {
     /// The event, or the hash before it, is not what was appended.

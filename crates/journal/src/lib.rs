@@ -26,7 +26,7 @@ mod stores;
 pub mod streams;
 
 pub use error::{AppendError, Corruption, LeaseError, OpenError, StoreError};
-pub use fenced::Fenced;
+pub use fenced::FencedStore;
 pub use integrity::{Fault, Mismatch, StreamFault, Verification};
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;

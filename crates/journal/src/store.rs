@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::chain::Digest;
 use crate::error::{AppendError, LeaseError, StoreError};
 
-/// How often streams are looked for again because they have changed meanwhile.
+/// Limit of retries of a query whose streams changed meanwhile.
 const LOOKS: usize = 100;
 
 /// An append-only store of streams of events.
@@ -47,16 +47,16 @@ pub trait Store: fmt::Debug + Send + Sync {
         self.append_under(None, stream, expected, events, view)
     }
 
-    /// Returns what is kept beside `stream`, or `None` if the stream does not exist.
+    /// Returns the view of `stream`, or `None` if the stream does not exist.
     fn load(&self, stream: &StreamId) -> Result<Option<StreamView>, StoreError>;
 
-    /// Returns the streams that are asked for, without what is kept beside them.
+    /// Returns the heads of the streams that match, without their views.
     fn find(&self, query: Query<'_>) -> Result<Vec<StreamHead>, StoreError>;
 
     /// Reads up to `limit` events of `scope` in order, after `after` as that scope counts.
     fn read(&self, scope: Scope<'_>, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
 
-    /// Returns the highest position given out so far: where a reader who wants only what comes next begins.
+    /// Returns the highest position so far: where a reader of new events starts.
     fn last_position(&self) -> Result<u64, StoreError>;
 
     /// Watches for events of `scope` after `after`, as that scope counts, appended by whatever process.
@@ -78,7 +78,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// A lease that ran out but was taken by nobody can be renewed: no other holder can have acted meanwhile.
     fn renew(&self, name: &str, generation: u64, expires_at: i64) -> Result<Lease, LeaseError>;
 
-    /// Gives the lease `name` back, if `generation` is still the current one.
+    /// Releases the lease `name`, if `generation` is still the current one.
     fn release(&self, name: &str, generation: u64) -> Result<(), LeaseError>;
 
     /// Returns the lease `name` as last taken, run out or not; `None` once it has been released.
@@ -87,7 +87,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Waits until everything that was appended so far, by whatever process, outlasts a power cut.
     fn flush(&self) -> Result<Durable, StoreError>;
 
-    /// Returns what is kept beside the streams that are asked for.
+    /// Returns the views of the streams that match.
     fn views(&self, query: Query<'_>) -> Result<Vec<StreamView>, StoreError> {
         let mut views = Vec::new();
         // A mark or a topic may go to another stream in between, but not all the time: then its index is damaged.
@@ -116,7 +116,7 @@ impl Durable {
     }
 }
 
-/// A wait for events. Each event is returned once.
+/// Waits for events and returns each once.
 pub trait Watch: fmt::Debug + Send {
     /// Waits until there are further events and returns them in order, a batch at most.
     ///
@@ -124,17 +124,17 @@ pub trait Watch: fmt::Debug + Send {
     fn wait(&mut self, timeout: Duration) -> Result<Vec<StoredEvent>, StoreError>;
 }
 
-/// What is called when something was appended.
+/// A callback for appends.
 pub type Listener = Arc<dyn Fn() + Send + Sync>;
 
-/// Keeps a [`Listener`] subscribed.
+/// A subscription of a [`Listener`]; dropping it unsubscribes.
 #[derive(Debug)]
 pub struct Subscription {
     listeners: Weak<Listeners>,
     number: u64,
 }
 
-/// Who is subscribed to a store.
+/// The callbacks subscribed to a store.
 #[derive(Default)]
 pub(crate) struct Listeners {
     all: Mutex<(u64, BTreeMap<u64, Listener>)>,
@@ -171,7 +171,7 @@ impl Drop for Subscription {
     }
 }
 
-/// Which streams are asked for. All but the last come with the most recently appended to first.
+/// A query for streams. Results are ordered by the latest append, except for the last variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query<'a> {
     /// This stream: for whoever only wants to know its version.
@@ -201,7 +201,7 @@ impl Query<'_> {
     }
 }
 
-/// Which events are read or watched, and how they are counted.
+/// The events to read or watch, and how they are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
     /// Every stream of the store, counted by positions. They grow but may skip numbers; `0` comes before every event.
@@ -210,7 +210,7 @@ pub enum Scope<'a> {
     Stream(&'a StreamId),
 }
 
-/// What a watch follows, and how far it has come.
+/// Scope and position of a watch.
 #[derive(Debug)]
 pub(crate) struct Watched {
     stream: Option<StreamId>,
@@ -387,7 +387,7 @@ pub struct View<'a> {
     pub topic: Option<&'a str>,
 }
 
-/// A stream as it is found: enough to tell whether it has changed.
+/// A stream's version and mark: enough to detect a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamHead {
     /// The stream.
@@ -417,10 +417,10 @@ pub struct StreamView {
     pub updated_at: i64,
 }
 
-/// A lease: the right of one owner to act, until a time.
+/// A lease: the exclusive right of one owner to act until it expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// What it is a lease of.
+    /// Name of the lease.
     pub name: String,
     /// Who holds it.
     pub owner: String,
@@ -428,7 +428,7 @@ pub struct Lease {
     ///
     /// Generations are counted over the whole store: two leases never share one.
     pub generation: u64,
-    /// When it runs out, in milliseconds since the epoch.
+    /// Expiry, in milliseconds since the epoch.
     pub expires_at: i64,
 }
 
@@ -442,7 +442,7 @@ pub struct Fence {
 }
 
 impl Lease {
-    /// Returns what its holder presents with every append.
+    /// Returns the fencing token of this lease.
     pub fn fence(&self) -> Fence {
         Fence { name: self.name.clone(), generation: self.generation }
     }

@@ -19,7 +19,7 @@ pub struct Stores {
 
 #[derive(Debug)]
 enum Open {
-    Files(BTreeMap<PathBuf, Opened>),
+    Files(BTreeMap<PathBuf, OpenStore>),
     Memory(BTreeMap<PathBuf, Arc<MemoryStore>>),
 }
 
@@ -30,7 +30,7 @@ impl Default for Open {
 }
 
 #[derive(Debug)]
-struct Opened {
+struct OpenStore {
     file: FileId,
     store: Weak<SqliteStore>,
 }
@@ -80,7 +80,7 @@ impl Stores {
 }
 
 fn get_or(
-    files: &mut BTreeMap<PathBuf, Opened>,
+    files: &mut BTreeMap<PathBuf, OpenStore>,
     path: &Path,
     open: impl FnOnce() -> Result<Option<SqliteStore>, OpenError>,
 ) -> Result<Option<Arc<dyn Store>>, OpenError> {
@@ -93,7 +93,7 @@ fn get_or(
     let Some(store) = open()?.map(Arc::new) else { return Ok(None) };
     if let Some(file) = file_id(path) {
         files.retain(|_, opened| opened.store.strong_count() > 0);
-        files.insert(path.to_path_buf(), Opened { file, store: Arc::downgrade(&store) });
+        files.insert(path.to_path_buf(), OpenStore { file, store: Arc::downgrade(&store) });
     }
     Ok(Some(store))
 }

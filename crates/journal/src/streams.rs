@@ -11,16 +11,16 @@ use crate::store::{NewEvent, Scope, Store, StoredEvent, StreamId, StreamView, Ve
 /// How many events are read at a time.
 const PAGE: usize = 1000;
 
-/// How often something is decided again because others were faster. With the pauses between, this takes some 15 seconds.
+/// Limit of retries after conflicts; with the pauses, some 15 seconds.
 const TRIES: usize = 2000;
 
 /// How long one who was not the fastest lets the others go first: at first, and at most.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 
-/// What the events of a stream fold into.
+/// A state that the events of a stream fold into.
 pub trait State: Sized {
-    /// The state in the making.
+    /// The accumulator of the fold.
     type Fold: Default;
     /// Why there is none.
     type Error: From<StoreError>;
@@ -28,14 +28,14 @@ pub trait State: Sized {
     /// Reads the state from what is kept beside the stream; `None` if that is of no use, and the events have to be folded.
     fn from_snapshot(view: &StreamView) -> Result<Option<Self>, Self::Error>;
 
-    /// Adds an event to the state in the making.
+    /// Applies one event to the accumulator.
     fn add(fold: &mut Self::Fold, event: &StoredEvent) -> Result<(), Self::Error>;
 
-    /// Returns the state that all events of a stream make.
+    /// Builds the state once all events are applied.
     fn finish(stream: &StreamId, fold: Self::Fold) -> Result<Self, Self::Error>;
 }
 
-/// The state of a stream, and what an append decided on it has to present.
+/// A loaded state, with the version that an append must expect.
 #[derive(Debug, Clone)]
 pub struct Loaded<T> {
     /// The state.
@@ -46,7 +46,7 @@ pub struct Loaded<T> {
     pub mark: Option<String>,
 }
 
-/// What became of an append that the store could decide on.
+/// Result of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Appended {
     /// It is recorded, and this is the stream's version.
@@ -75,7 +75,7 @@ impl<T: State> Streams<T> {
         self.store.load(stream)?.map(|view| self.open(view)).transpose()
     }
 
-    /// Returns the state that is kept beside a stream, or that of its events where that is no use.
+    /// Returns the state from the view's snapshot, or folds the events if the snapshot cannot be used.
     pub fn open(&self, view: StreamView) -> Result<Loaded<T>, T::Error> {
         let state = match T::from_snapshot(&view)? {
             Some(state) => state,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use journal::{
-    AppendError, Fenced, Lease, LeaseError, MemoryStore, NewEvent, Query, Scope, SqliteStore, Store,
+    AppendError, FencedStore, Lease, LeaseError, MemoryStore, NewEvent, Query, Scope, SqliteStore, Store,
     StoreError, StoredEvent, StreamId, StreamView, Version, View,
 };
 
@@ -410,7 +410,7 @@ fn an_append_under_a_lost_lease_is_refused(store: &dyn Store) {
 #[test]
 fn whoever_has_lost_the_lease_appends_nothing_and_gets_no_leave_to_act() {
     let shared: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let fenced = Fenced::of(Arc::clone(&shared));
+    let fenced = FencedStore::of(Arc::clone(&shared));
     append(&fenced, "run:a", &["started"], View::default());
     fenced.set(Some(shared.acquire("issue:1", "one", 100, 200).unwrap().fence()));
     let version = append(&fenced, "run:a", &["moved"], View::default());

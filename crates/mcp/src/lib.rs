@@ -6,7 +6,7 @@
 
 use std::{io, sync::Arc};
 
-use hooks::{Away, call_tool};
+use hooks::{AwayChannel, call_tool};
 use project::tools::{self, Called};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
@@ -35,7 +35,7 @@ pub enum ServeError {
 }
 
 /// Serves one client on standard input and output, until it closes them.
-pub fn serve(away: &'static dyn Away) -> Result<(), ServeError> {
+pub fn serve(away: &'static dyn AwayChannel) -> Result<(), ServeError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
     let ended = runtime.block_on(async {
@@ -60,7 +60,7 @@ fn is_closed(error: &rmcp::service::ServerInitializeError) -> bool {
 
 /// The tools, as a server of the protocol.
 struct Tools {
-    away: &'static dyn Away,
+    away: &'static dyn AwayChannel,
 }
 
 impl ServerHandler for Tools {

@@ -2,7 +2,7 @@
 
 use engine::ledger::CapReached;
 
-/// Gives leave for requests and records what they use: the ledger, or a test's.
+/// Permits requests and records their usage: the ledger, or a test double.
 ///
 /// Both calls may block for as long as a disk takes. They come from one thread, one after the other.
 pub trait Book: Send + Sync {
@@ -16,7 +16,7 @@ pub trait Book: Send + Sync {
     fn book(&self, ticket: &Ticket, tokens: Tokens, stage: Stage) -> Result<(), BookError>;
 }
 
-/// How far a request has come when it is booked.
+/// Stage of a request at the time of booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     UnderWay,
@@ -26,7 +26,7 @@ pub enum Stage {
     OverAtMost,
 }
 
-/// The language that a client speaks with its model.
+/// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic's Messages.
@@ -37,15 +37,15 @@ pub enum Api {
     Chat,
 }
 
-/// A request that wants to go out.
+/// A request that needs permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     pub api: Api,
-    /// The model as the request names it; empty where it cannot be read.
+    /// The requested model; empty if unreadable.
     pub model: String,
-    /// What the request takes at least: its text, four bytes to a token.
+    /// Lower bound of the input, at four bytes per token.
     pub estimate: Tokens,
-    /// The most that it can use, for when its usage is never told.
+    /// Upper bound, used if the provider never reports usage.
     pub bound: Tokens,
 }
 
@@ -58,11 +58,11 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
-/// A book's name for a request that it gave leave for.
+/// Id of a permitted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket(pub String);
 
-/// Why a request does not go out.
+/// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{0}")]
@@ -78,7 +78,7 @@ pub enum Refusal {
 pub struct BookError(pub String);
 
 impl Stage {
-    /// Tells whether nothing more will come.
+    /// Returns whether this is the final booking.
     pub fn is_over(self) -> bool {
         match self {
             Self::UnderWay => false,
@@ -88,7 +88,7 @@ impl Stage {
 }
 
 impl Tokens {
-    /// Returns both together.
+    /// Returns the sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Tokens {
         }
     }
 
-    /// Returns how many they are together.
+    /// Returns the total number of tokens.
     pub fn total(self) -> u64 {
         [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
     }

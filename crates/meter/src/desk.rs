@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 
-use crate::{Api, Book, Opening, Refusal, Stage, Ticket, Tokens, opening, seen::Watch};
+use crate::{Api, Book, Opening, Refusal, Stage, Ticket, Tokens, opening, seen::TrafficLog};
 
 /// How long is waited before each further try of bookings that failed, when nothing else will come. Together it is less
 /// than the end of the proxy is waited for.
@@ -27,9 +27,9 @@ const LAST_TRIES: [Duration; 5] = [
     Duration::from_millis(3000),
 ];
 
-/// The way to the thread; it ends when every copy of this is gone and everything is booked.
+/// Handle of the bookkeeper thread, which ends once all handles are dropped and everything is booked.
 #[derive(Clone, Debug)]
-pub(crate) struct Desk {
+pub(crate) struct BookkeeperHandle {
     jobs: Sender<Job>,
     /// Told whenever a request is over.
     freed: Arc<Notify>,
@@ -37,33 +37,40 @@ pub(crate) struct Desk {
 
 /// Leave to send a request, until what it used is booked. Dropped before that, it was not made use of.
 #[derive(Debug)]
-pub(crate) struct Leave {
-    desk: Desk,
+pub(crate) struct Permit {
+    desk: BookkeeperHandle,
     ticket: Ticket,
     opening: Opening,
     is_over: bool,
 }
 
-/// A request that asks for leave.
+/// A request for permission.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum PermitRequest {
     Body(Api, Bytes),
     /// One that was read, and had to wait.
     Again(Opening),
 }
 
-/// What a request is told that asks for leave.
+/// Reply to a [`PermitRequest`].
 #[derive(Debug)]
-pub(crate) enum Told {
-    Leave(Leave),
+pub(crate) enum PermitReply {
+    Leave(Permit),
     /// It has to wait until another request is over.
     Wait(Opening),
 }
 
 #[derive(Debug)]
 enum Job {
-    Open { wanted: Wanted, desk: Desk, told: oneshot::Sender<Result<Told, Refusal>> },
-    Book { booking: Booking, done: oneshot::Sender<()> },
+    Open {
+        wanted: PermitRequest,
+        desk: BookkeeperHandle,
+        told: oneshot::Sender<Result<PermitReply, Refusal>>,
+    },
+    Book {
+        booking: Booking,
+        done: oneshot::Sender<()>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -73,15 +80,19 @@ struct Booking {
     stage: Stage,
 }
 
-impl Desk {
+impl BookkeeperHandle {
     /// Opens the desk; `ended` is told when everything is booked after the last copy is gone. What cannot be booked is
     /// put on the watch.
-    pub(crate) fn open(book: Arc<dyn Book>, watch: Arc<Watch>, ended: Sender<()>) -> std::io::Result<Self> {
+    pub(crate) fn open(
+        book: Arc<dyn Book>,
+        watch: Arc<TrafficLog>,
+        ended: Sender<()>,
+    ) -> std::io::Result<Self> {
         let (jobs, todo) = channel();
         let freed = Arc::new(Notify::new());
         let tell = Arc::clone(&freed);
         thread::Builder::new().name("meter-book".to_owned()).spawn(move || {
-            Clerk { book, watch, freed: tell, late: Vec::new() }.work(&todo);
+            Bookkeeper { book, watch, freed: tell, late: Vec::new() }.work(&todo);
             // Nobody listens any more when the owner has lost its patience.
             let _ = ended.send(());
         })?;
@@ -94,7 +105,7 @@ impl Desk {
     }
 
     /// Asks for leave to send a request.
-    pub(crate) async fn ask(&self, wanted: Wanted) -> Result<Told, Refusal> {
+    pub(crate) async fn ask(&self, wanted: PermitRequest) -> Result<PermitReply, Refusal> {
         let (told, answer) = oneshot::channel();
         // If the thread is gone, so is the other end of the answer.
         let _ = self.jobs.send(Job::Open { wanted, desk: self.clone(), told });
@@ -102,7 +113,7 @@ impl Desk {
     }
 }
 
-impl Leave {
+impl Permit {
     /// Returns what the request takes at least.
     pub(crate) fn estimate(&self) -> Tokens {
         self.opening.estimate
@@ -143,7 +154,7 @@ impl Leave {
     }
 }
 
-impl Drop for Leave {
+impl Drop for Permit {
     fn drop(&mut self) {
         if !self.is_over {
             drop(self.end(Tokens::default()));
@@ -151,15 +162,15 @@ impl Drop for Leave {
     }
 }
 
-struct Clerk {
+struct Bookkeeper {
     book: Arc<dyn Book>,
-    watch: Arc<Watch>,
+    watch: Arc<TrafficLog>,
     freed: Arc<Notify>,
     /// Bookings that failed. While there are any, no leave is given, so they are few.
     late: Vec<Booking>,
 }
 
-impl Clerk {
+impl Bookkeeper {
     fn work(&mut self, todo: &Receiver<Job>) {
         while let Ok(job) = todo.recv() {
             match job {
@@ -192,15 +203,15 @@ impl Clerk {
         let _ = self.catch_up();
     }
 
-    fn ask(&mut self, wanted: Wanted, desk: Desk) -> Result<Told, Refusal> {
+    fn ask(&mut self, wanted: PermitRequest, desk: BookkeeperHandle) -> Result<PermitReply, Refusal> {
         self.catch_up()?;
         let opening = match wanted {
-            Wanted::Body(api, body) => opening::read(api, &body),
-            Wanted::Again(opening) => opening,
+            PermitRequest::Body(api, body) => opening::read(api, &body),
+            PermitRequest::Again(opening) => opening,
         };
         Ok(match self.book.open(&opening)? {
-            Some(ticket) => Told::Leave(Leave { desk, ticket, opening, is_over: false }),
-            None => Told::Wait(opening),
+            Some(ticket) => PermitReply::Leave(Permit { desk, ticket, opening, is_over: false }),
+            None => PermitReply::Wait(opening),
         })
     }
 
@@ -266,16 +277,16 @@ mod tests {
     fn a_booking_that_fails_is_made_before_the_next_leave_is_given() {
         let book = Arc::new(Stubborn::default());
         let (tell, ended) = channel();
-        let desk = Desk::open(Arc::<Stubborn>::clone(&book), Arc::default(), tell).unwrap();
+        let desk = BookkeeperHandle::open(Arc::<Stubborn>::clone(&book), Arc::default(), tell).unwrap();
         let tokens = |output| Tokens { output, ..Tokens::default() };
         let ask = || {
             let (told, answer) = oneshot::channel();
-            let wanted = Wanted::Body(Api::Chat, Bytes::from_static(b"{}"));
+            let wanted = PermitRequest::Body(Api::Chat, Bytes::from_static(b"{}"));
             desk.jobs.send(Job::Open { wanted, desk: desk.clone(), told }).unwrap();
             answer.blocking_recv().unwrap()
         };
 
-        let Ok(Told::Leave(mut leave)) = ask() else { panic!("there is room") };
+        let Ok(PermitReply::Leave(mut leave)) = ask() else { panic!("there is room") };
         *book.is_broken.lock().unwrap() = true;
         leave.book(tokens(1)).blocking_recv().unwrap();
         leave.end(tokens(2)).blocking_recv().unwrap();

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use crate::{
-    Api, Limit, Tokens, UsageReader, desk::Leave, limit, read_on::read_on, seen::Watch, usage::Trouble,
+    Api, Limit, Tokens, UsageReader, desk::Permit, limit, read_on::read_on, seen::TrafficLog, usage::Trouble,
 };
 
 /// How long a provider may say nothing: a model may think for minutes.
@@ -51,13 +51,13 @@ pub(crate) struct Flow {
     body: Option<Incoming>,
     /// Set when nothing comes, rather than with every frame: most frames come together.
     silence: Option<Pin<Box<Sleep>>>,
-    look: Look,
-    held: Option<Held>,
+    look: Observer,
+    held: Option<HeldFrame>,
 }
 
-/// Who looks at a copy.
+/// Parses a copy of the answer.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum Observer {
     Nobody,
     /// The answer is paid for.
     Metering(Box<Metering>),
@@ -65,16 +65,16 @@ pub(crate) enum Look {
     Complaint(Box<Complaint>),
 }
 
-/// What waits until it is booked: a frame, or the end.
+/// A frame (or the end) that waits for its booking.
 #[derive(Debug)]
-struct Held {
+struct HeldFrame {
     frame: Option<Frame<Bytes>>,
     receipt: oneshot::Receiver<()>,
     patience: Pin<Box<Sleep>>,
 }
 
 impl Flow {
-    pub(crate) fn new(body: Incoming, look: Look) -> Self {
+    pub(crate) fn new(body: Incoming, look: Observer) -> Self {
         Self { body: Some(body), silence: None, look, held: None }
     }
 
@@ -93,12 +93,12 @@ impl Flow {
         let is_last = frame.is_none() || self.body.as_ref().is_none_or(Body::is_end_stream);
         let data = frame.and_then(Frame::data_ref);
         match &mut self.look {
-            Look::Nobody => None,
-            Look::Metering(metering) => {
+            Observer::Nobody => None,
+            Observer::Metering(metering) => {
                 let receipt = data.and_then(|data| metering.read(data));
                 if is_last { metering.finish().or(receipt) } else { receipt }
             }
-            Look::Complaint(complaint) => {
+            Observer::Complaint(complaint) => {
                 complaint.read(data.map_or(&[], |data| data));
                 None
             }
@@ -106,7 +106,7 @@ impl Flow {
     }
 
     fn broken(&mut self, error: FlowError) -> FlowError {
-        if let Look::Metering(metering) = &mut self.look {
+        if let Observer::Metering(metering) = &mut self.look {
             metering.broken(&error);
         }
         error
@@ -126,7 +126,7 @@ impl Body for Flow {
         }
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let Poll::Ready(next) = Pin::new(body).poll_frame(context) else {
-            if let Look::Metering(metering) = &mut self.look {
+            if let Observer::Metering(metering) = &mut self.look {
                 metering.catch_up(context);
             }
             let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(SILENCE)));
@@ -140,7 +140,7 @@ impl Body for Flow {
             None => None,
         };
         let Some(receipt) = self.look_at(frame.as_ref()) else { return Poll::Ready(frame.map(Ok)) };
-        self.held = Some(Held { frame, receipt, patience: Box::pin(sleep(BOOKING)) });
+        self.held = Some(HeldFrame { frame, receipt, patience: Box::pin(sleep(BOOKING)) });
         let frame = ready!(self.poll_held(context)).flatten();
         Poll::Ready(frame.map(Ok))
     }
@@ -157,7 +157,7 @@ impl Body for Flow {
 impl Drop for Flow {
     /// The client hung up, unless the answer is over.
     fn drop(&mut self) {
-        if let Look::Metering(metering) = std::mem::replace(&mut self.look, Look::Nobody)
+        if let Observer::Metering(metering) = std::mem::replace(&mut self.look, Observer::Nobody)
             && !metering.is_over()
             && let Some(body) = self.body.take()
         {
@@ -169,8 +169,8 @@ impl Drop for Flow {
 /// One request that is paid for, from its leave to its end. Dropped before that, it is booked at its upper bound.
 #[derive(Debug)]
 pub(crate) struct Metering {
-    leave: Leave,
-    watch: Arc<Watch>,
+    leave: Permit,
+    watch: Arc<TrafficLog>,
     /// The request's number on the watch.
     number: u64,
     reader: UsageReader,
@@ -184,7 +184,7 @@ pub(crate) struct Metering {
 }
 
 impl Metering {
-    pub(crate) fn new(api: Api, leave: Leave, place: OwnedSemaphorePermit, watch: &Arc<Watch>) -> Self {
+    pub(crate) fn new(api: Api, leave: Permit, place: OwnedSemaphorePermit, watch: &Arc<TrafficLog>) -> Self {
         Self {
             reader: UsageReader::new(api, leave.estimate()),
             booked: leave.estimate(),
@@ -335,7 +335,7 @@ impl Drop for Metering {
 /// A provider's refusal or failure, read for its words.
 #[derive(Debug)]
 pub(crate) struct Complaint {
-    watch: Arc<Watch>,
+    watch: Arc<TrafficLog>,
     host: String,
     status: StatusCode,
     headers: HeaderMap,
@@ -345,7 +345,7 @@ pub(crate) struct Complaint {
 impl Complaint {
     /// Begins to read an error; what the status alone says is noted at once. None: it is no error.
     pub(crate) fn of(
-        watch: &Arc<Watch>,
+        watch: &Arc<TrafficLog>,
         host: &str,
         status: StatusCode,
         headers: &HeaderMap,

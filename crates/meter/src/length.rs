@@ -14,9 +14,9 @@ const ATTACHMENT: u64 = 1600 * BYTES_A_TOKEN;
 
 /// The length of all strings in a value, in bytes; what only labels or signs text is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Length(pub(crate) u64);
+pub(crate) struct TextLength(pub(crate) u64);
 
-impl Length {
+impl TextLength {
     /// Estimates how many tokens the text has.
     pub(crate) fn tokens(self) -> u64 {
         tokens(self.0)
@@ -43,62 +43,62 @@ fn is_attachment(key: &str) -> bool {
     ["data", "image_url", "url", "file_data", "encrypted_content"].contains(&key)
 }
 
-impl<'de> Deserialize<'de> for Length {
+impl<'de> Deserialize<'de> for TextLength {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Measure)
+        deserializer.deserialize_any(LengthVisitor)
     }
 }
 
-struct Measure;
+struct LengthVisitor;
 
-impl<'de> Visitor<'de> for Measure {
-    type Value = Length;
+impl<'de> Visitor<'de> for LengthVisitor {
+    type Value = TextLength;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Length, E> {
-        Ok(Length(0))
+    fn visit_bool<E>(self, _: bool) -> Result<TextLength, E> {
+        Ok(TextLength(0))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Length, E> {
-        Ok(Length(0))
+    fn visit_i64<E>(self, _: i64) -> Result<TextLength, E> {
+        Ok(TextLength(0))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Length, E> {
-        Ok(Length(0))
+    fn visit_u64<E>(self, _: u64) -> Result<TextLength, E> {
+        Ok(TextLength(0))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Length, E> {
-        Ok(Length(0))
+    fn visit_f64<E>(self, _: f64) -> Result<TextLength, E> {
+        Ok(TextLength(0))
     }
 
-    fn visit_unit<E>(self) -> Result<Length, E> {
-        Ok(Length(0))
+    fn visit_unit<E>(self) -> Result<TextLength, E> {
+        Ok(TextLength(0))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Length, E> {
-        Ok(Length(text.len() as u64))
+    fn visit_str<E>(self, text: &str) -> Result<TextLength, E> {
+        Ok(TextLength(text.len() as u64))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Length, A::Error> {
-        let mut whole = Length(0);
-        while let Some(item) = items.next_element::<Length>()? {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TextLength, A::Error> {
+        let mut whole = TextLength(0);
+        while let Some(item) = items.next_element::<TextLength>()? {
             whole = whole.plus(item);
         }
         Ok(whole)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Length, A::Error> {
-        let mut whole = Length(0);
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<TextLength, A::Error> {
+        let mut whole = TextLength(0);
         while let Some(key) = fields.next_key::<String>()? {
             if is_label(&key) {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let value = fields.next_value::<Length>()?;
-            whole = whole.plus(if is_attachment(&key) { Length(value.0.min(ATTACHMENT)) } else { value });
+            let value = fields.next_value::<TextLength>()?;
+            whole = whole.plus(if is_attachment(&key) { TextLength(value.0.min(ATTACHMENT)) } else { value });
         }
         Ok(whole)
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_text_counts() {
-        let measure = |json: &str| serde_json::from_str::<Length>(json).unwrap().0;
+        let measure = |json: &str| serde_json::from_str::<TextLength>(json).unwrap().0;
         assert_eq!(measure(r#"{"type":"text_delta","text":"four"}"#), 4);
         assert_eq!(
             measure(r#"[{"index":0,"delta":{"role":"assistant","content":"12","x":[null,1,true,"3"]}}]"#),

@@ -31,5 +31,5 @@ mod usage;
 pub use book::{Api, Book, BookError, Opening, Refusal, Stage, Ticket, Tokens};
 pub use proxy::{Proxy, ProxyError};
 pub use route::Upstreams;
-pub use seen::{Limit, Outage, Retry, Seen};
+pub use seen::{Limit, Outage, Retry, Traffic};
 pub use usage::UsageReader;

@@ -7,7 +7,7 @@ use serde::{
 
 use crate::{
     Api, Opening, Tokens,
-    length::{self, Length},
+    length::{self, TextLength},
 };
 
 /// The most tokens that a model writes for a request that names no limit of its own.
@@ -19,11 +19,11 @@ const LONGEST_CONTEXT: u64 = 1_000_000;
 #[derive(Debug, Deserialize)]
 struct Body {
     model: Option<String>,
-    system: Option<Length>,
-    instructions: Option<Length>,
-    messages: Option<Length>,
-    input: Option<Length>,
-    tools: Option<Length>,
+    system: Option<TextLength>,
+    instructions: Option<TextLength>,
+    messages: Option<TextLength>,
+    input: Option<TextLength>,
+    tools: Option<TextLength>,
     max_tokens: Option<u64>,
     max_completion_tokens: Option<u64>,
     max_output_tokens: Option<u64>,
@@ -40,7 +40,7 @@ pub(crate) fn read(api: Api, body: &[u8]) -> Opening {
     };
     let output = longest_answer(api, &read);
     let parts = [read.system, read.instructions, read.messages, read.input, read.tools];
-    let length = Length(parts.into_iter().flatten().map(|part| part.0).sum());
+    let length = TextLength(parts.into_iter().flatten().map(|part| part.0).sum());
     let estimate = Tokens { input: length.tokens(), ..Tokens::default() };
     // No token is shorter than a byte.
     let own = body.len() as u64;
@@ -60,29 +60,29 @@ fn longest_answer(api: Api, body: &Body) -> u64 {
     }
 }
 
-/// Where a request may say that some of its input is kept by the provider, or fetched by it.
+/// Fields that refer to input which the provider stores or fetches.
 #[derive(Debug, Deserialize)]
-struct Elsewhere {
+struct StoredInput {
     previous_response_id: Option<IgnoredAny>,
     conversation: Option<IgnoredAny>,
     prompt: Option<IgnoredAny>,
-    messages: Option<Refers>,
-    input: Option<Refers>,
+    messages: Option<FileReference>,
+    input: Option<FileReference>,
 }
 
 /// Tells whether the length of a request says nothing about how much input it has.
 fn refers(body: &[u8]) -> bool {
-    let Ok(request) = serde_json::from_slice::<Elsewhere>(body) else { return true };
+    let Ok(request) = serde_json::from_slice::<StoredInput>(body) else { return true };
     let kept = [request.previous_response_id, request.conversation, request.prompt];
     let parts = [request.messages, request.input];
     kept.iter().any(Option::is_some) || parts.into_iter().flatten().any(|part| part.0)
 }
 
-/// Whether a message holds a file or an image by its name or address.
+/// Whether a message refers to a file or image by id or URL.
 #[derive(Clone, Copy, Debug)]
-struct Refers(bool);
+struct FileReference(bool);
 
-impl<'de> Deserialize<'de> for Refers {
+impl<'de> Deserialize<'de> for FileReference {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Search::Anything.deserialize(deserializer)
     }
@@ -111,57 +111,57 @@ impl Search {
 }
 
 impl<'de> DeserializeSeed<'de> for Search {
-    type Value = Refers;
+    type Value = FileReference;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Refers, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<FileReference, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Search {
-    type Value = Refers;
+    type Value = FileReference;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("any JSON")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Refers, E> {
-        Ok(Refers(false))
+    fn visit_bool<E>(self, _: bool) -> Result<FileReference, E> {
+        Ok(FileReference(false))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Refers, E> {
-        Ok(Refers(false))
+    fn visit_i64<E>(self, _: i64) -> Result<FileReference, E> {
+        Ok(FileReference(false))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Refers, E> {
-        Ok(Refers(false))
+    fn visit_u64<E>(self, _: u64) -> Result<FileReference, E> {
+        Ok(FileReference(false))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Refers, E> {
-        Ok(Refers(false))
+    fn visit_f64<E>(self, _: f64) -> Result<FileReference, E> {
+        Ok(FileReference(false))
     }
 
-    fn visit_unit<E>(self) -> Result<Refers, E> {
-        Ok(Refers(false))
+    fn visit_unit<E>(self) -> Result<FileReference, E> {
+        Ok(FileReference(false))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Refers, E> {
-        Ok(Refers(match self {
+    fn visit_str<E>(self, text: &str) -> Result<FileReference, E> {
+        Ok(FileReference(match self {
             Self::Anything => false,
             Self::Address => !text.starts_with("data:"),
             Self::Name => true,
         }))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Refers, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<FileReference, A::Error> {
         let mut found = false;
         while let Some(item) = items.next_element_seed(self)? {
             found |= item.0;
         }
-        Ok(Refers(found))
+        Ok(FileReference(found))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Refers, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<FileReference, A::Error> {
         let mut found = false;
         while let Some(key) = fields.next_key::<String>()? {
             match Self::field(&key) {
@@ -169,7 +169,7 @@ impl<'de> Visitor<'de> for Search {
                 None => drop(fields.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(Refers(found))
+        Ok(FileReference(found))
     }
 }
 

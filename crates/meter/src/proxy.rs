@@ -30,10 +30,10 @@ use tokio::{
 };
 
 use crate::{
-    Book, Seen, Upstreams,
-    desk::Desk,
+    Book, Traffic, Upstreams,
+    desk::BookkeeperHandle,
     route::{Provider, Routes},
-    seen::Watch,
+    seen::TrafficLog,
     serve::Server,
 };
 
@@ -55,7 +55,7 @@ const PATIENCE: Duration = Duration::from_secs(13);
 pub struct Proxy {
     address: SocketAddr,
     paths: [String; 2],
-    watch: Arc<Watch>,
+    watch: Arc<TrafficLog>,
     /// Dropped, it ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -86,8 +86,8 @@ impl Proxy {
             runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).map_err(ProxyError::Listen)?;
         let address = listener.local_addr().map_err(ProxyError::Listen)?;
         let (tell, ended) = mpsc::channel();
-        let watch = Arc::new(Watch::default());
-        let desk = Desk::open(book, Arc::clone(&watch), tell).map_err(ProxyError::Listen)?;
+        let watch = Arc::new(TrafficLog::default());
+        let desk = BookkeeperHandle::open(book, Arc::clone(&watch), tell).map_err(ProxyError::Listen)?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(KEPT)
@@ -128,13 +128,13 @@ impl Proxy {
         format!("http://{}{}", self.address, self.paths[1])
     }
 
-    /// Returns what has been seen, and keeps it.
-    pub fn seen(&self) -> Seen {
+    /// Returns the traffic without resetting it.
+    pub fn seen(&self) -> Traffic {
         self.watch.look()
     }
 
-    /// Returns what has been seen since it was last asked for.
-    pub fn take_seen(&self) -> Seen {
+    /// Returns the traffic and resets it.
+    pub fn take_seen(&self) -> Traffic {
         self.watch.take()
     }
 }

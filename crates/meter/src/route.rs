@@ -37,16 +37,16 @@ pub(crate) enum Provider {
 pub(crate) struct Route {
     pub(crate) provider: Provider,
     pub(crate) target: Uri,
-    pub(crate) toll: Toll,
+    pub(crate) toll: Billing,
 }
 
-/// What a request costs, as far as its path tells.
+/// How a request is billed, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Toll {
+pub(crate) enum Billing {
     Metered(Api),
     /// Nothing: it passes.
     Free,
-    /// Money, perhaps, and nobody could say how much: it does not pass.
+    /// Possibly billed, at an unknown price: refused.
     Unknown,
 }
 
@@ -88,7 +88,7 @@ impl Routes {
         if !rest.is_empty() && !rest.starts_with('/') {
             return None;
         }
-        let toll = if *method == Method::POST { toll(provider, rest)? } else { Toll::Free };
+        let toll = if *method == Method::POST { toll(provider, rest)? } else { Billing::Free };
         let base = match provider {
             Provider::Anthropic => &self.anthropic,
             Provider::OpenAi => &self.openai,
@@ -113,20 +113,20 @@ fn prefix(provider: Provider) -> &'static str {
 }
 
 /// Says what a posted request costs; none if its path could be read in two ways.
-fn toll(provider: Provider, path: &str) -> Option<Toll> {
+fn toll(provider: Provider, path: &str) -> Option<Billing> {
     let is_plain =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['%', ';', '\\']);
     if !path.strip_prefix('/')?.split('/').all(is_plain) {
         return None;
     }
     Some(match (provider, path) {
-        (Provider::Anthropic, "/v1/messages") => Toll::Metered(Api::Messages),
+        (Provider::Anthropic, "/v1/messages") => Billing::Metered(Api::Messages),
         // A conversation that is made shorter is paid for like any other.
-        (Provider::OpenAi, "/responses" | "/responses/compact") => Toll::Metered(Api::Responses),
-        (Provider::OpenAi, "/chat/completions") => Toll::Metered(Api::Chat),
-        (Provider::Anthropic, "/v1/messages/count_tokens") => Toll::Free,
-        (Provider::OpenAi, "/responses/input_tokens") => Toll::Free,
-        (Provider::Anthropic | Provider::OpenAi, _) => Toll::Unknown,
+        (Provider::OpenAi, "/responses" | "/responses/compact") => Billing::Metered(Api::Responses),
+        (Provider::OpenAi, "/chat/completions") => Billing::Metered(Api::Chat),
+        (Provider::Anthropic, "/v1/messages/count_tokens") => Billing::Free,
+        (Provider::OpenAi, "/responses/input_tokens") => Billing::Free,
+        (Provider::Anthropic | Provider::OpenAi, _) => Billing::Unknown,
     })
 }
 
@@ -157,7 +157,7 @@ mod tests {
         Routes::new("t0ken".to_owned(), &upstreams).unwrap()
     }
 
-    fn find(method: Method, path: &str) -> Option<(String, Toll)> {
+    fn find(method: Method, path: &str) -> Option<(String, Billing)> {
         let route = routes().find(&method, &Uri::from_str(path).unwrap())?;
         Some((route.target.to_string(), route.toll))
     }
@@ -168,23 +168,23 @@ mod tests {
         let at = |target: &str, toll| (target.to_owned(), toll);
         assert_eq!(
             post("/t0ken/anthropic/v1/messages?beta=true"),
-            at("http://a.test/v1/messages?beta=true", Toll::Metered(Api::Messages))
+            at("http://a.test/v1/messages?beta=true", Billing::Metered(Api::Messages))
         );
         assert_eq!(
             post("/t0ken/anthropic/v1/messages/count_tokens"),
-            at("http://a.test/v1/messages/count_tokens", Toll::Free)
+            at("http://a.test/v1/messages/count_tokens", Billing::Free)
         );
         assert_eq!(
             post("/t0ken/openai/v1/responses"),
-            at("https://o.test:8443/v1/responses", Toll::Metered(Api::Responses))
+            at("https://o.test:8443/v1/responses", Billing::Metered(Api::Responses))
         );
         assert_eq!(
             post("/t0ken/openai/v1/chat/completions"),
-            at("https://o.test:8443/v1/chat/completions", Toll::Metered(Api::Chat))
+            at("https://o.test:8443/v1/chat/completions", Billing::Metered(Api::Chat))
         );
         assert_eq!(
             find(Method::GET, "/t0ken/openai/v1/models"),
-            Some(at("https://o.test:8443/v1/models", Toll::Free))
+            Some(at("https://o.test:8443/v1/models", Billing::Free))
         );
     }
 
@@ -198,7 +198,7 @@ mod tests {
             "/openai/v1/responses/resp_1/cancel",
         ] {
             let (_, toll) = find(Method::POST, &format!("/t0ken{path}")).unwrap();
-            assert_eq!(toll, Toll::Unknown, "{path}");
+            assert_eq!(toll, Billing::Unknown, "{path}");
         }
     }
 

@@ -7,10 +7,10 @@ use engine::Time;
 
 use crate::{Refusal, Tokens};
 
-/// What has been seen of metered requests since it was last asked for.
+/// Metered traffic since the last call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// How many requests were let through.
+pub struct Traffic {
+    /// Number of requests let through.
     pub requests: u64,
     /// The last refusal, or else why something that was used is not booked.
     pub refused: Option<Refusal>,
@@ -22,20 +22,20 @@ pub struct Seen {
     pub outage: Option<Outage>,
     /// The last request that was sent although the one before it had failed.
     pub retry: Option<Retry>,
-    /// What the requests that have ended used.
+    /// Usage of completed requests.
     pub tokens: Tokens,
 }
 
-/// A request that repeats one that failed.
+/// A retry of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How many there were, this one included.
+    /// Number of retries, this one included.
     pub count: u64,
-    /// What the provider said before it.
+    /// The provider's last error message.
     pub words: String,
 }
 
-/// A provider lets nobody in for a while.
+/// A provider's usage limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub status: u16,
@@ -44,19 +44,19 @@ pub struct Limit {
     pub words: String,
 }
 
-/// A provider fails, or cannot be reached.
+/// A provider's outage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     pub words: String,
 }
 
-/// Keeps what was seen until it is taken.
+/// Collects traffic until it is taken.
 #[derive(Debug, Default)]
-pub(crate) struct Watch(Mutex<Kept>);
+pub(crate) struct TrafficLog(Mutex<TrafficState>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    seen: Seen,
+struct TrafficState {
+    seen: Traffic,
     /// Why a booking failed, until it is made.
     unbooked: Option<String>,
     /// How many requests there have ever been; a request's number is the count with it.
@@ -67,13 +67,13 @@ struct Kept {
     outage_at: u64,
 }
 
-impl Watch {
-    pub(crate) fn look(&self) -> Seen {
+impl TrafficLog {
+    pub(crate) fn look(&self) -> Traffic {
         let kept = self.lock();
         told(kept.seen.clone(), kept.unbooked.clone())
     }
 
-    pub(crate) fn take(&self) -> Seen {
+    pub(crate) fn take(&self) -> Traffic {
         let mut kept = self.lock();
         told(std::mem::take(&mut kept.seen), kept.unbooked.take())
     }
@@ -146,15 +146,15 @@ impl Watch {
         kept.seen.tokens = kept.seen.tokens.plus(tokens);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, TrafficState> {
         // Every change is one assignment, so a panic elsewhere does not spoil it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Puts what is not booked where a refusal is looked for.
-fn told(seen: Seen, unbooked: Option<String>) -> Seen {
-    Seen { refused: seen.refused.or(unbooked.map(Refusal::Failed)), ..seen }
+fn told(seen: Traffic, unbooked: Option<String>) -> Traffic {
+    Traffic { refused: seen.refused.or(unbooked.map(Refusal::Failed)), ..seen }
 }
 
 #[cfg(test)]
@@ -167,16 +167,16 @@ mod tests {
 
     #[test]
     fn asking_empties_it() {
-        let watch = Watch::default();
+        let watch = TrafficLog::default();
         watch.let_through();
         watch.used(Tokens { input: 5, ..Tokens::default() });
         assert_eq!(watch.take().requests, 1);
-        assert_eq!(watch.take(), Seen::default());
+        assert_eq!(watch.take(), Traffic::default());
     }
 
     #[test]
     fn a_request_after_a_failure_is_a_retry_until_one_is_answered() {
-        let watch = Watch::default();
+        let watch = TrafficLog::default();
         watch.let_through();
         assert_eq!(watch.look().retry, None);
         watch.failed("down".to_owned());
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn only_a_request_that_began_later_lifts_a_limit_or_an_outage() {
-        let watch = Watch::default();
+        let watch = TrafficLog::default();
         let (early, late) = (watch.let_through(), watch.let_through());
         watch.limited(limit());
         watch.failed("down".to_owned());

@@ -33,12 +33,12 @@ use tokio::{
 
 use crate::{
     Api, Refusal,
-    desk::{Desk, Leave, Told, Wanted},
-    flow::{Complaint, Flow, FlowError, Look, Metering, SILENCE},
+    desk::{BookkeeperHandle, Permit, PermitReply, PermitRequest},
+    flow::{Complaint, Flow, FlowError, Metering, Observer, SILENCE},
     read_on,
     refuse::{fail, refuse, refuse_unmetered},
-    route::{Provider, Route, Routes, Toll},
-    seen::Watch,
+    route::{Billing, Provider, Route, Routes},
+    seen::TrafficLog,
 };
 
 /// The largest request that is metered, in bytes. Providers take half of it.
@@ -60,29 +60,29 @@ const OF_ONE_CONNECTION: [HeaderName; 7] = [
     UPGRADE,
 ];
 
-/// The body of a request on its way out: whole if it was looked at.
-pub(crate) type Outgoing = Either<Whole, Incoming>;
+/// Body of a forwarded request: buffered if it was parsed.
+pub(crate) type RequestBody = Either<BufferedBody, Incoming>;
 pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, FlowError>>;
 
 /// Everything that a request meets.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) routes: Routes,
-    pub(crate) client: Client<HttpsConnector<Connector>, Outgoing>,
-    pub(crate) desk: Desk,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) client: Client<HttpsConnector<Connector>, RequestBody>,
+    pub(crate) desk: BookkeeperHandle,
+    pub(crate) watch: Arc<TrafficLog>,
     /// The places of requests in flight.
     pub(crate) places: Arc<Semaphore>,
 }
 
-/// A request's body, which knows whether it was given to a connection.
+/// A buffered request body that records whether it was sent.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct BufferedBody {
     body: Full<Bytes>,
     is_sent: Arc<AtomicBool>,
 }
 
-impl Body for Whole {
+impl Body for BufferedBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -113,9 +113,9 @@ impl Server {
             return own(fail(route.provider, StatusCode::UPGRADE_REQUIRED, words));
         }
         match route.toll {
-            Toll::Metered(api) => self.meter(api, &route, request).await,
-            Toll::Free => self.pass(&route, request).await,
-            Toll::Unknown => own(refuse_unmetered(route.provider, route.target.path())),
+            Billing::Metered(api) => self.meter(api, &route, request).await,
+            Billing::Free => self.pass(&route, request).await,
+            Billing::Unknown => own(refuse_unmetered(route.provider, route.target.path())),
         }
     }
 
@@ -123,7 +123,7 @@ impl Server {
     async fn pass(&self, route: &Route, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         match send(&self.client, &route.target, parts, Either::Right(body)).await {
-            Ok(response) => flow(response, Look::Nobody),
+            Ok(response) => flow(response, Observer::Nobody),
             Err(failure) => own(fail(route.provider, failure.status, &failure.words)),
         }
     }
@@ -149,7 +149,7 @@ impl Server {
         };
         // Whatever the client could read, the copy is read as it is.
         parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let errand = Errand {
+        let errand = ForwardedRequest {
             client: self.client.clone(),
             provider: route.provider,
             target: route.target.clone(),
@@ -164,16 +164,16 @@ impl Server {
     }
 
     /// Waits for a place among the requests in flight, and for leave.
-    async fn admit(&self, api: Api, body: &Bytes) -> Result<(OwnedSemaphorePermit, Leave), Denied> {
+    async fn admit(&self, api: Api, body: &Bytes) -> Result<(OwnedSemaphorePermit, Permit), Denied> {
         let deadline = Instant::now() + WAITING;
         let place = timeout(WAITING, Arc::clone(&self.places).acquire_owned()).await;
         let place = place.ok().and_then(Result::ok).ok_or(Denied::Late)?;
-        let mut wanted = Wanted::Body(api, body.clone());
+        let mut wanted = PermitRequest::Body(api, body.clone());
         while Instant::now() < deadline {
             let freed = self.desk.freed().notified();
             match self.desk.ask(wanted).await.map_err(Denied::Refused)? {
-                Told::Leave(leave) => return Ok((place, leave)),
-                Told::Wait(opening) => wanted = Wanted::Again(opening),
+                PermitReply::Leave(leave) => return Ok((place, leave)),
+                PermitReply::Wait(opening) => wanted = PermitRequest::Again(opening),
             }
             // Whether something ended here or not, it is asked again.
             let _ = timeout(ASKING_AGAIN, freed).await;
@@ -187,28 +187,28 @@ impl Server {
     }
 }
 
-/// Why a request does not go out.
+/// Why a request was refused.
 enum Denied {
     Refused(Refusal),
     /// Others took too long.
     Late,
 }
 
-/// A metered request on its way out, whether its client waits for the answer or not.
-struct Errand {
-    client: Client<HttpsConnector<Connector>, Outgoing>,
+/// A metered request; it completes even if the client disconnects.
+struct ForwardedRequest {
+    client: Client<HttpsConnector<Connector>, RequestBody>,
     provider: Provider,
     target: Uri,
     metering: Box<Metering>,
-    watch: Arc<Watch>,
+    watch: Arc<TrafficLog>,
 }
 
-impl Errand {
+impl ForwardedRequest {
     /// Sends the request and replies with its answer. Without a client the answer is waited for all the same, for what
     /// it uses; a request that was not sent by then is given up.
     async fn run(mut self, parts: Parts, body: Bytes, mut reply: oneshot::Sender<Answer>) {
         let is_sent = Arc::new(AtomicBool::new(false));
-        let body = Whole { body: Full::new(body), is_sent: Arc::clone(&is_sent) };
+        let body = BufferedBody { body: Full::new(body), is_sent: Arc::clone(&is_sent) };
         let client = self.client.clone();
         let target = self.target.clone();
         let mut sending = Box::pin(send(&client, &target, parts, Either::Left(body)));
@@ -236,8 +236,8 @@ impl Errand {
         self.metering.answered(response.status());
         let host = host(&self.target);
         let complaint = Complaint::of(&self.watch, host, response.status(), response.headers());
-        let look =
-            complaint.map_or(Look::Metering(self.metering), |complaint| Look::Complaint(Box::new(complaint)));
+        let look = complaint
+            .map_or(Observer::Metering(self.metering), |complaint| Observer::Complaint(Box::new(complaint)));
         flow(response, look)
     }
 
@@ -251,10 +251,10 @@ impl Errand {
 }
 
 async fn send(
-    client: &Client<HttpsConnector<Connector>, Outgoing>,
+    client: &Client<HttpsConnector<Connector>, RequestBody>,
     target: &Uri,
     mut parts: Parts,
-    body: Outgoing,
+    body: RequestBody,
 ) -> Result<Response<Incoming>, Failure> {
     strip(&mut parts.headers);
     // It named the proxy.
@@ -316,14 +316,14 @@ async fn read(body: Incoming) -> Result<Bytes, (StatusCode, &'static str)> {
 /// Tells whether a request's answer is to be fetched later, past the copy that is read.
 fn is_background(body: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Asked {
+    struct BackgroundFlag {
         background: Option<bool>,
     }
-    serde_json::from_slice::<Asked>(body).is_ok_and(|asked| asked.background == Some(true))
+    serde_json::from_slice::<BackgroundFlag>(body).is_ok_and(|asked| asked.background == Some(true))
 }
 
 /// Passes an answer on.
-fn flow(response: Response<Incoming>, look: Look) -> Answer {
+fn flow(response: Response<Incoming>, look: Observer) -> Answer {
     let mut answer = response.map(|body| Flow::new(body, look).boxed_unsync());
     strip(answer.headers_mut());
     answer

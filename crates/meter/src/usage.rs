@@ -6,14 +6,14 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Api, Tokens, length::Length, sse::Events};
+use crate::{Api, Tokens, length::TextLength, sse::Events};
 
 /// The longest answer in one piece that is read, in bytes.
 const LONGEST: usize = 32 * 1024 * 1024;
 /// How much is kept of what a provider says when it fails, in characters.
 const LONGEST_WORDS: usize = 300;
 
-/// Reads the usage of one request from its answer, whatever pieces that comes in. It never fails.
+/// Parses the usage of one request from its streamed answer. It never fails.
 #[derive(Debug)]
 pub struct UsageReader {
     api: Api,
@@ -23,7 +23,7 @@ pub struct UsageReader {
     /// What the answer has said, the latest of each.
     known: Option<Tokens>,
     /// The length of the text that was written so far.
-    written: Length,
+    written: TextLength,
     /// Whether `known` holds what the model has read.
     has_input: bool,
     /// Whether `known` holds what the model has written, as its last word.
@@ -51,14 +51,14 @@ pub(crate) struct Trouble {
 }
 
 impl UsageReader {
-    /// Begins to read. `estimate` is what the request takes at least.
+    /// Creates a reader; `estimate` is the lower bound of the request.
     pub fn new(api: Api, estimate: Tokens) -> Self {
         Self {
             api,
             estimate,
             form: Form::Unknown,
             known: None,
-            written: Length::default(),
+            written: TextLength::default(),
             has_input: false,
             is_exact: false,
             is_over: false,
@@ -66,7 +66,7 @@ impl UsageReader {
         }
     }
 
-    /// Takes the next piece of the answer.
+    /// Feeds the next chunk of the answer.
     pub fn read(&mut self, piece: &[u8]) {
         if !matches!(self.form, Form::Unknown) {
             return self.take(piece);
@@ -80,7 +80,7 @@ impl UsageReader {
         self.take(piece);
     }
 
-    /// Takes the end of the answer: no more pieces will come.
+    /// Marks the end of the answer.
     pub fn finish(&mut self) {
         match std::mem::replace(&mut self.form, Form::Unknown) {
             Form::Events(mut events) => events.finish(|data| self.event(data)),
@@ -90,7 +90,7 @@ impl UsageReader {
         self.is_over = true;
     }
 
-    /// Returns what the request has used so far: known where it is, estimated where it is not.
+    /// Returns the usage so far, estimated where it is not reported.
     pub fn tokens(&self) -> Tokens {
         let written = self.written.tokens();
         match self.known {
@@ -102,7 +102,7 @@ impl UsageReader {
         }
     }
 
-    /// Returns what the request has used if its answer has come to an end and said so; none if that is not known.
+    /// Returns the reported usage of a complete answer, or `None`.
     ///
     /// An answer that fails before a word is said uses nothing that it does not tell.
     pub fn told(&self) -> Option<Tokens> {
@@ -111,7 +111,7 @@ impl UsageReader {
         (self.is_over && (is_told || is_failed)).then(|| self.tokens())
     }
 
-    /// Returns the most that the request can have used, if it cannot use more than `bound`.
+    /// Returns the upper bound of the usage, at most `bound`.
     pub fn at_most(&self, bound: Tokens) -> Tokens {
         let so_far = self.tokens();
         let input = if self.has_input { so_far } else { Tokens { output: 0, ..bound } };
@@ -119,7 +119,7 @@ impl UsageReader {
         Tokens { output: output.max(so_far.output), ..input }
     }
 
-    /// Tells whether the answer has said all that it says of usage.
+    /// Returns whether the usage is complete.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -159,7 +159,7 @@ impl UsageReader {
             }
             Ok(object) => {
                 let parts = [object.content, object.output, object.choices];
-                self.written = Length(parts.into_iter().flatten().map(|part| part.0).sum());
+                self.written = TextLength(parts.into_iter().flatten().map(|part| part.0).sum());
                 self.note(object.error);
             }
             Err(_) => {}
@@ -238,10 +238,10 @@ struct Object {
     message: Option<Message>,
     response: Option<Response>,
     usage: Option<Usage>,
-    delta: Option<Length>,
-    choices: Option<Length>,
-    content: Option<Length>,
-    output: Option<Length>,
+    delta: Option<TextLength>,
+    choices: Option<TextLength>,
+    content: Option<TextLength>,
+    output: Option<TextLength>,
     error: Option<Value>,
     code: Option<Value>,
 }

@@ -52,7 +52,7 @@ fn what_costs_nothing_passes_unbooked() {
     assert_eq!(ask("GET", &format!("{}/models", proxy.openai_url()), "", b"").status(), 200);
     assert_eq!(ask("GET", &format!("{}/v1/messages", proxy.anthropic_url()), "", b"").status(), 200);
     assert!(notes.kept().openings.is_empty());
-    assert_eq!(proxy.take_seen(), meter::Seen::default());
+    assert_eq!(proxy.take_seen(), meter::Traffic::default());
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_stream_is_booked_at_its_start_and_again_at_its_end() {
     assert_eq!((opening.model.as_str(), opening.estimate), ("m-1", tokens(2, 0, 0, 0)));
     let seen = proxy.take_seen();
     assert_eq!((seen.requests, seen.tokens), (1, tokens(40, 15, 2000, 300)));
-    assert_eq!(proxy.take_seen(), meter::Seen::default());
+    assert_eq!(proxy.take_seen(), meter::Traffic::default());
 }
 
 #[test]

@@ -14,10 +14,10 @@ use adapters::machine;
 use project::{Dirs, Place, spelled};
 
 use crate::{
-    Of, Reach, Wake,
-    courier::{Courier, Delivered},
-    hear::{Heard, hear},
-    memory::{AwayError, Hold, LISTEN, Memory},
+    AwayMode, RunRef, Wake,
+    courier::{DeliveryResult, RunSender},
+    hear::{PollResult, hear},
+    memory::{AwayError, ChannelLease, LISTEN, Memory},
     port::{Channel, Trouble},
     telegram::{self, Bot, Telegram},
 };
@@ -41,9 +41,9 @@ const IN_PASSING: Duration = Duration::from_secs(3);
 /// What is said when the time is up before the last notices are out.
 const UNSENT: &str = "the last notices are not sent yet; they are with the next run";
 
-/// Sends and listens for one run, until it is finished or dropped.
+/// Background thread that posts and listens for one run until finished or dropped.
 #[derive(Debug)]
-pub struct Bridge {
+pub struct Notifier {
     wake: Wake,
     end: Arc<End>,
     notes: Arc<Mutex<Vec<String>>>,
@@ -59,14 +59,14 @@ struct End {
     is_dropped: AtomicBool,
 }
 
-impl Bridge {
-    /// Begins to send, and to listen while a question is open.
-    pub fn start(dirs: &Dirs, reach: &Reach, of: Of) -> Option<Self> {
-        Self::started(dirs, reach, of, Stay::Long)
+impl Notifier {
+    /// Starts the thread; it listens while a question is open.
+    pub fn start(dirs: &Dirs, reach: &AwayMode, of: RunRef) -> Option<Self> {
+        Self::started(dirs, reach, of, Lifetime::Long)
     }
 
-    fn started(dirs: &Dirs, reach: &Reach, of: Of, stay: Stay) -> Option<Self> {
-        let Reach::Telegram(bot) = reach else { return None };
+    fn started(dirs: &Dirs, reach: &AwayMode, of: RunRef, stay: Lifetime) -> Option<Self> {
+        let AwayMode::Telegram(bot) = reach else { return None };
         let wake = Wake::default();
         let (end, notes) = (Arc::<End>::default(), Arc::new(Mutex::new(Vec::new())));
         let (ends, ended) = channel();
@@ -90,17 +90,17 @@ impl Bridge {
         Some(Self { wake, end, notes, ended })
     }
 
-    /// Says that something was recorded.
+    /// Wakes the thread after an append.
     pub fn nudge(&self) {
         self.wake.signal();
     }
 
-    /// Returns what a person at the terminal should know, each once.
+    /// Returns notes for the person at the terminal, each once.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends it, after what is left was sent or the time is up; what is not sent by then is sent by whoever comes next.
+    /// Stops the thread after the rest is sent or `patience` is over; the next process sends what is left.
     pub fn finish(self, patience: Duration) -> Vec<String> {
         self.end.is_over.store(true, Ordering::SeqCst);
         self.wake.signal();
@@ -111,7 +111,7 @@ impl Bridge {
     }
 }
 
-impl Drop for Bridge {
+impl Drop for Notifier {
     fn drop(&mut self) {
         self.end.is_dropped.store(true, Ordering::SeqCst);
         self.wake.signal();
@@ -119,16 +119,16 @@ impl Drop for Bridge {
 }
 
 /// Notes from where on a run is told about, and returns what it takes to do so.
-fn followed(dirs: &Dirs, bot: &Bot, of: Of) -> Result<(Memory, Courier), AwayError> {
+fn followed(dirs: &Dirs, bot: &Bot, of: RunRef) -> Result<(Memory, RunSender), AwayError> {
     let mut memory = Memory::open(dirs, bot.key())?;
-    let mut courier = Courier::new(dirs, of)?;
+    let mut courier = RunSender::new(dirs, of)?;
     courier.follow(&mut memory)?;
     Ok((memory, courier))
 }
 
-/// How long a process stays.
+/// Lifetime of the sending process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stay {
+enum Lifetime {
     /// It listens while a question is open, and sends what others have left behind.
     Long,
     /// It sends what it has to say, and goes on.
@@ -137,8 +137,8 @@ enum Stay {
 
 struct Worker {
     dirs: Dirs,
-    of: Of,
-    stay: Stay,
+    of: RunRef,
+    stay: Lifetime,
     wake: Wake,
     end: Arc<End>,
     notes: Arc<Mutex<Vec<String>>>,
@@ -146,15 +146,15 @@ struct Worker {
     _ends: Sender<()>,
 }
 
-/// What is to be done about a channel that did not answer.
+/// Backoff after failures of a channel.
 #[derive(Debug, Default)]
-struct Patience {
+struct Backoff {
     /// Nothing is tried before.
     until: Option<Instant>,
     failures: u32,
 }
 
-impl Patience {
+impl Backoff {
     fn is_over(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() >= until)
     }
@@ -210,7 +210,7 @@ impl Worker {
         self.end.is_dropped.load(Ordering::SeqCst)
     }
 
-    fn run(&self, bot: Bot, memory: Memory, courier: Courier) {
+    fn run(&self, bot: Bot, memory: Memory, courier: RunSender) {
         let mut telegram = match Telegram::new(bot, self.wake.clone()) {
             Ok(telegram) => telegram,
             Err(error) => return self.note(&spelled(&error)),
@@ -224,11 +224,11 @@ impl Worker {
         &self,
         channel: &mut dyn Channel,
         mut memory: Memory,
-        mut courier: Courier,
+        mut courier: RunSender,
     ) -> Result<(), AwayError> {
-        let (mut sending, mut hearing) = (Patience::default(), Patience::default());
-        let mut ear = Ear::default();
-        let mut told = (Told::default(), Told::default());
+        let (mut sending, mut hearing) = (Backoff::default(), Backoff::default());
+        let mut ear = ListenLease::default();
+        let mut told = (ReportedTrouble::default(), ReportedTrouble::default());
         let worked = self.turns(
             channel,
             &mut memory,
@@ -246,12 +246,12 @@ impl Worker {
         &self,
         channel: &mut dyn Channel,
         memory: &mut Memory,
-        courier: &mut Courier,
-        (sending, unsent): (&mut Patience, &mut Told),
-        (hearing, unheard): (&mut Patience, &mut Told),
-        ear: &mut Ear,
+        courier: &mut RunSender,
+        (sending, unsent): (&mut Backoff, &mut ReportedTrouble),
+        (hearing, unheard): (&mut Backoff, &mut ReportedTrouble),
+        ear: &mut ListenLease,
     ) -> Result<(), AwayError> {
-        if self.stay == Stay::Long {
+        if self.stay == Lifetime::Long {
             left_behind(&self.dirs, memory, channel, &self.of.run)?;
         }
         let mut leaves_at = None;
@@ -260,16 +260,16 @@ impl Worker {
             if sending.is_over() {
                 let mut notes = Vec::new();
                 match courier.deliver(memory, channel, &mut notes)? {
-                    Delivered::All => {
+                    DeliveryResult::All => {
                         sending.succeeded();
                         unsent.clear();
                     }
-                    Delivered::Elsewhere => sending.succeeded(),
-                    Delivered::Later { wait, why } => {
+                    DeliveryResult::Elsewhere => sending.succeeded(),
+                    DeliveryResult::Later { wait, why } => {
                         sending.failed(wait);
                         unsent.once(self, memory, &why)?;
                     }
-                    Delivered::Never(why) => {
+                    DeliveryResult::Never(why) => {
                         unsent.once(self, memory, &why)?;
                         return Ok(());
                     }
@@ -291,22 +291,22 @@ impl Worker {
                 continue;
             }
             let is_open = courier.has_open_question(memory)?;
-            if is_open && self.stay == Stay::Long && hearing.is_over() && ear.open(memory)? {
+            if is_open && self.stay == Lifetime::Long && hearing.is_over() && ear.open(memory)? {
                 match hear(&self.dirs, memory, channel, LISTENING)? {
-                    Heard::Messages(_) => {
+                    PollResult::Messages(_) => {
                         hearing.succeeded();
                         unheard.clear();
                     }
-                    Heard::Trouble(Trouble::Woken) => {}
-                    Heard::Trouble(Trouble::NoEntry(why)) => {
+                    PollResult::Trouble(Trouble::Woken) => {}
+                    PollResult::Trouble(Trouble::NoEntry(why)) => {
                         unheard.once(self, memory, &why)?;
                         return Ok(());
                     }
-                    Heard::Trouble(Trouble::Later { wait, why }) => {
+                    PollResult::Trouble(Trouble::Later { wait, why }) => {
                         hearing.failed(wait);
                         unheard.once(self, memory, &why)?;
                     }
-                    Heard::Trouble(Trouble::Rival(why) | Trouble::Never(why)) => {
+                    PollResult::Trouble(Trouble::Rival(why) | Trouble::Never(why)) => {
                         hearing.failed(None);
                         unheard.once(self, memory, &why)?;
                     }
@@ -322,11 +322,11 @@ impl Worker {
     }
 }
 
-/// The right to listen, while it is held.
+/// The lease for listening, if held.
 #[derive(Debug, Default)]
-struct Ear(Option<Hold>);
+struct ListenLease(Option<ChannelLease>);
 
-impl Ear {
+impl ListenLease {
     fn open(&mut self, memory: &mut Memory) -> Result<bool, AwayError> {
         if let Some(hold) = &self.0
             && memory.renew(hold)?
@@ -345,11 +345,11 @@ impl Ear {
     }
 }
 
-/// What was said about a channel, so that it is said once.
+/// The last reported trouble of a channel, to report it once.
 #[derive(Debug, Default)]
-struct Told(Option<String>);
+struct ReportedTrouble(Option<String>);
 
-impl Told {
+impl ReportedTrouble {
     fn once(&mut self, worker: &Worker, memory: &mut Memory, why: &str) -> Result<(), AwayError> {
         memory.failed(why)?;
         if self.0.as_deref() != Some(why) {
@@ -375,17 +375,17 @@ fn left_behind(
     for followed in memory.runs()?.into_iter().filter(|followed| !followed.is_over && followed.run != but) {
         // A project that is gone has nothing more to tell.
         let Ok(place) = Place::at(&followed.project) else { continue };
-        let of = Of { project: followed.project.clone(), run: followed.run.clone() };
-        let Ok(mut courier) = Courier::new(dirs, of) else { continue };
-        let delivered = match Reach::of(&place, dirs, &[]) {
-            Reach::Telegram(_) => courier.deliver(memory, channel, &mut Vec::new()),
-            Reach::Off(_) => courier.pass_over(memory).map(|()| Delivered::All),
-            Reach::Unreachable(_) => Ok(Delivered::Elsewhere),
+        let of = RunRef { project: followed.project.clone(), run: followed.run.clone() };
+        let Ok(mut courier) = RunSender::new(dirs, of) else { continue };
+        let delivered = match AwayMode::of(&place, dirs, &[]) {
+            AwayMode::Telegram(_) => courier.deliver(memory, channel, &mut Vec::new()),
+            AwayMode::Off(_) => courier.pass_over(memory).map(|()| DeliveryResult::All),
+            AwayMode::Unreachable(_) => Ok(DeliveryResult::Elsewhere),
         };
         courier.end(memory)?;
         match delivered? {
-            Delivered::All | Delivered::Elsewhere => {}
-            Delivered::Later { .. } | Delivered::Never(_) => break,
+            DeliveryResult::All | DeliveryResult::Elsewhere => {}
+            DeliveryResult::Later { .. } | DeliveryResult::Never(_) => break,
         }
     }
     Ok(())
@@ -398,33 +398,33 @@ pub fn tell(place: &Place, dirs: &Dirs, run: &str) -> Vec<String> {
     if !telegram::is_set_up(dirs) {
         return Vec::new();
     }
-    let (reach, of) = (Reach::of(place, dirs, &[]), Of::run(place, run));
+    let (reach, of) = (AwayMode::of(place, dirs, &[]), RunRef::run(place, run));
     let bot = match &reach {
-        Reach::Telegram(bot) => bot,
-        Reach::Off(_) => {
+        AwayMode::Telegram(bot) => bot,
+        AwayMode::Off(_) => {
             let passed = pass_over(dirs, &reach, of);
             return passed.err().map(|error| format!("away: {}", spelled(&error))).into_iter().collect();
         }
-        Reach::Unreachable(_) => return Vec::new(),
+        AwayMode::Unreachable(_) => return Vec::new(),
     };
     let failed = Memory::open(dirs, bot.key()).and_then(|mut memory| memory.has_just_failed());
     if failed.unwrap_or(true) {
         return Vec::new();
     }
-    match Bridge::started(dirs, &reach, of, Stay::Passing) {
+    match Notifier::started(dirs, &reach, of, Lifetime::Passing) {
         Some(bridge) => bridge.finish(IN_PASSING),
         None => Vec::new(),
     }
 }
 
 /// Lets what a run has recorded while away mode is off go untold.
-pub fn pass_over(dirs: &Dirs, reach: &Reach, of: Of) -> Result<(), AwayError> {
-    let Reach::Off(Some(bot)) = reach else { return Ok(()) };
+pub fn pass_over(dirs: &Dirs, reach: &AwayMode, of: RunRef) -> Result<(), AwayError> {
+    let AwayMode::Off(Some(bot)) = reach else { return Ok(()) };
     let mut memory = Memory::open(dirs, bot.key())?;
     if memory.followed(&of.run)?.is_none_or(|followed| followed.is_over) {
         return Ok(());
     }
-    let mut courier = Courier::new(dirs, of)?;
+    let mut courier = RunSender::new(dirs, of)?;
     courier.pass_over(&mut memory)?;
     courier.end(&mut memory)
 }
@@ -432,12 +432,12 @@ pub fn pass_over(dirs: &Dirs, reach: &Reach, of: Of) -> Result<(), AwayError> {
 /// Lets what the runs of a project have recorded while away mode was off go untold. To be called before it is switched on:
 /// a process that was killed meanwhile, or that had no bot, has not done so.
 pub fn pass_over_all(place: &Place, dirs: &Dirs) -> Result<(), AwayError> {
-    let Reach::Off(Some(bot)) = Reach::of(place, dirs, &[]) else { return Ok(()) };
+    let AwayMode::Off(Some(bot)) = AwayMode::of(place, dirs, &[]) else { return Ok(()) };
     let mut memory = Memory::open(dirs, bot.key())?;
     let project = place.origin().unwrap_or(&place.root).to_owned();
     for followed in memory.runs()?.into_iter().filter(|followed| followed.project == project) {
         if !followed.is_over {
-            let mut courier = Courier::new(dirs, Of { project: project.clone(), run: followed.run })?;
+            let mut courier = RunSender::new(dirs, RunRef { project: project.clone(), run: followed.run })?;
             courier.pass_over(&mut memory)?;
             courier.end(&mut memory)?;
         }

@@ -7,27 +7,27 @@ use engine::{Fold, view};
 use project::{Current, Dirs, Place, Workspace, spelled};
 
 use crate::{
-    Of,
-    memory::{AwayError, Followed, Hold, Memory, send},
-    port::{Channel, Post, Said, Trouble},
-    post::{self, Before},
+    RunRef,
+    memory::{AwayError, ChannelLease, Memory, TrackedRun, send},
+    port::{Channel, Post, PostContent, Trouble},
+    post::{self, PreviousState},
 };
 
-/// Sends for one run.
-pub struct Courier {
-    of: Of,
+/// Posts the notices and questions of one run.
+pub struct RunSender {
+    of: RunRef,
     workspace: Workspace,
     fold: Fold,
     folded: u64,
-    before: Before,
+    before: PreviousState,
     /// What is to be posted, by the event that it comes from.
     pending: VecDeque<(u64, Vec<Post>)>,
-    hold: Option<Hold>,
+    hold: Option<ChannelLease>,
 }
 
-/// How far sending came.
+/// Result of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delivered {
+pub enum DeliveryResult {
     /// All of it was sent.
     All,
     /// Another process sends for this run.
@@ -38,9 +38,9 @@ pub enum Delivered {
     Never(String),
 }
 
-impl Courier {
+impl RunSender {
     /// Prepares to send for a run.
-    pub fn new(dirs: &Dirs, of: Of) -> Result<Self, AwayError> {
+    pub fn new(dirs: &Dirs, of: RunRef) -> Result<Self, AwayError> {
         let place = Place::at(Path::new(&of.project)).map_err(project::Error::from)?;
         let workspace = Workspace::open(place, dirs.clone())?;
         Ok(Self {
@@ -48,7 +48,7 @@ impl Courier {
             workspace,
             fold: Fold::default(),
             folded: 0,
-            before: Before::default(),
+            before: PreviousState::default(),
             pending: VecDeque::new(),
             hold: None,
         })
@@ -70,14 +70,16 @@ impl Courier {
         memory: &mut Memory,
         channel: &mut dyn Channel,
         notes: &mut Vec<String>,
-    ) -> Result<Delivered, AwayError> {
-        let Some(current) = self.workspace.select(Some(&self.of.run))? else { return Ok(Delivered::All) };
+    ) -> Result<DeliveryResult, AwayError> {
+        let Some(current) = self.workspace.select(Some(&self.of.run))? else {
+            return Ok(DeliveryResult::All);
+        };
         if !self.holds(memory)? {
-            return Ok(Delivered::Elsewhere);
+            return Ok(DeliveryResult::Elsewhere);
         }
         let known = memory.followed(&self.of.run)?;
         if known.as_ref().is_some_and(|known| known.is_over || known.next >= current.events()) {
-            return Ok(Delivered::All);
+            return Ok(DeliveryResult::All);
         }
         let mut followed = match known {
             Some(known) => known,
@@ -92,7 +94,7 @@ impl Courier {
                     continue;
                 }
                 let told = tell(memory, channel, &mut followed, index, post, notes)?;
-                if told != Delivered::All {
+                if told != DeliveryResult::All {
                     return Ok(told);
                 }
             }
@@ -104,7 +106,7 @@ impl Courier {
                 memory.keep("away_told", &followed)?;
             }
         }
-        Ok(Delivered::All)
+        Ok(DeliveryResult::All)
     }
 
     /// Leaves out what was not told yet, for a person who does not want to be told: whatever comes next begins with where
@@ -165,23 +167,23 @@ impl Courier {
         self.hold = memory.hold(&send(&self.of.run))?;
         if self.hold.is_some() {
             // Another may have sent meanwhile.
-            (self.fold, self.folded, self.before) = (Fold::default(), 0, Before::default());
+            (self.fold, self.folded, self.before) = (Fold::default(), 0, PreviousState::default());
             self.pending.clear();
         }
         Ok(self.hold.is_some())
     }
 
     /// Begins with the event that brought the run to where it is, so that the first notice says where that is.
-    fn begin(&mut self, memory: &mut Memory, current: &Current) -> Result<Followed, AwayError> {
+    fn begin(&mut self, memory: &mut Memory, current: &Current) -> Result<TrackedRun, AwayError> {
         let records = self.workspace.records(current)?;
         let from = records.iter().rposition(engine::Record::moves).unwrap_or(0);
-        let followed = Followed::new(&self.of, from as u64, current.events());
+        let followed = TrackedRun::new(&self.of, from as u64, current.events());
         memory.keep("away_begun", &followed)?;
         Ok(followed)
     }
 
     /// Reads the records that are new, and puts down what is to be posted about them.
-    fn catch_up(&mut self, current: &Current, followed: &Followed) -> Result<(), AwayError> {
+    fn catch_up(&mut self, current: &Current, followed: &TrackedRun) -> Result<(), AwayError> {
         let missing = usize::try_from(current.events().saturating_sub(self.folded)).unwrap_or(usize::MAX);
         let name = self.workspace.place.name();
         for record in self.workspace.newest_records(current, missing)? {
@@ -198,7 +200,7 @@ impl Courier {
                 let posts = post::posts(&self.before, &current.workflow, run, &record, &name, now);
                 self.pending.push_back((seq, posts));
             }
-            self.before = Before::of(&current.workflow, run);
+            self.before = PreviousState::of(&current.workflow, run);
         }
         Ok(())
     }
@@ -208,15 +210,15 @@ impl Courier {
 fn tell(
     memory: &mut Memory,
     channel: &mut dyn Channel,
-    followed: &mut Followed,
+    followed: &mut TrackedRun,
     index: usize,
     post: &Post,
     notes: &mut Vec<String>,
-) -> Result<Delivered, AwayError> {
+) -> Result<DeliveryResult, AwayError> {
     let closed = match post {
         Post::Closing(closing) => match followed.asked(&closing.id).cloned() {
             Some(asked) => Some(asked),
-            None => return Ok(Delivered::All),
+            None => return Ok(DeliveryResult::All),
         },
         Post::Notice { .. } | Post::Question(_) => None,
     };
@@ -226,13 +228,17 @@ fn tell(
             continue;
         }
         let said = match (post, &closed) {
-            (Post::Notice { text, is_quiet }, _) => Some(Said::Notice { text, is_quiet: *is_quiet }),
-            (Post::Question(question), _) => Some(Said::Question(question)),
+            (Post::Notice { text, is_quiet }, _) => Some(PostContent::Notice { text, is_quiet: *is_quiet }),
+            (Post::Question(question), _) => Some(PostContent::Question(question)),
             (Post::Closing(closing), Some(asked)) => {
                 let message = asked.messages.iter().find(|(at, _)| *at == place).map(|(_, message)| message);
                 let question = asked.question.as_ref();
                 let parts = message.zip(question);
-                parts.map(|(message, question)| Said::Closing { message, question, words: &closing.words })
+                parts.map(|(message, question)| PostContent::Closing {
+                    message,
+                    question,
+                    words: &closing.words,
+                })
             }
             (Post::Closing(_), None) => None,
         };
@@ -244,11 +250,11 @@ fn tell(
                     }
                 }
                 Err(Trouble::Never(why)) => notes.push(format!("{place} was not told: {why}")),
-                Err(Trouble::Later { wait, why }) => return Ok(Delivered::Later { wait, why }),
+                Err(Trouble::Later { wait, why }) => return Ok(DeliveryResult::Later { wait, why }),
                 Err(error @ (Trouble::Rival(_) | Trouble::Woken)) => {
-                    return Ok(Delivered::Later { wait: None, why: spelled(&error) });
+                    return Ok(DeliveryResult::Later { wait: None, why: spelled(&error) });
                 }
-                Err(Trouble::NoEntry(why)) => return Ok(Delivered::Never(why)),
+                Err(Trouble::NoEntry(why)) => return Ok(DeliveryResult::Never(why)),
             }
         }
         followed.done.push(unit);
@@ -258,5 +264,5 @@ fn tell(
     if let Post::Closing(closing) = post {
         followed.close(&closing.id);
     }
-    Ok(Delivered::All)
+    Ok(DeliveryResult::All)
 }

@@ -12,16 +12,16 @@ use project::{
 };
 
 use crate::{
-    memory::{AwayError, Followed, Memory, Stranger},
-    port::{Channel, Message, Trouble, What},
+    memory::{AwayError, Memory, TrackedRun, UnknownSender},
+    port::{Channel, Message, PersonAction, Trouble},
 };
 
 /// The longest name of a person that is kept, in characters.
 const LONGEST_NAME: usize = 80;
 
-/// How it went.
+/// Result of a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum PollResult {
     /// So many messages were acted on.
     Messages(usize),
     Trouble(Trouble),
@@ -33,11 +33,11 @@ pub fn hear(
     memory: &mut Memory,
     channel: &mut dyn Channel,
     patience: Duration,
-) -> Result<Heard, AwayError> {
+) -> Result<PollResult, AwayError> {
     let known = memory.listening()?;
     let mut messages = match channel.listen(known.from(machine::now()), patience) {
         Ok(messages) => messages,
-        Err(trouble) => return Ok(Heard::Trouble(trouble)),
+        Err(trouble) => return Ok(PollResult::Trouble(trouble)),
     };
     memory.reached()?;
     messages.sort_by_key(|message| message.number);
@@ -60,7 +60,7 @@ pub fn hear(
             known.hear(message.number, machine::now());
             if is_stranger {
                 known.strangers += 1;
-                known.stranger = Some(Stranger {
+                known.stranger = Some(UnknownSender {
                     place: message.place.clone(),
                     name: message.from.chars().take(LONGEST_NAME).collect(),
                     at: machine::now(),
@@ -69,21 +69,21 @@ pub fn hear(
         })?;
         acted += 1;
     }
-    Ok(Heard::Messages(acted))
+    Ok(PollResult::Messages(acted))
 }
 
 /// Does what a message means; returns what is said to whoever sent it.
 fn act(dirs: &Dirs, memory: &mut Memory, key: &str, message: &Message) -> Result<Option<String>, AwayError> {
     let (followed, id, choice) = match &message.what {
-        What::Other => return Ok(None),
-        What::Chose { decision, option } => {
+        PersonAction::Other => return Ok(None),
+        PersonAction::Chose { decision, option } => {
             let run = decision.rsplit_once('.').map_or(decision.as_str(), |(run, _)| run);
             let Some(followed) = memory.followed(run)? else {
                 return Ok(Some("this decision is not known on this machine".to_owned()));
             };
             (followed, decision.clone(), Choice::Number(*option))
         }
-        What::Wrote { to, text } => {
+        PersonAction::Wrote { to, text } => {
             let found = match to {
                 Some(to) => find(memory, &message.place, to)?,
                 None => None,
@@ -105,7 +105,7 @@ fn act(dirs: &Dirs, memory: &mut Memory, key: &str, message: &Message) -> Result
 }
 
 /// Finds the question that a message in a place was.
-fn find(memory: &mut Memory, place: &str, message: &str) -> Result<Option<(Followed, String)>, AwayError> {
+fn find(memory: &mut Memory, place: &str, message: &str) -> Result<Option<(TrackedRun, String)>, AwayError> {
     for followed in memory.runs()? {
         let is_it = |(at, name): &(String, String)| at == place && name == message;
         let id = followed.asked.iter().find(|asked| asked.messages.iter().any(is_it));
@@ -135,7 +135,7 @@ impl Choice<'_> {
 /// Offers an answer to the run that asks, and says what came of it.
 ///
 /// What can be chosen is the run's to say: an answer may be here before it is written down that the question was sent.
-fn decide(dirs: &Dirs, followed: &Followed, choice: &Choice<'_>, answer: Given) -> Result<String, Error> {
+fn decide(dirs: &Dirs, followed: &TrackedRun, choice: &Choice<'_>, answer: Given) -> Result<String, Error> {
     let mut project = Workspace::open(Place::at(Path::new(&followed.project))?, dirs.clone())?;
     let Some(current) = project.select(Some(&followed.run))? else {
         return Ok("This run is not in the journal of its project any more.".to_owned());

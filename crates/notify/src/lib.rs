@@ -11,7 +11,7 @@
 //! - Nothing is sent to one place twice, unless the process died between sending and writing that down.
 //! - An update counts as heard only after it was acted on, and acting twice on one changes nothing.
 //! - One process of the user listens at a time, and one sends for a run.
-//! - A channel that cannot be reached never holds up a run: it is spoken to in a thread of its own ([`Bridge`]).
+//! - A channel that cannot be reached never holds up a run: it is spoken to in a thread of its own ([`Notifier`]).
 //!
 //! The terminal needs no channel: `warp run` asks there itself, and its answer goes the same way into the journal. What
 //! waits for a decision looks at the run, and so never knows by which way an answer came.
@@ -30,17 +30,17 @@ use std::path::PathBuf;
 use engine::keys;
 use project::{Dirs, Place, config, spelled};
 
-pub use bridge::{Bridge, pass_over, pass_over_all, tell};
-pub use courier::{Courier, Delivered};
-pub use hear::{Heard, hear};
-pub use memory::{AwayError, Followed, Listening, Memory, Stranger};
-pub use port::{Channel, Closing, Message, Post, Question, Said, Trouble};
+pub use bridge::{Notifier, pass_over, pass_over_all, tell};
+pub use courier::{DeliveryResult, RunSender};
+pub use hear::{PollResult, hear};
+pub use memory::{AwayError, Listening, Memory, TrackedRun, UnknownSender};
+pub use port::{Channel, Closing, Message, Post, PostContent, Question, Trouble};
 pub use telegram::is_set_up;
 pub use wake::Wake;
 
-/// The way to the person, if they want to be reached.
+/// State of away mode.
 #[derive(Clone, Debug)]
-pub enum Reach {
+pub enum AwayMode {
     /// Away mode is off; who would speak if it were on.
     Off(Option<telegram::Bot>),
     /// It is on, but something is missing.
@@ -48,7 +48,7 @@ pub enum Reach {
     Telegram(telegram::Bot),
 }
 
-impl Reach {
+impl AwayMode {
     /// Reads what the person wants at this moment: a run's own settings stay as they were when it began.
     pub fn of(place: &Place, dirs: &Dirs, set: &[(String, String)]) -> Self {
         let config = match config::load(place, dirs, None, set) {
@@ -66,16 +66,16 @@ impl Reach {
     }
 }
 
-/// Where a run belongs, for whoever wants to find it later.
+/// Reference to a run and its project.
 #[derive(Clone, Debug)]
-pub struct Of {
+pub struct RunRef {
     /// The project's checkout: a run's own workspace may be gone by then.
     pub project: PathBuf,
     pub run: String,
 }
 
-impl Of {
-    /// Names a run of the project that a workspace belongs to.
+impl RunRef {
+    /// Creates the reference of a run of this workspace's project.
     pub fn run(place: &Place, run: &str) -> Self {
         Self { project: place.origin().unwrap_or(&place.root).to_owned(), run: run.to_owned() }
     }

@@ -15,7 +15,7 @@ use journal::{
 use project::{Dirs, Error};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Of, port::Question};
+use crate::{RunRef, port::Question};
 
 /// How long a lease holds unless it is kept up: longer than any wait for messages.
 const HOLDS_MS: i64 = 90_000;
@@ -35,7 +35,7 @@ const NUMBERS_HOLD_MS: i64 = 6 * 24 * 60 * 60 * 1000;
 /// The form in which all of it is written; a higher number is refused.
 const FORMAT: u32 = 1;
 
-/// Why nothing can be sent or heard.
+/// Why notifications do not work.
 #[derive(Debug, thiserror::Error)]
 pub enum AwayError {
     #[error("the user's store cannot be opened; `warp doctor` says what is wrong with it")]
@@ -52,7 +52,7 @@ pub enum AwayError {
     Project(#[from] Error),
 }
 
-/// What is known of the messages of a channel.
+/// Listening state of a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Listening {
@@ -63,23 +63,23 @@ pub struct Listening {
     heard_at: Option<Time>,
     /// How many messages came from people who may not decide, and the last of them.
     pub strangers: u64,
-    pub stranger: Option<Stranger>,
+    pub stranger: Option<UnknownSender>,
     /// When the channel last answered.
     pub contact: Option<Time>,
     /// What went wrong with it since, and when.
     pub trouble: Option<(String, Time)>,
 }
 
-/// Somebody whose message was not heeded.
+/// Sender of a message that was ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stranger {
+pub struct UnknownSender {
     pub place: String,
     pub name: String,
     pub at: Time,
 }
 
 impl Listening {
-    /// Tells whether a message was acted on already.
+    /// Returns whether a message was already handled.
     pub fn has_heard(&self, number: i64) -> bool {
         self.heard.contains(&number)
     }
@@ -101,9 +101,9 @@ impl Listening {
     }
 }
 
-/// What is known of a run that is told about.
+/// Delivery state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Followed {
+pub struct TrackedRun {
     pub run: String,
     /// A checkout of the run's project.
     pub project: PathBuf,
@@ -115,14 +115,14 @@ pub struct Followed {
     /// What of that event was posted, and where.
     pub(crate) done: Vec<String>,
     /// Questions that were posted, the newest last.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<PostedQuestion>,
     /// Whether the run is over, and all of it told.
     pub is_over: bool,
 }
 
-/// A question that was posted.
+/// A posted question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct PostedQuestion {
     pub(crate) id: String,
     /// What was asked; not kept once it is closed.
     pub(crate) question: Option<Question>,
@@ -130,8 +130,8 @@ pub(crate) struct Asked {
     pub(crate) messages: Vec<(String, String)>,
 }
 
-impl Followed {
-    pub(crate) fn new(of: &Of, next: u64, since: u64) -> Self {
+impl TrackedRun {
+    pub(crate) fn new(of: &RunRef, next: u64, since: u64) -> Self {
         Self {
             run: of.run.clone(),
             project: of.project.clone(),
@@ -143,7 +143,7 @@ impl Followed {
         }
     }
 
-    pub(crate) fn asked(&self, id: &str) -> Option<&Asked> {
+    pub(crate) fn asked(&self, id: &str) -> Option<&PostedQuestion> {
         self.asked.iter().rev().find(|asked| asked.id == id)
     }
 
@@ -151,7 +151,7 @@ impl Followed {
         let message = (place.to_owned(), message);
         match self.asked.iter_mut().find(|asked| asked.id == question.id) {
             Some(asked) => asked.messages.push(message),
-            None => self.asked.push(Asked {
+            None => self.asked.push(PostedQuestion {
                 id: question.id.clone(),
                 question: Some(question.clone()),
                 messages: vec![message],
@@ -173,20 +173,20 @@ impl Followed {
         }
     }
 
-    /// Tells whether a question was posted and is not closed.
+    /// Returns whether a posted question is open.
     pub fn has_open_question(&self) -> bool {
         self.asked.iter().any(|asked| asked.question.is_some())
     }
 }
 
-/// The memory of one channel.
+/// Persistent state of one channel.
 #[derive(Debug)]
 pub struct Memory {
     store: Arc<dyn Store>,
     key: String,
     /// Who has its rights: this process, and this memory of it.
     owner: Owner,
-    held: Vec<Hold>,
+    held: Vec<ChannelLease>,
 }
 
 impl Drop for Memory {
@@ -199,29 +199,29 @@ impl Drop for Memory {
     }
 }
 
-/// The right to send or to listen.
+/// A lease for sending or listening.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hold {
+pub(crate) struct ChannelLease {
     name: String,
     generation: u64,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept<T> {
+struct Versioned<T> {
     format: u32,
     #[serde(flatten)]
     known: T,
 }
 
 impl Memory {
-    /// Opens the memory of the channel with this key.
+    /// Opens the state of the channel with this key.
     pub fn open(dirs: &Dirs, key: String) -> Result<Self, AwayError> {
         let name = machine::random_text(10).map_err(AwayError::Random)?;
         let owner = Owner { session: Some(name), ..machine::owner(std::process::id()) };
         Ok(Self { store: dirs.stores.open(dirs.user_store())?, key, owner, held: Vec::new() })
     }
 
-    /// Returns what is known of the channel's messages.
+    /// Returns the channel's listening state.
     pub fn listening(&mut self) -> Result<Listening, AwayError> {
         let stream = self.stream("")?;
         Ok(self.read(&stream)?.map(|(known, _)| known).unwrap_or_default())
@@ -275,21 +275,21 @@ impl Memory {
         Ok(trouble.is_some_and(|(_, at)| now.millis_since(at) < JUST_NOW_MS))
     }
 
-    /// Returns what is known of a run.
-    pub fn followed(&mut self, run: &str) -> Result<Option<Followed>, AwayError> {
+    /// Returns the delivery state of a run.
+    pub fn followed(&mut self, run: &str) -> Result<Option<TrackedRun>, AwayError> {
         let stream = self.stream(run)?;
         Ok(self.read(&stream)?.map(|(known, _)| known))
     }
 
     /// Keeps what is known of a run. Only who has the right to send does so.
-    pub(crate) fn keep(&mut self, name: &str, followed: &Followed) -> Result<(), AwayError> {
+    pub(crate) fn keep(&mut self, name: &str, followed: &TrackedRun) -> Result<(), AwayError> {
         let stream = self.stream(&followed.run)?;
         let version = self.store.load(&stream)?.map_or(Version::NONE, |view| view.version);
         if self.append(name, &stream, &version, followed)? { Ok(()) } else { Err(AwayError::Contended) }
     }
 
     /// Returns the runs that were told about last, the newest first.
-    pub fn runs(&mut self) -> Result<Vec<Followed>, AwayError> {
+    pub fn runs(&mut self) -> Result<Vec<TrackedRun>, AwayError> {
         let prefix = format!("{}:", self.stream("")?);
         let mut runs = Vec::new();
         for head in self.store.find(Query::Names(&prefix))?.into_iter().take(MOST_RUNS) {
@@ -299,14 +299,14 @@ impl Memory {
     }
 
     /// Takes the right to do something, if no live process has it.
-    pub(crate) fn hold(&mut self, what: &str) -> Result<Option<Hold>, AwayError> {
+    pub(crate) fn hold(&mut self, what: &str) -> Result<Option<ChannelLease>, AwayError> {
         let name = format!("{}:{what}", self.stream("")?);
         let text = serde_json::to_string(&self.owner).expect("an owner can be written as JSON");
         for _ in 0..TRIES {
             let now = machine::now().millis();
             match self.store.acquire(&name, &text, now, now.saturating_add(HOLDS_MS)) {
                 Ok(lease) => {
-                    let hold = Hold { name, generation: lease.generation };
+                    let hold = ChannelLease { name, generation: lease.generation };
                     self.held.push(hold.clone());
                     return Ok(Some(hold));
                 }
@@ -316,7 +316,7 @@ impl Memory {
                         return Ok(None);
                     }
                     if let Some(lease) = self.store.lease(&name)? {
-                        self.release(&Hold { name: name.clone(), generation: lease.generation })?;
+                        self.release(&ChannelLease { name: name.clone(), generation: lease.generation })?;
                     }
                 }
                 Err(LeaseError::Stale { .. }) => {}
@@ -327,7 +327,7 @@ impl Memory {
     }
 
     /// Keeps a right up; tells whether it is still this process's.
-    pub(crate) fn renew(&mut self, hold: &Hold) -> Result<bool, AwayError> {
+    pub(crate) fn renew(&mut self, hold: &ChannelLease) -> Result<bool, AwayError> {
         let until = machine::now().millis().saturating_add(HOLDS_MS);
         match self.store.renew(&hold.name, hold.generation, until) {
             Ok(_) => Ok(true),
@@ -337,7 +337,7 @@ impl Memory {
     }
 
     /// Gives a right back. One that was lost is not this process's to give back.
-    pub(crate) fn release(&mut self, hold: &Hold) -> Result<(), AwayError> {
+    pub(crate) fn release(&mut self, hold: &ChannelLease) -> Result<(), AwayError> {
         self.held.retain(|held| held != hold);
         match self.store.release(&hold.name, hold.generation) {
             Err(LeaseError::Store(error)) => Err(error.into()),
@@ -345,7 +345,7 @@ impl Memory {
         }
     }
 
-    /// Returns the process that listens, if one does.
+    /// Returns the process that holds the listening lease.
     pub fn listener(&mut self) -> Result<Option<u32>, AwayError> {
         let name = format!("{}:{LISTEN}", self.stream("")?);
         let now = machine::now().millis();
@@ -362,7 +362,7 @@ impl Memory {
     }
 
     fn read<T: DeserializeOwned>(&self, stream: &StreamId) -> Result<Option<(T, Version)>, AwayError> {
-        let loaded = Streams::<Known<T>>::of(Arc::clone(&self.store)).load(stream)?;
+        let loaded = Streams::<LatestEvent<T>>::of(Arc::clone(&self.store)).load(stream)?;
         Ok(loaded.map(|loaded| (loaded.state.0, loaded.version)))
     }
 
@@ -374,7 +374,8 @@ impl Memory {
         version: &Version,
         known: &T,
     ) -> Result<bool, AwayError> {
-        let body = serde_json::to_vec(&Kept { format: FORMAT, known }).expect("it can be written as JSON");
+        let body =
+            serde_json::to_vec(&Versioned { format: FORMAT, known }).expect("it can be written as JSON");
         let event = NewEvent { at: machine::now().millis(), kind: name.to_owned(), body: body.clone() };
         let view = View { snapshot: &body, ..View::default() };
         let store = &*self.store;
@@ -389,13 +390,13 @@ impl Memory {
     }
 }
 
-/// What the newest event of a stream holds.
-struct Known<T>(T);
+/// The state in a stream's newest event.
+struct LatestEvent<T>(T);
 
-impl<T: DeserializeOwned> Known<T> {
+impl<T: DeserializeOwned> LatestEvent<T> {
     fn parse(stream: &StreamId, bytes: &[u8]) -> Result<Self, AwayError> {
         let bad = |problem: String| AwayError::Kept { stream: stream.to_string(), problem };
-        let kept: Kept<serde_json::Value> =
+        let kept: Versioned<serde_json::Value> =
             serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
         if kept.format > FORMAT {
             return Err(bad(format!(
@@ -407,7 +408,7 @@ impl<T: DeserializeOwned> Known<T> {
     }
 }
 
-impl<T: DeserializeOwned> State for Known<T> {
+impl<T: DeserializeOwned> State for LatestEvent<T> {
     type Fold = Vec<u8>;
     type Error = AwayError;
 

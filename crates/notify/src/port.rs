@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A way to people.
+/// A messaging service.
 pub trait Channel {
     /// Returns the name under which all is kept that is known of it: what it is, and which one.
     fn key(&self) -> String;
@@ -16,7 +16,7 @@ pub trait Channel {
     fn places(&self) -> Vec<String>;
 
     /// Posts to a place; returns the message's name, if it can be changed later.
-    fn post(&mut self, place: &str, post: &Said<'_>) -> Result<Option<String>, Trouble>;
+    fn post(&mut self, place: &str, post: &PostContent<'_>) -> Result<Option<String>, Trouble>;
 
     /// Waits for messages, from number `from` on if there is one; an earlier one may come again, and none need come in order.
     fn listen(&mut self, from: Option<i64>, patience: Duration) -> Result<Vec<Message>, Trouble>;
@@ -25,7 +25,7 @@ pub trait Channel {
     fn respond(&mut self, message: &Message, words: &str) -> Result<(), Trouble>;
 }
 
-/// Something that is to be posted about a run.
+/// A post about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Post {
     Notice {
@@ -50,18 +50,18 @@ pub struct Question {
     pub otherwise: String,
 }
 
-/// A decision that is not open any more.
+/// A closed decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// The decision's id.
     pub id: String,
-    /// What became of it.
+    /// Its outcome.
     pub words: String,
 }
 
-/// A post as a channel gets it.
+/// Content of a post, as handed to a channel.
 #[derive(Clone, Copy, Debug)]
-pub enum Said<'a> {
+pub enum PostContent<'a> {
     Notice {
         text: &'a str,
         is_quiet: bool,
@@ -75,7 +75,7 @@ pub enum Said<'a> {
     },
 }
 
-/// Something that a person did.
+/// A person's message or button press.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Its number: higher ones are newer, and the same is the same.
@@ -85,12 +85,12 @@ pub struct Message {
     pub from: String,
     /// What an answer to it has to name.
     pub ticket: String,
-    pub what: What,
+    pub what: PersonAction,
 }
 
-/// What a person did.
+/// An action of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum PersonAction {
     /// An option was chosen, by its number from 0.
     Chose { decision: String, option: usize },
     /// Something was written, in reply to a message perhaps.
@@ -99,7 +99,7 @@ pub enum What {
     Other,
 }
 
-/// Why a channel did not do as it was asked.
+/// Why a channel call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// It may be tried again, after the time that the other side has named.

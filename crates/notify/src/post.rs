@@ -19,15 +19,15 @@ const LONGEST_REASON: usize = 300;
 /// How much of a commit's name is shown.
 const SHORT_HASH: usize = 9;
 
-/// What has to be known of a run before an event, to tell what the event has changed.
+/// State of a run before an event, for comparison.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Before {
+pub(crate) struct PreviousState {
     asked: Option<Asked>,
     commits: u64,
     standing: Option<Standing>,
 }
 
-impl Before {
+impl PreviousState {
     pub(crate) fn of(workflow: &Workflow, run: &Run) -> Self {
         Self {
             asked: view::asked(workflow, run),
@@ -40,7 +40,7 @@ impl Before {
 /// Says what is to be posted about an event; `run` is the run after it, in the project of that name. Of an event from before
 /// the person went away, only what still holds is told: `now` is how the run stood when they did.
 pub(crate) fn posts(
-    before: &Before,
+    before: &PreviousState,
     workflow: &Workflow,
     run: &Run,
     record: &Record,
@@ -118,7 +118,7 @@ fn summary(run: &Run) -> String {
 }
 
 /// Says that a run waits, stands still or is over, where no phase says so.
-fn standing(before: &Before, run: &Run, project: &str) -> Option<(&'static str, String)> {
+fn standing(before: &PreviousState, run: &Run, project: &str) -> Option<(&'static str, String)> {
     if before.standing.as_ref() == Some(&run.standing) {
         return None;
     }

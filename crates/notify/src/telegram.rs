@@ -22,7 +22,7 @@ use self::{
 };
 use crate::{
     Wake,
-    port::{Channel, Message, Said, Trouble},
+    port::{Channel, Message, PostContent, Trouble},
 };
 
 /// The variable that holds the token.
@@ -36,7 +36,7 @@ const NONE: &str = "none";
 /// What a click's ticket begins with; a written message's is its chat and number.
 const CLICK: &str = "click:";
 
-/// A bot, and whom it speaks to.
+/// A bot and its chats.
 #[derive(Clone)]
 pub struct Bot {
     token: String,
@@ -52,7 +52,7 @@ impl fmt::Debug for Bot {
     }
 }
 
-/// Why there is no bot to speak through.
+/// Why no bot is available.
 #[derive(Debug, thiserror::Error)]
 pub enum NoBot {
     #[error("there is no bot token; put it into `{}`, or into {TOKEN}", path.display())]
@@ -76,13 +76,13 @@ pub enum NoBot {
 }
 
 impl Bot {
-    /// Finds the bot of the person, and whom it may speak to.
+    /// Finds the configured bot and its chats.
     pub fn find(dirs: &Dirs, settings: &Settings) -> Result<Self, NoBot> {
         let bot = Self::alone(dirs, settings)?;
         if bot.chats.is_empty() { Err(NoBot::NoChats) } else { Ok(bot) }
     }
 
-    /// Finds the bot of the person, even if it may speak to nobody yet.
+    /// Finds the configured bot, even without chats.
     pub fn alone(dirs: &Dirs, settings: &Settings) -> Result<Self, NoBot> {
         let token = token(dirs)?;
         let api = settings.get(keys::RDB_API).trim_end_matches('/').to_owned();
@@ -103,7 +103,7 @@ impl Bot {
         Ok(Self { token, chats: chats.into_iter().map(str::to_owned).collect(), api })
     }
 
-    /// Returns the name under which all is kept that is known of the bot.
+    /// Returns the key of the bot's stored state.
     pub fn key(&self) -> String {
         format!("telegram:{}", self.number())
     }
@@ -114,7 +114,7 @@ impl Bot {
     }
 }
 
-/// Tells whether there may be a bot; it takes no time to find out.
+/// Returns whether a bot may be configured; cheap.
 pub fn is_set_up(dirs: &Dirs) -> bool {
     env::var_os(TOKEN).is_some() || dirs.config.join(TOKEN_FILE).exists()
 }
@@ -161,7 +161,7 @@ pub struct Telegram {
 }
 
 impl Telegram {
-    /// Prepares to speak through a bot; `wake` ends a wait for messages.
+    /// Creates the channel; `wake` interrupts a poll.
     pub fn new(bot: Bot, wake: Wake) -> Result<Self, ClientError> {
         let api = Api::new(&bot.api, &bot.token, wake)?;
         Ok(Self { bot, api })
@@ -173,7 +173,7 @@ impl Telegram {
         Ok(me.username.unwrap_or(me.first_name))
     }
 
-    fn send(&self, place: &str, text: &str, is_quiet: bool, more: More) -> Result<String, Trouble> {
+    fn send(&self, place: &str, text: &str, is_quiet: bool, more: MessageExtras) -> Result<String, Trouble> {
         let sent = self.api.ask(&SendMessage {
             chat_id: chat(place)?,
             text,
@@ -186,9 +186,9 @@ impl Telegram {
     }
 }
 
-/// What a message has beside its text.
+/// Optional parts of a message.
 #[derive(Default)]
-struct More {
+struct MessageExtras {
     buttons: Option<Keyboard>,
     to: Option<i64>,
 }
@@ -202,16 +202,16 @@ impl Channel for Telegram {
         self.bot.chats.clone()
     }
 
-    fn post(&mut self, place: &str, post: &Said<'_>) -> Result<Option<String>, Trouble> {
+    fn post(&mut self, place: &str, post: &PostContent<'_>) -> Result<Option<String>, Trouble> {
         match post {
-            Said::Notice { text, is_quiet } => {
-                self.send(place, text, *is_quiet, More::default()).map(|_| None)
+            PostContent::Notice { text, is_quiet } => {
+                self.send(place, text, *is_quiet, MessageExtras::default()).map(|_| None)
             }
-            Said::Question(question) => {
-                let more = More { buttons: keyboard(words::buttons(question)), to: None };
+            PostContent::Question(question) => {
+                let more = MessageExtras { buttons: keyboard(words::buttons(question)), to: None };
                 self.send(place, &words::question(question), false, more).map(Some)
             }
-            Said::Closing { message, question, words } => {
+            PostContent::Closing { message, question, words } => {
                 let text = words::closed(question, words);
                 let edit = EditMessageText { chat_id: chat(place)?, message_id: number(message)?, text };
                 match self.api.ask(&edit) {
@@ -240,7 +240,7 @@ impl Channel for Telegram {
             return self.api.ask(&answer).map(|_| ()).map_err(trouble);
         }
         let to = message.ticket.parse().ok();
-        self.send(&message.place, words, false, More { buttons: None, to }).map(|_| ())
+        self.send(&message.place, words, false, MessageExtras { buttons: None, to }).map(|_| ())
     }
 }
 

@@ -11,7 +11,7 @@ use std::{env, path::Path};
 use adapters::machine;
 use engine::{Actor, Owner};
 
-use crate::{Quick, quick_head};
+use crate::{HeadLookup, quick_head};
 
 /// Tells who runs this process in the workspace at `root`.
 pub fn actor(root: &Path) -> Actor {
@@ -36,11 +36,11 @@ pub fn is_forged(root: &Path) -> bool {
         return true;
     }
     match quick_head(root) {
-        Quick::Known(head) => {
+        HeadLookup::Known(head) => {
             let owner = &head.owner;
             owner.session.is_some() && machine::parent() != owner.pid && is_of_agent(owner)
         }
-        Quick::NoRun | Quick::Unsure => false,
+        HeadLookup::NoRun | HeadLookup::Unsure => false,
     }
 }
 
@@ -51,8 +51,8 @@ pub(crate) fn is_of_agent(owner: &Owner) -> bool {
 
 fn descends_from_agent(root: &Path) -> bool {
     match quick_head(root) {
-        Quick::Known(head) => head.owner.session.is_some() && is_of_agent(&head.owner),
+        HeadLookup::Known(head) => head.owner.session.is_some() && is_of_agent(&head.owner),
         // Without a head there is no telling which process carries the run on; the engine asks again later.
-        Quick::NoRun | Quick::Unsure => false,
+        HeadLookup::NoRun | HeadLookup::Unsure => false,
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use engine::{Settings, keys};
 
-use crate::{Dirs, counted, hold::Held};
+use crate::{Dirs, counted, hold::FileLock};
 
 /// What limits the agents at work; zero is no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Limits {
 /// A place for one agent, until it is dropped.
 #[derive(Debug)]
 pub struct Seat {
-    _held: Vec<Held>,
+    _held: Vec<FileLock>,
 }
 
 /// Why there is no place for another agent now.
@@ -118,11 +118,11 @@ pub fn enter(
     Ok(Ok(Seat { _held: held }))
 }
 
-fn first_free(directory: &Path, scope: &str, limit: u64) -> Result<Option<Held>, AdmissionError> {
+fn first_free(directory: &Path, scope: &str, limit: u64) -> Result<Option<FileLock>, AdmissionError> {
     for number in 1..=limit {
         let path = directory.join(format!("{scope}.{number}"));
         let open = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-        let held = open.and_then(|file| Held::take(file, Duration::ZERO));
+        let held = open.and_then(|file| FileLock::take(file, Duration::ZERO));
         if let Some(held) = held.map_err(|source| AdmissionError { path, source })? {
             return Ok(Some(held));
         }

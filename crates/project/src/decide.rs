@@ -8,7 +8,7 @@ use std::{
 use engine::{Actor, Decision, Event, Standing, keys};
 use forge::{Item, ItemId, NewItem, Query};
 use runs::{Answer, Current, Decided, Given};
-use serde_json::{Map, json};
+use serde_json::{Map, Value};
 
 use crate::{
     AskError, Error, Workspace, person_in,
@@ -110,7 +110,7 @@ impl Workspace {
                 why = format!(
                     "nobody decided in time, so the agent's default `{option}` was taken; see #{todo}"
                 );
-                data.insert("note".to_owned(), json!(why));
+                data.insert("note".to_owned(), Value::from(why.as_str()));
                 Event::DecisionAnswered { decision: decision.id.clone(), option }
             }
             None => Event::ChunkDeferred { why: why.clone() },

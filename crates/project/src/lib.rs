@@ -40,7 +40,7 @@ pub mod tools;
 mod workspace;
 
 pub use ::workspace::{
-    Place, PlaceError, Quick, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
+    HeadLookup, Place, PlaceError, Shell, counted, quick_gate, quick_head, quick_roots, spelled,
 };
 use ::workspace::{atomic, text};
 use adapters::hold;

@@ -10,7 +10,7 @@ use std::{
 
 use adapters::{boundary, git::Git, process, secrets::redacted};
 use engine::Time;
-use forge::{BODY, By, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
+use forge::{Author, BODY, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
 use journal::{Durable, Store, StoreError};
 use runs::Runs;
 
@@ -19,29 +19,29 @@ use crate::{Dirs, Error, Place, Workspace, text};
 impl Workspace {
     /// Returns the project's issues, in warp's own name.
     pub fn tracker(&self) -> Arc<dyn Tracker> {
-        self.tracker_as(By::warp())
+        self.tracker_as(Author::warp())
     }
 
     /// Returns the project's issues, in somebody's name.
-    pub fn tracker_as(&self, by: By) -> Arc<dyn Tracker> {
+    pub fn tracker_as(&self, by: Author) -> Arc<dyn Tracker> {
         self.hosting.tracker(by)
     }
 
     /// Returns the project's pull requests, in warp's own name.
     pub fn forge(&self) -> Arc<dyn Forge> {
-        self.forge_as(By::warp())
+        self.forge_as(Author::warp())
     }
 
     /// Returns the project's pull requests, in somebody's name.
-    pub fn forge_as(&self, by: By) -> Arc<dyn Forge> {
+    pub fn forge_as(&self, by: Author) -> Arc<dyn Forge> {
         self.hosting.forge(by)
     }
 }
 
 /// Returns who is at the keyboard in a directory, by the name that git knows.
-pub fn person_in(root: &Path) -> By {
+pub fn person_in(root: &Path) -> Author {
     let name = || env::var("USER").ok().filter(|name| !name.is_empty());
-    By::person(Git::new(root).author().or_else(name).unwrap_or_else(|| "somebody".to_owned()))
+    Author::person(Git::new(root).author().or_else(name).unwrap_or_else(|| "somebody".to_owned()))
 }
 
 /// Reads a Markdown text for an issue from a file, or from the standard input if it is `-`.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use adapters::git::Listed;
+use adapters::git::ListingCache;
 use engine::{Advice, CommandResult, Observations, Probe, Run, Seen};
 use suite::acceptance;
 
@@ -21,7 +21,7 @@ pub(crate) fn gather(
 ) -> (Observations, Vec<Advice>) {
     let place = workspace.place.clone();
     let (root, git) = (place.root.as_path(), place.git());
-    let mut listed = Listed::default();
+    let mut listed = ListingCache::default();
     let mut seen = Observations::default();
     let mut advice = Vec::new();
     let names =
@@ -38,7 +38,7 @@ pub(crate) fn gather(
                 seen.commands =
                     commands.iter().map(|command| run(&workspace.shell, root, command, names)).collect();
                 // They may have changed files.
-                listed = Listed::default();
+                listed = ListingCache::default();
             }
             // They are looked for in what the commands print.
             Probe::TestNames(_) => {}
@@ -53,7 +53,7 @@ pub(crate) fn gather(
                     Some(_) => acceptance::leaving_nothing(&git, look),
                     None => look(),
                 });
-                listed = Listed::default();
+                listed = ListingCache::default();
             }
             Probe::Frozen { file, at, since } => {
                 seen.frozen = Some(git.frozen(file, at, since.as_deref()));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use engine::Actor;
-use forge::{By, Item, ItemId, Query, REQUESTED, Review};
+use forge::{Author, Item, ItemId, Query, REQUESTED, Review};
 
 use crate::{Error, Workspace};
 
@@ -50,7 +50,7 @@ impl Workspace {
     }
 
     /// Puts down that a person wants a pull request brought onto its target.
-    pub fn request_update(&mut self, number: ItemId, by: By) -> Result<(), Error> {
+    pub fn request_update(&mut self, number: ItemId, by: Author) -> Result<(), Error> {
         let (_, pull) = self.forge().get(number)?;
         let words = format!("To be brought onto the newest `{}`.", pull.target);
         self.forge_as(by).comment(number, &words, Some(&format!("{UPDATE}{}", pull.head)))?;

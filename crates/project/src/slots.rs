@@ -24,10 +24,10 @@ use std::{
 pub use adapters::git::slot::Kind;
 use adapters::git::{
     self, Location,
-    integrate::{Between, BranchError, Rebase, RebaseError, TargetError},
+    integrate::{BranchError, Rebase, RebaseError, RepositoryPair, TargetError},
     resume::MoveError,
     salvage,
-    sight::{Need, Sight},
+    sight::{BaseCommit, Need},
     slot::{self, GIT, Head, Ignored, TREE},
     target::{ForwardError, Forwarded},
 };
@@ -38,7 +38,7 @@ use journal::{Durable, OpenError, Query, StoreError};
 pub use keeping::{Kept, KeptIn};
 pub use recovery::Recovered;
 
-use crate::{Dirs, Place, PlaceError, atomic, hold::Held, rails, spelled};
+use crate::{Dirs, Place, PlaceError, atomic, hold::FileLock, rails, spelled};
 
 /// The file that whoever works in a slot holds.
 const LOCK: &str = "lock";
@@ -75,10 +75,10 @@ pub struct Slot {
     base: Option<String>,
     /// The person's checkout.
     person: Place,
-    between: Between,
+    between: RepositoryPair,
     /// Why others were passed over when it was taken, a line each.
     passed_over: Vec<String>,
-    _lock: Held,
+    _lock: FileLock,
 }
 
 /// Why there is no slot.
@@ -245,7 +245,7 @@ impl Pool {
     }
 
     /// Opens a slot whose lock is held: its links are made anew, and what a killed git has left is removed.
-    fn open(&self, number: usize, lock: Held) -> Result<Slot, SlotError> {
+    fn open(&self, number: usize, lock: FileLock) -> Result<Slot, SlotError> {
         let directory = self.directory.join(number.to_string());
         let tree = directory.join(TREE);
         for path in [&directory, &tree, &directory.join(GIT)] {
@@ -278,11 +278,11 @@ impl Pool {
         self.slot(number, lock)
     }
 
-    fn slot(&self, number: usize, lock: Held) -> Result<Slot, SlotError> {
+    fn slot(&self, number: usize, lock: FileLock) -> Result<Slot, SlotError> {
         let directory = self.directory.join(number.to_string());
         let root = directory.join(TREE);
         let marker = slot::marker(&root).ok_or_else(|| SlotError::Lost { path: root.clone() })?;
-        let between = Between {
+        let between = RepositoryPair {
             root: root.clone(),
             slot: marker.location,
             origin: self.origin.clone(),
@@ -324,7 +324,7 @@ impl Slot {
     }
 
     /// Returns the git acts between this workspace and the person's repository that move no branch of either.
-    pub fn between(&self) -> &Between {
+    pub fn between(&self) -> &RepositoryPair {
         &self.between
     }
 
@@ -381,7 +381,12 @@ impl Slot {
     }
 
     /// Does the same, and tells how the person's branch relates to the remote's.
-    pub fn bring_seen(&self, target: &str, remote: Option<&str>, need: Need) -> Result<Sight, TargetError> {
+    pub fn bring_seen(
+        &self,
+        target: &str,
+        remote: Option<&str>,
+        need: Need,
+    ) -> Result<BaseCommit, TargetError> {
         self.between.bring_target(target, remote, need)
     }
 
@@ -466,7 +471,7 @@ fn ensure_directory(path: &Path) -> Result<(), SlotError> {
 }
 
 /// Holds a slot, whose directory must be no link; nothing if another process has it.
-fn hold(directory: &Path, patience: Duration) -> Result<Option<Held>, SlotError> {
+fn hold(directory: &Path, patience: Duration) -> Result<Option<FileLock>, SlotError> {
     let not_contained = || SlotError::NotContained { path: directory.to_owned() };
     if !directory.symlink_metadata().is_ok_and(|data| data.is_dir()) {
         return Err(not_contained());
@@ -476,5 +481,5 @@ fn hold(directory: &Path, patience: Duration) -> Result<Option<Held>, SlotError>
         return Err(not_contained());
     }
     let open = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-    open.and_then(|file| Held::take(file, patience)).map_err(|source| SlotError::File { path, source })
+    open.and_then(|file| FileLock::take(file, patience)).map_err(|source| SlotError::File { path, source })
 }

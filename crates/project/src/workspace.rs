@@ -11,9 +11,9 @@ mod workflows;
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
-use adapters::git::LaidAside;
+use adapters::git::PreparedCommit;
 use engine::{Advice, Held, Record, Run, WorkflowError};
-use forge::{By, ForgeError, Host, Hosting, LocalForge};
+use forge::{Author, ForgeError, Host, Hosting, LocalForge};
 use journal::{Durable, Listener, OpenError, Store, StoreError, Subscription, Version};
 use runs::{Claim, Current, Followed, Follower, Runs};
 
@@ -30,9 +30,9 @@ use crate::{
 #[derive(Debug)]
 pub struct Workspace {
     /// The commit in the making whose tests have passed. It goes before the workspace is given back.
-    pub laid: Option<LaidAside>,
+    pub laid: Option<PreparedCommit>,
     /// The dev environment of the run, as far as this process keeps it. It ends before the workspace is given back.
-    pub dev: dev::Kept,
+    pub dev: dev::ServerHandle,
     pub place: Place,
     pub dirs: Dirs,
     pub(crate) runs: Runs,
@@ -148,7 +148,7 @@ impl Workspace {
         let store = Arc::new(ProjectStore::open(&place, &dirs, runs.clone())?);
         let hosting = match &dirs.hosts {
             Some(hosts) => hosts.of(&place),
-            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, By::warp())),
+            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, Author::warp())),
         };
         Ok(Self {
             laid: None,
@@ -163,7 +163,7 @@ impl Workspace {
             slot: None,
             decides: Decides::default(),
             seen_base: None,
-            dev: dev::Kept::default(),
+            dev: dev::ServerHandle::default(),
             unsaid: Vec::new(),
             showing: Showing::AtOnce,
         })

@@ -8,7 +8,7 @@ use std::{
 };
 
 use forge::{
-    By, Edit, Filed, ForgeError, Item, ItemId, ItemState, Merge, NewItem, NewPull, Priority, Query,
+    Author, Edit, FiledItem, ForgeError, Item, ItemId, ItemState, Merge, NewItem, NewPull, Priority, Query,
     Readiness, Refusal, Review, Tracker, candidates, readiness,
 };
 use journal::{NewEvent, Scope, Store, View};
@@ -27,15 +27,15 @@ fn project() -> (Sandbox, Workspace) {
 }
 
 fn ada(workspace: &Workspace) -> Arc<dyn Tracker> {
-    workspace.tracker_as(By::person("Ada"))
+    workspace.tracker_as(Author::person("Ada"))
 }
 
 fn id(number: u64) -> ItemId {
     ItemId::from(number)
 }
 
-fn filed(number: u64, was_there: bool) -> Filed {
-    Filed { id: id(number), was_there, url: None }
+fn filed(number: u64, was_there: bool) -> FiledItem {
+    FiledItem { id: id(number), was_there, url: None }
 }
 
 /// Returns every issue and pull request.
@@ -142,7 +142,7 @@ fn two_writers_with_one_marker_file_once() {
     for round in 0..10 {
         let (sandbox, _) = project();
         let barrier = Barrier::new(2);
-        let filed: Vec<Filed> = thread::scope(|scope| {
+        let filed: Vec<FiledItem> = thread::scope(|scope| {
             let writer = |_| {
                 let (sandbox, barrier) = (&sandbox, &barrier);
                 scope.spawn(move || {
@@ -246,7 +246,7 @@ fn lead_a_life(workspace: &mut Workspace) {
     tracker.close(id(1), None).unwrap();
     tracker.reopen(id(1)).unwrap();
     workspace.forge().ensure_pull(&pull("feature/a"), "p").unwrap();
-    let forge = workspace.forge_as(By::person("Ada"));
+    let forge = workspace.forge_as(Author::person("Ada"));
     forge.review(id(2), HEAD, Review::ChangesRequested, Some("a test is missing")).unwrap();
     forge.review(id(2), HEAD, Review::Approved, None).unwrap();
     let merge = Merge { head: HEAD, landed: Some("1234567890") };

@@ -11,7 +11,7 @@ use engine::{Owner, Run, digest};
 use journal::LeaseError;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, HOLDS, Renewed, Runs};
+use crate::{Error, HOLDS, RenewedLease, Runs};
 
 /// How often a claim is tried because others are faster.
 const TRIES: usize = 20;
@@ -21,7 +21,7 @@ const TRIES: usize = 20;
 pub struct Claim {
     /// What is claimed, in words.
     about: String,
-    renewed: Renewed,
+    renewed: RenewedLease,
 }
 
 /// What is written into a claim's lease.

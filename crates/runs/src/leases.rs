@@ -15,12 +15,12 @@ use std::{
 use adapters::clock::{Bell, Clock, Woken, after};
 use journal::{Fence, Lease, LeaseError, Store, StoreError};
 
-/// How long a lease holds unless it is renewed.
+/// Duration of a lease between renewals.
 pub const HOLDS: Duration = Duration::from_secs(120);
 /// How often it is renewed.
 const RENEWED: Duration = Duration::from_secs(30);
 
-/// What renews the leases of a process.
+/// Renews the leases of this process in a thread.
 #[derive(Clone, Debug)]
 pub struct Leases(Arc<Shared>);
 
@@ -32,27 +32,27 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, HeldLease>,
     last: u64,
     /// Rung when the last lease is given up, while there is a thread.
     bell: Option<Bell>,
 }
 
-struct Held {
+struct HeldLease {
     store: Arc<dyn Store>,
     fence: Fence,
     is_lost: Arc<AtomicBool>,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fence.fmt(f)
     }
 }
 
-/// A lease that is renewed until this is dropped, which gives it back.
+/// A lease that is renewed until dropped, then released.
 #[derive(Debug)]
-pub struct Renewed {
+pub struct RenewedLease {
     leases: Leases,
     number: u64,
     store: Arc<dyn Store>,
@@ -66,18 +66,19 @@ impl Leases {
         Self(Arc::new(Shared { clock, state: Mutex::default() }))
     }
 
-    /// Tells whether this process holds a lease of this name.
+    /// Returns whether this process holds the lease of that name.
     pub fn holds(&self, name: &str) -> bool {
         self.0.state().held.values().any(|held| held.fence.name == name)
     }
 
-    /// Renews a lease from now on.
-    pub fn renew(&self, store: Arc<dyn Store>, lease: &Lease) -> Renewed {
+    /// Starts to renew a lease.
+    pub fn renew(&self, store: Arc<dyn Store>, lease: &Lease) -> RenewedLease {
         let (fence, is_lost) = (lease.fence(), Arc::new(AtomicBool::new(false)));
         let mut state = self.0.state();
         state.last += 1;
         let number = state.last;
-        let held = Held { store: Arc::clone(&store), fence: fence.clone(), is_lost: Arc::clone(&is_lost) };
+        let held =
+            HeldLease { store: Arc::clone(&store), fence: fence.clone(), is_lost: Arc::clone(&is_lost) };
         state.held.insert(number, held);
         if state.bell.is_none() {
             let bell = self.0.clock.bell();
@@ -91,7 +92,7 @@ impl Leases {
             state.bell = begun.is_ok().then_some(bell);
         }
         drop(state);
-        Renewed { leases: self.clone(), number, store, fence, is_lost }
+        RenewedLease { leases: self.clone(), number, store, fence, is_lost }
     }
 }
 
@@ -127,18 +128,18 @@ impl Shared {
     }
 }
 
-impl Renewed {
-    /// Returns what is presented with every append.
+impl RenewedLease {
+    /// Returns the fencing token.
     pub fn fence(&self) -> &Fence {
         &self.fence
     }
 
-    /// Tells whether somebody else has taken the lease.
+    /// Returns whether another owner took the lease.
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Gives the lease back. One that was lost to somebody else is not ours to give back.
+    /// Releases the lease, unless another owner took it.
     pub fn release(self) -> Result<(), StoreError> {
         self.give_back()
     }
@@ -154,7 +155,7 @@ impl Renewed {
     }
 }
 
-impl Drop for Renewed {
+impl Drop for RenewedLease {
     fn drop(&mut self) {
         let mut state = self.leases.0.state();
         state.held.remove(&self.number);

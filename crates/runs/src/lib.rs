@@ -31,7 +31,7 @@ use std::sync::{
 
 use adapters::clock::Clock;
 use engine::{Record, Workflow};
-use journal::{Durable, Fence, Fenced, Store, StreamId};
+use journal::{Durable, Fence, FencedStore, Store, StreamId};
 
 pub use ask::Answer;
 pub use claim::{Claim, ClaimError};
@@ -39,7 +39,7 @@ pub use current::{Current, Shown};
 pub use decide::{Decided, Given};
 pub use error::{AskError, Error};
 pub use follow::{Followed, Follower};
-pub use leases::{HOLDS, Leases, Renewed};
+pub use leases::{HOLDS, Leases, RenewedLease};
 pub use views::{Views, unseen};
 
 /// A project's runs. Clones are one handle: what is claimed through it fences all that it records.
@@ -49,7 +49,7 @@ pub struct Runs(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     /// The project's store; none while nothing was ever recorded.
-    store: OnceLock<Arc<Fenced>>,
+    store: OnceLock<Arc<FencedStore>>,
     /// Whether somebody sees to it later that what is recorded is on disk.
     flushes_later: AtomicBool,
     clock: Clock,
@@ -87,7 +87,7 @@ impl Runs {
 
     /// Records in this store from now on, unless there is one already; returns the one that there is.
     pub fn use_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::clone(self.0.store.get_or_init(|| Arc::new(Fenced::of(store)))) as Arc<dyn Store>
+        Arc::clone(self.0.store.get_or_init(|| Arc::new(FencedStore::of(store)))) as Arc<dyn Store>
     }
 
     /// Returns the project's store; none while nothing was ever recorded.

@@ -88,7 +88,7 @@ impl Walker<'_> {
     /// Whether a path is in a `.git` that is outside the workspace or was made by this command.
     fn is_in_other_git(&self, target: &str, state: &State) -> bool {
         let holder = repository_of(target);
-        let is_made = |made: &super::state::Made| relation(holder, &made.path).within;
+        let is_made = |made: &super::state::CreatedRepository| relation(holder, &made.path).within;
         let is_outside = || !relation(target, &self.root).within && self.is_other(holder);
         !target.contains(UNKNOWN) && (state.made.iter().any(is_made) || is_outside())
     }
@@ -109,7 +109,7 @@ impl Walker<'_> {
         }
         state.resolve(path).iter().all(|target| {
             let is_guarded = self.guarded.iter().any(|guarded| relation(target, &guarded.path).within);
-            let is_made = |made: &super::state::Made| relation(target, &made.path).within;
+            let is_made = |made: &super::state::CreatedRepository| relation(target, &made.path).within;
             let is_known = !target.contains([UNKNOWN, super::parse::GLOB]);
             is_known
                 && !is_guarded

@@ -17,8 +17,8 @@ const OPERATORS: [&str; 23] = [
     "|", ";", "<", ">", "(", ")",
 ];
 
-/// A here-document whose text comes after the end of the line.
-struct Here {
+/// A here-document whose body starts after the current line.
+struct HereDocument {
     delimiter: String,
     quoted: bool,
     tabs_removed: bool,
@@ -50,7 +50,7 @@ impl Scanner<'_> {
         mut tokens: Option<&mut Vec<Token>>,
     ) -> Result<(), Unreadable> {
         let mut open = 0_usize;
-        let mut here: Vec<Here> = Vec::new();
+        let mut here: Vec<HereDocument> = Vec::new();
         let mut delimiter_next: Option<bool> = None;
         loop {
             self.spend()?;
@@ -99,7 +99,7 @@ impl Scanner<'_> {
                 let slot = tokens.as_ref().map(|tokens| tokens.len());
                 keep(&mut tokens, false, "", self.at, self.at);
                 keep(&mut tokens, false, &delimiter, self.at, self.at);
-                here.push(Here { delimiter, quoted, tabs_removed, slot });
+                here.push(HereDocument { delimiter, quoted, tabs_removed, slot });
             }
         }
         if close.is_some() {
@@ -198,7 +198,7 @@ impl Scanner<'_> {
     /// Passes the texts of the here-documents that begin on the line that has just ended.
     fn here_documents(
         &mut self,
-        here: &mut Vec<Here>,
+        here: &mut Vec<HereDocument>,
         tokens: &mut Option<&mut Vec<Token>>,
     ) -> Result<(), Unreadable> {
         for document in here.drain(..) {
@@ -218,7 +218,7 @@ impl Scanner<'_> {
     }
 
     /// Returns where a here-document's text ends, and where the text after its last line begins.
-    fn here_end(&mut self, document: &Here) -> Result<(usize, usize), Unreadable> {
+    fn here_end(&mut self, document: &HereDocument) -> Result<(usize, usize), Unreadable> {
         let mut start = self.at;
         let mut continued = false;
         while start < self.text.len() {

@@ -16,9 +16,9 @@ pub(super) struct Spec {
     pub(super) long: &'static [&'static str],
 }
 
-/// One option as it was given.
+/// One option of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Given<'f> {
+struct GivenOption<'f> {
     /// `f` or `force`.
     name: &'f str,
     value: Option<&'f str>,
@@ -28,7 +28,7 @@ struct Given<'f> {
 /// Arguments, taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Options<'f> {
-    given: Vec<Given<'f>>,
+    given: Vec<GivenOption<'f>>,
     pub(super) operands: Vec<&'f str>,
     /// What follows `--`; `None` without one.
     pub(super) after_dashes: Option<Vec<&'f str>>,
@@ -68,7 +68,7 @@ impl<'f> Options<'f> {
         if value.is_none() && spec.long.iter().any(takes_value) {
             value = rest.next().map(|field| field.text.as_str());
         }
-        self.given.push(Given { name, value, long: true });
+        self.given.push(GivenOption { name, value, long: true });
     }
 
     fn cluster(&mut self, text: &'f str, spec: &Spec, rest: &mut std::slice::Iter<'f, Field>) {
@@ -79,12 +79,12 @@ impl<'f> Options<'f> {
             self.unknown |= character == UNKNOWN;
             if spec.short.contains(character) {
                 let value = tail.or_else(|| rest.next().map(|field| field.text.as_str()));
-                return self.given.push(Given { name, value, long: false });
+                return self.given.push(GivenOption { name, value, long: false });
             }
             if spec.attached.contains(character) {
-                return self.given.push(Given { name, value: tail, long: false });
+                return self.given.push(GivenOption { name, value: tail, long: false });
             }
-            self.given.push(Given { name, value: None, long: false });
+            self.given.push(GivenOption { name, value: None, long: false });
         }
     }
 
@@ -95,7 +95,8 @@ impl<'f> Options<'f> {
 
     /// Whether a long option was given, however shortened.
     pub(super) fn has(&self, name: &str) -> bool {
-        let is = |given: &&Given<'_>| given.long && !given.name.is_empty() && name.starts_with(given.name);
+        let is =
+            |given: &&GivenOption<'_>| given.long && !given.name.is_empty() && name.starts_with(given.name);
         self.given.iter().any(|given| is(&given))
     }
 
@@ -114,7 +115,7 @@ impl<'f> Options<'f> {
 
     /// Returns the values that were given to an option, by letter or by name.
     pub(super) fn values(&self, letter: &str, name: &str) -> Vec<&'f str> {
-        let asked = |given: &&Given<'_>| {
+        let asked = |given: &&GivenOption<'_>| {
             if given.long {
                 !given.name.is_empty() && name.starts_with(given.name)
             } else {
@@ -126,7 +127,7 @@ impl<'f> Options<'f> {
 
     /// Whether no other options were given than these letters and names.
     pub(super) fn only(&self, letters: &str, names: &[&str]) -> bool {
-        let known = |given: &Given<'_>| {
+        let known = |given: &GivenOption<'_>| {
             if given.long { names.contains(&given.name) } else { letters.contains(given.name) }
         };
         self.given.iter().all(known)

@@ -2,9 +2,9 @@
 
 use super::{guard::Access, parse::UNKNOWN, state::State, walk::Walker};
 
-/// What a script of sed does beside changing text.
+/// A side effect of a sed script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed<'s> {
+enum SedEffect<'s> {
     Writes(&'s str),
     Runs(&'s str),
     /// Runs the text that it is working on.
@@ -16,15 +16,15 @@ impl Walker<'_> {
     pub(super) fn sed_script(&mut self, script: &str, state: &State) {
         for deed in deeds(script) {
             match deed {
-                Deed::Writes(path) => self.touch(path, Access::Write, state),
-                Deed::Runs(text) => _ = self.run(text, &mut state.clone(), &UNKNOWN.to_string()),
-                Deed::RunsText => self.risky("`sed` runs what it puts together"),
+                SedEffect::Writes(path) => self.touch(path, Access::Write, state),
+                SedEffect::Runs(text) => _ = self.run(text, &mut state.clone(), &UNKNOWN.to_string()),
+                SedEffect::RunsText => self.risky("`sed` runs what it puts together"),
             }
         }
     }
 }
 
-fn deeds(script: &str) -> Vec<Deed<'_>> {
+fn deeds(script: &str) -> Vec<SedEffect<'_>> {
     let mut deeds = Vec::new();
     let mut rest = script;
     loop {
@@ -34,11 +34,15 @@ fn deeds(script: &str) -> Vec<Deed<'_>> {
         let (line, after_line) = tail.split_once('\n').unwrap_or((tail, ""));
         rest = match command {
             'w' | 'W' => {
-                deeds.push(Deed::Writes(line.trim()));
+                deeds.push(SedEffect::Writes(line.trim()));
                 after_line
             }
             'e' => {
-                deeds.push(if line.trim().is_empty() { Deed::RunsText } else { Deed::Runs(line.trim()) });
+                deeds.push(if line.trim().is_empty() {
+                    SedEffect::RunsText
+                } else {
+                    SedEffect::Runs(line.trim())
+                });
                 after_line
             }
             // Text, and the name of a file that is read, go on to the end of the line.
@@ -50,17 +54,17 @@ fn deeds(script: &str) -> Vec<Deed<'_>> {
 }
 
 /// Reads `/a/b/flags` after an `s` or `y`, and returns what follows.
-fn substitution<'s>(tail: &'s str, deeds: &mut Vec<Deed<'s>>) -> &'s str {
+fn substitution<'s>(tail: &'s str, deeds: &mut Vec<SedEffect<'s>>) -> &'s str {
     let Some(delimiter) = tail.chars().next() else { return "" };
     let pattern = &tail[delimiter.len_utf8()..];
     let flags = after_delimiter(after_delimiter(pattern, delimiter), delimiter);
     let end = flags.find([';', '\n', '}', 'w', 'W']).unwrap_or(flags.len());
     if flags[..end].contains('e') {
-        deeds.push(Deed::RunsText);
+        deeds.push(SedEffect::RunsText);
     }
     if flags[end..].starts_with(['w', 'W']) {
         let (path, rest) = flags[end + 1..].split_once('\n').unwrap_or((&flags[end + 1..], ""));
-        deeds.push(Deed::Writes(path.trim()));
+        deeds.push(SedEffect::Writes(path.trim()));
         return rest;
     }
     &flags[end..]
@@ -112,17 +116,17 @@ mod tests {
     #[test]
     fn text_on_a_second_line_is_read_as_commands() {
         // That is too much, never too little.
-        assert_eq!(deeds("a\\\nw x"), [Deed::Writes("x")]);
+        assert_eq!(deeds("a\\\nw x"), [SedEffect::Writes("x")]);
     }
 
     #[test]
     fn writing_and_running_are_found() {
-        assert_eq!(deeds("w x"), [Deed::Writes("x")]);
-        assert_eq!(deeds("/a;b/wx"), [Deed::Writes("x")]);
-        assert_eq!(deeds("s/a/b/gw x"), [Deed::Writes("x")]);
-        assert_eq!(deeds("s,a,b,;s/c/d/e"), [Deed::RunsText]);
-        assert_eq!(deeds("1e git push"), [Deed::Runs("git push")]);
-        assert_eq!(deeds("\\xaxe git push\np"), [Deed::Runs("git push")]);
-        assert_eq!(deeds("e"), [Deed::RunsText]);
+        assert_eq!(deeds("w x"), [SedEffect::Writes("x")]);
+        assert_eq!(deeds("/a;b/wx"), [SedEffect::Writes("x")]);
+        assert_eq!(deeds("s/a/b/gw x"), [SedEffect::Writes("x")]);
+        assert_eq!(deeds("s,a,b,;s/c/d/e"), [SedEffect::RunsText]);
+        assert_eq!(deeds("1e git push"), [SedEffect::Runs("git push")]);
+        assert_eq!(deeds("\\xaxe git push\np"), [SedEffect::Runs("git push")]);
+        assert_eq!(deeds("e"), [SedEffect::RunsText]);
     }
 }

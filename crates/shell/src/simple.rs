@@ -33,14 +33,14 @@ struct Streams {
 /// A process substitution that is written to, by the name that stands for it.
 type Reader<'c> = (String, &'c SubshellCommand);
 
-/// A variable that is set for the length of one command, and what it was before.
-pub(super) struct Lent {
+/// A variable set for one command, with its previous value.
+pub(super) struct TemporaryVariable {
     name: String,
     value: Option<Vec<String>>,
     was_exported: bool,
 }
 
-impl Lent {
+impl TemporaryVariable {
     pub(super) fn of(name: &str, state: &State) -> Self {
         Self {
             name: name.to_owned(),
@@ -114,7 +114,7 @@ impl Walker<'_> {
         let stdin = streams.stdin.clone().unwrap_or_else(|| stdin.to_owned());
         let before = self.lend(assignments, state);
         let printed = self.call(&fields, state, &stdin);
-        Lent::give_back(before, state);
+        TemporaryVariable::give_back(before, state);
         let printed = self.delivered(streams, printed, state);
         self.read_by(readers, state);
         printed
@@ -141,12 +141,12 @@ impl Walker<'_> {
     }
 
     /// Sets variables for the length of one command, and returns what they were.
-    fn lend(&mut self, assignments: Vec<&Assignment>, state: &mut State) -> Vec<Lent> {
+    fn lend(&mut self, assignments: Vec<&Assignment>, state: &mut State) -> Vec<TemporaryVariable> {
         let mut before = Vec::new();
         for assignment in assignments {
             let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
                 &assignment.name;
-            before.push(Lent::of(name, state));
+            before.push(TemporaryVariable::of(name, state));
             self.assign(assignment, state);
             self.exported(name, state);
             state.exported.insert(name.clone());

@@ -26,9 +26,9 @@ pub(super) enum Certainty {
     Perhaps,
 }
 
-/// A repository that this command has made.
+/// A repository created by the judged command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct CreatedRepository {
     pub(super) path: String,
     pub(super) remotes: Vec<String>,
     /// Whether it is there only if what comes before has succeeded.
@@ -46,7 +46,7 @@ pub(super) struct State {
     /// Whether the shell ends with the first command that fails.
     pub(super) ends_at_errors: bool,
     /// Repositories that this command has made: where, and what it has called their remotes that are on this machine.
-    pub(super) made: Vec<Made>,
+    pub(super) made: Vec<CreatedRepository>,
     /// `$1` and on; `None` if unknown.
     pub(super) positional: Option<Vec<String>>,
     pub(super) functions: BTreeMap<String, Rc<ast::FunctionBody>>,

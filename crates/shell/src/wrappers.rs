@@ -1,8 +1,8 @@
 //! Programs that run another program with the same arguments: `env`, `sudo`, `timeout` and their like.
 
 use super::{
-    builtins::joined, call::Call, options::after_options, parse::UNKNOWN, simple::Lent, state::State,
-    walk::Walker, word::Field,
+    builtins::joined, call::Call, options::after_options, parse::UNKNOWN, simple::TemporaryVariable,
+    state::State, walk::Walker, word::Field,
 };
 
 /// How a program's own arguments end and the command begins.
@@ -138,7 +138,7 @@ impl Walker<'_> {
         while let [first, tail @ ..] = rest {
             match assignment(&first.text) {
                 Some((name, value)) => {
-                    lent.push(Lent::of(name, state));
+                    lent.push(TemporaryVariable::of(name, state));
                     self.set_variable(name, vec![value.to_owned()], state);
                     self.exported(name, state);
                     state.exported.insert(name.to_owned());
@@ -149,7 +149,7 @@ impl Walker<'_> {
             rest = tail;
         }
         let printed = self.call(rest.get(operands..).unwrap_or_default(), state, stdin);
-        Lent::give_back(lent, state);
+        TemporaryVariable::give_back(lent, state);
         printed
     }
 

@@ -12,11 +12,11 @@ use workspace::{Place, Shell, counted, spelled};
 
 use super::{
     SuiteError,
-    cache::{self, Cache, Measured, Settled},
+    cache::{self, Cache, ProofStatus, TestRecord},
     judge, leads_back,
     plan::Plan,
     prepare::{self, Preparation, PrepareError},
-    proof::{self, Proved},
+    proof::{self, ProofResult},
     running,
 };
 
@@ -33,26 +33,26 @@ const STOP: &str = "stop";
 /// The field of a question that says what it is about.
 pub const KEY: &str = "key";
 
-/// Whether an agent may begin.
+/// Whether an agent may start.
 #[derive(Debug)]
-pub enum Taken {
+pub enum BaselineResult {
     /// It may; what was done, a line each, and how the tests end.
     Baseline { said: Vec<String>, baseline: Box<Baseline> },
     /// A person is asked first.
-    Ask(Asked),
+    Ask(BaselineQuestion),
 }
 
-/// A question to a person.
+/// A question to a person about the baseline.
 #[derive(Debug)]
-pub struct Asked {
-    /// What was done, a line each.
+pub struct BaselineQuestion {
+    /// Steps taken, a line each.
     pub said: Vec<String>,
     pub question: Event,
-    /// What the question is about.
+    /// Data of the question.
     pub data: Map<String, Value>,
 }
 
-impl Asked {
+impl BaselineQuestion {
     fn of(said: Vec<String>, kind: &str, key: &str, question: String, options: &[&str]) -> Self {
         let question = Event::QuestionAsked {
             kind: kind.to_owned(),
@@ -63,24 +63,24 @@ impl Asked {
     }
 }
 
-/// What is known of a project's tests.
+/// State of a project's tests.
 #[derive(Clone, Debug)]
-pub struct Checked {
-    /// What was done, a line each.
+pub struct BaselineReport {
+    /// Steps taken, a line each.
     pub said: Vec<String>,
-    /// How they end on the base.
+    /// Result on the base.
     pub baseline: Baseline,
-    /// Why nothing shows that they test this tree, if nothing does.
+    /// Why the tests are not proved to test this tree, if so.
     pub unproved: Option<String>,
 }
 
-/// Why nothing can be said about the tests before somebody acts or decides.
-enum Halt {
+/// Why the tests cannot be judged until a person acts.
+enum Blocker {
     Environment(String),
     Failed(SuiteError),
 }
 
-impl From<SuiteError> for Halt {
+impl From<SuiteError> for Blocker {
     fn from(error: SuiteError) -> Self {
         Self::Failed(error)
     }
@@ -95,15 +95,15 @@ pub fn take<'a>(
     begun: Time,
     attended: bool,
     answered: impl Fn(&str, &str) -> Option<&'a str>,
-) -> Result<Taken, SuiteError> {
+) -> Result<BaselineResult, SuiteError> {
     let looked = install(shell, place, plan).and_then(|preparation| {
         leads_back::refuse(shell, place, &plan.test)?;
         look(shell, place, plan, preparation, Some(begun))
     });
     let (mut said, commit, environment, measured, cached) = match looked {
         Ok(found) => found,
-        Err(Halt::Environment(problem)) => return Ok(Taken::Ask(environment_question(problem))),
-        Err(Halt::Failed(error)) => return Err(error),
+        Err(Blocker::Environment(problem)) => return Ok(BaselineResult::Ask(environment_question(problem))),
+        Err(Blocker::Failed(error)) => return Err(error),
     };
     let key = cache::key(&[&commit, &plan.test, &environment]);
     let mut baseline = baseline(plan, &commit, &key, &measured, cached);
@@ -112,7 +112,13 @@ pub fn take<'a>(
         let decided = answered(BASELINE, &key);
         if decided != Some(CONTINUE) && (attended || !tells) {
             let question = red(&baseline, &measured, tells);
-            return Ok(Taken::Ask(Asked::of(said, BASELINE, &key, question, &[CONTINUE, STOP])));
+            return Ok(BaselineResult::Ask(BaselineQuestion::of(
+                said,
+                BASELINE,
+                &key,
+                question,
+                &[CONTINUE, STOP],
+            )));
         }
         baseline.tolerated = tells;
     }
@@ -129,23 +135,23 @@ pub fn take<'a>(
                 said.extend(line);
             }
             (_, Err(why)) => {
-                let asked = Asked::of(said, PROOF, &proof_key, unproved(&why), &[ACCEPT, STOP]);
-                return Ok(Taken::Ask(asked));
+                let asked = BaselineQuestion::of(said, PROOF, &proof_key, unproved(&why), &[ACCEPT, STOP]);
+                return Ok(BaselineResult::Ask(asked));
             }
         }
     }
-    Ok(Taken::Baseline { said, baseline: Box::new(baseline) })
+    Ok(BaselineResult::Baseline { said, baseline: Box::new(baseline) })
 }
 
 /// Checks a project's tests outside of a run, in a slot that stands on its base. All is found out anew, but what a person has
 /// accepted stays so.
-pub fn check(shell: &Shell, place: &Place, plan: &Plan) -> Result<Checked, String> {
+pub fn check(shell: &Shell, place: &Place, plan: &Plan) -> Result<BaselineReport, String> {
     let looked =
         install(shell, place, plan).and_then(|preparation| look(shell, place, plan, preparation, None));
     let (mut said, commit, environment, measured, cached) = match looked {
         Ok(found) => found,
-        Err(Halt::Environment(problem)) => return Err(problem),
-        Err(Halt::Failed(error)) => return Err(error.to_string()),
+        Err(Blocker::Environment(problem)) => return Err(problem),
+        Err(Blocker::Failed(error)) => return Err(error.to_string()),
     };
     let key = cache::key(&[&commit, &plan.test, &environment]);
     let mut baseline = baseline(plan, &commit, &key, &measured, cached);
@@ -155,7 +161,7 @@ pub fn check(shell: &Shell, place: &Place, plan: &Plan) -> Result<Checked, Strin
     if measured.passed || baseline.tolerated {
         let proof_key = cache::key(&[&plan.test, &environment]);
         if let Some(cache) = Cache::of(&place.root)
-            && cache.proof(&proof_key) == Some(Settled::Proved)
+            && cache.proof(&proof_key) == Some(ProofStatus::Proved)
         {
             cache.forget_proof(&proof_key).map_err(|error| error.to_string())?;
         }
@@ -168,20 +174,20 @@ pub fn check(shell: &Shell, place: &Place, plan: &Plan) -> Result<Checked, Strin
             (_, Err(why)) => unproved = Some(why),
         }
     }
-    Ok(Checked { said, baseline, unproved })
+    Ok(BaselineReport { said, baseline, unproved })
 }
 
 /// What was looked at: what was said, the commit, its environment, how its tests ended and whether that was known.
-type Looked = (Vec<String>, String, String, Measured, bool);
+type Looked = (Vec<String>, String, String, TestRecord, bool);
 
 /// Installs what the tests need.
-fn install(shell: &Shell, place: &Place, plan: &Plan) -> Result<Preparation, Halt> {
+fn install(shell: &Shell, place: &Place, plan: &Plan) -> Result<Preparation, Blocker> {
     prepare::prepare(shell, place, plan).map_err(|error| match error {
-        PrepareError::Fault(problem) => Halt::Environment(problem),
+        PrepareError::Fault(problem) => Blocker::Environment(problem),
         PrepareError::Failed { said, output } => {
             let how = "install what is missing, or set `setup_command` under [workflow] in warp.toml (`none` if the tests \
                        need nothing) and begin anew";
-            Halt::Environment(format!("{said}, so the tests cannot be run: {how}\n{output}"))
+            Blocker::Environment(format!("{said}, so the tests cannot be run: {how}\n{output}"))
         }
         PrepareError::Other(error) => error.into(),
     })
@@ -195,13 +201,13 @@ fn look(
     plan: &Plan,
     prepared: Preparation,
     begun: Option<Time>,
-) -> Result<Looked, Halt> {
+) -> Result<Looked, Blocker> {
     let commit = place.git().head_commit().map_err(SuiteError)?;
     let environment = prepared.environment;
     let key = cache::key(&[&commit, &plan.test, &environment]);
     let cache = Cache::of(&place.root);
     // Tests that failed in an earlier run may have lacked something that is there now.
-    let is_good = |known: &Measured| begun.is_some_and(|begun| known.passed || known.at >= begun);
+    let is_good = |known: &TestRecord| begun.is_some_and(|begun| known.passed || known.at >= begun);
     if let Some(known) = cache.as_ref().and_then(|cache| cache.baseline(&key)).filter(is_good) {
         return Ok((prepared.said, commit, environment, known, true));
     }
@@ -226,7 +232,7 @@ fn discard(place: &Place) -> Result<(), SuiteError> {
 }
 
 /// Runs the tests, and once more if they fail, so that those that fail now and then are known by name.
-fn measure(shell: &Shell, place: &Place, plan: &Plan) -> Result<Measured, Halt> {
+fn measure(shell: &Shell, place: &Place, plan: &Plan) -> Result<TestRecord, Blocker> {
     let first = running::line(shell, place, plan)?;
     let mut measured = first.measured();
     if first.passed {
@@ -236,19 +242,19 @@ fn measure(shell: &Shell, place: &Place, plan: &Plan) -> Result<Measured, Halt> 
     if let Some(fault) =
         first.fault().filter(|fault| fault.outlives_a_baseline() || first.report.passed.is_empty())
     {
-        return Err(Halt::Environment(format!("{}: {fault}\n{}", first.said, first.output)));
+        return Err(Blocker::Environment(format!("{}: {fault}\n{}", first.said, first.output)));
     }
     let second = running::line(shell, place, plan)?;
     let (failing, flaky) = judge::compared(&first.report, &second.report);
     let seconds = measured.seconds + second.took.as_secs();
-    measured = Measured { second: true, flaky, seconds, ..second.measured() };
+    measured = TestRecord { second: true, flaky, seconds, ..second.measured() };
     if !measured.passed && measured.report.tells_names() {
         measured.report.failed = if failing.is_empty() { measured.report.failed } else { failing };
     }
     Ok(measured)
 }
 
-fn baseline(plan: &Plan, commit: &str, key: &str, measured: &Measured, cached: bool) -> Baseline {
+fn baseline(plan: &Plan, commit: &str, key: &str, measured: &TestRecord, cached: bool) -> Baseline {
     let report = &measured.report;
     let counts = report.counts.unwrap_or_default();
     let failing = if measured.passed { Vec::new() } else { report.failed.clone() };
@@ -280,46 +286,46 @@ fn settle(
     shell: &Shell,
     place: &Place,
     plan: &Plan,
-    measured: &Measured,
+    measured: &TestRecord,
     baseline: &Baseline,
     key: &str,
     accepted: bool,
 ) -> Result<(Proof, Result<Option<String>, String>), SuiteError> {
     let cache = Cache::of(&place.root);
-    let keep = |settled: Settled| {
+    let keep = |settled: ProofStatus| {
         let failed = |error: std::io::Error| {
             SuiteError(format!("what is known of the tests cannot be noted: {error}"))
         };
         cache.as_ref().map_or(Ok(()), |cache| cache.keep_proof(key, &settled).map_err(failed))
     };
     match cache.as_ref().and_then(|cache| cache.proof(key)) {
-        Some(Settled::Proved) => return Ok((Proof::Proved, Ok(None))),
-        Some(Settled::Accepted) => return Ok((Proof::Accepted, Ok(None))),
+        Some(ProofStatus::Proved) => return Ok((Proof::Proved, Ok(None))),
+        Some(ProofStatus::Accepted) => return Ok((Proof::Accepted, Ok(None))),
         None => {}
     }
     if accepted {
-        keep(Settled::Accepted)?;
+        keep(ProofStatus::Accepted)?;
         return Ok((Proof::Accepted, Ok(Some("the tests are accepted as they are".to_owned()))));
     }
     let baseline = Some(baseline).filter(|baseline| baseline.tolerated);
     match proof::prove(shell, place, plan, measured, baseline)? {
-        Proved::Yes { files, seconds } => {
-            keep(Settled::Proved)?;
+        ProofResult::Yes { files, seconds } => {
+            keep(ProofStatus::Proved)?;
             let files = counted(files as u64, "source file", "source files");
             let line = format!("the tests can fail: with {files} broken they did, in {seconds} s");
             Ok((Proof::Proved, Ok(Some(line))))
         }
-        Proved::No { why } => Ok((Proof::Unknown, Err(why))),
+        ProofResult::No { why } => Ok((Proof::Unknown, Err(why))),
     }
 }
 
-/// Asks about what keeps the tests from running, which no agent can change.
-pub fn environment_question(problem: String) -> Asked {
-    Asked::of(Vec::new(), ENVIRONMENT, "", problem, &[CONTINUE, STOP])
+/// Returns the question about an environment problem that no agent can fix.
+pub fn environment_question(problem: String) -> BaselineQuestion {
+    BaselineQuestion::of(Vec::new(), ENVIRONMENT, "", problem, &[CONTINUE, STOP])
 }
 
 /// Asks about tests that fail before anything was changed.
-fn red(baseline: &Baseline, measured: &Measured, tells: bool) -> String {
+fn red(baseline: &Baseline, measured: &TestRecord, tells: bool) -> String {
     let then = if tells {
         "`continue`: only new failures count. `stop`: fix them first."
     } else {

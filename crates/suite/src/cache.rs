@@ -30,11 +30,11 @@ pub(crate) struct Cache {
     directory: PathBuf,
 }
 
-/// How tests ended on a commit.
+/// Recorded result of the tests on a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct TestRecord {
     pub passed: bool,
-    /// Whether they had to be run twice to pass.
+    /// Whether they passed only on the second run.
     #[serde(default)]
     pub second: bool,
     pub report: TestReport,
@@ -42,15 +42,15 @@ pub struct Measured {
     pub flaky: Vec<String>,
     pub seconds: u64,
     pub at: Time,
-    /// How they ended, in words, and the last that they printed.
+    /// Summary and tail of the output.
     pub said: String,
     pub output: String,
 }
 
-/// Why nobody looks again whether tests can fail.
+/// Why the proof that tests can fail is not repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Settled {
+pub(crate) enum ProofStatus {
     /// With the source broken, they failed.
     Proved,
     /// A person accepted them as they are.
@@ -66,20 +66,20 @@ impl Cache {
     }
 
     /// Returns how the tests ended on a commit, if that is known.
-    pub(crate) fn baseline(&self, key: &str) -> Option<Measured> {
+    pub(crate) fn baseline(&self, key: &str) -> Option<TestRecord> {
         self.read("baseline", key)
     }
 
-    pub(crate) fn keep_baseline(&self, key: &str, measured: &Measured) -> io::Result<()> {
+    pub(crate) fn keep_baseline(&self, key: &str, measured: &TestRecord) -> io::Result<()> {
         self.write("baseline", key, measured)
     }
 
     /// Returns why nobody has to look whether the tests can fail.
-    pub(crate) fn proof(&self, key: &str) -> Option<Settled> {
+    pub(crate) fn proof(&self, key: &str) -> Option<ProofStatus> {
         self.read("proof", key)
     }
 
-    pub(crate) fn keep_proof(&self, key: &str, settled: &Settled) -> io::Result<()> {
+    pub(crate) fn keep_proof(&self, key: &str, settled: &ProofStatus) -> io::Result<()> {
         self.write("proof", key, settled)
     }
 

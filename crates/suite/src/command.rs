@@ -22,14 +22,14 @@ const SHELLS_OWN: &[&str] = &[
 pub(crate) const REMEDY: &str =
     "install it, or set `test_command` under [workflow] in warp.toml and begin anew";
 
-/// What a project's files suggest.
+/// Commands suggested by a project's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct SuggestedCommands {
     pub test: Option<String>,
     pub setup: Option<String>,
 }
 
-/// Returns the command that tests the project.
+/// Returns the test command of a run.
 pub fn command(root: &Path, run: &Run) -> Result<String, SuiteError> {
     let set = run.settings.get(keys::TEST_COMMAND);
     if set != "auto" {
@@ -57,12 +57,12 @@ pub(crate) fn setup_command(run: &Run) -> Option<String> {
     }
 }
 
-/// Tells whether something is installed before the tests of a run.
+/// Returns whether the run has a setup command.
 pub fn prepares(run: &Run) -> bool {
     setup_command(run).is_some()
 }
 
-/// Returns the command that tests the project in a run; none if there is none, or if tests are switched off.
+/// Returns the test command, or `None` without one or with tests switched off.
 pub fn test_command(root: &Path, run: &Run) -> Option<String> {
     command(root, run).ok().filter(|_| run.settings.get(keys::TEST_BEFORE_COMMIT))
 }
@@ -90,7 +90,7 @@ pub(crate) fn program(command: &str) -> Option<&str> {
 
 /// Finds both commands, before an agent has written anything: in the merge target, or else in a tree. `set` is the test
 /// command that a person has set.
-pub fn found(root: &Path, target: &str, set: Option<&str>) -> Result<Found, String> {
+pub fn found(root: &Path, target: &str, set: Option<&str>) -> Result<SuggestedCommands, String> {
     let branch = in_branch(root, target, set)?;
     if branch.test.is_some() || branch.setup.is_some() {
         return Ok(branch);
@@ -98,25 +98,25 @@ pub fn found(root: &Path, target: &str, set: Option<&str>) -> Result<Found, Stri
     Ok(in_tree(root, set))
 }
 
-fn in_branch(root: &Path, branch: &str, set: Option<&str>) -> Result<Found, String> {
+fn in_branch(root: &Path, branch: &str, set: Option<&str>) -> Result<SuggestedCommands, String> {
     let files = Branch { git: Git::new(root), branch, listed: RefCell::default() };
     suggested(&files, set)
 }
 
 /// Finds both commands in a tree that is warp's own making.
-pub(crate) fn in_tree(root: &Path, set: Option<&str>) -> Found {
+pub(crate) fn in_tree(root: &Path, set: Option<&str>) -> SuggestedCommands {
     let Ok(found) = suggested(&Tree(root), set);
     found
 }
 
-fn suggested<F: Files>(files: &F, set: Option<&str>) -> Result<Found, F::Error> {
+fn suggested<F: Files>(files: &F, set: Option<&str>) -> Result<SuggestedCommands, F::Error> {
     let installed = |program: &str| is_installed(program);
     let test = match set {
         Some(set) => Some(set.to_owned()),
         None => find::test(files, &installed)?,
     };
     let setup = find::setup(files, test.as_deref(), &installed)?.line();
-    Ok(Found { test: test.filter(|_| set.is_none()), setup })
+    Ok(SuggestedCommands { test: test.filter(|_| set.is_none()), setup })
 }
 
 /// The files of a branch's newest commit.

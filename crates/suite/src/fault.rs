@@ -6,7 +6,7 @@
 
 use adapters::process::End;
 
-/// Why a command could not do its work.
+/// A fault of the environment in which a command ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     NoSpace,
@@ -141,7 +141,7 @@ fn module(output: &str) -> Option<String> {
 }
 
 impl Fault {
-    /// Tells whether it is the environment's even after the tests have passed in it.
+    /// Returns whether this remains an environment fault after the tests passed here before.
     pub fn outlives_a_baseline(&self) -> bool {
         match self {
             Self::NoSpace | Self::ReadOnly { .. } | Self::Unreachable { .. } => true,
@@ -149,7 +149,7 @@ impl Fault {
         }
     }
 
-    /// Tells whether a run of broken code that ended like this proves nothing: it would have ended so with any code.
+    /// Returns whether this failure says nothing about the code.
     pub fn proves_nothing(&self) -> bool {
         match self {
             Self::NoSpace | Self::ReadOnly { .. } | Self::NoProgram { .. } => true,

@@ -40,8 +40,8 @@ pub(crate) trait Files {
     }
 }
 
-/// Which programs there are.
-pub(crate) type Installed<'a> = &'a dyn Fn(&str) -> bool;
+/// Looks up whether a program is installed.
+pub(crate) type ProgramLookup<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Quotes a word for the shell if it needs that.
 fn quoted(word: &str) -> String {

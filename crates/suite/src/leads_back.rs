@@ -68,7 +68,7 @@ pub(crate) fn leads_back(
     command: &str,
     env: &dyn Fn(&str) -> Option<OsString>,
 ) -> Vec<Finding> {
-    let look = Look { checkout, slot, env };
+    let look = LinkSearch { checkout, slot, env };
     let mut found = python::editable(&look, command);
     found.extend(look.node());
     found.extend(look.go());
@@ -76,14 +76,14 @@ pub(crate) fn leads_back(
     found
 }
 
-/// What is looked at, and what is looked for.
-struct Look<'a> {
+/// Inputs of the search for links back to the checkout.
+struct LinkSearch<'a> {
     checkout: &'a Path,
     slot: &'a Path,
     env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-impl Look<'_> {
+impl LinkSearch<'_> {
     fn variable(&self, name: &str) -> Option<PathBuf> {
         (self.env)(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }

@@ -23,8 +23,10 @@ mod report;
 mod running;
 mod vanished;
 
-pub use baseline::{Asked, Checked, KEY, Taken, check, environment_question, take};
-pub use command::{Found, command, found, prepares, test_command};
+pub use baseline::{
+    BaselineQuestion, BaselineReport, BaselineResult, KEY, check, environment_question, take,
+};
+pub use command::{SuggestedCommands, command, found, prepares, test_command};
 pub use leads_back::refuse as refuse_what_leads_back;
 pub use plan::{Plan, patience};
 pub use prepare::{Prepared, is_prepared, use_prepared};

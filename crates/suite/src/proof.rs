@@ -20,7 +20,7 @@ use engine::Baseline;
 
 use super::{
     SuiteError, breaking,
-    cache::Measured,
+    cache::TestRecord,
     fault::Fault,
     judge::{self, Judgement},
     plan::Plan,
@@ -34,9 +34,9 @@ const COPY: &str = "proof";
 /// The mark beside a tree that is broken itself.
 const BREAKING: &str = "breaking";
 
-/// What the broken source says about the tests.
+/// Result of running the tests on broken source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Proved {
+pub(crate) enum ProofResult {
     /// They failed, with so many files broken.
     Yes { files: usize, seconds: u64 },
     /// Nothing shows that they test this tree.
@@ -49,12 +49,12 @@ pub(crate) fn prove(
     shell: &Shell,
     place: &Place,
     plan: &Plan,
-    measured: &Measured,
+    measured: &TestRecord,
     baseline: Option<&Baseline>,
-) -> Result<Proved, SuiteError> {
+) -> Result<ProofResult, SuiteError> {
     let command = &plan.test;
     if measured.report.ran() == 0 {
-        return Ok(Proved::No { why: format!("`{command}` passes, and no test was reported") });
+        return Ok(ProofResult::No { why: format!("`{command}` passes, and no test was reported") });
     }
     let files = place.git().tracked().map_err(SuiteError)?;
     let read = |name: &str| fs::read_to_string(place.root.join(name)).ok();
@@ -62,7 +62,7 @@ pub(crate) fn prove(
     let mentioned = breaking::mentioned(command, makefile.as_deref(), read("package.json").as_deref());
     let sources = breaking::to_break(&files, &mentioned);
     if sources.is_empty() {
-        return Ok(Proved::No {
+        return Ok(ProofResult::No {
             why: format!(
                 "none of the {} tracked files is known to be source code, so nothing could be broken to see whether `{command}` notices",
                 files.len()
@@ -75,7 +75,7 @@ pub(crate) fn prove(
         in_copy(shell, place, plan, &sources)?
     };
     let Some(outcome) = outcome else {
-        return Ok(Proved::No { why: "no source file could be broken".to_owned() });
+        return Ok(ProofResult::No { why: "no source file could be broken".to_owned() });
     };
     judged(plan, &outcome, count, &measured.report, baseline)
 }
@@ -86,7 +86,7 @@ fn judged(
     files: usize,
     known: &TestReport,
     baseline: Option<&Baseline>,
-) -> Result<Proved, SuiteError> {
+) -> Result<ProofResult, SuiteError> {
     let command = &plan.test;
     let broken = counted(files as u64, "source file", "source files");
     if let Some(fault) = outcome.fault().filter(Fault::proves_nothing) {
@@ -96,14 +96,18 @@ fn judged(
         )));
     }
     Ok(match judge::judge(baseline, Some(known), &outcome.end, &outcome.report) {
-        Judgement::Passed => Proved::No { why: format!("with {broken} broken, `{command}` still passes") },
-        Judgement::AsBefore { .. } => {
-            Proved::No { why: format!("with {broken} broken, `{command}` fails no test that passed before") }
+        Judgement::Passed => {
+            ProofResult::No { why: format!("with {broken} broken, `{command}` still passes") }
         }
+        Judgement::AsBefore { .. } => ProofResult::No {
+            why: format!("with {broken} broken, `{command}` fails no test that passed before"),
+        },
         Judgement::Failed { .. } if matches!(outcome.end, End::TimedOut(_) | End::Silent(_)) => {
-            Proved::No { why: format!("with {broken} broken, `{command}` did not end: {}", outcome.said) }
+            ProofResult::No {
+                why: format!("with {broken} broken, `{command}` did not end: {}", outcome.said),
+            }
         }
-        Judgement::Failed { .. } => Proved::Yes { files, seconds: outcome.took.as_secs() },
+        Judgement::Failed { .. } => ProofResult::Yes { files, seconds: outcome.took.as_secs() },
     })
 }
 

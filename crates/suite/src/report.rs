@@ -171,9 +171,9 @@ enum Runner {
     Other,
 }
 
-/// How one test ended.
+/// Outcome of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+enum TestOutcome {
     Passed,
     Failed,
     Skipped,
@@ -184,22 +184,22 @@ impl Section {
         Self { runner, ..Self::default() }
     }
 
-    fn add(&mut self, ended: Ended, name: impl Into<String>) {
+    fn add(&mut self, ended: TestOutcome, name: impl Into<String>) {
         let name = text::shortened(name.into());
         match ended {
-            Ended::Passed => self.passed.push(name),
-            Ended::Failed => self.failed.push(name),
-            Ended::Skipped => self.skipped.push(name),
+            TestOutcome::Passed => self.passed.push(name),
+            TestOutcome::Failed => self.failed.push(name),
+            TestOutcome::Skipped => self.skipped.push(name),
         }
     }
 
     /// Adds a name unless it is there: some runners list a failure more than once.
-    fn add_once(&mut self, ended: Ended, name: impl Into<String>) {
+    fn add_once(&mut self, ended: TestOutcome, name: impl Into<String>) {
         let name = text::shortened(name.into());
         let known = match ended {
-            Ended::Passed => &mut self.passed,
-            Ended::Failed => &mut self.failed,
-            Ended::Skipped => &mut self.skipped,
+            TestOutcome::Passed => &mut self.passed,
+            TestOutcome::Failed => &mut self.failed,
+            TestOutcome::Skipped => &mut self.skipped,
         };
         if !known.contains(&name) {
             known.push(name);

@@ -14,7 +14,7 @@ use engine::{Held, Run, keys};
 
 use super::{
     SuiteError,
-    cache::{self, Cache, Measured},
+    cache::{self, Cache, TestRecord},
     command::{self, REMEDY, cannot_run},
     failure,
     fault::{self, Fault},
@@ -90,8 +90,8 @@ impl Outcome {
     }
 
     /// Returns what is remembered of them.
-    pub fn measured(&self) -> Measured {
-        Measured {
+    pub fn measured(&self) -> TestRecord {
+        TestRecord {
             passed: self.passed,
             second: false,
             report: self.report.clone(),
@@ -190,7 +190,7 @@ pub(crate) fn execute(
     boundary: &'static str,
 ) -> Result<Outcome, SuiteError> {
     let command = &plan.test;
-    let beside = Beside::of(tree).map_err(|error| SuiteError(error.to_string()))?;
+    let beside = ReportDirectory::of(tree).map_err(|error| SuiteError(error.to_string()))?;
     let shell = beside.as_ref().map_or_else(|| shell.clone(), |beside| shell.writing(&beside.directory));
     let mut environment = vec![("CI".to_owned(), "true".to_owned())];
     if let Some(beside) = &beside {
@@ -232,13 +232,13 @@ pub(crate) fn execute(
 
 /// What a slot has for a run of its tests: a directory beside the tree into which runners write their reports, which is
 /// removed with this.
-struct Beside {
+struct ReportDirectory {
     directory: PathBuf,
     /// Files that the tests need to be executable.
     executable: Vec<String>,
 }
 
-impl Beside {
+impl ReportDirectory {
     /// Makes the directory; nothing for a tree that is no slot's nor beside one.
     fn of(tree: &Path) -> std::io::Result<Option<Self>> {
         let Some(above) = tree.parent() else { return Ok(None) };
@@ -261,7 +261,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for ReportDirectory {
     fn drop(&mut self) {
         // What stays is removed before the next run.
         let _ = self.clear();

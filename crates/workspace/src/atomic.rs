@@ -39,7 +39,7 @@ fn make(path: &Path, text: &str) -> io::Result<()> {
     made?.write_all(text.as_bytes())
 }
 
-/// Removes a file that may not be there.
+/// Removes a file, if it exists.
 pub fn remove(path: &Path) -> io::Result<()> {
     // Nothing changes then, so there is nothing to crash between.
     if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -60,7 +60,7 @@ fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or("file")
 }
 
-/// Moves whatever is at `path` into `directory` under a name that nothing has, and returns where it is.
+/// Moves `path` into `directory` under a free name and returns the new path.
 pub fn set_aside(path: &Path, directory: &Path, label: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(directory)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -13,9 +13,9 @@ use crate::text;
 /// The largest head that is read, in bytes; a head of ours has a few hundred.
 const LARGEST: u64 = 64 * 1024;
 
-/// What the short way could tell.
+/// Result of a lookup in the head file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Quick<T> {
+pub enum HeadLookup<T> {
     Known(T),
     /// The project never had a run.
     NoRun,
@@ -23,23 +23,23 @@ pub enum Quick<T> {
     Unsure,
 }
 
-/// Asks the head of the workspace at `root` about an operation; what is known is why it is denied.
+/// Asks the head file of the workspace at `root` whether an operation is denied, and why.
 ///
 /// A head is as new as the journal or it is not there, so its "no" counts. Its "yes" does not: leave is read
 /// from the store.
-pub fn quick_gate(root: &Path, operation: &str) -> Quick<String> {
+pub fn quick_gate(root: &Path, operation: &str) -> HeadLookup<String> {
     match quick_head(root) {
-        Quick::Known(head) => match head.permission(operation) {
-            Permission::Denied(reason) => Quick::Known(reason),
-            Permission::Allowed => Quick::Unsure,
+        HeadLookup::Known(head) => match head.permission(operation) {
+            Permission::Denied(reason) => HeadLookup::Known(reason),
+            Permission::Allowed => HeadLookup::Unsure,
         },
-        Quick::NoRun => Quick::NoRun,
-        Quick::Unsure => Quick::Unsure,
+        HeadLookup::NoRun => HeadLookup::NoRun,
+        HeadLookup::Unsure => HeadLookup::Unsure,
     }
 }
 
 /// Reads the head of the workspace at `root`.
-pub fn quick_head(root: &Path) -> Quick<Head> {
+pub fn quick_head(root: &Path) -> HeadLookup<Head> {
     let own = root.join(".git/warp");
     // In a workspace of a run's own nothing below its root is asked.
     match text::read(&own.join("head"), LARGEST) {
@@ -48,7 +48,7 @@ pub fn quick_head(root: &Path) -> Quick<Head> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.join(".git").is_dir() => {
             // One that began before there was a repository is not known there yet.
             let began = [own.join("project-id"), root.join(".warp/local/project-id")];
-            return if began.iter().any(|id| id.exists()) { Quick::Unsure } else { Quick::NoRun };
+            return if began.iter().any(|id| id.exists()) { HeadLookup::Unsure } else { HeadLookup::NoRun };
         }
         Err(_) => {}
     }
@@ -58,12 +58,12 @@ pub fn quick_head(root: &Path) -> Quick<Head> {
     };
     match text::read(&own.join("head"), LARGEST) {
         Ok(text) => parse(&text),
-        Err(_) if !shared.join("project-id").exists() && root.is_dir() => Quick::NoRun,
-        Err(_) => Quick::Unsure,
+        Err(_) if !shared.join("project-id").exists() && root.is_dir() => HeadLookup::NoRun,
+        Err(_) => HeadLookup::Unsure,
     }
 }
 
-/// Returns the roots of the workspaces around a directory, which need not exist any more, from the inside out.
+/// Returns the roots of the enclosing workspaces, innermost first. The directory need not exist.
 pub fn quick_roots(directory: &Path) -> impl Iterator<Item = PathBuf> {
     directory.ancestors().filter(|path| is_root(path)).map(Path::to_owned)
 }
@@ -80,6 +80,6 @@ pub(crate) fn is_root(path: &Path) -> bool {
         || path.join(".warp/local").exists()
 }
 
-fn parse(text: &str) -> Quick<Head> {
-    Head::parse(text).map_or(Quick::Unsure, Quick::Known)
+fn parse(text: &str) -> HeadLookup<Head> {
+    Head::parse(text).map_or(HeadLookup::Unsure, HeadLookup::Known)
 }

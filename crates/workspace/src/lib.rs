@@ -15,7 +15,7 @@ mod shell;
 mod spell;
 pub mod text;
 
-pub use head::{Quick, quick_gate, quick_head, quick_roots};
+pub use head::{HeadLookup, quick_gate, quick_head, quick_roots};
 pub use place::{Place, PlaceError};
 pub use shell::Shell;
 pub use spell::{counted, spelled};

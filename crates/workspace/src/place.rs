@@ -9,7 +9,7 @@ use adapters::{
     boundary,
     git::{
         self, Git, Location,
-        integrate::Between,
+        integrate::RepositoryPair,
         slot::{self, Marker},
     },
     machine,
@@ -36,7 +36,7 @@ const LARGEST_EXCLUDE: u64 = 8 * 1024 * 1024;
 pub struct Place {
     /// The root, with all links resolved: the key of its run.
     pub root: PathBuf,
-    /// The workspace's own directory: head, lock, files set aside. In the git directory if there is one.
+    /// Warp's directory of the workspace (head, lock, quarantined files); inside the git directory if there is one.
     pub own: PathBuf,
     /// The directory that all workspaces of the project share.
     shared: PathBuf,
@@ -46,7 +46,7 @@ pub struct Place {
     slot: Option<Marker>,
 }
 
-/// Why a place cannot be used.
+/// Why a directory cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     #[error("`{}` is not a directory that can be opened", path.display())]
@@ -80,7 +80,7 @@ pub enum PlaceError {
 }
 
 impl Place {
-    /// Takes `root` as a workspace.
+    /// Returns the workspace with this root.
     pub fn at(root: &Path) -> Result<Self, PlaceError> {
         let not_there = |source| PlaceError::NotThere { path: root.to_owned(), source };
         let root = root.canonicalize().map_err(not_there)?;
@@ -113,11 +113,11 @@ impl Place {
     }
 
     /// Returns git acts for a person's own checkout, which are all in one repository.
-    pub fn between(&self) -> Result<Between, PlaceError> {
+    pub fn between(&self) -> Result<RepositoryPair, PlaceError> {
         let none = || PlaceError::NotADirectory { path: self.root.join(".git") };
         let location = self.location().ok_or_else(none)?;
         let (root, checkout) = (self.root.clone(), self.root.clone());
-        Ok(Between { root, slot: location.clone(), origin: location, checkout })
+        Ok(RepositoryPair { root, slot: location.clone(), origin: location, checkout })
     }
 
     /// Returns git for its working tree.
@@ -133,7 +133,7 @@ impl Place {
         self.slot.as_ref().map(|slot| slot.location.git_dir.as_path())
     }
 
-    /// Returns how its repository hangs together with the person's, if it was made for runs.
+    /// Returns how a slot's repository relates to the person's; none for other workspaces.
     pub fn kind(&self) -> Option<slot::Kind> {
         self.slot.as_ref().map(|slot| slot.kind)
     }
@@ -143,7 +143,7 @@ impl Place {
         self.slot.as_ref().map(|slot| slot.origin.as_path())
     }
 
-    /// Finds the workspace around a directory: the nearest one that has a repository or a run of its own.
+    /// Finds the nearest enclosing workspace: a directory with a repository or a run.
     pub fn around(directory: &Path) -> Result<Self, PlaceError> {
         let start = Self::at(directory)?;
         match start.root.ancestors().find(|path| is_root(path)) {
@@ -216,7 +216,7 @@ impl Place {
         }
     }
 
-    /// Notes in the repository where the project's journal is, so that one that gets lost is missed.
+    /// Records the journal's path in the repository, so that a lost journal is detected.
     pub fn note_journal(&self, journal: &Path) {
         let path = self.shared.join(JOURNAL);
         if !path.exists() {
@@ -225,12 +225,12 @@ impl Place {
         }
     }
 
-    /// Tells whether the project has had a journal at this place.
+    /// Returns whether a journal was recorded at this path.
     pub fn had_journal(&self, journal: &Path) -> bool {
         fs::read(self.shared.join(JOURNAL)).is_ok_and(|noted| noted == journal.as_os_str().as_encoded_bytes())
     }
 
-    /// Forgets that there was a journal, so that a new one can begin.
+    /// Removes the record of the journal, so that a new one can start.
     pub fn forget_journal(&self) -> Result<(), PlaceError> {
         let path = self.shared.join(JOURNAL);
         match fs::remove_file(&path) {
@@ -241,7 +241,7 @@ impl Place {
         }
     }
 
-    /// Returns the project's id, giving it one if it has none. Of two processes that do so at once one wins.
+    /// Returns the project's id, creating it if needed. Of two concurrent processes one wins.
     pub fn ensure_project_id(&self) -> Result<String, PlaceError> {
         if let Some(id) = self.project_id()? {
             return Ok(id);
@@ -276,7 +276,7 @@ impl Place {
         self.own.join("head")
     }
 
-    /// Keeps what warp writes into the workspace out of commits.
+    /// Adds names to the repository's exclude file.
     pub fn exclude_from_git(&self, names: &[&str]) -> io::Result<()> {
         let Some(exclude) = &self.exclude else { return Ok(()) };
         let text = match text::bytes(exclude, LARGEST_EXCLUDE) {

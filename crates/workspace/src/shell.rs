@@ -14,37 +14,41 @@ use std::{
 };
 
 use adapters::{
-    process::{self, Environment, Finished, Go, Job, Limits, Reach, Signal},
-    sandbox::{self, View, Walls, Who},
+    process::{self, Control, Environment, Finished, Job, Limits, Signal, SignalTarget},
+    sandbox::{self, SandboxUser, View, Walls},
     service::{Plan, Policy},
 };
 
 /// How a command is asked to end.
 const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(2))];
 
-/// Tells whether a command that is under way may go on.
-type Watch = Arc<dyn Fn() -> Go + Send + Sync>;
+/// A callback that decides whether a running command continues.
+type StopCheck = Arc<dyn Fn() -> Control + Send + Sync>;
 
-/// How what a repository holds is run. A clone of it runs commands in the same environment, also if that changes later.
+/// Runs a repository's own commands. Clones share one environment, later changes included.
 #[derive(Clone, Default)]
 pub struct Shell {
-    within: Option<Within>,
+    within: Option<Confinement>,
     /// Environment variables of the run, for tests, gates, hooks and agents alike.
     variables: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 #[derive(Clone)]
-struct Within {
+struct Confinement {
     /// None where a person wants none.
     walls: Option<Walls>,
     run: String,
-    watch: Watch,
+    watch: StopCheck,
 }
 
 impl Shell {
-    /// Runs for `run`, behind walls if there are any, for as long as `watch` lets it.
-    pub fn within(walls: Option<Walls>, run: &str, watch: impl Fn() -> Go + Send + Sync + 'static) -> Self {
-        let within = Within { walls, run: run.to_owned(), watch: Arc::new(watch) };
+    /// Runs commands for `run`, in the sandbox if there is one, while `watch` allows it.
+    pub fn within(
+        walls: Option<Walls>,
+        run: &str,
+        watch: impl Fn() -> Control + Send + Sync + 'static,
+    ) -> Self {
+        let within = Confinement { walls, run: run.to_owned(), watch: Arc::new(watch) };
         Self { within: Some(within), variables: Arc::default() }
     }
 
@@ -90,21 +94,21 @@ impl Shell {
         shell
     }
 
-    /// Returns where commands see what is outside at `path`.
+    /// Maps a path outside of the sandbox to the path inside.
     pub fn inside(&self, path: &Path) -> PathBuf {
         self.view().inside(path)
     }
 
     /// Returns what a command finds an environment variable set to, without those that the run sets.
     pub fn inherited(&self, name: &str) -> Option<String> {
-        let passed = sandbox::environment(Who::Content, &[]);
+        let passed = sandbox::environment(SandboxUser::Content, &[]);
         match &self.within {
             Some(_) => passed.into_iter().find(|(known, _)| known == name)?.1.into_string().ok(),
             None => std::env::var(name).ok(),
         }
     }
 
-    /// Tells whether commands see the run's tree at the project's own path.
+    /// Returns whether the run's tree is mounted at the project's path.
     pub fn is_over_project(&self) -> bool {
         self.walls().is_some_and(|walls| walls.project.is_some())
     }
@@ -117,12 +121,12 @@ impl Shell {
         self.walls().map(Walls::view).unwrap_or_default()
     }
 
-    /// Tells whether what is under way may go on.
-    pub fn go(&self) -> Go {
-        self.within.as_ref().map_or(Go::On, |within| (within.watch)())
+    /// Asks the callback whether to continue.
+    pub fn go(&self) -> Control {
+        self.within.as_ref().map_or(Control::On, |within| (within.watch)())
     }
 
-    /// Plans a command line that is kept running in `root`, as it would be run otherwise.
+    /// Prepares a command line as a long-running service in `root`.
     pub fn plan(
         &self,
         root: &Path,
@@ -135,7 +139,7 @@ impl Shell {
         let arguments = ["-c", line].map(OsString::from);
         let (program, arguments, reach) = match &self.within {
             Some(within) => within.wrapped(arguments)?,
-            None => (OsString::from("sh"), arguments.to_vec(), Reach::Group),
+            None => (OsString::from("sh"), arguments.to_vec(), SignalTarget::Group),
         };
         let environment = self.with_variables(environment);
         let environment = match &self.within {
@@ -191,23 +195,23 @@ fn translated(view: &View, word: &str) -> String {
     inside.to_str().map_or_else(|| word.to_owned(), str::to_owned)
 }
 
-impl Within {
+impl Confinement {
     /// Puts a shell with these arguments behind the walls, if there are any.
     fn wrapped(
         &self,
         arguments: impl IntoIterator<Item = OsString>,
-    ) -> Result<(OsString, Vec<OsString>, Reach), String> {
+    ) -> Result<(OsString, Vec<OsString>, SignalTarget), String> {
         let Some(walls) = &self.walls else {
-            return Ok((OsString::from("sh"), arguments.into_iter().collect(), Reach::Group));
+            return Ok((OsString::from("sh"), arguments.into_iter().collect(), SignalTarget::Group));
         };
         let view = walls.view();
         let arguments = arguments.into_iter().map(|argument| match argument.to_str() {
             Some(text) => translated(&view, text).into(),
             None => argument,
         });
-        let wrapped = walls.wrap(Who::Content, "sh".as_ref(), arguments);
+        let wrapped = walls.wrap(SandboxUser::Content, "sh".as_ref(), arguments);
         let (program, arguments) = wrapped.map_err(|error| crate::spelled(&error))?;
-        Ok((program, arguments, Reach::Within(walls.bounds)))
+        Ok((program, arguments, SignalTarget::Within(walls.bounds)))
     }
 
     fn run(
@@ -250,7 +254,7 @@ fn own(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 
 /// Returns what is passed on behind walls, and these.
 fn exactly(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
-    let mut all = sandbox::environment(Who::Content, &[]);
+    let mut all = sandbox::environment(SandboxUser::Content, &[]);
     all.extend(own(environment));
     all
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// Spells out an error with its causes.
+/// Formats an error with its causes.
 pub fn spelled(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -13,7 +13,7 @@ pub fn spelled(error: &dyn Error) -> String {
     text
 }
 
-/// Names so many things: `1 chunk`, `2 chunks`.
+/// Formats a count with its noun: `1 chunk`, `2 chunks`.
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

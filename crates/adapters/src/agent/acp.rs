@@ -20,13 +20,13 @@ use std::{
 use agent_client_protocol::v1::schema::StopReason;
 
 use super::{
-    Agent, Capabilities, Client, Ended, Lack, NoAnswer, Notice, ProviderFailure, Route, Said, Turn, Usage,
-    answer, claude, failed, last_words, opencode, tail, words,
+    Agent, AgentUpdate, Capabilities, Client, MissingAccess, NoAnswer, Notice, ProviderFailure, Route, Turn,
+    TurnResult, Usage, answer, claude, failed, last_words, opencode, tail, words,
 };
-use crate::process::{End, Followed, Go, Seen, Signal};
+use crate::process::{Control, End, ProgramEvent, ProgramResult, Signal};
 
-use heard::Heard;
-use talk::{Happened, NoReply, Reply, Talk};
+use heard::Transcript;
+use talk::{AcpEvent, NoReply, Reply, Talk};
 
 /// An agent may have commands of its own to end first.
 const LADDER: &[(Signal, Duration)] =
@@ -60,9 +60,9 @@ impl Acp {
 
     /// Makes what OpenCode needs: a plugin that asks the rails and tells of retries. Within walls also a place where its
     /// conversations last: it keeps them beside its login, where nothing else does.
-    fn made_for_opencode(&self) -> io::Result<Option<opencode::Made>> {
+    fn made_for_opencode(&self) -> io::Result<Option<opencode::TurnFiles>> {
         let is_opencode = matches!(self.program().split('@').next(), Some("opencode" | "opencode-ai"));
-        is_opencode.then(opencode::Made::new).transpose()
+        is_opencode.then(opencode::TurnFiles::new).transpose()
     }
 
     fn missing(&self, words: &str) -> NoAnswer {
@@ -95,10 +95,10 @@ impl Agent for Acp {
         }
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         let made = match self.made_for_opencode() {
             Ok(made) => made,
-            Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
+            Err(error) => return TurnResult::without(NoAnswer::NotStarted(Box::new(error))),
         };
         let mut variables = turn.route.map(variables).unwrap_or_default();
         if let Some(made) = &made {
@@ -110,17 +110,17 @@ impl Agent for Acp {
             arguments: vec!["-c".into(), self.line.clone().into()],
             variables,
             input: Vec::new(),
-            files: made.iter().flat_map(opencode::Made::files).collect(),
+            files: made.iter().flat_map(opencode::TurnFiles::files).collect(),
             ladder: LADDER,
             hint: "a POSIX shell is needed",
         };
         let (talk, more) = Talk::begin(turn, turn.prompt.to_owned());
         let mut asking =
-            Asking { turn, talk: Some(talk), heard: Heard::default(), reply: None, stopped: None };
+            Asking { turn, talk: Some(talk), heard: Transcript::default(), reply: None, stopped: None };
         let followed = client.converse(turn, self.name(), Some(more), &mut |seen| asking.see(seen, watch));
         match followed {
             Ok(followed) => asking.ended(&followed, |words| self.missing(words)),
-            Err(why) => Ended::without(why),
+            Err(why) => TurnResult::without(why),
         }
     }
 }
@@ -140,7 +140,7 @@ struct Asking<'a> {
     turn: &'a Turn<'a>,
     /// None when all is said: the agent's input is then at its end.
     talk: Option<Talk>,
-    heard: Heard,
+    heard: Transcript,
     /// What came of the turn, and when.
     reply: Option<(Reply, Instant)>,
     /// Since when the agent is asked to end its turn.
@@ -149,34 +149,34 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// Takes what is seen of the agent, and says how it goes on.
-    fn see(&mut self, seen: Seen<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Go {
+    fn see(&mut self, seen: ProgramEvent<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> Control {
         let go = match seen {
-            Seen::Out(line) => {
+            ProgramEvent::Out(line) => {
                 if let Some(talk) = &mut self.talk {
                     talk.hear(line);
                 }
                 self.answer(watch)
             }
-            Seen::Err(line) => match opencode::retry_line(line) {
-                Some(notice) => watch(Said::Notice(notice)),
-                None => Go::On,
+            ProgramEvent::Err(line) => match opencode::retry_line(line) {
+                Some(notice) => watch(AgentUpdate::Notice(notice)),
+                None => Control::On,
             },
-            Seen::Tick { quiet } => {
+            ProgramEvent::Tick { quiet } => {
                 if let Some(talk) = &mut self.talk {
                     talk.tick();
                 }
-                self.answer(watch).max(watch(Said::Tick(quiet)))
+                self.answer(watch).max(watch(AgentUpdate::Tick(quiet)))
             }
         };
         match go {
-            Go::On => {}
-            Go::Stop => self.stop(),
-            Go::Kill => return Go::Kill,
+            Control::On => {}
+            Control::Stop => self.stop(),
+            Control::Kill => return Control::Kill,
         }
         let is_over = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() >= GRACE);
         let replied = self.reply.as_ref().map(|(_, at)| *at);
         let is_answered = self.stopped.is_some() && replied.is_some();
-        if is_answered || is_over(self.stopped) || is_over(replied) { Go::Stop } else { Go::On }
+        if is_answered || is_over(self.stopped) || is_over(replied) { Control::Stop } else { Control::On }
     }
 
     /// Asks the agent to end its turn.
@@ -190,22 +190,22 @@ impl Asking<'_> {
     }
 
     /// Deals with all that has happened.
-    fn answer(&mut self, watch: &mut dyn FnMut(Said) -> Go) -> Go {
-        let mut go = Go::On;
+    fn answer(&mut self, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> Control {
+        let mut go = Control::On;
         while let Some(happened) = self.talk.as_mut().and_then(Talk::next) {
             let said = match happened {
-                Happened::Opened(session) => self.heard.open(&session),
-                Happened::LogsIn(way) => {
-                    vec![Said::Notice(Notice::Wait { why: format!("it logs in: {way}") })]
+                AcpEvent::Opened(session) => self.heard.open(&session),
+                AcpEvent::LogsIn(way) => {
+                    vec![AgentUpdate::Notice(Notice::Wait { why: format!("it logs in: {way}") })]
                 }
-                Happened::Updated(update) => self.heard.update(&update),
-                Happened::Asked { request, responder } => {
+                AcpEvent::Updated(update) => self.heard.update(&update),
+                AcpEvent::Asked { request, responder } => {
                     let decided = permission::decide(self.turn, &request.tool_call);
                     // An agent that is gone needs no answer.
                     let _ = responder.respond(permission::response(&request, decided.is_ok()));
                     decided.err().into_iter().collect()
                 }
-                Happened::Over(reply) => {
+                AcpEvent::Over(reply) => {
                     self.reply = Some((reply, Instant::now()));
                     self.talk = None;
                     self.heard.end()
@@ -216,9 +216,9 @@ impl Asking<'_> {
         go
     }
 
-    fn ended(mut self, followed: &Followed, missing: impl Fn(&str) -> NoAnswer) -> Ended {
+    fn ended(mut self, followed: &ProgramResult, missing: impl Fn(&str) -> NoAnswer) -> TurnResult {
         // What the agent said last may not have been looked at.
-        self.answer(&mut |_| Go::On);
+        self.answer(&mut |_| Control::On);
         let last = if self.heard.words.is_empty() { last_words(followed) } else { self.heard.words.clone() };
         let reply = self.reply.map(|(reply, _)| reply);
         let told = reply.as_ref().and_then(|reply| reply.as_ref().ok()).map(|(_, usage)| *usage);
@@ -233,7 +233,7 @@ impl Asking<'_> {
             }),
             (Some(Err(NoReply::NoConversation)), _) => Err(NoAnswer::NoConversation),
             (Some(Err(NoReply::NoLogin(why))), _) => {
-                Err(ProviderFailure::NoAccess { lack: Lack::Login, words: why }.into())
+                Err(ProviderFailure::NoAccess { lack: MissingAccess::Login, words: why }.into())
             }
             (_, End::Exit(NOT_FOUND)) => Err(missing(&last)),
             (Some(Err(NoReply::Refused(why))), end) => Err(refused(end, why)),
@@ -244,7 +244,7 @@ impl Asking<'_> {
             (Some(Err(NoReply::Lost(_))) | None, end) => Err(failed(end, &last)),
         };
         let (session, cost_usd) = (self.heard.session, self.heard.cost_usd);
-        Ended { answer, session, usage, cost_usd, last_words: last }
+        TurnResult { answer, session, usage, cost_usd, last_words: last }
     }
 }
 

@@ -20,14 +20,15 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Said, Turn, answer, effort_word, failed, last_words,
+    Agent, AgentUpdate, Capabilities, Client, Mcp, NoAnswer, Turn, TurnResult, answer, effort_word, failed,
+    last_words,
 };
 use crate::{
     machine,
-    process::{End, Followed, Go, Seen, Signal},
+    process::{Control, End, ProgramEvent, ProgramResult, Signal},
 };
 
-use stream::{Heard, Outcome};
+use stream::{Outcome, Transcript};
 
 /// A terminated client takes its tool along, a killed one leaves it running; five seconds are enough for its own end.
 const LADDER: &[(Signal, Duration)] = &[(Signal::TERM, Duration::from_secs(5))];
@@ -95,7 +96,7 @@ impl Agent for Claude {
         Some("haiku")
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         let client = Client {
             program: self.program.clone().into(),
             arguments: arguments(turn),
@@ -105,26 +106,26 @@ impl Agent for Claude {
             ladder: LADDER,
             hint: INSTALL,
         };
-        let mut heard = Heard::default();
+        let mut heard = Transcript::default();
         let mut answered: Option<Instant> = None;
         let followed = client.follow(turn, self.name(), &mut |seen| {
             let go = match seen {
-                Seen::Out(line) => {
+                ProgramEvent::Out(line) => {
                     let said = heard.line(line);
                     if matches!(heard.outcome, Some(Outcome::Answered(_))) {
                         answered.get_or_insert_with(Instant::now);
                     }
-                    said.into_iter().map(&mut *watch).max().unwrap_or(Go::On)
+                    said.into_iter().map(&mut *watch).max().unwrap_or(Control::On)
                 }
-                Seen::Err(_) => Go::On,
-                Seen::Tick { quiet } => watch(Said::Tick(quiet)),
+                ProgramEvent::Err(_) => Control::On,
+                ProgramEvent::Tick { quiet } => watch(AgentUpdate::Tick(quiet)),
             };
             let is_overdue = answered.is_some_and(|at| at.elapsed() >= AFTER_ANSWER);
-            if is_overdue { go.max(Go::Stop) } else { go }
+            if is_overdue { go.max(Control::Stop) } else { go }
         });
         match followed {
             Ok(followed) => ended(heard, &followed, turn.schema),
-            Err(why) => Ended::without(why),
+            Err(why) => TurnResult::without(why),
         }
     }
 }
@@ -244,7 +245,7 @@ pub(super) fn variables(turn: &Turn<'_>) -> Vec<(OsString, OsString)> {
     all
 }
 
-fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
+fn ended(heard: Transcript, followed: &ProgramResult, schema: &Value) -> TurnResult {
     let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
     let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
     let answer = match (&followed.end, heard.outcome) {
@@ -261,7 +262,7 @@ fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
         (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
     };
-    Ended { answer, session: heard.session, usage: heard.usage, cost_usd: heard.cost_usd, last_words }
+    TurnResult { answer, session: heard.session, usage: heard.usage, cost_usd: heard.cost_usd, last_words }
 }
 
 #[cfg(test)]

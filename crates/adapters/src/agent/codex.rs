@@ -23,17 +23,17 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::{
-    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, ProviderFailure, Route, Said, Turn, Usage, answer,
-    effort_word, failed, last_words,
+    Agent, AgentUpdate, Capabilities, Client, Mcp, NoAnswer, ProviderFailure, Route, Turn, TurnResult, Usage,
+    answer, effort_word, failed, last_words,
 };
 use crate::{
-    process::{End, Followed, Go, Signal},
+    process::{Control, End, ProgramResult, Signal},
     scratch,
 };
 
 use login::Login;
-use rollout::Told;
-use stream::{Heard, Outcome};
+use rollout::Rollout;
+use stream::{Outcome, Transcript};
 
 pub(super) const INSTALL: &str = "`npm install --global @openai/codex` installs it";
 /// An interrupted client takes its tool along, a terminated one leaves it running.
@@ -87,11 +87,11 @@ impl Agent for Codex {
         "log in again (`codex login`), or set a valid OPENAI_API_KEY"
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         let strict = strict::schema(turn.schema);
         let schema_file = match strict.as_ref().map(written).transpose() {
             Ok(file) => file,
-            Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
+            Err(error) => return TurnResult::without(NoAnswer::NotStarted(Box::new(error))),
         };
         let client = Client {
             program: self.program.clone().into(),
@@ -106,33 +106,33 @@ impl Agent for Codex {
             ladder: LADDER,
             hint: INSTALL,
         };
-        let mut kept = Kept::new(turn, self.takes_route(turn.model) && turn.route.is_some());
-        let mut heard = Heard::default();
+        let mut kept = ThreadFile::new(turn, self.takes_route(turn.model) && turn.route.is_some());
+        let mut heard = Transcript::default();
         let followed =
             client.hear(turn, self.name(), &mut |line| heard.line(line).into_iter().collect(), &mut |said| {
                 kept.see(said, watch)
             });
         let followed = match followed {
             Ok(followed) => followed,
-            Err(why) => return Ended::without(why),
+            Err(why) => return TurnResult::without(why),
         };
         // A turn that did not come to its end says nothing of what it has used, and none says by which model.
         let told = heard.thread.as_deref().map(|thread| kept.told(thread)).unwrap_or_default();
         if let Some(model) = told.model.clone() {
-            let _ = watch(Said::Model(model));
+            let _ = watch(AgentUpdate::Model(model));
         }
         let usage = heard.usage.or(told.usage).map(|whole| share(whole, kept.before));
         if let Some(usage) = usage {
             // It has ended: there is nothing left to stop.
-            let _ = watch(Said::Usage(usage));
+            let _ = watch(AgentUpdate::Usage(usage));
         }
         ended(heard, usage.unwrap_or_default(), told.resets_at, &followed, turn.schema)
     }
 }
 
-/// The file in which the client keeps the thread. Where no proxy sees the requests, it is all that tells of them while the
-/// client works.
-struct Kept {
+/// Codex's thread file. Without the metering proxy it is the only source of usage while the
+/// client runs.
+struct ThreadFile {
     sessions: PathBuf,
     /// What the thread had used before the turn.
     before: Usage,
@@ -141,7 +141,7 @@ struct Kept {
     looked: Instant,
 }
 
-impl Kept {
+impl ThreadFile {
     fn new(turn: &Turn<'_>, is_metered: bool) -> Self {
         let sessions = rollout::sessions(turn.walls);
         let before = turn.resume.and_then(|thread| rollout::told(&sessions, thread).usage);
@@ -149,22 +149,23 @@ impl Kept {
         Self { sessions, before, is_metered, thread: None, looked }
     }
 
-    fn told(&self, thread: &str) -> Told {
+    fn told(&self, thread: &str) -> Rollout {
         rollout::told(&self.sessions, thread)
     }
 
     /// Passes on what is seen of the client, and now and then what its file tells.
-    fn see(&mut self, said: Said, watch: &mut dyn FnMut(Said) -> Go) -> Go {
-        if let Said::Session(thread) = &said {
+    fn see(&mut self, said: AgentUpdate, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> Control {
+        if let AgentUpdate::Session(thread) = &said {
             self.thread = Some(thread.clone());
         }
-        let is_due = matches!(said, Said::Tick(_)) && !self.is_metered && self.looked.elapsed() >= LOOK_EVERY;
+        let is_due =
+            matches!(said, AgentUpdate::Tick(_)) && !self.is_metered && self.looked.elapsed() >= LOOK_EVERY;
         let mut go = watch(said);
         if let Some(thread) = self.thread.clone().filter(|_| is_due) {
             self.looked = Instant::now();
             let told = self.told(&thread);
-            let usage = told.usage.map(|whole| Said::Usage(share(whole, self.before)));
-            for said in told.model.map(Said::Model).into_iter().chain(usage) {
+            let usage = told.usage.map(|whole| AgentUpdate::Usage(share(whole, self.before)));
+            for said in told.model.map(AgentUpdate::Model).into_iter().chain(usage) {
                 go = go.max(watch(said));
             }
         }
@@ -293,7 +294,13 @@ fn share(whole: Usage, before: Usage) -> Usage {
     }
 }
 
-fn ended(heard: Heard, usage: Usage, resets_at: Option<Time>, followed: &Followed, wanted: &Value) -> Ended {
+fn ended(
+    heard: Transcript,
+    usage: Usage,
+    resets_at: Option<Time>,
+    followed: &ProgramResult,
+    wanted: &Value,
+) -> TurnResult {
     let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
     let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
     let answer = match (&followed.end, heard.outcome) {
@@ -311,7 +318,7 @@ fn ended(heard: Heard, usage: Usage, resets_at: Option<Time>, followed: &Followe
         (End::Exit(_), None) if errors.contains(NO_CONVERSATION) => Err(NoAnswer::NoConversation),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
     };
-    Ended { answer, session: heard.thread, usage, cost_usd: None, last_words }
+    TurnResult { answer, session: heard.thread, usage, cost_usd: None, last_words }
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@
 use std::{ffi::OsString, time::Duration};
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, Route, Said, Turn, Usage, answer, brief, failed,
-    last_words, tail,
+    Agent, AgentUpdate, Capabilities, Client, NoAnswer, Route, Turn, TurnResult, Usage, answer, brief,
+    failed, last_words, tail,
 };
-use crate::process::{End, Go, Seen, Signal};
+use crate::process::{Control, End, ProgramEvent, Signal};
 
 /// A program that is asked to end may have commands of its own to end first.
 const LADDER: &[(Signal, Duration)] =
@@ -52,7 +52,7 @@ impl Agent for Command {
         Capabilities { metered: true, ..Capabilities::default() }
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         let client = Client {
             program: "sh".into(),
             arguments: vec!["-c".into(), self.line.clone().into()],
@@ -62,14 +62,16 @@ impl Agent for Command {
             ladder: LADDER,
             hint: "a POSIX shell is needed",
         };
-        let mut show = |seen: Seen<'_>| match seen {
-            Seen::Out(line) | Seen::Err(line) if !line.trim().is_empty() => watch(Said::Text(brief(line))),
-            Seen::Out(_) | Seen::Err(_) => Go::On,
-            Seen::Tick { quiet } => watch(Said::Tick(quiet)),
+        let mut show = |seen: ProgramEvent<'_>| match seen {
+            ProgramEvent::Out(line) | ProgramEvent::Err(line) if !line.trim().is_empty() => {
+                watch(AgentUpdate::Text(brief(line)))
+            }
+            ProgramEvent::Out(_) | ProgramEvent::Err(_) => Control::On,
+            ProgramEvent::Tick { quiet } => watch(AgentUpdate::Tick(quiet)),
         };
         let followed = match client.follow(turn, self.name(), &mut show) {
             Ok(followed) => followed,
-            Err(why) => return Ended::without(why),
+            Err(why) => return TurnResult::without(why),
         };
         let last_words = last_words(&followed);
         let answer = match &followed.end {
@@ -79,6 +81,6 @@ impl Agent for Command {
                 Err(failed(end, &last_words))
             }
         };
-        Ended { answer, session: None, usage: Usage::default(), cost_usd: None, last_words }
+        TurnResult { answer, session: None, usage: Usage::default(), cost_usd: None, last_words }
     }
 }

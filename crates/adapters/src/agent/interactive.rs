@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::{NoAnswer, Turn, claude, command, environment, locate, show_login};
 use crate::{
     process::{MARK, name},
-    sandbox::{Walls, Who},
-    tmux::Inside,
+    sandbox::{SandboxUser, Walls},
+    tmux::SessionProgram,
 };
 
 /// How an agent's terminal looks when it waits for somebody to type.
@@ -88,7 +88,7 @@ impl Interactive {
 
     /// Returns what is run in the terminal; `directory` is one for files of the session's own. The prompt and the schema
     /// of the turn are not used: it is typed to.
-    pub fn inside(&self, turn: &Turn<'_>, directory: &Path) -> Result<Inside, NoAnswer> {
+    pub fn inside(&self, turn: &Turn<'_>, directory: &Path) -> Result<SessionProgram, NoAnswer> {
         let found = locate(&self.program, turn.tree).ok_or_else(|| self.missing())?;
         let mut own = match self.name {
             "claude" => claude::variables(turn),
@@ -99,7 +99,7 @@ impl Interactive {
         let environment = environment(turn, self.name, own);
         let arguments = self.arguments(turn);
         let Some(walls) = turn.walls else {
-            return Ok(Inside { program: self.program.clone(), arguments, environment });
+            return Ok(SessionProgram { program: self.program.clone(), arguments, environment });
         };
         let (mut walls, program) = turn.shown(walls, &self.program, &found, &[])?;
         show_login(&mut walls, self.name, &arguments);
@@ -108,9 +108,9 @@ impl Interactive {
             let state = state.map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
             walls.instead.push((state, walls.home.join(CLAUDE_STATE)));
         }
-        let wrapped = walls.wrap(Who::Agent, &program, arguments);
+        let wrapped = walls.wrap(SandboxUser::Agent, &program, arguments);
         let (program, arguments) = wrapped.map_err(|error| NoAnswer::NotStarted(Box::new(error)))?;
-        Ok(Inside { program, arguments, environment })
+        Ok(SessionProgram { program, arguments, environment })
     }
 
     /// Tells whether a terminal shows that the agent can be typed to: its prompt, and no choice that a person has to make.

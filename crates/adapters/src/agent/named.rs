@@ -15,7 +15,7 @@ use super::{
     command::Command,
     locate, look_for,
     opencode::{self, OpenCode},
-    script::{Script, ScriptError, Scripted},
+    script::{Script, ScriptError, ScriptProcess},
 };
 
 /// An agent that warp knows.
@@ -51,7 +51,7 @@ impl Known {
             "codex" => Codex { program: self.name.into() }.capabilities(),
             "opencode" => OpenCode { program: self.name.into() }.capabilities(),
             "acp" => Acp { line: String::new() }.capabilities(),
-            "script" => Scripted { file: PathBuf::new(), warp: PathBuf::new() }.capabilities(),
+            "script" => ScriptProcess { file: PathBuf::new(), warp: PathBuf::new() }.capabilities(),
             _ => Command { line: String::new() }.capabilities(),
         }
     }
@@ -95,7 +95,7 @@ pub fn named(text: &str, directory: &Path, warp: &Path) -> Result<Arc<dyn Agent>
             // Behind walls there is only the file itself, and no way to it through other directories.
             let found = file.canonicalize();
             let file = found.map_err(|source| NamedError::File { path: file, source })?;
-            Ok(Arc::new(Scripted { file, warp: warp.to_owned() }))
+            Ok(Arc::new(ScriptProcess { file, warp: warp.to_owned() }))
         }
         _ => Err(NamedError::Unknown { text: text.to_owned() }),
     }

@@ -13,16 +13,17 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::{
-    Agent, Capabilities, Client, Ended, Mcp, NoAnswer, Route, Said, Turn, answer, failed, last_words,
+    Agent, AgentUpdate, Capabilities, Client, Mcp, NoAnswer, Route, Turn, TurnResult, answer, failed,
+    last_words,
 };
 use crate::{
-    process::{End, Followed, Go, Signal},
+    process::{Control, End, ProgramResult, Signal},
     scratch,
 };
 
 use places::Places;
 pub(super) use stream::retry_line;
-use stream::{Heard, Outcome};
+use stream::{Outcome, Transcript};
 
 pub(super) const INSTALL: &str = "`npm install --global opencode-ai` installs it";
 /// The client may leave its tool running whatever it is sent; what is left is found by its mark.
@@ -79,10 +80,10 @@ impl Agent for OpenCode {
         "log in again (`opencode auth login`), or set a valid key of the provider"
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
-        let made = match Made::new() {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
+        let made = match TurnFiles::new() {
             Ok(made) => made,
-            Err(error) => return Ended::without(NoAnswer::NotStarted(Box::new(error))),
+            Err(error) => return TurnResult::without(NoAnswer::NotStarted(Box::new(error))),
         };
         let route = turn.route.filter(|_| self.takes_route(turn.model));
         let own = own_server(turn.model.filter(|_| route.is_some()));
@@ -96,10 +97,10 @@ impl Agent for OpenCode {
             ladder: LADDER,
             hint: INSTALL,
         };
-        let mut heard = Heard::default();
+        let mut heard = Transcript::default();
         match client.hear(turn, self.name(), &mut |line| heard.line(line), watch) {
             Ok(followed) => ended(heard, &followed, turn.schema),
-            Err(why) => Ended::without(why),
+            Err(why) => TurnResult::without(why),
         }
     }
 }
@@ -109,13 +110,13 @@ fn is_other(model: &str) -> bool {
     model.split_once('/').is_some_and(|(provider, _)| !ROUTED.contains(&provider))
 }
 
-/// Files that are made for a turn, and gone after it.
-pub(super) struct Made {
+/// Temporary files of one turn.
+pub(super) struct TurnFiles {
     directory: TempDir,
     places: Places,
 }
 
-impl Made {
+impl TurnFiles {
     pub(super) fn new() -> io::Result<Self> {
         let made = Self { directory: scratch::directory()?, places: Places::of_person() };
         fs::write(made.plugin(), PLUGIN)?;
@@ -250,7 +251,7 @@ fn server(turn: &Turn<'_>, mcp: &Mcp) -> Value {
     json!({ "type": "local", "command": command, "environment": environment, "enabled": true })
 }
 
-fn variables(turn: &Turn<'_>, made: &Made, content: &Value) -> Vec<(OsString, OsString)> {
+fn variables(turn: &Turn<'_>, made: &TurnFiles, content: &Value) -> Vec<(OsString, OsString)> {
     let mut all: Vec<(OsString, OsString)> =
         QUIET.iter().map(|(name, value)| (name.into(), value.into())).collect();
     all.push((CONFIGURATION.into(), content.to_string().into()));
@@ -263,7 +264,7 @@ fn variables(turn: &Turn<'_>, made: &Made, content: &Value) -> Vec<(OsString, Os
     all
 }
 
-fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
+fn ended(heard: Transcript, followed: &ProgramResult, schema: &Value) -> TurnResult {
     let last_words = if heard.words.is_empty() { last_words(followed) } else { heard.words.clone() };
     let errors = String::from_utf8_lossy(&followed.stderr).into_owned();
     let answer = match (&followed.end, heard.outcome) {
@@ -276,7 +277,7 @@ fn ended(heard: Heard, followed: &Followed, schema: &Value) -> Ended {
         (End::Exit(_), None) if errors.contains("Session not found") => Err(NoAnswer::NoConversation),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
     };
-    Ended { answer, session: heard.session, usage: heard.usage, cost_usd: None, last_words }
+    TurnResult { answer, session: heard.session, usage: heard.usage, cost_usd: None, last_words }
 }
 
 #[cfg(test)]

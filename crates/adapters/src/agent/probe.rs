@@ -4,24 +4,24 @@ use std::{io, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Agent, Ended, NoAnswer, Said, Turn};
+use super::{Agent, AgentUpdate, NoAnswer, Turn, TurnResult};
 use crate::{
-    process::{Go, Limits},
+    process::{Control, Limits},
     scratch,
 };
 
 pub const PROMPT: &str = "Use no tools. Answer at once with {\"ok\": true}, and with nothing else.";
 
-/// What came of a probe.
+/// Result of a probe.
 #[derive(Debug)]
-pub struct Probed {
-    pub ended: Ended,
+pub struct ProbeResult {
+    pub ended: TurnResult,
     /// The model that has answered, where the agent names it.
     pub model: Option<String>,
 }
 
 /// Asks an agent in an empty directory, by its own way to its models; it has so long for its answer.
-pub fn ask(agent: &dyn Agent, limit: Duration) -> io::Result<Probed> {
+pub fn ask(agent: &dyn Agent, limit: Duration) -> io::Result<ProbeResult> {
     let directory = scratch::directory()?;
     let schema = schema();
     let turn = Turn {
@@ -43,12 +43,12 @@ pub fn ask(agent: &dyn Agent, limit: Duration) -> io::Result<Probed> {
     };
     let mut model = agent.cheap_model().map(str::to_owned);
     let ended = agent.run(&turn, &mut |said| {
-        if let Said::Model(name) = said {
+        if let AgentUpdate::Model(name) = said {
             model = Some(name);
         }
-        Go::On
+        Control::On
     });
-    Ok(Probed { ended, model })
+    Ok(ProbeResult { ended, model })
 }
 
 /// Returns what the answer looks like.
@@ -67,6 +67,6 @@ pub fn can(agent: &dyn Agent) -> bool {
 }
 
 /// Tells whether a model has answered, well or not.
-pub fn is_served(ended: &Ended) -> bool {
+pub fn is_served(ended: &TurnResult) -> bool {
     matches!(&ended.answer, Ok(_) | Err(NoAnswer::NotJson))
 }

@@ -53,7 +53,7 @@ const OUTAGE: [&str; 10] = [
 pub enum ProviderFailure {
     /// Only a person can fix it; waiting does not.
     #[error("its provider denies access: {words}")]
-    NoAccess { lack: Lack, words: String },
+    NoAccess { lack: MissingAccess, words: String },
     /// A usage limit, until a time where the provider names one.
     #[error("its provider refuses more for now: {words}")]
     Limit { resets_at: Option<Time>, words: String },
@@ -62,9 +62,9 @@ pub enum ProviderFailure {
     Outage { words: String },
 }
 
-/// What is missing for access.
+/// What the provider requires before it grants access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingAccess {
     /// A login or a key that the provider accepts.
     Login,
     /// Money in the account.
@@ -77,10 +77,10 @@ impl ProviderFailure {
         let (text, words) = (words.to_lowercase(), words.to_owned());
         let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
         match status {
-            402 => Some(Self::NoAccess { lack: Lack::Credit, words }),
-            400..=499 if has(&CREDIT) => Some(Self::NoAccess { lack: Lack::Credit, words }),
-            401 | 403 => Some(Self::NoAccess { lack: Lack::Login, words }),
-            400 if has(&LOGIN) => Some(Self::NoAccess { lack: Lack::Login, words }),
+            402 => Some(Self::NoAccess { lack: MissingAccess::Credit, words }),
+            400..=499 if has(&CREDIT) => Some(Self::NoAccess { lack: MissingAccess::Credit, words }),
+            401 | 403 => Some(Self::NoAccess { lack: MissingAccess::Login, words }),
+            400 if has(&LOGIN) => Some(Self::NoAccess { lack: MissingAccess::Login, words }),
             429 => Some(Self::Limit { resets_at: None, words }),
             500..=599 => Some(Self::Outage { words }),
             _ => None,
@@ -95,10 +95,10 @@ impl ProviderFailure {
         let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
         let words = words.to_owned();
         if has(&CREDIT) {
-            return Some(Self::NoAccess { lack: Lack::Credit, words });
+            return Some(Self::NoAccess { lack: MissingAccess::Credit, words });
         }
         if has(&LOGIN) {
-            return Some(Self::NoAccess { lack: Lack::Login, words });
+            return Some(Self::NoAccess { lack: MissingAccess::Login, words });
         }
         if let Some(failure) = status_in(&text).and_then(|status| Self::from_status(status, &words)) {
             return Some(failure);
@@ -138,8 +138,8 @@ mod tests {
     /// Names a failure in one word.
     fn kind(failure: Option<ProviderFailure>) -> &'static str {
         match failure {
-            Some(ProviderFailure::NoAccess { lack: Lack::Login, .. }) => "login",
-            Some(ProviderFailure::NoAccess { lack: Lack::Credit, .. }) => "credit",
+            Some(ProviderFailure::NoAccess { lack: MissingAccess::Login, .. }) => "login",
+            Some(ProviderFailure::NoAccess { lack: MissingAccess::Credit, .. }) => "credit",
             Some(ProviderFailure::Limit { .. }) => "limit",
             Some(ProviderFailure::Outage { .. }) => "outage",
             None => "none",

@@ -5,24 +5,24 @@
 
 use serde_json::{Map, Value};
 
-/// Where an answer does not fit, and why.
+/// The place where an answer violates the schema, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {why}")]
-pub struct Misfit {
+pub struct SchemaMismatch {
     /// The place, as in `answer.evidence[0].file`.
     pub place: String,
     pub why: String,
 }
 
 /// Returns every place where a value does not fit.
-pub fn faults(schema: &Value, value: &Value) -> Vec<Misfit> {
+pub fn faults(schema: &Value, value: &Value) -> Vec<SchemaMismatch> {
     let mut found = Vec::new();
     look(schema, value, "answer", &mut found);
     found
 }
 
-fn look(schema: &Value, value: &Value, place: &str, found: &mut Vec<Misfit>) {
-    let mut misfit = |why: String| found.push(Misfit { place: place.to_owned(), why });
+fn look(schema: &Value, value: &Value, place: &str, found: &mut Vec<SchemaMismatch>) {
+    let mut misfit = |why: String| found.push(SchemaMismatch { place: place.to_owned(), why });
     if let Some(wanted) = types(schema)
         && !wanted.iter().any(|wanted| is_of(value, wanted))
     {
@@ -53,10 +53,10 @@ fn look(schema: &Value, value: &Value, place: &str, found: &mut Vec<Misfit>) {
     }
 }
 
-fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str, found: &mut Vec<Misfit>) {
+fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str, found: &mut Vec<SchemaMismatch>) {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     for name in required.filter_map(Value::as_str).filter(|name| !fields.contains_key(*name)) {
-        found.push(Misfit { place: format!("{place}.{name}"), why: "is missing".to_owned() });
+        found.push(SchemaMismatch { place: format!("{place}.{name}"), why: "is missing".to_owned() });
     }
     let known = schema.get("properties").and_then(Value::as_object);
     let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
@@ -64,14 +64,14 @@ fn look_at_fields(schema: &Value, fields: &Map<String, Value>, place: &str, foun
         let place = format!("{place}.{name}");
         match known.and_then(|known| known.get(name)) {
             Some(schema) => look(schema, field, &place, found),
-            None if is_closed => found.push(Misfit { place, why: "is not known".to_owned() }),
+            None if is_closed => found.push(SchemaMismatch { place, why: "is not known".to_owned() }),
             None => {}
         }
     }
 }
 
 /// Checks a number, a length or a count against its limits.
-fn within(schema: &Value, [least, most]: [&str; 2], size: f64, place: &str, found: &mut Vec<Misfit>) {
+fn within(schema: &Value, [least, most]: [&str; 2], size: f64, place: &str, found: &mut Vec<SchemaMismatch>) {
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     let what = match least {
         "minItems" => " entries",
@@ -83,7 +83,7 @@ fn within(schema: &Value, [least, most]: [&str; 2], size: f64, place: &str, foun
         (_, Some(most)) if size > most => format!("has {size}{what}, at most {most} are allowed"),
         (_, _) => return,
     };
-    found.push(Misfit { place: place.to_owned(), why });
+    found.push(SchemaMismatch { place: place.to_owned(), why });
 }
 
 fn types(schema: &Value) -> Option<Vec<&str>> {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn says(schema: Value, answer: Value) -> String {
-        let found: Vec<String> = faults(&schema, &answer).iter().map(Misfit::to_string).collect();
+        let found: Vec<String> = faults(&schema, &answer).iter().map(SchemaMismatch::to_string).collect();
         if found.is_empty() { "fits".to_owned() } else { found.join("; ") }
     }
 

@@ -1,6 +1,6 @@
 //! A scripted agent: a file says what it does, turn by turn. For demonstrations, tests and simulation.
 //!
-//! [`Scripted`] is the agent as a process of its own, `warp agent-script FILE`, which a fault can happen to like to any
+//! [`ScriptProcess`] is the agent as a process of its own, `warp agent-script FILE`, which a fault can happen to like to any
 //! other; [`Player`] does the same in this process. Both behave like a client with hooks: they ask before each
 //! edit and each command, obey a refusal and go on, and tell afterwards. The format is in `docs/agents.md`.
 
@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use file::{Script, ScriptError};
-pub use play::{Act, Played, Reply, Stage};
+pub use play::{Act, Reply, Stage, TurnOutcome};
 
 use super::{
-    Agent, Capabilities, Client, Ended, NoAnswer, Said, Turn, Usage, brief, failed, last_words, tail,
+    Agent, AgentUpdate, Capabilities, Client, NoAnswer, Turn, TurnResult, Usage, brief, failed, last_words,
+    tail,
 };
-use crate::process::{End, Go, Seen, Signal};
+use crate::process::{Control, End, ProgramEvent, Signal};
 
 /// The variable that tells a scripted agent which conversation it goes on with.
 pub const RESUME: &str = "WARP_RESUME";
@@ -37,9 +38,9 @@ const CAPABILITIES: Capabilities = Capabilities {
     metered: false,
 };
 
-/// A scripted agent in a process of its own.
+/// A scripted agent that runs as a child process.
 #[derive(Clone, Debug)]
-pub struct Scripted {
+pub struct ScriptProcess {
     /// The script.
     pub file: PathBuf,
     /// The `warp` program.
@@ -50,14 +51,14 @@ pub struct Scripted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    Said(Said),
+    Said(AgentUpdate),
     /// The last one: the answer.
     Answer(Value),
     /// The last one instead: there is no such turn in the script.
     NoTurn(String),
 }
 
-impl Agent for Scripted {
+impl Agent for ScriptProcess {
     fn name(&self) -> &'static str {
         "script"
     }
@@ -70,7 +71,7 @@ impl Agent for Scripted {
         CAPABILITIES
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         let resume = turn.resume.map(|session| (RESUME.into(), session.into()));
         let client = Client {
             program: self.warp.clone().into(),
@@ -81,18 +82,18 @@ impl Agent for Scripted {
             ladder: LADDER,
             hint: "`warp` itself is gone; install it again",
         };
-        let mut heard = Heard::default();
-        let mut show = |seen: Seen<'_>| match seen {
-            Seen::Out(line) => heard.line(line).map_or(Go::On, &mut *watch),
-            Seen::Err(line) => watch(Said::Text(brief(line))),
-            Seen::Tick { quiet } => watch(Said::Tick(quiet)),
+        let mut heard = Transcript::default();
+        let mut show = |seen: ProgramEvent<'_>| match seen {
+            ProgramEvent::Out(line) => heard.line(line).map_or(Control::On, &mut *watch),
+            ProgramEvent::Err(line) => watch(AgentUpdate::Text(brief(line))),
+            ProgramEvent::Tick { quiet } => watch(AgentUpdate::Tick(quiet)),
         };
         match client.follow(turn, self.name(), &mut show) {
             Ok(mut followed) => {
                 followed.stdout = spoken(&followed.stdout);
                 heard.ended(&followed.end, last_words(&followed))
             }
-            Err(why) => Ended::without(why),
+            Err(why) => TurnResult::without(why),
         }
     }
 }
@@ -103,18 +104,18 @@ fn spoken(stdout: &[u8]) -> Vec<u8> {
     stdout.split(|byte| *byte == b'\n').filter(is_spoken).collect::<Vec<_>>().join(&b'\n')
 }
 
-/// What was heard of a scripted agent.
+/// Output of a scripted agent.
 #[derive(Default)]
-struct Heard {
+struct Transcript {
     session: Option<String>,
     usage: Usage,
     answer: Option<Value>,
     no_turn: Option<String>,
 }
 
-impl Heard {
+impl Transcript {
     /// Takes a line; returns what of it is to be shown.
-    fn line(&mut self, line: &str) -> Option<Said> {
+    fn line(&mut self, line: &str) -> Option<AgentUpdate> {
         match serde_json::from_str(line) {
             Ok(Line::Said(said)) => {
                 self.said(&said);
@@ -128,26 +129,30 @@ impl Heard {
                 self.no_turn = Some(what);
                 None
             }
-            Err(_) => Some(Said::Text(brief(line))),
+            Err(_) => Some(AgentUpdate::Text(brief(line))),
         }
     }
 
-    fn said(&mut self, said: &Said) {
+    fn said(&mut self, said: &AgentUpdate) {
         match said {
-            Said::Session(session) => self.session = Some(session.clone()),
-            Said::Usage(usage) => self.usage = *usage,
-            Said::Text(_) | Said::Tool { .. } | Said::Notice(_) | Said::Model(_) | Said::Tick(_) => {}
+            AgentUpdate::Session(session) => self.session = Some(session.clone()),
+            AgentUpdate::Usage(usage) => self.usage = *usage,
+            AgentUpdate::Text(_)
+            | AgentUpdate::Tool { .. }
+            | AgentUpdate::Notice(_)
+            | AgentUpdate::Model(_)
+            | AgentUpdate::Tick(_) => {}
         }
     }
 
-    fn ended(self, end: &End, last_words: String) -> Ended {
+    fn ended(self, end: &End, last_words: String) -> TurnResult {
         let answer = match (end, self.no_turn, self.answer) {
             (_, Some(words), _) => Err(NoAnswer::Failed { end: end.clone(), words }),
             (End::Exit(0), None, Some(answer)) => Ok(answer),
             (End::Exit(0), None, None) => Err(NoAnswer::NotJson),
             (end, None, _) => Err(failed(end, &last_words)),
         };
-        Ended { answer, session: self.session, usage: self.usage, cost_usd: None, last_words }
+        TurnResult { answer, session: self.session, usage: self.usage, cost_usd: None, last_words }
     }
 }
 
@@ -185,8 +190,8 @@ impl Agent for Player {
         CAPABILITIES
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
-        let mut heard = Heard::default();
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
+        let mut heard = Transcript::default();
         let mut words = String::new();
         let mut act = |act: Act| match act {
             Act::Say(said) => {
@@ -195,23 +200,23 @@ impl Agent for Player {
             }
             Act::Print(line) => {
                 words = tail(&format!("{words}\n{line}"), super::LAST_WORDS);
-                watch(Said::Text(brief(&line)))
+                watch(AgentUpdate::Text(brief(&line)))
             }
-            Act::Flood { .. } | Act::Wait(_) => watch(Said::Tick(Duration::ZERO)),
+            Act::Flood { .. } | Act::Wait(_) => watch(AgentUpdate::Tick(Duration::ZERO)),
         };
         let stage = Stage { tree: turn.tree, facts: turn.facts, resume: turn.resume, hook: &*self.hook };
         let played = stage.play(&self.script, &mut act);
         let (end, answer) = match played {
-            Played::Answer(answer) => (End::Exit(0), Some(answer)),
-            Played::Nothing => (End::Exit(0), None),
-            Played::NoTurn(what) => {
+            TurnOutcome::Answer(answer) => (End::Exit(0), Some(answer)),
+            TurnOutcome::Nothing => (End::Exit(0), None),
+            TurnOutcome::NoTurn(what) => {
                 heard.no_turn = Some(what);
                 (End::Exit(1), None)
             }
-            Played::Exit(code) => (End::Exit(code), None),
-            Played::Hang => (End::Silent(turn.limits.silence), None),
-            Played::Killed => (End::Signal(Signal::KILL.as_raw()), None),
-            Played::Stopped => (End::Stopped, None),
+            TurnOutcome::Exit(code) => (End::Exit(code), None),
+            TurnOutcome::Hang => (End::Silent(turn.limits.silence), None),
+            TurnOutcome::Killed => (End::Signal(Signal::KILL.as_raw()), None),
+            TurnOutcome::Stopped => (End::Stopped, None),
         };
         heard.answer = answer;
         heard.ended(&end, words)

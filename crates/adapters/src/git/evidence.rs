@@ -8,7 +8,7 @@ use std::{
 
 use engine::{Claim, ClaimSeen, CommitSeen, FileSeen, Line, Seen, Time, digest, is_document};
 
-use super::{Git, Listed, facts};
+use super::{Git, ListingCache, facts};
 use crate::refs::is_object;
 
 /// The most commits of one chunk that are listed.
@@ -18,7 +18,12 @@ const LARGEST_ARTIFACT: u64 = 16 * 1024 * 1024;
 
 impl Git<'_> {
     /// Returns those of `lines` that were changed since `base` (or the last commit); new files count whole.
-    pub fn changed_lines(&self, base: Option<&str>, lines: &[Line], listed: &mut Listed) -> Seen<Vec<Line>> {
+    pub fn changed_lines(
+        &self,
+        base: Option<&str>,
+        lines: &[Line],
+        listed: &mut ListingCache,
+    ) -> Seen<Vec<Line>> {
         self.look(|| {
             let base = self.base(base)?;
             let mut changed: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
@@ -36,7 +41,7 @@ impl Git<'_> {
     }
 
     /// Returns the ranges of lines of a file that were added or changed since `base`.
-    fn ranges(&self, base: &str, file: &str, listed: &mut Listed) -> Result<Vec<(u64, u64)>, String> {
+    fn ranges(&self, base: &str, file: &str, listed: &mut ListingCache) -> Result<Vec<(u64, u64)>, String> {
         let literal = [("GIT_LITERAL_PATHSPECS", "1")];
         let is_new = match &self.trusted {
             Some(_) => self.list(base, listed)?.new.iter().any(|name| name == file),

@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     Location,
-    own::{GitError, Own},
+    own::{GitError, Repository},
 };
 use crate::process::End;
 
@@ -53,7 +53,7 @@ pub fn hooks_path(root: &Path, location: &Location) -> Result<Option<HooksPath>,
     }
     // The flags of our own calls set it too; what a flag sets is left out.
     let ask = |more: &[&str]| -> Result<Option<(Scope, String)>, GitError> {
-        let git = Own::new(root, location, LIMIT);
+        let git = Repository::new(root, location, LIMIT);
         let mut arguments = vec!["config", "--show-scope", "-z"];
         arguments.extend_from_slice(more);
         arguments.extend(["--get-all", "core.hooksPath"]);
@@ -98,7 +98,7 @@ fn is_plainly_unset(location: &Location) -> bool {
 fn wider_files(location: &Location) -> Option<&'static [PathBuf]> {
     static FILES: OnceLock<Option<Vec<PathBuf>>> = OnceLock::new();
     let find = || {
-        let git = Own::bare(location, LIMIT);
+        let git = Repository::bare(location, LIMIT);
         let users = git.text(&["var", "GIT_CONFIG_GLOBAL"], &[]).ok()?;
         let machines = git.run(&["var", "GIT_CONFIG_SYSTEM"], &[]).ok()?;
         // It says no where the machine's is not read.
@@ -119,7 +119,7 @@ pub fn set_hooks_path(
     scope: Scope,
     value: Option<&str>,
 ) -> Result<(), GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let scope = if scope == Scope::Worktree { "--worktree" } else { "--local" };
     match value {
         Some(value) => git.text(&["config", scope, "--replace-all", "core.hooksPath", value], &[]).map(drop),

@@ -9,8 +9,8 @@ use std::{fs, path::Path, path::PathBuf, time::Duration};
 
 use super::{
     Git, Location, facts, lfs,
-    own::{GitError, Own},
-    sight::{Need, Sight},
+    own::{GitError, Repository},
+    sight::{BaseCommit, Need},
 };
 use crate::{boundary, process::Finished, refs};
 
@@ -33,7 +33,7 @@ const MOST_WORDS: usize = 1500;
 
 /// A run's own workspace, and the person's repository that its work goes to.
 #[derive(Clone, Debug)]
-pub struct Between {
+pub struct RepositoryPair {
     /// The working tree of the run, and where its repository is.
     pub root: PathBuf,
     pub slot: Location,
@@ -125,18 +125,18 @@ pub enum BranchError {
     Refs(#[from] refs::ReadError),
 }
 
-impl Between {
-    pub(super) fn theirs(&self) -> Own<'_> {
-        Own::bare(&self.origin, LIMIT)
+impl RepositoryPair {
+    pub(super) fn theirs(&self) -> Repository<'_> {
+        Repository::bare(&self.origin, LIMIT)
     }
 
     /// Returns git for what talks to a remote of the person's.
-    pub(super) fn talking(&self) -> Own<'_> {
+    pub(super) fn talking(&self) -> Repository<'_> {
         self.theirs().started_in(&self.checkout)
     }
 
-    pub(super) fn ours(&self) -> Own<'_> {
-        Own::new(&self.root, &self.slot, LIMIT)
+    pub(super) fn ours(&self) -> Repository<'_> {
+        Repository::new(&self.root, &self.slot, LIMIT)
     }
 
     /// Returns git for commits in the workspace, which are the person's.
@@ -152,7 +152,12 @@ impl Between {
     /// Brings the newest commit of `target` from the person's repository into the workspace, and returns it.
     ///
     /// With a remote, its newest is asked for first; the newer of both counts.
-    pub fn bring_target(&self, target: &str, remote: Option<&str>, need: Need) -> Result<Sight, TargetError> {
+    pub fn bring_target(
+        &self,
+        target: &str,
+        remote: Option<&str>,
+        need: Need,
+    ) -> Result<BaseCommit, TargetError> {
         let sight = self.look(target, remote, need)?;
         self.bring_newest(target, remote, &sight.commit)?;
         Ok(sight)
@@ -208,7 +213,7 @@ impl Between {
 
     /// Asks the person's remote for a branch; nothing if it has none of that name.
     pub fn ask_remote(&self, remote: &str, target: &str) -> Result<Option<String>, TargetError> {
-        let git = Own::bare(&self.origin, REMOTE_LIMIT).started_in(&self.checkout);
+        let git = Repository::bare(&self.origin, REMOTE_LIMIT).started_in(&self.checkout);
         let (name, tracked) = (branch(target), format!("refs/remotes/{remote}/{target}"));
         let listed = git.text(&["ls-remote", "--", remote, &name], &[])?;
         let Some(commit) = listed.split_whitespace().next() else { return Ok(None) };
@@ -582,7 +587,7 @@ pub(super) fn text(path: &Path) -> Result<&str, GitError> {
 }
 
 /// Fetches exactly what is named, and leaves no other trace.
-pub(super) fn fetch(git: &Own<'_>, from: &str, refspecs: &[&str]) -> Result<(), GitError> {
+pub(super) fn fetch(git: &Repository<'_>, from: &str, refspecs: &[&str]) -> Result<(), GitError> {
     let mut arguments = vec![
         "-c",
         "protocol.file.allow=always",
@@ -602,7 +607,7 @@ pub(super) fn fetch(git: &Own<'_>, from: &str, refspecs: &[&str]) -> Result<(), 
 }
 
 /// Tells whether `commit` is `of` or one before it.
-pub(super) fn is_ancestor(git: &Own<'_>, commit: &str, of: &str) -> Result<bool, GitError> {
+pub(super) fn is_ancestor(git: &Repository<'_>, commit: &str, of: &str) -> Result<bool, GitError> {
     let is_known = facts::line(commit, of, MOST_KNOWN).is_some();
     Ok(is_known || git.run(&["merge-base", "--is-ancestor", commit, of], &[])?.is_success())
 }

@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     Location,
-    own::{GitError, Own, expected},
+    own::{GitError, Repository, expected},
 };
 use crate::{boundary, process::is_installed};
 
@@ -104,7 +104,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, GitError> {
 /// Puts contents in the place of unchanged pointers in the tree of a slot, which is `root`, as far as the person's
 /// repository has them; returns the paths of those that stay pointers.
 pub fn fill(root: &Path, location: &Location, origin: &Location) -> Result<Vec<String>, GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let missing = pointers(&git, root)?;
     if missing.is_empty() || !is_there() {
         return Ok(missing);
@@ -129,7 +129,7 @@ pub fn fill(root: &Path, location: &Location, origin: &Location) -> Result<Vec<S
 }
 
 /// Returns the files of a tree that are the pointers which the index has.
-fn pointers(git: &Own<'_>, root: &Path) -> Result<Vec<String>, GitError> {
+fn pointers(git: &Repository<'_>, root: &Path) -> Result<Vec<String>, GitError> {
     let listed = git.text(&["ls-files", "-z", "--", FILES], &[])?;
     let is_small = |path: &&str| {
         let data = root.join(path).symlink_metadata();
@@ -146,7 +146,12 @@ fn pointers(git: &Own<'_>, root: &Path) -> Result<Vec<String>, GitError> {
 }
 
 /// Gives a remote what a commit needs of the repository's store: what the hook of git-lfs does, which is not called.
-pub(super) fn upload(git: &Own<'_>, location: &Location, remote: &str, commit: &str) -> Result<(), GitError> {
+pub(super) fn upload(
+    git: &Repository<'_>,
+    location: &Location,
+    remote: &str,
+    commit: &str,
+) -> Result<(), GitError> {
     if !is_there() || !location.common_dir.join(STORE).is_dir() {
         return Ok(());
     }

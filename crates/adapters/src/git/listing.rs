@@ -2,10 +2,10 @@
 
 use super::Git;
 
-/// The names of files that differ from a commit, if they were asked for. Whoever lets anything happen in between begins
-/// with another.
+/// A cache of the files that differ from a commit. Discard it whenever the tree or the commit may have
+/// changed.
 #[derive(Debug, Default)]
-pub struct Listed(Option<(String, Listing)>);
+pub struct ListingCache(Option<(String, Listing)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listing {
@@ -17,7 +17,7 @@ pub(super) struct Listing {
 
 impl Git<'_> {
     /// Lists the files that differ from `base`, unless that was done.
-    pub(super) fn list<'l>(&self, base: &str, listed: &'l mut Listed) -> Result<&'l Listing, String> {
+    pub(super) fn list<'l>(&self, base: &str, listed: &'l mut ListingCache) -> Result<&'l Listing, String> {
         let known = listed.0.take().filter(|(known, _)| known == base);
         let known = match known {
             Some(known) => known,

@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     Location,
-    own::{GitError, Own},
+    own::{GitError, Repository},
 };
 use crate::refs::{self, BROKEN, HeadAt, STASH, is_object};
 
@@ -38,7 +38,7 @@ pub enum MendError {
 
 /// Returns the parents of a commit.
 pub fn parents(location: &Location, commit: &str) -> Result<Vec<String>, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let text = git.text(&["cat-file", "commit", commit], &[])?;
     let header = text.lines().take_while(|line| !line.is_empty());
     Ok(header.filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned).collect())
@@ -76,7 +76,7 @@ pub fn is_in_history(location: &Location, commit: &str, tips: &[&str]) -> Result
     if tips.contains(&commit) {
         return Ok(true);
     }
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let mut arguments = vec!["rev-list", "--max-count=1", commit, "--not"];
     arguments.extend(tips.iter().take(MOST_TIPS));
     let finished = git.run(&arguments, &[])?;
@@ -93,7 +93,7 @@ pub fn put_back(
     then: Option<&str>,
     aside: &Path,
 ) -> Result<(), MendError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let log = "warp: moved without leave, moved back";
     let is_nothing = |object: &str| -> Result<bool, GitError> {
         let is_there = || git.run(&["cat-file", "-e", object], &[]);
@@ -144,7 +144,7 @@ pub fn put_head_back(root: &Path, location: &Location, then: &HeadAt, aside: &Pa
         }
         return fs::write(&path, text).map_err(|source| MendError::Aside { path, source });
     }
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let log = "warp: moved without leave, moved back";
     match then {
         HeadAt::Branch(name) => git.text(&["symbolic-ref", "-m", log, "HEAD", name], &[])?,
@@ -156,7 +156,7 @@ pub fn put_head_back(root: &Path, location: &Location, then: &HeadAt, aside: &Pa
 
 /// Checks out what HEAD was on before, files included, if git sees no file that this would overwrite.
 pub fn switch_back(root: &Path, location: &Location, then: &HeadAt) -> Result<bool, GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let finished = match then {
         HeadAt::Branch(name) => {
             let Some(branch) = name.strip_prefix("refs/heads/") else { return Ok(false) };
@@ -172,7 +172,7 @@ pub fn switch_back(root: &Path, location: &Location, then: &HeadAt) -> Result<bo
 ///
 /// Files that were changed and would have to be overwritten are left, and so is everything else then.
 pub fn switch_files(root: &Path, location: &Location, from: &str, to: &str) -> Result<bool, GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     // Without a fresh look at the files, all of them would count as changed.
     git.run(&["update-index", "-q", "--refresh"], &[])?;
     Ok(git.run(&["read-tree", "-m", "-u", from, to], &[])?.is_success())
@@ -180,7 +180,7 @@ pub fn switch_files(root: &Path, location: &Location, from: &str, to: &str) -> R
 
 /// Makes the index that of the current commit; the files of the working tree stay as they are.
 pub fn reset_index(root: &Path, location: &Location) -> Result<(), GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let has_commit = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?.is_success();
     if has_commit {
         git.text(&["reset", "--quiet", "--mixed"], &[]).map(drop)
@@ -193,7 +193,7 @@ pub fn reset_index(root: &Path, location: &Location) -> Result<(), GitError> {
 ///
 /// Nothing is taken out before it is in there a second time, so that none is lost if this does not come to its end.
 pub fn put_stashes_back(root: &Path, location: &Location, commits: &[String]) -> Result<(), MendError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     if let (None, Some(newest)) = (refs::one(location, STASH)?, refs::stash_log(location)?.last()) {
         // Only the ref is gone: written by git it would be logged a second time.
         let path = location.common_dir.join(STASH);

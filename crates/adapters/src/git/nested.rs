@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 
 use super::{
     Location, facts, locate,
-    own::{GitError, Own},
+    own::{GitError, Repository},
 };
 use crate::refs::is_object;
 
@@ -35,7 +35,7 @@ pub(super) fn guarded<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Returns the paths of a commit or a tree that are repositories.
-pub(super) fn links(git: &Own<'_>, object: &str) -> Result<Vec<String>, GitError> {
+pub(super) fn links(git: &Repository<'_>, object: &str) -> Result<Vec<String>, GitError> {
     if let Some(known) = facts::links(object) {
         return Ok(known);
     }

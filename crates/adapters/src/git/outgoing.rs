@@ -6,8 +6,8 @@
 use std::{collections::BTreeSet, fmt};
 
 use super::{
-    integrate::Between,
-    own::{GitError, Own},
+    integrate::RepositoryPair,
+    own::{GitError, Repository},
 };
 use crate::refs;
 
@@ -16,9 +16,9 @@ const MOST: &str = "--max-count=1000";
 /// How many characters of a hash are shown.
 const SHOWN: usize = 7;
 
-/// The commits that a push brings to a remote's branch.
+/// The commits that a push would send.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutgoingCommits {
     pub remote: String,
     pub branch: String,
     /// Where the remote's branch is; nothing if the remote has none of that name.
@@ -30,7 +30,7 @@ pub struct Outgoing {
     pub yours: usize,
 }
 
-impl fmt::Display for Outgoing {
+impl fmt::Display for OutgoingCommits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short = |hash: &str| hash.get(..SHOWN).unwrap_or(hash).to_owned();
         let Self { remote, branch, from, to, commits, yours } = self;
@@ -47,16 +47,16 @@ impl fmt::Display for Outgoing {
     }
 }
 
-/// What of a remote's history tells what it has.
+/// The remote history to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Against {
+pub enum HistoryScope {
     /// The branch that is pushed to: a commit that another branch has is new to it.
     Branch,
     /// All branches of the remote.
     Remote,
 }
 
-impl Between {
+impl RepositoryPair {
     /// Looks at what a push of `to` would bring to a remote's branch, as far as the remote was seen last. The run's own
     /// commits come after `base`.
     pub fn outgoing(
@@ -64,22 +64,22 @@ impl Between {
         remote: &str,
         branch: &str,
         (base, to): (&str, &str),
-        against: Against,
-    ) -> Result<Outgoing, GitError> {
+        against: HistoryScope,
+    ) -> Result<OutgoingCommits, GitError> {
         let git = self.theirs();
         let from = refs::one(&self.origin, &format!("refs/remotes/{remote}/{branch}")).ok().flatten();
         let known = match (&from, against) {
-            (Some(from), Against::Branch) => from.clone(),
-            (_, Against::Remote) | (None, Against::Branch) => format!("--remotes={remote}"),
+            (Some(from), HistoryScope::Branch) => from.clone(),
+            (_, HistoryScope::Remote) | (None, HistoryScope::Branch) => format!("--remotes={remote}"),
         };
         let commits = git.count(&[to, "--not", &known])?;
         let yours = if commits == 0 { 0 } else { self.by_person(&git, base, &known)? };
         let (remote, branch, to) = (remote.to_owned(), branch.to_owned(), to.to_owned());
-        Ok(Outgoing { remote, branch, from, to, commits, yours })
+        Ok(OutgoingCommits { remote, branch, from, to, commits, yours })
     }
 
     /// Counts the commits up to `tip` that are not `known` and that warp did not make.
-    fn by_person(&self, git: &Own<'_>, tip: &str, known: &str) -> Result<usize, GitError> {
+    fn by_person(&self, git: &Repository<'_>, tip: &str, known: &str) -> Result<usize, GitError> {
         let listed = git.text(&["rev-list", MOST, tip, "--not", known, "--"], &[])?;
         let mut left: BTreeSet<&str> = listed.lines().collect();
         if left.is_empty() {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_pushed_is_said_exactly() {
-        let outgoing = |from: Option<&str>, commits, yours| Outgoing {
+        let outgoing = |from: Option<&str>, commits, yours| OutgoingCommits {
             remote: "origin".to_owned(),
             branch: "main".to_owned(),
             from: from.map(str::to_owned),

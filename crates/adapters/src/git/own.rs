@@ -167,9 +167,9 @@ pub enum GitError {
     Index(#[source] std::io::Error),
 }
 
-/// A repository, worked on until a deadline.
+/// A repository whose git commands share one deadline.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own<'a> {
+pub(crate) struct Repository<'a> {
     root: Option<&'a Path>,
     /// Where git is started, if not in the tree or the repository.
     directory: Option<&'a Path>,
@@ -178,7 +178,7 @@ pub(crate) struct Own<'a> {
     until: Instant,
 }
 
-impl<'a> Own<'a> {
+impl<'a> Repository<'a> {
     /// Takes a working tree; all calls together may take `limit`.
     pub(crate) fn new(root: &'a Path, location: &'a Location, limit: Duration) -> Self {
         Self { root: Some(root), ..Self::bare(location, limit) }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::{
-    integrate::{Between, fetch, is_ancestor, kept_as, text},
-    own::{GitError, Own},
+    integrate::{RepositoryPair, fetch, is_ancestor, kept_as, text},
+    own::{GitError, Repository},
 };
 use crate::boundary;
 
 /// How long the search may take in all; a remote may be slow.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What came of the search.
+/// Result of a search for lost commits.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The commits that were found, in the order in which they were named.
     pub commits: Vec<String>,
     /// Remotes that could not be asked for the others, each with the reason.
@@ -23,10 +23,17 @@ pub struct Found {
 /// Brings those of a run's commits into its workspace that can be found.
 ///
 /// They are looked for in the person's repository, under branches, warp's own refs or none, and then at its remotes.
-pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> Result<Found, GitError> {
-    let (here, theirs) =
-        (Own::bare(&between.slot, LIMIT), Own::bare(&between.origin, LIMIT).started_in(&between.checkout));
-    let is_in = |git: &Own<'_>, commit: &String| -> Result<bool, GitError> {
+pub fn find(
+    between: &RepositoryPair,
+    run: &str,
+    branch: &str,
+    commits: &[String],
+) -> Result<SearchResult, GitError> {
+    let (here, theirs) = (
+        Repository::bare(&between.slot, LIMIT),
+        Repository::bare(&between.origin, LIMIT).started_in(&between.checkout),
+    );
+    let is_in = |git: &Repository<'_>, commit: &String| -> Result<bool, GitError> {
         Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], &[])?.is_success())
     };
     let mut lacking = Vec::new();
@@ -61,11 +68,11 @@ pub fn find(between: &Between, run: &str, branch: &str, commits: &[String]) -> R
             theirs.text(&["update-ref", "-d", &name, commit], &[])?;
         }
     }
-    Ok(Found { commits: found, unasked })
+    Ok(SearchResult { commits: found, unasked })
 }
 
 /// Fetches what a remote has of a run: its branch, and commits by their hash.
-fn ask(git: &Own<'_>, remote: &str, branch: &str, commits: &[&String]) -> Result<(), GitError> {
+fn ask(git: &Repository<'_>, remote: &str, branch: &str, commits: &[&String]) -> Result<(), GitError> {
     let branch = format!("refs/heads/{branch}");
     let listed = git.text(&["ls-remote", "--", remote, &branch], &[])?;
     if !listed.is_empty() {
@@ -82,8 +89,8 @@ fn ask(git: &Own<'_>, remote: &str, branch: &str, commits: &[&String]) -> Result
 }
 
 /// Returns the last of these commits that continues `base`.
-pub fn newest(between: &Between, base: &str, commits: &[String]) -> Result<Option<String>, GitError> {
-    let git = Own::bare(&between.slot, LIMIT);
+pub fn newest(between: &RepositoryPair, base: &str, commits: &[String]) -> Result<Option<String>, GitError> {
+    let git = Repository::bare(&between.slot, LIMIT);
     for commit in commits.iter().rev() {
         if is_ancestor(&git, base, commit)? {
             return Ok(Some(commit.clone()));
@@ -93,8 +100,8 @@ pub fn newest(between: &Between, base: &str, commits: &[String]) -> Result<Optio
 }
 
 /// Returns those of these commits that `tip` has in its history.
-pub fn parts(between: &Between, tip: &str, commits: &[String]) -> Result<Vec<String>, GitError> {
-    let git = Own::bare(&between.slot, LIMIT);
+pub fn parts(between: &RepositoryPair, tip: &str, commits: &[String]) -> Result<Vec<String>, GitError> {
+    let git = Repository::bare(&between.slot, LIMIT);
     let mut parts = Vec::new();
     for commit in commits {
         if is_ancestor(&git, commit, tip)? {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::{
     Location,
-    integrate::{Between, BranchError, LIMIT, RebaseError, branch, fetch, is_ancestor, names, text},
+    integrate::{BranchError, LIMIT, RebaseError, RepositoryPair, branch, fetch, is_ancestor, names, text},
     lfs,
-    own::{GitError, Own},
+    own::{GitError, Repository},
 };
 use crate::{
     boundary,
@@ -20,17 +20,17 @@ use crate::{
 /// How long a look at two commits may take.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// What came of merging three trees.
+/// Result of a three-way merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedTree {
     /// The tree; files that do not fit together have markers in them.
     pub tree: String,
     pub conflicts: Vec<String>,
 }
 
-/// What came of putting a branch's commits onto another commit, as far as they go there by themselves.
+/// Result of replaying a branch onto another commit, up to the first conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// The files in which both sides have changed the same lines; they have markers.
     pub conflicts: Vec<String>,
     /// The messages of the commits that are in the tree, and not committed.
@@ -40,7 +40,7 @@ pub struct Replayed {
 /// Tells whether `tip` has what `commit` did: it is part of its history, or merging it would change nothing. The latter finds
 /// what was rebased or squashed.
 pub fn contains(location: &Location, tip: &str, commit: &str) -> Result<bool, GitError> {
-    let git = Own::bare(location, LOOK);
+    let git = Repository::bare(location, LOOK);
     if is_ancestor(&git, commit, tip)? {
         return Ok(true);
     }
@@ -53,7 +53,7 @@ pub fn contains(location: &Location, tip: &str, commit: &str) -> Result<bool, Gi
 
 /// Returns the files in which two commits have changed the same lines.
 pub fn conflicts(location: &Location, one: &str, other: &str) -> Result<Vec<String>, GitError> {
-    let git = Own::bare(location, LOOK);
+    let git = Repository::bare(location, LOOK);
     let merged =
         git.run(&["merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", one, other], &[])?;
     if merged.end != End::Exit(1) {
@@ -65,7 +65,7 @@ pub fn conflicts(location: &Location, one: &str, other: &str) -> Result<Vec<Stri
 
 /// Returns the subject of a commit and its first parent.
 pub fn subject_and_parent(location: &Location, commit: &str) -> Result<(String, Option<String>), GitError> {
-    let git = Own::bare(location, LOOK);
+    let git = Repository::bare(location, LOOK);
     let shown = git.text(&["show", "--no-patch", "--no-show-signature", "--format=%P%n%s", commit], &[])?;
     let (parents, subject) = shown.split_once('\n').unwrap_or((shown.as_str(), ""));
     Ok((subject.to_owned(), parents.split(' ').next().filter(|parent| !parent.is_empty()).map(str::to_owned)))
@@ -78,7 +78,7 @@ pub fn commits_between(
     tip: &str,
     most: usize,
 ) -> Result<Vec<String>, GitError> {
-    let git = Own::bare(location, LOOK);
+    let git = Repository::bare(location, LOOK);
     let count = format!("--max-count={most}");
     let range = format!("{base}..{tip}");
     let shown = git.text(
@@ -88,11 +88,11 @@ pub fn commits_between(
     Ok(shown.lines().map(str::to_owned).collect())
 }
 
-impl Between {
+impl RepositoryPair {
     /// Merges what changed from `base` to `theirs` into `ours`. No file is touched.
     ///
     /// Git before 2.40 cannot be told which commit two others have in common, so it gets commits that have it.
-    pub fn merge_trees(&self, base: &str, ours: &str, theirs: &str) -> Result<Merged, RebaseError> {
+    pub fn merge_trees(&self, base: &str, ours: &str, theirs: &str) -> Result<MergedTree, RebaseError> {
         let git = self.git();
         let with_past = |of: &str, past: &[&str]| {
             let tree = format!("{of}^{{tree}}");
@@ -108,7 +108,7 @@ impl Between {
         let said = String::from_utf8_lossy(&merged.stdout).into_owned();
         let mut words = said.split('\0').filter(|name| !name.is_empty()).map(str::to_owned);
         let tree = words.next().unwrap_or_default();
-        Ok(Merged { tree, conflicts: words.collect() })
+        Ok(MergedTree { tree, conflicts: words.collect() })
     }
 
     /// Brings what a ref of the person's repository names into the workspace.
@@ -223,7 +223,7 @@ impl Between {
 
     /// Puts the commits of `tip` onto `onto`, as far as they go there by themselves. What follows the first one that does
     /// not is left in the files, as one change with markers where it does not fit.
-    pub fn replay(&self, name: &str, tip: &str, onto: &str) -> Result<Replayed, RebaseError> {
+    pub fn replay(&self, name: &str, tip: &str, onto: &str) -> Result<ReplayResult, RebaseError> {
         let git = self.git();
         let said = |error: GitError| RebaseError::Git(error.to_string());
         let list = git.text(&["rev-list", "--reverse", "--no-merges", &format!("{onto}..{tip}")], &[]);
@@ -246,7 +246,7 @@ impl Between {
         }
         let rest = &commits[done..];
         let Some(first) = rest.first() else {
-            return Ok(Replayed { conflicts: Vec::new(), rest: Vec::new() });
+            return Ok(ReplayResult { conflicts: Vec::new(), rest: Vec::new() });
         };
         let merged = self.merge_trees(&format!("{first}^"), "HEAD", tip)?;
         self.put_files(&merged.tree).map_err(said)?;
@@ -254,7 +254,7 @@ impl Between {
             git.text(&["show", "--no-patch", "--no-show-signature", "--format=%B", commit], &[])
         };
         let rest: Result<Vec<String>, String> = rest.iter().map(message).collect();
-        Ok(Replayed { conflicts: merged.conflicts, rest: rest.map_err(RebaseError::Git)? })
+        Ok(ReplayResult { conflicts: merged.conflicts, rest: rest.map_err(RebaseError::Git)? })
     }
 
     fn unmerged(&self) -> Result<String, RebaseError> {

@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     Location, index, integrate, locate, nested,
-    own::{GitError, Own, expected},
+    own::{GitError, Repository, expected},
     slot,
 };
 use crate::{boundary, process::End};
@@ -26,8 +26,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// How often the next number is tried because another process took it.
 const TRIES: usize = 20;
 
-/// An earlier snapshot of a run, for comparison.
-pub(super) struct Earlier {
+/// The previous snapshot of a run.
+pub(super) struct PreviousSnapshot {
     pub(super) number: u64,
     pub(super) tree: String,
     parents: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct Earlier {
 ///
 /// Returns the ref under which it is kept; nothing if there is no work that is not kept already.
 pub fn snapshot(root: &Path, location: &Location, run: &str) -> Result<Option<String>, GitError> {
-    let git = Own::bare(location, slot::LIMIT);
+    let git = Repository::bare(location, slot::LIMIT);
     let submodules = match head(&git)? {
         Some((commit, _)) => nested::links(&git, &commit)?,
         None => Vec::new(),
@@ -53,7 +53,7 @@ fn take(
     limit: Duration,
     left_out: &[String],
 ) -> Result<Option<String>, GitError> {
-    let git = Own::new(root, location, limit);
+    let git = Repository::new(root, location, limit);
     let head = head(&git)?;
     let index = index::copy(&location.git_dir, &location.git_dir.join("index")).map_err(GitError::Index)?;
     let index = index.to_str().ok_or_else(|| GitError::NotText(index.to_path_buf()))?;
@@ -62,7 +62,7 @@ fn take(
     let staged = git.run(&["write-tree"], &environment)?;
     let staged = staged.is_success().then(|| staged.text());
     show_hidden(&git, root, &environment)?;
-    let Added { refused, .. } = add_all(&git, root, left_out, &environment)?;
+    let StagingReport { refused, .. } = add_all(&git, root, left_out, &environment)?;
     let tree = git.text(&["write-tree"], &environment)?;
     let (base, base_tree) = match head {
         Some((commit, tree)) => (Some(commit), tree),
@@ -98,7 +98,7 @@ fn take(
 
 /// Takes the marks from entries of which git would not see a change (`assume-unchanged`, and `skip-worktree` where the file
 /// is there), so that their files are added like any other.
-fn show_hidden(git: &Own<'_>, root: &Path, environment: &[(&str, &str)]) -> Result<(), GitError> {
+fn show_hidden(git: &Repository<'_>, root: &Path, environment: &[(&str, &str)]) -> Result<(), GitError> {
     let listed = git.text(&["ls-files", "-v", "-z"], environment)?;
     let is_hidden = |(tag, path): &(&str, &str)| {
         let is_assumed = tag.starts_with(|tag: char| tag.is_ascii_lowercase());
@@ -117,8 +117,8 @@ fn show_hidden(git: &Own<'_>, root: &Path, environment: &[(&str, &str)]) -> Resu
     Ok(())
 }
 
-/// What came of adding everything.
-pub(super) struct Added {
+/// Result of staging all files.
+pub(super) struct StagingReport {
     /// Repositories without a commit.
     pub(super) nested: Vec<PathBuf>,
     /// What git said of files that it could not read.
@@ -128,11 +128,11 @@ pub(super) struct Added {
 /// Adds every file that is not ignored and can be read. A repository inside this one counts as one entry, and one without a
 /// commit cannot even be that.
 pub(super) fn add_all(
-    git: &Own<'_>,
+    git: &Repository<'_>,
     root: &Path,
     left_out: &[String],
     environment: &[(&str, &str)],
-) -> Result<Added, GitError> {
+) -> Result<StagingReport, GitError> {
     // A person may have asked git to refuse line ends that it would change; what is kept here changes none.
     let arguments = ["-c", "core.safecrlf=false", "add", "--all", "--ignore-errors", "--", "."];
     let left_out: Vec<String> = nested::left_out(left_out).collect();
@@ -149,11 +149,11 @@ pub(super) fn add_all(
         .filter(|line| line.starts_with("error:") && nested::without_commit(line).is_none())
         .collect();
     let refused = (!finished.is_success() && !refused.is_empty()).then(|| refused.join("; "));
-    Ok(Added { nested, refused })
+    Ok(StagingReport { nested, refused })
 }
 
 pub(super) fn commit(
-    git: &Own<'_>,
+    git: &Repository<'_>,
     tree: &str,
     parents: &[String],
     message: &str,
@@ -178,7 +178,7 @@ pub fn keep_from(
     object: &str,
     floor: u64,
 ) -> Result<Option<String>, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     if !git.run(&["cat-file", "-e", object], &[])?.is_success() {
         return Ok(None);
     }
@@ -192,7 +192,7 @@ pub fn keep_from(
 
 /// Returns the highest number under which work of a run is kept in a repository.
 pub fn highest(location: &Location, run: &str) -> Result<u64, GitError> {
-    let kept = kept(&Own::bare(location, LIMIT), run)?;
+    let kept = kept(&Repository::bare(location, LIMIT), run)?;
     Ok(kept.iter().map(|(number, _)| *number).max().unwrap_or(0))
 }
 
@@ -212,7 +212,7 @@ pub struct Entry {
 /// Returns all work that a repository keeps, the newest last.
 pub fn list(location: &Location) -> Result<Vec<Entry>, GitError> {
     let format = "--format=%(refname) %(objectname) %(creatordate:unix) %(contents:subject)";
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let text = git.text(&["for-each-ref", "--sort=creatordate", format, "refs/warp/salvage/"], &[])?;
     let read = |line: &str| {
         let mut words = line.splitn(4, ' ');
@@ -232,7 +232,7 @@ pub fn list(location: &Location) -> Result<Vec<Entry>, GitError> {
 
 /// Returns what kept work holds, as git shows it: with `--stat`, `--patch` or `--name-only`, against what it was made on.
 pub fn show(location: &Location, object: &str, how: &[&str]) -> Result<Vec<u8>, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let parent = git.run(&["rev-parse", "--verify", "--quiet", &format!("{object}^1")], &[])?;
     let parent = match parent.is_success() {
         true => parent.text(),
@@ -258,7 +258,7 @@ pub fn restore(
     branch: &str,
     tree: Option<&str>,
 ) -> Result<String, GitError> {
-    let git = Own::bare(to, LIMIT);
+    let git = Repository::bare(to, LIMIT);
     if from.common_dir != to.common_dir {
         let path = from.git_dir.to_str().ok_or_else(|| GitError::NotText(from.git_dir.clone()))?;
         integrate::fetch(&git, path, &[object])?;
@@ -286,7 +286,7 @@ pub fn restore(
 /// without, so the files are checked out by a second call that works in the new tree.
 fn add_worktree(to: &Location, branch: &str, tree: &str, commit: &str) -> Result<(), GitError> {
     let add = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch, tree, commit];
-    Own::bare(to, LIMIT).text(&add, &[])?;
+    Repository::bare(to, LIMIT).text(&add, &[])?;
     let root = Path::new(tree);
     let git_dir = locate(root).map(|location| location.git_dir).ok_or_else(|| GitError::Said {
         command: "worktree add".to_owned(),
@@ -294,17 +294,19 @@ fn add_worktree(to: &Location, branch: &str, tree: &str, commit: &str) -> Result
         words: format!("`{tree}` is no working tree of the repository"),
     })?;
     let location = Location { git_dir, common_dir: to.common_dir.clone() };
-    Own::new(root, &location, slot::LIMIT).text(&["reset", "--quiet", "--hard"], &[]).map(std::mem::drop)
+    Repository::new(root, &location, slot::LIMIT)
+        .text(&["reset", "--quiet", "--hard"], &[])
+        .map(std::mem::drop)
 }
 
 /// Removes kept work, if it is still that object. Git keeps the object for a while.
 pub fn drop(location: &Location, name: &str, object: &str) -> Result<(), GitError> {
-    Own::bare(location, LIMIT).text(&["update-ref", "-d", name, object], &[]).map(std::mem::drop)
+    Repository::bare(location, LIMIT).text(&["update-ref", "-d", name, object], &[]).map(std::mem::drop)
 }
 
 /// Returns the commits at which a repository's work ends: HEAD, branches, tags and stashes.
 pub fn tips(location: &Location) -> Result<Vec<String>, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let format = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)";
     let mut tips = Vec::new();
     if let Some((head, _)) = head(&git)? {
@@ -323,7 +325,7 @@ pub fn tips(location: &Location) -> Result<Vec<String>, GitError> {
 
 /// Tells whether some ref of a repository leads to a commit; warp's own refs count.
 pub fn is_reachable(location: &Location, commit: &str) -> Result<bool, GitError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     // A commit that is not even there makes git complain.
     let found = git.run(&["for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit], &[])?;
     Ok(found.is_success() && !found.text().is_empty())
@@ -333,7 +335,12 @@ fn directory(run: &str) -> String {
     format!("refs/warp/salvage/{run}/")
 }
 
-pub(super) fn keep_after(git: &Own<'_>, run: &str, object: &str, last: u64) -> Result<String, GitError> {
+pub(super) fn keep_after(
+    git: &Repository<'_>,
+    run: &str,
+    object: &str,
+    last: u64,
+) -> Result<String, GitError> {
     let mut number = last;
     for _ in 1..TRIES {
         number += 1;
@@ -353,7 +360,7 @@ pub(super) fn keep_after(git: &Own<'_>, run: &str, object: &str, last: u64) -> R
     Err(GitError::Said { command: "update-ref".to_owned(), end: "no success".to_owned(), words })
 }
 
-fn kept(git: &Own<'_>, run: &str) -> Result<Vec<(u64, String)>, GitError> {
+fn kept(git: &Repository<'_>, run: &str) -> Result<Vec<(u64, String)>, GitError> {
     let under = directory(run);
     let text = git.text(&["for-each-ref", "--format=%(refname) %(objectname)", &under], &[])?;
     let read = |line: &str| {
@@ -363,25 +370,28 @@ fn kept(git: &Own<'_>, run: &str) -> Result<Vec<(u64, String)>, GitError> {
     Ok(text.lines().filter_map(read).collect())
 }
 
-pub(super) fn earlier(git: &Own<'_>, run: &str) -> Result<Vec<Earlier>, GitError> {
+pub(super) fn earlier(git: &Repository<'_>, run: &str) -> Result<Vec<PreviousSnapshot>, GitError> {
     let under = directory(run);
     let text = git.text(&["for-each-ref", "--format=%(refname) %(tree) %(parent)", &under], &[])?;
     let read = |line: &str| {
         let mut words = line.split(' ').map(str::to_owned);
         let number = words.next()?.strip_prefix(&under)?.parse().ok()?;
-        Some(Earlier { number, tree: words.next()?, parents: words.collect() })
+        Some(PreviousSnapshot { number, tree: words.next()?, parents: words.collect() })
     };
     Ok(text.lines().filter_map(read).collect())
 }
 
 /// Returns the staged tree of a snapshot, if it has one.
-pub(super) fn staged_of(git: &Own<'_>, earlier: &Earlier) -> Result<Option<String>, GitError> {
+pub(super) fn staged_of(
+    git: &Repository<'_>,
+    earlier: &PreviousSnapshot,
+) -> Result<Option<String>, GitError> {
     let [_, staged] = earlier.parents.as_slice() else { return Ok(None) };
     git.text(&["rev-parse", "--verify", &format!("{staged}^{{tree}}")], &[]).map(Some)
 }
 
 /// Returns the current commit and its tree; nothing before the first commit.
-fn head(git: &Own<'_>) -> Result<Option<(String, String)>, GitError> {
+fn head(git: &Repository<'_>) -> Result<Option<(String, String)>, GitError> {
     let commit = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[])?;
     if !commit.is_success() {
         return Ok(None);

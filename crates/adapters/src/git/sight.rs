@@ -3,14 +3,14 @@
 use std::fmt;
 
 use super::{
-    integrate::{Between, TargetError, branch, is_ancestor},
+    integrate::{RepositoryPair, TargetError, branch, is_ancestor},
     own::GitError,
 };
 use crate::refs;
 
-/// The newest commit that work can begin on or be put on top of.
+/// The commit to start from or rebase onto.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct BaseCommit {
     pub commit: String,
     pub relation: Relation,
 }
@@ -70,7 +70,7 @@ impl Relation {
     }
 }
 
-impl fmt::Display for Sight {
+impl fmt::Display for BaseCommit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.commit.get(..7).unwrap_or(&self.commit))
     }
@@ -85,13 +85,13 @@ pub enum Need {
     Remote,
 }
 
-impl Between {
+impl RepositoryPair {
     /// Looks for the newest commit of `target`, here and at a remote if one is named.
-    pub fn look(&self, target: &str, remote: Option<&str>, need: Need) -> Result<Sight, TargetError> {
+    pub fn look(&self, target: &str, remote: Option<&str>, need: Need) -> Result<BaseCommit, TargetError> {
         let here = refs::one(&self.origin, &branch(target))?;
         let none = || TargetError::NoSuchBranch { target: target.to_owned() };
         let Some(remote) = remote else {
-            return Ok(Sight { commit: here.ok_or_else(none)?, relation: Relation::NoRemote });
+            return Ok(BaseCommit { commit: here.ok_or_else(none)?, relation: Relation::NoRemote });
         };
         let name = remote.to_owned();
         let there = match (self.ask_remote(remote, target), need) {
@@ -99,7 +99,7 @@ impl Between {
                 if !matches!(error, GitError::Interrupted { .. }) && here.is_some() =>
             {
                 let relation = Relation::Unreached { remote: name, why: error.to_string() };
-                return Ok(Sight { commit: here.ok_or_else(none)?, relation });
+                return Ok(BaseCommit { commit: here.ok_or_else(none)?, relation });
             }
             (asked, _) => asked?,
         };
@@ -125,7 +125,7 @@ impl Between {
             }
             (Some(here), Some(_)) => (here, Relation::Diverged { remote: name }),
         };
-        Ok(Sight { commit, relation })
+        Ok(BaseCommit { commit, relation })
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     Location, index,
     integrate::{TargetError, tracked},
     lfs, nested,
-    own::{GitError, Own},
+    own::{GitError, Repository},
     submodules,
 };
 use crate::{
@@ -183,7 +183,7 @@ pub fn clone(origin: &Location, target: &str, git_dir: &Path) -> Result<(), GitE
         return Err(GitError::Said { command: "clone".to_owned(), end, words });
     }
     let location = Location { git_dir: git_dir.to_owned(), common_dir: git_dir.to_owned() };
-    let git = Own::bare(&location, LIMIT);
+    let git = Repository::bare(&location, LIMIT);
     git.text(&["config", "--remove-section", "remote.origin"], &[])?;
     configure(origin, git_dir)?;
     lfs::share(origin, &location)?;
@@ -192,7 +192,7 @@ pub fn clone(origin: &Location, target: &str, git_dir: &Path) -> Result<(), GitE
 
 /// Writes what a clone takes over of the person's settings, and what it has of its own.
 fn configure(origin: &Location, git_dir: &Path) -> Result<(), GitError> {
-    let theirs = Own::bare(origin, LIMIT).run(&["config", "-z", "--get-regexp", TAKEN_OVER], &[])?;
+    let theirs = Repository::bare(origin, LIMIT).run(&["config", "-z", "--get-regexp", TAKEN_OVER], &[])?;
     if !theirs.is_success() && theirs.end != End::Exit(1) {
         let (end, words) = (theirs.end.to_string(), theirs.last_words(300));
         return Err(GitError::Said { command: "config".to_owned(), end, words });
@@ -227,7 +227,7 @@ fn setting(name: &str, value: &str) -> String {
 }
 
 /// Notes which branch the work of this clone goes to, where git notes a remote's main branch.
-fn remember_target(git: &Own<'_>, target: &str) -> Result<(), GitError> {
+fn remember_target(git: &Repository<'_>, target: &str) -> Result<(), GitError> {
     let tracked = tracked(target);
     git.text(&["update-ref", &tracked, &format!("refs/heads/{target}")], &[])?;
     git.text(&["symbolic-ref", "refs/remotes/origin/HEAD", &tracked], &[]).map(drop)
@@ -236,7 +236,7 @@ fn remember_target(git: &Own<'_>, target: &str) -> Result<(), GitError> {
 /// Makes a further working tree of the person's repository at `tree`, with nothing checked out, and returns its git
 /// directory.
 pub fn worktree(origin: &Location, tree: &Path, base: &str) -> Result<PathBuf, GitError> {
-    let git = Own::bare(origin, LIMIT);
+    let git = Repository::bare(origin, LIMIT);
     let path = tree.to_str().ok_or_else(|| GitError::NotText(tree.to_owned()))?;
     boundary::around("worktree", || {
         git.text(&["worktree", "prune"], &[])?;
@@ -290,7 +290,7 @@ pub enum Ignored {
 ///
 /// Only for what nobody could miss, such as what tests have left in a tree that no agent has worked in.
 pub fn discard(root: &Path, location: &Location) -> Result<(), GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     boundary::around("discard", || {
         git.text(&["reset", "--quiet", "--hard"], &[])?;
         git.text(&["clean", "-f", "-d", "--quiet"], &[])
@@ -309,7 +309,7 @@ pub fn check_out_only<E: From<GitError>>(
     ignored: Ignored,
     mut set_aside: impl FnMut(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let (how, name, commit) = match head {
         Head::Detached(commit) => ("--detach", commit, commit),
         Head::OnBranch(name) => ("--no-guess", name, "HEAD"),
@@ -349,7 +349,7 @@ pub fn is_clean(root: &Path, location: &Location, ignored: Ignored) -> Result<bo
         Ignored::Kept => "--ignored=no",
     };
     let arguments = ["status", "--porcelain=v2", "--branch", "-z", ignored, "--untracked-files=normal"];
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let listed = git.run(&arguments, &[])?;
     let said = String::from_utf8_lossy(&listed.stdout);
     let (about, changed): (Vec<&str>, Vec<&str>) =
@@ -362,7 +362,7 @@ pub fn is_clean(root: &Path, location: &Location, ignored: Ignored) -> Result<bo
 
 /// Checks out `commit` in a working tree that is clean, on no branch.
 pub fn check_out(root: &Path, location: &Location, commit: &str) -> Result<(), GitError> {
-    let git = Own::new(root, location, LIMIT);
+    let git = Repository::new(root, location, LIMIT);
     let arguments = ["-c", "checkout.workers=0", "checkout", "--quiet", "--detach", commit, "--"];
     boundary::around("check_out", || git.text(&arguments, &[])).map(drop)
 }
@@ -372,7 +372,7 @@ pub fn check_out(root: &Path, location: &Location, commit: &str) -> Result<(), G
 ///
 /// The clone stands on no branch then; if it stood on one, its files are those of `commit`.
 pub fn put_refs(location: &Location, target: &str, commit: &str) -> Result<(), TargetError> {
-    let git = Own::bare(location, LIMIT);
+    let git = Repository::bare(location, LIMIT);
     let (full, tracked) = (format!("refs/heads/{target}"), tracked(target));
     let found = refs::read(location)?;
     let stash = (!found.stashes.is_empty()).then(|| refs::STASH.to_owned());

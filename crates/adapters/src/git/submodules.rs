@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     Location, locate, nested,
-    own::{GitError, Own},
+    own::{GitError, Repository},
 };
 use crate::{boundary, refs::is_object};
 
@@ -33,8 +33,8 @@ pub struct Origin<'a> {
     pub location: &'a Location,
 }
 
-/// A submodule that `.gitmodules` describes.
-struct Described {
+/// An entry of `.gitmodules`.
+struct Submodule {
     name: String,
     path: String,
     url: String,
@@ -66,7 +66,7 @@ pub fn clear_unchanged(root: &Path, path: &Path) -> Result<bool, GitError> {
     let Ok(from) = fs::read_to_string(index.with_extension("from")) else { return Ok(false) };
     let git_dir = PathBuf::from(from.trim_end_matches('\n'));
     let location = Location { common_dir: git_dir.clone(), git_dir };
-    let git = Own::new(path, &location, LIMIT);
+    let git = Repository::new(path, &location, LIMIT);
     let index = index.to_str().ok_or_else(|| GitError::NotText(index.clone()))?.to_owned();
     let set = [("GIT_INDEX_FILE", index.as_str())];
     // With a repository of its own somebody has worked there.
@@ -101,7 +101,7 @@ impl Place<'_> {
         depth: usize,
         missing: &mut Vec<String>,
     ) -> Result<(), GitError> {
-        let git = Own::bare(self.location, LIMIT);
+        let git = Repository::bare(self.location, LIMIT);
         let links = nested::links(&git, commit)?;
         if links.is_empty() || depth == 0 {
             return Ok(());
@@ -139,7 +139,7 @@ impl Place<'_> {
     }
 
     /// Finds a repository on this machine that has a submodule's commit.
-    fn find(&self, module: &Described, commit: &str) -> Result<Option<Location>, GitError> {
+    fn find(&self, module: &Submodule, commit: &str) -> Result<Option<Location>, GitError> {
         let kept = self.modules.join("modules").join(&module.name);
         let mut candidates: Vec<Location> = Vec::new();
         if is_below(&module.name) && kept.join("HEAD").is_file() {
@@ -158,7 +158,7 @@ impl Place<'_> {
                 .extend(Some(path).filter(|path| path.join(".git").exists()).and_then(|path| locate(&path)));
         }
         for candidate in candidates {
-            let has = Own::bare(&candidate, LIMIT)
+            let has = Repository::bare(&candidate, LIMIT)
                 .run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], &[])?;
             if has.is_success() {
                 return Ok(Some(candidate));
@@ -169,18 +169,18 @@ impl Place<'_> {
 }
 
 /// Reads the `.gitmodules` of a commit.
-fn described(git: &Own<'_>, commit: &str) -> Result<Vec<Described>, GitError> {
+fn described(git: &Repository<'_>, commit: &str) -> Result<Vec<Submodule>, GitError> {
     let blob = format!("{commit}:.gitmodules");
     let read =
         git.run(&["config", "--blob", &blob, "-z", "--get-regexp", r"^submodule\..*\.(path|url)$"], &[])?;
     let said = String::from_utf8_lossy(&read.stdout).into_owned();
-    let mut all: Vec<Described> = Vec::new();
+    let mut all: Vec<Submodule> = Vec::new();
     for (key, value) in said.split('\0').filter_map(|entry| entry.split_once('\n')) {
         let Some((name, field)) = key.strip_prefix("submodule.").and_then(|key| key.rsplit_once('.')) else {
             continue;
         };
         let index = all.iter().position(|module| module.name == name).unwrap_or_else(|| {
-            all.push(Described { name: name.to_owned(), path: String::new(), url: String::new() });
+            all.push(Submodule { name: name.to_owned(), path: String::new(), url: String::new() });
             all.len() - 1
         });
         match field {
@@ -210,7 +210,7 @@ fn write(from: &Location, commit: &str, target: &Path, index: &Path) -> Result<(
     }
     let text = index.to_str().ok_or_else(|| GitError::NotText(index.to_owned()))?.to_owned();
     let set = [("GIT_INDEX_FILE", text.as_str())];
-    let git = Own::new(target, from, LIMIT);
+    let git = Repository::new(target, from, LIMIT);
     git.text(&["read-tree", commit], &set)?;
     git.text(&["checkout-index", "--all", "--force", "--quiet", "-u"], &set)?;
     let note = index.with_extension("from");

@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use super::own::{GitError, Own};
+use super::own::{GitError, Repository};
 
 /// How much of a file is compared with what git was writing.
 const COMPARED: u64 = 64 * 1024;
@@ -30,7 +30,7 @@ pub(super) fn is_cut_short(words: &str) -> bool {
 }
 
 /// Puts the files that differ between two commits back to the older one, as far as git has written them.
-pub(super) fn take_back(git: &Own<'_>, root: &Path, older: &str, newer: &str) -> Result<(), GitError> {
+pub(super) fn take_back(git: &Repository<'_>, root: &Path, older: &str, newer: &str) -> Result<(), GitError> {
     let listed = git.text(&["diff-tree", "-r", "-z", "--name-status", "--no-renames", older, newer], &[])?;
     let mut fields = listed.split('\0').filter(|field| !field.is_empty());
     let mut restored = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn take_back(git: &Own<'_>, root: &Path, older: &str, newer: &str) ->
 }
 
 /// Tells whether a file is missing, or holds the beginning of what a commit has there.
-fn is_written_by_git(git: &Own<'_>, file: &Path, commit: &str, path: &str) -> Result<bool, GitError> {
+fn is_written_by_git(git: &Repository<'_>, file: &Path, commit: &str, path: &str) -> Result<bool, GitError> {
     let found = match fs::symlink_metadata(file) {
         Ok(data) if data.is_file() => data.len(),
         Ok(_) => return Ok(false),

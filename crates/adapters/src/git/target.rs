@@ -16,11 +16,11 @@ use std::{
 
 use super::{
     Location, index,
-    integrate::{Between, LIMIT, PushError, branch, is_ancestor, text},
-    own::{GitError, Own},
+    integrate::{LIMIT, PushError, RepositoryPair, branch, is_ancestor, text},
+    own::{GitError, Repository},
     take_back,
 };
-use crate::{boundary, hold::Held, refs};
+use crate::{boundary, hold::FileLock, refs};
 
 /// The file that whoever moves a target holds, below the common git directory.
 const TURN: &str = "warp/target.lock";
@@ -71,8 +71,8 @@ pub enum ForwardError {
     Refs(#[from] refs::ReadError),
 }
 
-/// How a branch gets from where it is to where it should be.
-struct Way {
+/// A pending move of a branch.
+struct BranchMove {
     now: String,
     /// The working tree that stands on it.
     tree: Option<Tree>,
@@ -90,7 +90,7 @@ impl ForwardError {
     }
 }
 
-impl Between {
+impl RepositoryPair {
     /// Moves the branch `target` forward to `new`, which follows `old`: the remote's, if one is named, and then the person's.
     ///
     /// The person's is at `old`, or behind it: a remote may have been ahead of it, or has got `new` before a crash.
@@ -133,7 +133,7 @@ impl Between {
 
     /// Looks for what would keep the person's branch from moving, and moves nothing.
     fn check(&self, target: &str, old: &str, new: &str) -> Result<(), ForwardError> {
-        let Some(Way { now, tree: Some(tree) }) = self.way(target, old, new)? else { return Ok(()) };
+        let Some(BranchMove { now, tree: Some(tree) }) = self.way(target, old, new)? else { return Ok(()) };
         let git_dir = &tree.location.git_dir;
         let lock = git_dir.join("index.lock");
         if lock.exists() {
@@ -142,7 +142,7 @@ impl Between {
         }
         let own = index::copy(git_dir, &git_dir.join("index")).map_err(GitError::Index)?;
         let index = [("GIT_INDEX_FILE", text(&own)?)];
-        let git = Own::new(&tree.root, &tree.location, LIMIT);
+        let git = Repository::new(&tree.root, &tree.location, LIMIT);
         // It says no where files are changed, which is not asked here.
         git.run(&["update-index", "-q", "--refresh"], &index)?;
         let tried = git.run(&["read-tree", "--dry-run", "-m", "-u", &now, new], &index)?;
@@ -159,13 +159,13 @@ impl Between {
     }
 
     /// Waits until no other process moves a target in this repository.
-    fn turn(&self, target: &str) -> Result<Held, ForwardError> {
+    fn turn(&self, target: &str) -> Result<FileLock, ForwardError> {
         let path = self.origin.common_dir.join(TURN);
         let open = || {
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
             File::options().create(true).truncate(false).write(true).open(&path)
         };
-        let held = open().and_then(|file| Held::take(file, TURN_PATIENCE));
+        let held = open().and_then(|file| FileLock::take(file, TURN_PATIENCE));
         let held = held.map_err(|source| GitError::File { path: path.clone(), source })?;
         held.ok_or_else(|| {
             let words = "another run is being merged".to_owned();
@@ -174,7 +174,7 @@ impl Between {
     }
 
     /// Looks for the way of a branch to `new`; nothing if it is there already.
-    fn way(&self, target: &str, old: &str, new: &str) -> Result<Option<Way>, ForwardError> {
+    fn way(&self, target: &str, old: &str, new: &str) -> Result<Option<BranchMove>, ForwardError> {
         let (git, full) = (self.theirs(), branch(target));
         let target = target.to_owned();
         let Some(now) = refs::one(&self.origin, &full)? else {
@@ -192,7 +192,7 @@ impl Between {
         if let Some(at) = being_rebased(&self.origin, &full) {
             return Err(ForwardError::Busy { target, at });
         }
-        let Some(root) = self.checked_out_at(&full)? else { return Ok(Some(Way { now, tree: None })) };
+        let Some(root) = self.checked_out_at(&full)? else { return Ok(Some(BranchMove { now, tree: None })) };
         let Some(location) = super::locate(&root) else {
             let words = "there is no repository any more".to_owned();
             return Err(ForwardError::Refused { target, at: root, words });
@@ -203,11 +203,11 @@ impl Between {
         {
             return Err(ForwardError::Busy { target, at: root });
         }
-        Ok(Some(Way { now, tree: Some(Tree { root, location }) }))
+        Ok(Some(BranchMove { now, tree: Some(Tree { root, location }) }))
     }
 
     /// Moves a branch, and the working tree that stands on it.
-    fn go(&self, target: &str, way: &Way, new: &str) -> Result<(), ForwardError> {
+    fn go(&self, target: &str, way: &BranchMove, new: &str) -> Result<(), ForwardError> {
         let moved = match &way.tree {
             Some(tree) => self.move_along(target, tree, way, new),
             None => {
@@ -261,8 +261,8 @@ impl Between {
     }
 
     /// Moves a working tree that stands on `target`, and the branch with it: both, or neither.
-    fn move_along(&self, target: &str, tree: &Tree, way: &Way, new: &str) -> Result<(), ForwardError> {
-        let git = Own::new(&tree.root, &tree.location, LIMIT);
+    fn move_along(&self, target: &str, tree: &Tree, way: &BranchMove, new: &str) -> Result<(), ForwardError> {
+        let git = Repository::new(&tree.root, &tree.location, LIMIT);
         let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", "--no-verify-signatures", new];
         let until = Instant::now() + LOCK_PATIENCE;
         let mut is_ahead = false;

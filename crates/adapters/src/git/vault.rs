@@ -28,7 +28,7 @@ pub use record::Record;
 
 use super::{
     Location, index, locate, nested,
-    own::{GitError, Own},
+    own::{GitError, Repository},
     salvage,
 };
 use crate::refs::is_object;
@@ -76,7 +76,7 @@ struct Section {
     base: Option<String>,
     head_tree: Option<String>,
     staged: Option<Staged>,
-    refs: record::Listed,
+    refs: record::RefList,
     files: Vec<record::File>,
     nested: Vec<PathBuf>,
     /// What git said of files that it could not read.
@@ -106,12 +106,13 @@ impl Vault {
         fs::create_dir_all(parent).map_err(failed)?;
         // A directory of its own, that only its owner may read: it is renamed when it is complete.
         let draft = tempfile::Builder::new().prefix("snapshots-").tempdir_in(parent).map_err(failed)?;
-        let git = Own::bare(project, LIMIT);
+        let git = Repository::bare(project, LIMIT);
         let format = git.text(&["rev-parse", "--show-object-format"], &[])?;
         let excludes = git.run(&["config", "--local", "--path", "--get", "core.excludesFile"], &[])?;
         let made = Self::of(draft.path());
         let format = format!("--object-format={format}");
-        Own::bare(&made.location, LIMIT).text(&["init", "--quiet", "--bare", "--template=", &format], &[])?;
+        Repository::bare(&made.location, LIMIT)
+            .text(&["init", "--quiet", "--bare", "--template=", &format], &[])?;
         let mut config = CONFIG.to_owned();
         if excludes.is_success() && !excludes.text().contains(['"', '\\', '\n']) {
             config.push_str(&format!("[core]\n\texcludesFile = \"{}\"\n", excludes.text()));
@@ -163,7 +164,7 @@ impl Vault {
             // A submodule that is not checked out, or a link that leads nowhere.
             let Some(location) = locate(&root).filter(|location| location.git_dir.is_dir()) else { continue };
             if sections.len() > MOST_NESTED {
-                let git = Own::new(&root, &location, left());
+                let git = Repository::new(&root, &location, left());
                 if git.text(&["status", "--porcelain", "--untracked-files=normal"], &[])?.is_empty() {
                     continue;
                 }
@@ -173,7 +174,7 @@ impl Vault {
             open.append(&mut section.nested);
             sections.push(section);
         }
-        let git = Own::bare(&self.location, left());
+        let git = Repository::bare(&self.location, left());
         let mut entries = Vec::new();
         if purpose == Purpose::Salvage {
             for (index, section) in sections.iter().enumerate() {
@@ -191,7 +192,7 @@ impl Vault {
     }
 
     fn section(&self, root: &Path, location: &Location, limit: Duration) -> Result<Section, GitError> {
-        let git = Own::new(root, &self.location, limit);
+        let git = Repository::new(root, &self.location, limit);
         let key = key(root);
         let index = self.location.git_dir.join(format!("warp-index-{key}"));
         let index = index.to_str().ok_or_else(|| GitError::NotText(index.clone()))?.to_owned();
@@ -199,11 +200,11 @@ impl Vault {
         remove(&format!("{index}.lock").into())?;
         self.exclude(location)?;
         // Before the files: those that are committed need not be written again.
-        let refs = record::Listed::read(location, limit)?;
+        let refs = record::RefList::read(location, limit)?;
         let head = refs.head.clone();
         let base = self.copy_history(location, &refs, limit)?;
         let environment = [("GIT_INDEX_FILE", index.as_str())];
-        let salvage::Added { mut nested, refused } = salvage::add_all(&git, root, &[], &environment)?;
+        let salvage::StagingReport { mut nested, refused } = salvage::add_all(&git, root, &[], &environment)?;
         absent_by_choice(&git, root, location, &environment, limit)?;
         let tree = git.text(&["write-tree"], &environment)?;
         nested.extend(nested::links(&git, &tree)?.iter().map(|path| root.join(path)));
@@ -229,7 +230,7 @@ impl Vault {
     fn copy_history(
         &self,
         location: &Location,
-        refs: &record::Listed,
+        refs: &record::RefList,
         limit: Duration,
     ) -> Result<Option<String>, GitError> {
         let note = self.location.git_dir.join("warp-tips");
@@ -274,7 +275,9 @@ impl Vault {
         let mut arguments = FETCH.to_vec();
         arguments.extend(["--", path]);
         arguments.extend(refspecs.iter().map(String::as_str));
-        Ok(Own::bare(&self.location, limit).run(&arguments, &[("GIT_NO_LAZY_FETCH", "1")])?.is_success())
+        Ok(Repository::bare(&self.location, limit)
+            .run(&arguments, &[("GIT_NO_LAZY_FETCH", "1")])?
+            .is_success())
     }
 
     /// Returns the tree of the current commit, and what is staged. Both are noted, and read anew when the index changes.
@@ -296,7 +299,7 @@ impl Vault {
             let staged = commit.zip(tree).map(|(commit, tree)| Staged { commit, tree });
             return Ok((head_tree, staged));
         }
-        let git = Own::bare(location, limit);
+        let git = Repository::bare(location, limit);
         let tree = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{tree}"], &[])?;
         let head_tree = tree.is_success().then(|| tree.text());
         let copy = index::copy(&self.location.git_dir, &index).map_err(GitError::Index)?;
@@ -330,7 +333,7 @@ impl Vault {
     /// Keeps the uncommitted work of a working tree, if there is some that is not kept already.
     fn entry(
         &self,
-        git: &Own<'_>,
+        git: &Repository<'_>,
         section: &Section,
         inside: Option<&Path>,
         run: &str,
@@ -385,7 +388,8 @@ const FETCH: [&str; 12] = [
 
 /// Tells whether a repository has a commit and its files.
 pub fn has(location: &Location, commit: &str) -> bool {
-    let found = Own::bare(location, LIMIT).run(&["cat-file", "-e", &format!("{commit}^{{tree}}")], &[]);
+    let found =
+        Repository::bare(location, LIMIT).run(&["cat-file", "-e", &format!("{commit}^{{tree}}")], &[]);
     found.is_ok_and(|finished| finished.is_success())
 }
 
@@ -404,7 +408,7 @@ fn digest(bytes: &[u8]) -> String {
 
 /// Files of a sparse checkout are missing from the tree by choice: they are in the snapshot as git has them.
 fn absent_by_choice(
-    git: &Own<'_>,
+    git: &Repository<'_>,
     root: &Path,
     location: &Location,
     environment: &[(&str, &str)],
@@ -413,7 +417,7 @@ fn absent_by_choice(
     if !location.git_dir.join("info/sparse-checkout").exists() {
         return Ok(());
     }
-    let listed = Own::new(root, location, limit).text(&["ls-files", "--stage", "-t", "-z"], &[])?;
+    let listed = Repository::new(root, location, limit).text(&["ls-files", "--stage", "-t", "-z"], &[])?;
     let entries = listed.split('\0').filter_map(|entry| entry.strip_prefix("S ")?.split_once('\t'));
     let absent = entries.filter(|(_, path)| root.join(path).symlink_metadata().is_err());
     let lines: String = absent.map(|(entry, path)| format!("{entry}\t{path}\0")).collect();

@@ -10,7 +10,7 @@ use std::{
 use engine::Seen;
 use tempfile::TempPath;
 
-use super::{EVERYTHING, Git, LIMIT, Location, facts, index, integrate::names, nested, own::Own};
+use super::{EVERYTHING, Git, LIMIT, Location, facts, index, integrate::names, nested, own::Repository};
 use crate::{boundary, process::End};
 
 /// The commits that are looked through for one that was made and not recorded.
@@ -31,9 +31,9 @@ pub struct Prepared<'a> {
     tree: OnceCell<String>,
 }
 
-/// A commit in the making that is laid aside while it is tested.
+/// A prepared commit, kept out of the index while it is tested.
 #[derive(Debug)]
-pub struct LaidAside {
+pub struct PreparedCommit {
     index: TempPath,
     submodules: Vec<String>,
     embedded: Vec<String>,
@@ -92,10 +92,10 @@ impl<'a> Prepared<'a> {
     }
 
     /// Lays it aside, for [`Git::take_up`]; nothing if it is no commit of everything, or its tree was not asked for.
-    pub fn lay_aside(self) -> Option<LaidAside> {
+    pub fn lay_aside(self) -> Option<PreparedCommit> {
         let Self { git, index, left_out, submodules, embedded, refused: _, tree } = self;
         let tree = tree.into_inner().filter(|_| git.trusted.is_some() && left_out.is_empty())?;
-        Some(LaidAside { index, submodules, embedded, tree })
+        Some(PreparedCommit { index, submodules, embedded, tree })
     }
 
     /// Returns the directories that are new repositories of their own: a commit would name them without their files.
@@ -230,7 +230,7 @@ impl<'a> Git<'a> {
         let Some(location) = &self.trusted else { return Ok(Vec::new()) };
         match self.head() {
             Seen::Value(head) => {
-                nested::links(&Own::bare(location, LIMIT), &head).map_err(|error| error.to_string())
+                nested::links(&Repository::bare(location, LIMIT), &head).map_err(|error| error.to_string())
             }
             Seen::Absent(_) => Ok(Vec::new()),
             Seen::Failed(error) => Err(error),
@@ -238,8 +238,8 @@ impl<'a> Git<'a> {
     }
 
     /// Takes up a commit that was laid aside, if it has everything as it is now: that takes one look.
-    pub fn take_up(&self, laid: LaidAside) -> Result<Option<Prepared<'a>>, String> {
-        let LaidAside { index, submodules, embedded, tree } = laid;
+    pub fn take_up(&self, laid: PreparedCommit) -> Result<Option<Prepared<'a>>, String> {
+        let PreparedCommit { index, submodules, embedded, tree } = laid;
         let (git, left_out, refused, tree) = (self.clone(), Vec::new(), None, OnceCell::from(tree));
         let prepared = Prepared { git, index, left_out, submodules, embedded, refused, tree };
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];

@@ -27,8 +27,8 @@ const WRITTEN: usize = 4096;
 /// How often a child is looked at where the kernel does not tell its end.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What came of one wait.
-pub(super) enum Came<'a> {
+/// Result of one wait.
+pub(super) enum WaitResult<'a> {
     /// It has said something.
     Out(&'a [u8]),
     Err(&'a [u8]),
@@ -39,8 +39,8 @@ pub(super) enum Came<'a> {
     Nothing,
 }
 
-/// A child, its outputs and what it has not read yet.
-pub(super) struct Attended {
+/// A child process with its pipes and pending input.
+pub(super) struct AttendedChild {
     child: Child,
     /// By which the kernel tells that it has ended; not every kernel does.
     end: Option<OwnedFd>,
@@ -60,16 +60,16 @@ struct Input {
     more: Option<Receiver<Vec<u8>>>,
 }
 
-/// Whom one wait is for.
+/// The descriptor that a wait is for.
 #[derive(Clone, Copy)]
-enum Which {
+enum WaitFor {
     End,
     In,
     Out,
     Err,
 }
 
-impl Attended {
+impl AttendedChild {
     /// Attends to a child, which is to read `input` and then what comes by `more`, until nobody can send any.
     pub(super) fn new(mut child: Child, input: Vec<u8>, more: Option<Receiver<Vec<u8>>>) -> Self {
         let end = pid_of(child.id()).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -118,27 +118,27 @@ impl Attended {
 
     /// Waits until something comes, or until the time is up. Of a program that never stops talking something always
     /// comes, so whoever calls this again and again looks at the clock.
-    pub(super) fn wait(&mut self, until: Instant) -> Came<'_> {
+    pub(super) fn wait(&mut self, until: Instant) -> WaitResult<'_> {
         loop {
             self.hear_more();
             match self.ready(until) {
-                Ok(Some(Which::End)) => match self.child.try_wait() {
+                Ok(Some(WaitFor::End)) => match self.child.try_wait() {
                     Ok(None) => {}
                     Ok(Some(status)) => {
                         self.has_ended = true;
-                        return Came::Ended(Ok(status));
+                        return WaitResult::Ended(Ok(status));
                     }
-                    Err(error) => return Came::Ended(Err(error)),
+                    Err(error) => return WaitResult::Ended(Err(error)),
                 },
-                Ok(Some(Which::In)) => self.write(),
-                Ok(Some(Which::Out)) => match read(&mut self.out, &mut self.buffer) {
-                    Some(0) => return Came::OutClosed,
-                    Some(count) => return Came::Out(&self.buffer[..count]),
+                Ok(Some(WaitFor::In)) => self.write(),
+                Ok(Some(WaitFor::Out)) => match read(&mut self.out, &mut self.buffer) {
+                    Some(0) => return WaitResult::OutClosed,
+                    Some(count) => return WaitResult::Out(&self.buffer[..count]),
                     None => {}
                 },
-                Ok(Some(Which::Err)) => match read(&mut self.err, &mut self.buffer) {
-                    Some(0) => return Came::ErrClosed,
-                    Some(count) => return Came::Err(&self.buffer[..count]),
+                Ok(Some(WaitFor::Err)) => match read(&mut self.err, &mut self.buffer) {
+                    Some(0) => return WaitResult::ErrClosed,
+                    Some(count) => return WaitResult::Err(&self.buffer[..count]),
                     None => {}
                 },
                 Ok(None) => {
@@ -148,28 +148,28 @@ impl Attended {
                         && let Ok(Some(status)) = self.child.try_wait()
                     {
                         self.has_ended = true;
-                        return Came::Ended(Ok(status));
+                        return WaitResult::Ended(Ok(status));
                     }
                     if Instant::now() >= until {
-                        return Came::Nothing;
+                        return WaitResult::Nothing;
                     }
                 }
-                Err(error) => return Came::Ended(Err(error)),
+                Err(error) => return WaitResult::Ended(Err(error)),
             }
         }
     }
 
     /// Returns who is ready. The end comes first: what was said before it can still be read.
-    fn ready(&self, until: Instant) -> io::Result<Option<Which>> {
+    fn ready(&self, until: Instant) -> io::Result<Option<WaitFor>> {
         let end = self.end.as_ref().filter(|_| !self.has_ended);
         let input = self.input.as_ref().filter(|input| input.written < input.text.len());
-        let watched: [Option<(Which, BorrowedFd<'_>, PollFlags)>; 4] = [
-            end.map(|fd| (Which::End, fd.as_fd(), PollFlags::IN)),
-            self.out.as_ref().map(|file| (Which::Out, file.as_fd(), PollFlags::IN)),
-            self.err.as_ref().map(|file| (Which::Err, file.as_fd(), PollFlags::IN)),
-            input.map(|input| (Which::In, input.pipe.as_fd(), PollFlags::OUT)),
+        let watched: [Option<(WaitFor, BorrowedFd<'_>, PollFlags)>; 4] = [
+            end.map(|fd| (WaitFor::End, fd.as_fd(), PollFlags::IN)),
+            self.out.as_ref().map(|file| (WaitFor::Out, file.as_fd(), PollFlags::IN)),
+            self.err.as_ref().map(|file| (WaitFor::Err, file.as_fd(), PollFlags::IN)),
+            input.map(|input| (WaitFor::In, input.pipe.as_fd(), PollFlags::OUT)),
         ];
-        let watched: Vec<(Which, BorrowedFd<'_>, PollFlags)> = watched.into_iter().flatten().collect();
+        let watched: Vec<(WaitFor, BorrowedFd<'_>, PollFlags)> = watched.into_iter().flatten().collect();
         let mut fds: Vec<PollFd<'_>> =
             watched.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         let mut left = until.saturating_duration_since(Instant::now());

@@ -86,13 +86,13 @@ impl Controller {
     }
 }
 
-/// The control groups that bound a job. They are removed with this value.
+/// The cgroups that limit a job; removed on drop.
 #[derive(Debug)]
-pub(super) struct Bounded {
+pub(super) struct JobCgroups {
     directories: Vec<PathBuf>,
 }
 
-impl Bounded {
+impl JobCgroups {
     /// Makes groups with these bounds for the job of that name, as far as that is possible.
     pub(super) fn new(name: &str, bounds: Bounds) -> Self {
         let mut made = Self { directories: Vec::new() };
@@ -124,7 +124,7 @@ impl Bounded {
     }
 }
 
-impl Drop for Bounded {
+impl Drop for JobCgroups {
     fn drop(&mut self) {
         for directory in &self.directories {
             for _ in 0..TRIES {
@@ -141,7 +141,7 @@ impl Drop for Bounded {
 pub fn in_force() -> (bool, bool) {
     // Any numbers will do that every system takes.
     let wanted = Bounds { processes: 1 << 10, memory: 1 << 30, ..Bounds::default() };
-    let bounded = Bounded::new(&marked::name("probe", "bounds"), wanted);
+    let bounded = JobCgroups::new(&marked::name("probe", "bounds"), wanted);
     let is_bound = |controller: Controller| {
         let groups = bounded.directories.iter();
         let files = groups.flat_map(|group| controller.files().map(|file| group.join(file)));

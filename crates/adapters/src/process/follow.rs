@@ -18,12 +18,12 @@ use rustix::process::{Signal, kill_process_group};
 
 use super::{
     End, LAST, RunError,
-    attend::{Attended, Came},
-    bounds::{Bounded, Bounds},
+    attend::{AttendedChild, WaitResult},
+    bounds::{Bounds, JobCgroups},
     cgroup::{self, Cgroup},
     end_of, is_installed,
     marked::{self, MARK},
-    output::{Kept, Lines},
+    output::{Lines, OutputBuffer},
     pid_of, reset_in_children, signal,
 };
 use crate::machine;
@@ -45,7 +45,7 @@ pub struct Job<'a> {
     pub limits: Limits,
     /// How it is asked to end, and how long it has after each. It is killed after the last.
     pub ladder: &'a [(Signal, Duration)],
-    pub reach: Reach,
+    pub reach: SignalTarget,
     /// The run that it belongs to: [`end_leftovers`](super::end_leftovers) finds it by that.
     pub mark: &'a str,
 }
@@ -66,18 +66,18 @@ pub struct Limits {
     pub silence: Duration,
 }
 
-/// Whom a signal is sent to.
+/// Target of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum SignalTarget {
     /// The program's process group.
     Group,
     /// What runs within the program, which is a sandbox with these bounds: it would itself end at the first signal.
     Within(Bounds),
 }
 
-/// What is seen of a program while it runs.
+/// Output of a running program, or a tick without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen<'a> {
+pub enum ProgramEvent<'a> {
     /// A line of the standard output, without its end.
     Out(&'a str),
     /// A line of the standard error.
@@ -86,9 +86,9 @@ pub enum Seen<'a> {
     Tick { quiet: Duration },
 }
 
-/// Whether a program is to go on.
+/// Whether a program continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Go {
+pub enum Control {
     On,
     /// It is asked to end, in the ways of its ladder.
     Stop,
@@ -96,9 +96,9 @@ pub enum Go {
     Kill,
 }
 
-/// What a program did that was followed.
+/// Result of a followed program.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct ProgramResult {
     pub end: End,
     /// The head and the tail of what it said.
     pub stdout: Vec<u8>,
@@ -118,7 +118,10 @@ enum Line {
 /// Runs a program and shows `watch` every line of it, and that time passes, until it has ended.
 ///
 /// After `watch` has said stop, it is still shown what the program says, and may only say that it is killed at once.
-pub fn follow(job: Job<'_>, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Result<Followed, RunError> {
+pub fn follow(
+    job: Job<'_>,
+    watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+) -> Result<ProgramResult, RunError> {
     converse(job, None, watch)
 }
 
@@ -127,16 +130,16 @@ pub fn follow(job: Job<'_>, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Result<Fol
 pub fn converse(
     job: Job<'_>,
     more: Option<Receiver<Vec<u8>>>,
-    watch: &mut dyn FnMut(Seen<'_>) -> Go,
-) -> Result<Followed, RunError> {
+    watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+) -> Result<ProgramResult, RunError> {
     attend_to(job, Trust::None, more, watch)
 }
 
 /// Follows a program of which it is known that its children stay with it, such as git: it is begun faster.
 pub(super) fn follow_trusted(
     job: Job<'_>,
-    watch: &mut dyn FnMut(Seen<'_>) -> Go,
-) -> Result<Followed, RunError> {
+    watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+) -> Result<ProgramResult, RunError> {
     attend_to(job, Trust::Full, None, watch)
 }
 
@@ -151,16 +154,16 @@ fn attend_to(
     job: Job<'_>,
     trust: Trust,
     more: Option<Receiver<Vec<u8>>>,
-    watch: &mut dyn FnMut(Seen<'_>) -> Go,
-) -> Result<Followed, RunError> {
+    watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+) -> Result<ProgramResult, RunError> {
     let program = job.program.to_string_lossy().into_owned();
     let start = |source| RunError::Start { program: program.clone(), source };
     let name = marked::name(job.mark, &machine::random_text(12).map_err(start)?);
-    let may_escape = trust == Trust::None && job.reach == Reach::Group;
+    let may_escape = trust == Trust::None && job.reach == SignalTarget::Group;
     let group = may_escape.then(|| group(&job, &name)).flatten();
     let bounded = match job.reach {
-        Reach::Within(bounds) => Some(Bounded::new(&name, bounds)),
-        Reach::Group => None,
+        SignalTarget::Within(bounds) => Some(JobCgroups::new(&name, bounds)),
+        SignalTarget::Group => None,
     };
     let stage = match (&group, &bounded) {
         (Some(group), _) => Some(group.stage(&job.program, &job.arguments)),
@@ -170,8 +173,8 @@ fn attend_to(
         (None, _) => None,
     };
     let child = spawn(&job, &name, stage).map_err(start)?;
-    let rungs = Rungs { pid: child.id(), reach: job.reach, ladder: job.ladder };
-    let mut following = Following::new(job.limits, rungs, Attended::new(child, job.input, more));
+    let rungs = Escalation { pid: child.id(), reach: job.reach, ladder: job.ladder };
+    let mut following = Following::new(job.limits, rungs, AttendedChild::new(child, job.input, more));
     let status = following.until_it_ends(watch);
     // Whatever it left behind ends with it, in its group or elsewhere.
     rungs.kill();
@@ -216,15 +219,15 @@ fn spawn(job: &Job<'_>, name: &str, stage: Option<(OsString, Vec<OsString>)>) ->
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-/// The ways of ending a program.
+/// Signals to end a program, each with its grace period.
 #[derive(Clone, Copy)]
-struct Rungs<'a> {
+struct Escalation<'a> {
     pid: u32,
-    reach: Reach,
+    reach: SignalTarget,
     ladder: &'a [(Signal, Duration)],
 }
 
-impl Rungs<'_> {
+impl Escalation<'_> {
     /// Sends the signal of a rung, and returns how long the program has to obey; past the last it is killed.
     fn step(&self, rung: usize) -> Duration {
         let Some((sent, grace)) = self.ladder.get(rung) else {
@@ -232,9 +235,9 @@ impl Rungs<'_> {
             return LAST;
         };
         match self.reach {
-            Reach::Group => signal(pid_of(self.pid), *sent),
+            SignalTarget::Group => signal(pid_of(self.pid), *sent),
             // The first process within leads a session of its own and does not hear signals, all others there do.
-            Reach::Within(_) => match machine::child_of(self.pid).and_then(pid_of) {
+            SignalTarget::Within(_) => match machine::child_of(self.pid).and_then(pid_of) {
                 // It may have ended in the meantime, which is what is wanted.
                 Some(first) => _ = kill_process_group(first, *sent),
                 None => self.kill(),
@@ -250,8 +253,8 @@ impl Rungs<'_> {
 
 struct Following<'a> {
     limits: Limits,
-    rungs: Rungs<'a>,
-    child: Attended,
+    rungs: Escalation<'a>,
+    child: AttendedChild,
     begun: Instant,
     ticked: Instant,
     /// When something was said last.
@@ -262,12 +265,12 @@ struct Following<'a> {
     waiting: VecDeque<Line>,
     out_lines: Lines,
     err_lines: Lines,
-    out: Kept,
-    err: Kept,
+    out: OutputBuffer,
+    err: OutputBuffer,
 }
 
 impl<'a> Following<'a> {
-    fn new(limits: Limits, rungs: Rungs<'a>, child: Attended) -> Self {
+    fn new(limits: Limits, rungs: Escalation<'a>, child: AttendedChild) -> Self {
         let now = Instant::now();
         Self {
             limits,
@@ -280,13 +283,16 @@ impl<'a> Following<'a> {
             waiting: VecDeque::new(),
             out_lines: Lines::default(),
             err_lines: Lines::default(),
-            out: Kept::default(),
-            err: Kept::default(),
+            out: OutputBuffer::default(),
+            err: OutputBuffer::default(),
         }
     }
 
     /// Follows until the program has ended; nothing is returned if it cannot be ended.
-    fn until_it_ends(&mut self, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Option<io::Result<ExitStatus>> {
+    fn until_it_ends(
+        &mut self,
+        watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control,
+    ) -> Option<io::Result<ExitStatus>> {
         loop {
             if self.waiting.is_empty()
                 && let Some(status) = self.listen(self.ticked + TICK)
@@ -296,14 +302,14 @@ impl<'a> Following<'a> {
             let shown = self.show(watch);
             let ticked = if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
-                watch(Seen::Tick { quiet: self.heard.elapsed() })
+                watch(ProgramEvent::Tick { quiet: self.heard.elapsed() })
             } else {
-                Go::On
+                Control::On
             };
             match shown.max(ticked) {
-                Go::On => {}
-                Go::Stop => self.stop(End::Stopped),
-                Go::Kill => self.hurry(),
+                Control::On => {}
+                Control::Stop => self.stop(End::Stopped),
+                Control::Kill => self.hurry(),
             }
             self.look_at_the_clock();
             if !self.climb() {
@@ -316,36 +322,36 @@ impl<'a> Following<'a> {
     fn listen(&mut self, until: Instant) -> Option<io::Result<ExitStatus>> {
         let waiting = &mut self.waiting;
         match self.child.wait(until) {
-            Came::Out(bytes) => {
+            WaitResult::Out(bytes) => {
                 self.out_lines.take(bytes, |line| waiting.push_back(Line::Out(line)));
                 self.heard = Instant::now();
             }
-            Came::Err(bytes) => {
+            WaitResult::Err(bytes) => {
                 self.err_lines.take(bytes, |line| waiting.push_back(Line::Err(line)));
                 self.heard = Instant::now();
             }
-            Came::OutClosed => waiting.extend(self.out_lines.rest().map(Line::Out)),
-            Came::ErrClosed => waiting.extend(self.err_lines.rest().map(Line::Err)),
-            Came::Ended(status) => return Some(status),
-            Came::Nothing => {}
+            WaitResult::OutClosed => waiting.extend(self.out_lines.rest().map(Line::Out)),
+            WaitResult::ErrClosed => waiting.extend(self.err_lines.rest().map(Line::Err)),
+            WaitResult::Ended(status) => return Some(status),
+            WaitResult::Nothing => {}
         }
         None
     }
 
     /// Shows a line that waits, if there is one.
-    fn show(&mut self, watch: &mut dyn FnMut(Seen<'_>) -> Go) -> Go {
+    fn show(&mut self, watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control) -> Control {
         let go = match self.waiting.pop_front() {
             Some(Line::Out(line)) => {
                 self.out.add(&line);
                 self.out.add(b"\n");
-                watch(Seen::Out(&String::from_utf8_lossy(&line)))
+                watch(ProgramEvent::Out(&String::from_utf8_lossy(&line)))
             }
             Some(Line::Err(line)) => {
                 self.err.add(&line);
                 self.err.add(b"\n");
-                watch(Seen::Err(&String::from_utf8_lossy(&line)))
+                watch(ProgramEvent::Err(&String::from_utf8_lossy(&line)))
             }
-            None => return Go::On,
+            None => return Control::On,
         };
         // However long it took to look at it: the program was not silent.
         self.heard = Instant::now();
@@ -393,7 +399,7 @@ impl<'a> Following<'a> {
     }
 
     /// Takes what was said and not yet shown.
-    fn last_words(&mut self, watch: &mut dyn FnMut(Seen<'_>) -> Go) {
+    fn last_words(&mut self, watch: &mut dyn FnMut(ProgramEvent<'_>) -> Control) {
         let until = Instant::now() + LAST_OUTPUT;
         while !self.child.is_silent() && Instant::now() < until {
             if self.listen(until).is_some() {
@@ -414,12 +420,12 @@ impl<'a> Following<'a> {
         program: &str,
         status: Option<io::Result<ExitStatus>>,
         left_behind: usize,
-    ) -> Result<Followed, RunError> {
+    ) -> Result<ProgramResult, RunError> {
         let failed = |source| RunError::Wait { program: program.to_owned(), source };
         let gone = || io::Error::new(io::ErrorKind::TimedOut, "it does not end, although it was killed");
         let status = status.unwrap_or_else(|| Err(gone())).map_err(failed)?;
         let end = self.stopping.map_or_else(|| end_of(status), |(why, ..)| why);
         let ((stdout, out_cut), (stderr, err_cut)) = (self.out.finish(), self.err.finish());
-        Ok(Followed { end, stdout, stderr, cut: out_cut || err_cut, left_behind })
+        Ok(ProgramResult { end, stdout, stderr, cut: out_cut || err_cut, left_behind })
     }
 }

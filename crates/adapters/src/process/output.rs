@@ -7,9 +7,9 @@ const TAIL_KEPT: usize = 64 * 1024;
 const LINE_HEAD: usize = 1024 * 1024;
 const LINE_TAIL: usize = 4 * 1024;
 
-/// The head and the tail of an output.
+/// An output buffer that keeps the head and the tail.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OutputBuffer {
     head: Vec<u8>,
     tail: Vec<u8>,
     most_head: usize,
@@ -17,13 +17,13 @@ pub(super) struct Kept {
     cut: bool,
 }
 
-impl Default for Kept {
+impl Default for OutputBuffer {
     fn default() -> Self {
         Self::new(HEAD_KEPT, TAIL_KEPT)
     }
 }
 
-impl Kept {
+impl OutputBuffer {
     fn new(most_head: usize, most_tail: usize) -> Self {
         Self { head: Vec::new(), tail: Vec::new(), most_head, most_tail, cut: false }
     }
@@ -58,12 +58,12 @@ impl Kept {
 #[derive(Debug)]
 pub(super) struct Lines {
     /// The line that has not ended yet.
-    line: Kept,
+    line: OutputBuffer,
 }
 
 impl Default for Lines {
     fn default() -> Self {
-        Self { line: Kept::line() }
+        Self { line: OutputBuffer::line() }
     }
 }
 
@@ -73,7 +73,7 @@ impl Lines {
         let mut parts = bytes.split(|byte| *byte == b'\n');
         self.line.add(parts.next().unwrap_or_default());
         for part in parts {
-            let whole = std::mem::replace(&mut self.line, Kept::line());
+            let whole = std::mem::replace(&mut self.line, OutputBuffer::line());
             each(whole.finish().0);
             self.line.add(part);
         }
@@ -81,7 +81,7 @@ impl Lines {
 
     /// Returns the last line, which needs no end; nothing if there is none.
     pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::replace(&mut self.line, Kept::line());
+        let line = std::mem::replace(&mut self.line, OutputBuffer::line());
         (!line.is_empty()).then(|| line.finish().0)
     }
 }

@@ -14,11 +14,11 @@ use std::{
 };
 
 use super::{
-    WallError, Walls, Who,
+    SandboxUser, WallError, Walls,
     mounts::{Mounts, flat, make},
     table::{
-        CLIENTS, COPIED, COPIED_FOR, Client, EMPTY, GIT_CONFIG, HOME, MOVED, NEVER_WHOLE, PLACES, Row, Shown,
-        VIRTUAL_ENV,
+        CLIENTS, COPIED, COPIED_FOR, Client, EMPTY, GIT_CONFIG, HOME, MOVED, NEVER_WHOLE, PLACES, Row,
+        VIRTUAL_ENV, Visibility,
     },
     tools,
     user::Access,
@@ -33,7 +33,7 @@ const REMEMBERED: usize = 64 * 1024;
 const MOST_REMEMBERED: usize = 8;
 
 /// Adds the home. What is written to it is gone afterwards.
-pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), WallError> {
+pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: SandboxUser) -> Result<(), WallError> {
     let Ok(path) = walls.home.canonicalize() else { return Ok(()) };
     if path == Path::new("/") {
         return Err(WallError::TooWide { path });
@@ -44,7 +44,7 @@ pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), Wa
     let project = walls.project.clone();
     let mut home = Home { mounts, path, project, names, kept, moved: moved(), shown: Vec::new() };
     let mut places = home.wanted(&walls.shown)?;
-    places.extend(home.named(Shown::Read));
+    places.extend(home.named(Visibility::Read));
     places.extend(home.found(&walls.home, &walls.tools));
     // Below the project's own path there is the run's tree, whatever the person has there.
     places.retain(|place| !home.is_in_project(place));
@@ -59,16 +59,16 @@ pub(super) fn add(mounts: &mut Mounts, walls: &Walls, who: Who) -> Result<(), Wa
         }
     }
     let git = env::var_os(GIT_CONFIG).map(PathBuf::from).filter(|path| path.is_absolute());
-    for place in home.named(Shown::Cleaned).into_iter().chain(git) {
+    for place in home.named(Visibility::Cleaned).into_iter().chain(git) {
         home.clean(&place)?;
     }
-    for place in home.named(Shown::Hidden) {
+    for place in home.named(Visibility::Hidden) {
         home.hide(&place);
     }
-    for row in HOME.iter().filter(|row| row.shown == Shown::Kept) {
+    for row in HOME.iter().filter(|row| row.shown == Visibility::Kept) {
         home.keep(row)?;
     }
-    if who == Who::Agent {
+    if who == SandboxUser::Agent {
         let is_seen = |name: &str| walls.logins.iter().any(|login| login == name);
         for client in CLIENTS.iter().filter(|client| is_seen(client.name)) {
             home.show_client(client)?;
@@ -107,7 +107,7 @@ impl Home<'_> {
 
     /// Returns the places of the rows of a kind, those included to which the person has moved a directory, but for most
     /// that are not there.
-    fn named(&self, shown: Shown) -> Vec<PathBuf> {
+    fn named(&self, shown: Visibility) -> Vec<PathBuf> {
         let rows = HOME.iter().filter(|row| row.shown == shown);
         let here = |row: &Row| self.may_have(row.path).then(|| self.path.join(row.path));
         rows.flat_map(|row| here(row).into_iter().chain(moved_to(&self.moved, row.path))).collect()
@@ -151,7 +151,7 @@ impl Home<'_> {
     /// Returns the toolchain that a directory belongs to, if it is in another user's home: there the table tells nothing.
     fn toolchain_around(&self, directory: &Path) -> Option<PathBuf> {
         let is_toolchain = |path: &&Path| {
-            let rows = HOME.iter().filter(|row| row.shown == Shown::Read);
+            let rows = HOME.iter().filter(|row| row.shown == Visibility::Read);
             path.file_name()
                 .is_some_and(|name| rows.into_iter().any(|row| Path::new(row.path) == Path::new(name)))
         };

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    WallError, Walls, Who, home, root,
-    root::Rank,
+    SandboxUser, WallError, Walls, home, root,
+    root::Privilege,
     table::{EMPTY, PUT_BACK},
     user::{self, Access},
 };
@@ -32,7 +32,7 @@ pub(super) const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// The file among what is kept that stands in the place of a tree's `.git`.
 const GIT_FILE: &str = "gitfile";
 
-pub(super) fn arguments(walls: &Walls, who: Who) -> Result<Vec<OsString>, WallError> {
+pub(super) fn arguments(walls: &Walls, who: SandboxUser) -> Result<Vec<OsString>, WallError> {
     let tree = real(&walls.tree)?;
     let mut mounts = Mounts::new(walls);
     mounts.push("--ro-bind", [Path::new("/"), Path::new("/")]);
@@ -151,7 +151,7 @@ pub(super) struct Mounts {
     arguments: Vec<OsString>,
     /// How many bytes a temporary directory may hold; zero is no bound.
     temporary: u64,
-    rank: Rank,
+    rank: Privilege,
     /// What is mounted where, if another user has to find the way to it.
     layers: Vec<(PathBuf, Layer)>,
 }
@@ -179,7 +179,7 @@ impl Mounts {
 
     /// Tells whether what runs inside has another user's id than warp.
     pub(super) fn has_user(&self) -> bool {
-        self.rank == Rank::RootAsUser
+        self.rank == Privilege::RootAsUser
     }
 
     /// Adds something of the second path's, or of the only one's.

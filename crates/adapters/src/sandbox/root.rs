@@ -16,9 +16,9 @@ use rustix::process::geteuid;
 
 use super::user;
 
-/// As whom the sandbox is made.
+/// Privileges with which the sandbox is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rank {
+pub(super) enum Privilege {
     /// An ordinary user, whom the kernel lets change nothing of the machine.
     User,
     /// Root, whose programs inside run as [another user](super::user).
@@ -55,17 +55,17 @@ pub(super) const TRIAL: &str = "for file in /proc/sys/kernel/core_pattern /proc/
     /proc/sysrq-trigger; do if (true >>$file) 2>/dev/null; then exit 9; fi; done; exit 0";
 
 /// Returns the kinds of sandbox that are to be tried, the best first.
-pub(super) fn ranks() -> &'static [Rank] {
+pub(super) fn ranks() -> &'static [Privilege] {
     match geteuid().is_root() {
-        true if user::is_available() => &[Rank::RootAsUser, Rank::RootAlone, Rank::Root],
-        true => &[Rank::RootAlone, Rank::Root],
-        false => &[Rank::User],
+        true if user::is_available() => &[Privilege::RootAsUser, Privilege::RootAlone, Privilege::Root],
+        true => &[Privilege::RootAlone, Privilege::Root],
+        false => &[Privilege::User],
     }
 }
 
 /// Returns arguments for what is covered. They come after those for `/proc`.
-pub(super) fn mounts(rank: Rank) -> Vec<OsString> {
-    if rank == Rank::User {
+pub(super) fn mounts(rank: Privilege) -> Vec<OsString> {
+    if rank == Privilege::User {
         return Vec::new();
     }
     let proc = READ_ONLY.iter().map(|name| Path::new("/proc").join(name)).filter(|path| path.exists());
@@ -84,18 +84,18 @@ pub(super) fn mounts(rank: Rank) -> Vec<OsString> {
 }
 
 /// Returns what stands before the first program inside.
-pub(super) fn switch(rank: Rank) -> Vec<OsString> {
-    if rank == Rank::RootAsUser { user::switch() } else { Vec::new() }
+pub(super) fn switch(rank: Privilege) -> Vec<OsString> {
+    if rank == Privilege::RootAsUser { user::switch() } else { Vec::new() }
 }
 
 /// Returns arguments for namespaces and capabilities besides those of every sandbox.
-pub(super) fn namespaces(rank: Rank) -> &'static [&'static str] {
+pub(super) fn namespaces(rank: Privilege) -> &'static [&'static str] {
     match rank {
-        Rank::RootAlone => &["--unshare-user", "--disable-userns"],
+        Privilege::RootAlone => &["--unshare-user", "--disable-userns"],
         // What it takes to become another user; nothing of it is left to that one.
-        Rank::RootAsUser => {
+        Privilege::RootAsUser => {
             &["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
         }
-        Rank::Root | Rank::User => &[],
+        Privilege::Root | Privilege::User => &[],
     }
 }

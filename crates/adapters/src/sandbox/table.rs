@@ -1,10 +1,10 @@
 //! What is shown, hidden and kept, and what of the environment is passed on: one row each, with its reason.
 
-use super::Who;
+use super::SandboxUser;
 
-/// What becomes of a path of the person's home.
+/// Visibility of a path of the person's home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum Visibility {
     /// It can be read.
     Read,
     /// It can be read, without the secrets in it.
@@ -18,7 +18,7 @@ pub(super) enum Shown {
 /// A path below the person's home. What no row names is not there.
 pub(super) struct Row {
     pub(super) path: &'static str,
-    pub(super) shown: Shown,
+    pub(super) shown: Visibility,
     /// Why it is so; the documentation is checked against it.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the documentation to it"))]
     pub(super) why: &'static str,
@@ -38,19 +38,19 @@ pub(super) struct Client {
 }
 
 const fn read(path: &'static str, why: &'static str) -> Row {
-    Row { path, shown: Shown::Read, why }
+    Row { path, shown: Visibility::Read, why }
 }
 
 const fn cleaned(path: &'static str, why: &'static str) -> Row {
-    Row { path, shown: Shown::Cleaned, why }
+    Row { path, shown: Visibility::Cleaned, why }
 }
 
 const fn hidden(path: &'static str, why: &'static str) -> Row {
-    Row { path, shown: Shown::Hidden, why }
+    Row { path, shown: Visibility::Hidden, why }
 }
 
 const fn kept(path: &'static str, why: &'static str) -> Row {
-    Row { path, shown: Shown::Kept, why }
+    Row { path, shown: Visibility::Kept, why }
 }
 
 /// The home, for agents and content alike. Later rows lie on top of earlier ones.
@@ -355,60 +355,60 @@ pub(super) const PUT_BACK: &[&str] = &[
 
 /// Variables that are passed on. A star at the end stands for anything. Nothing else is: `GH_TOKEN`,
 /// `SSH_AUTH_SOCK` and whatever else holds a secret or leads to one stays outside by not being here.
-const VARIABLES: &[(&str, Who)] = &[
-    ("PATH", Who::Content),
-    ("HOME", Who::Content),
-    ("USER", Who::Content),
-    ("LOGNAME", Who::Content),
-    ("SHELL", Who::Content),
-    ("LANG", Who::Content),
-    ("LANGUAGE", Who::Content),
-    ("LC_*", Who::Content),
-    ("TERM", Who::Content),
-    ("NO_COLOR", Who::Content),
-    ("TZ", Who::Content),
-    ("XDG_CONFIG_HOME", Who::Content),
-    ("XDG_DATA_HOME", Who::Content),
-    ("XDG_STATE_HOME", Who::Content),
-    ("XDG_DATA_DIRS", Who::Content),
-    ("XDG_CONFIG_DIRS", Who::Content),
+const VARIABLES: &[(&str, SandboxUser)] = &[
+    ("PATH", SandboxUser::Content),
+    ("HOME", SandboxUser::Content),
+    ("USER", SandboxUser::Content),
+    ("LOGNAME", SandboxUser::Content),
+    ("SHELL", SandboxUser::Content),
+    ("LANG", SandboxUser::Content),
+    ("LANGUAGE", SandboxUser::Content),
+    ("LC_*", SandboxUser::Content),
+    ("TERM", SandboxUser::Content),
+    ("NO_COLOR", SandboxUser::Content),
+    ("TZ", SandboxUser::Content),
+    ("XDG_CONFIG_HOME", SandboxUser::Content),
+    ("XDG_DATA_HOME", SandboxUser::Content),
+    ("XDG_STATE_HOME", SandboxUser::Content),
+    ("XDG_DATA_DIRS", SandboxUser::Content),
+    ("XDG_CONFIG_DIRS", SandboxUser::Content),
     // Where toolchains are.
-    ("CARGO_HOME", Who::Content),
-    ("RUSTUP_HOME", Who::Content),
-    ("RUSTUP_TOOLCHAIN", Who::Content),
-    ("GOPATH", Who::Content),
-    ("GOROOT", Who::Content),
-    ("JAVA_HOME", Who::Content),
-    ("NVM_DIR", Who::Content),
-    ("VIRTUAL_ENV", Who::Content),
+    ("CARGO_HOME", SandboxUser::Content),
+    ("RUSTUP_HOME", SandboxUser::Content),
+    ("RUSTUP_TOOLCHAIN", SandboxUser::Content),
+    ("GOPATH", SandboxUser::Content),
+    ("GOROOT", SandboxUser::Content),
+    ("JAVA_HOME", SandboxUser::Content),
+    ("NVM_DIR", SandboxUser::Content),
+    ("VIRTUAL_ENV", SandboxUser::Content),
     // Who commits, in tests that make repositories.
-    ("GIT_AUTHOR_NAME", Who::Content),
-    ("GIT_AUTHOR_EMAIL", Who::Content),
-    ("GIT_COMMITTER_NAME", Who::Content),
-    ("GIT_COMMITTER_EMAIL", Who::Content),
-    ("GIT_CONFIG_GLOBAL", Who::Content),
-    ("GIT_CONFIG_NOSYSTEM", Who::Content),
+    ("GIT_AUTHOR_NAME", SandboxUser::Content),
+    ("GIT_AUTHOR_EMAIL", SandboxUser::Content),
+    ("GIT_COMMITTER_NAME", SandboxUser::Content),
+    ("GIT_COMMITTER_EMAIL", SandboxUser::Content),
+    ("GIT_CONFIG_GLOBAL", SandboxUser::Content),
+    ("GIT_CONFIG_NOSYSTEM", SandboxUser::Content),
     // How the network is reached.
-    ("http_proxy", Who::Content),
-    ("https_proxy", Who::Content),
-    ("no_proxy", Who::Content),
-    ("all_proxy", Who::Content),
-    ("HTTP_PROXY", Who::Content),
-    ("HTTPS_PROXY", Who::Content),
-    ("NO_PROXY", Who::Content),
-    ("ALL_PROXY", Who::Content),
-    ("SSL_CERT_FILE", Who::Content),
-    ("SSL_CERT_DIR", Who::Content),
-    ("NODE_EXTRA_CA_CERTS", Who::Content),
+    ("http_proxy", SandboxUser::Content),
+    ("https_proxy", SandboxUser::Content),
+    ("no_proxy", SandboxUser::Content),
+    ("all_proxy", SandboxUser::Content),
+    ("HTTP_PROXY", SandboxUser::Content),
+    ("HTTPS_PROXY", SandboxUser::Content),
+    ("NO_PROXY", SandboxUser::Content),
+    ("ALL_PROXY", SandboxUser::Content),
+    ("SSL_CERT_FILE", SandboxUser::Content),
+    ("SSL_CERT_DIR", SandboxUser::Content),
+    ("NODE_EXTRA_CA_CERTS", SandboxUser::Content),
     // How an agent's client reaches its model, and what the person has set for it.
-    ("ANTHROPIC_*", Who::Agent),
-    ("CLAUDE_*", Who::Agent),
-    ("DISABLE_TELEMETRY", Who::Agent),
-    ("DISABLE_ERROR_REPORTING", Who::Agent),
-    ("OPENAI_*", Who::Agent),
-    ("CODEX_API_KEY", Who::Agent),
-    ("GEMINI_*", Who::Agent),
-    ("GOOGLE_API_KEY", Who::Agent),
+    ("ANTHROPIC_*", SandboxUser::Agent),
+    ("CLAUDE_*", SandboxUser::Agent),
+    ("DISABLE_TELEMETRY", SandboxUser::Agent),
+    ("DISABLE_ERROR_REPORTING", SandboxUser::Agent),
+    ("OPENAI_*", SandboxUser::Agent),
+    ("CODEX_API_KEY", SandboxUser::Agent),
+    ("GEMINI_*", SandboxUser::Agent),
+    ("GOOGLE_API_KEY", SandboxUser::Agent),
 ];
 
 /// Variables that would make a client take itself for part of another one's session.
@@ -424,12 +424,12 @@ const NOT_PASSED: &[&str] = &[
 ];
 
 /// Tells whether a variable is passed on.
-pub(super) fn passes(who: Who, name: &str) -> bool {
+pub(super) fn passes(who: SandboxUser, name: &str) -> bool {
     let matches = |pattern: &str| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => name == pattern,
     };
-    let is_for = |to: Who| to == Who::Content || who == Who::Agent;
+    let is_for = |to: SandboxUser| to == SandboxUser::Content || who == SandboxUser::Agent;
     !NOT_PASSED.contains(&name) && VARIABLES.iter().any(|(pattern, to)| is_for(*to) && matches(pattern))
 }
 
@@ -440,17 +440,17 @@ mod tests {
     #[test]
     fn no_token_but_the_agents_own_is_passed_on_and_that_to_agents_only() {
         for name in ["PATH", "HOME", "LC_ALL", "https_proxy"] {
-            assert!(passes(Who::Agent, name) && passes(Who::Content, name), "{name}");
+            assert!(passes(SandboxUser::Agent, name) && passes(SandboxUser::Content, name), "{name}");
         }
         for name in ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"] {
-            assert!(passes(Who::Agent, name) && !passes(Who::Content, name), "{name}");
+            assert!(passes(SandboxUser::Agent, name) && !passes(SandboxUser::Content, name), "{name}");
         }
         for name in
             ["GH_TOKEN", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY", "CARGO_REGISTRY_TOKEN"]
         {
-            assert!(!passes(Who::Agent, name) && !passes(Who::Content, name), "{name}");
+            assert!(!passes(SandboxUser::Agent, name) && !passes(SandboxUser::Content, name), "{name}");
         }
-        assert!(!passes(Who::Agent, "CLAUDE_PID"));
+        assert!(!passes(SandboxUser::Agent, "CLAUDE_PID"));
     }
 
     #[test]

@@ -18,12 +18,12 @@ struct Token {
     /// How many characters follow at least.
     least: usize,
     may_hold: fn(u8) -> bool,
-    sure: Sure,
+    sure: Certainty,
 }
 
-/// How sure the beginning is.
+/// How reliably a prefix marks a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sure {
+enum Certainty {
     /// Nothing else begins like that.
     Always,
     /// It has to begin a word.
@@ -32,40 +32,40 @@ enum Sure {
     IfRandom,
 }
 
-const fn token(start: &'static str, least: usize, may_hold: fn(u8) -> bool, sure: Sure) -> Token {
+const fn token(start: &'static str, least: usize, may_hold: fn(u8) -> bool, sure: Certainty) -> Token {
     Token { start, least, may_hold, sure }
 }
 
 const TOKENS: &[Token] = &[
-    token("sk-ant-", 20, dashed, Sure::Always),
-    token("sk-", 32, dashed, Sure::IfRandom),
-    token("sk_live_", 20, plain, Sure::Always),
-    token("rk_live_", 20, plain, Sure::Always),
-    token("ghp_", 30, plain, Sure::Always),
-    token("gho_", 30, plain, Sure::Always),
-    token("ghs_", 30, plain, Sure::Always),
-    token("ghu_", 30, plain, Sure::Always),
-    token("ghr_", 30, plain, Sure::Always),
-    token("github_pat_", 30, dashed, Sure::Always),
-    token("glpat-", 20, dashed, Sure::Always),
-    token("gldt-", 20, dashed, Sure::AtStart),
-    token("xoxa-", 20, dashed, Sure::Always),
-    token("xoxb-", 20, dashed, Sure::Always),
-    token("xoxe-", 20, dashed, Sure::Always),
-    token("xoxp-", 20, dashed, Sure::Always),
-    token("xoxr-", 20, dashed, Sure::Always),
-    token("xoxs-", 20, dashed, Sure::Always),
-    token("xapp-", 20, dashed, Sure::IfRandom),
-    token("AKIA", 16, upper, Sure::AtStart),
-    token("ASIA", 16, upper, Sure::AtStart),
-    token("AIza", 35, dashed, Sure::AtStart),
-    token("AGE-SECRET-KEY-1", 40, upper, Sure::Always),
-    token("npm_", 36, plain, Sure::Always),
-    token("pypi-", 50, dashed, Sure::IfRandom),
-    token("hf_", 30, plain, Sure::AtStart),
-    token("dckr_pat_", 20, dashed, Sure::Always),
-    token("dop_v1_", 40, plain, Sure::Always),
-    token("ya29.", 20, dashed, Sure::AtStart),
+    token("sk-ant-", 20, dashed, Certainty::Always),
+    token("sk-", 32, dashed, Certainty::IfRandom),
+    token("sk_live_", 20, plain, Certainty::Always),
+    token("rk_live_", 20, plain, Certainty::Always),
+    token("ghp_", 30, plain, Certainty::Always),
+    token("gho_", 30, plain, Certainty::Always),
+    token("ghs_", 30, plain, Certainty::Always),
+    token("ghu_", 30, plain, Certainty::Always),
+    token("ghr_", 30, plain, Certainty::Always),
+    token("github_pat_", 30, dashed, Certainty::Always),
+    token("glpat-", 20, dashed, Certainty::Always),
+    token("gldt-", 20, dashed, Certainty::AtStart),
+    token("xoxa-", 20, dashed, Certainty::Always),
+    token("xoxb-", 20, dashed, Certainty::Always),
+    token("xoxe-", 20, dashed, Certainty::Always),
+    token("xoxp-", 20, dashed, Certainty::Always),
+    token("xoxr-", 20, dashed, Certainty::Always),
+    token("xoxs-", 20, dashed, Certainty::Always),
+    token("xapp-", 20, dashed, Certainty::IfRandom),
+    token("AKIA", 16, upper, Certainty::AtStart),
+    token("ASIA", 16, upper, Certainty::AtStart),
+    token("AIza", 35, dashed, Certainty::AtStart),
+    token("AGE-SECRET-KEY-1", 40, upper, Certainty::Always),
+    token("npm_", 36, plain, Certainty::Always),
+    token("pypi-", 50, dashed, Certainty::IfRandom),
+    token("hf_", 30, plain, Certainty::AtStart),
+    token("dckr_pat_", 20, dashed, Certainty::Always),
+    token("dop_v1_", 40, plain, Certainty::Always),
+    token("ya29.", 20, dashed, Certainty::AtStart),
 ];
 
 fn plain(byte: u8) -> bool {
@@ -111,12 +111,12 @@ fn token_at(bytes: &[u8], from: usize, at: usize) -> Option<Range<usize>> {
         return None;
     }
     TOKENS.iter().filter(|token| bytes[at..].starts_with(token.start.as_bytes())).find_map(|token| {
-        if token.sure != Sure::Always && !begins_word(bytes, from, at) {
+        if token.sure != Certainty::Always && !begins_word(bytes, from, at) {
             return None;
         }
         let start = at + token.start.len();
         let head = run(bytes, start, start + LOOK.max(token.least), token.may_hold);
-        let is_sure = token.sure != Sure::IfRandom || is_random(&bytes[start..head]);
+        let is_sure = token.sure != Certainty::IfRandom || is_random(&bytes[start..head]);
         (head - start >= token.least && is_sure).then(|| at..run(bytes, head, bytes.len(), token.may_hold))
     })
 }

@@ -91,9 +91,9 @@ const KINDS: &[(&str, &str)] = &[
     ("eyJ", "a JSON web token"),
 ];
 
-/// A secret in a text.
+/// A secret found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct SecretMatch {
     /// From 1.
     pub line: u64,
     /// What it is, in words; never the secret.
@@ -102,12 +102,12 @@ pub struct Sighting {
 
 impl Secrets {
     /// Finds what looks like a real secret in a file's text, at most one in a line, and these secrets wherever they are.
-    pub fn in_source(&self, text: &str) -> Vec<Sighting> {
+    pub fn in_source(&self, text: &str) -> Vec<SecretMatch> {
         let lines: Vec<&str> = text.lines().collect();
         let mut sightings = Vec::new();
         for (at, line) in lines.iter().enumerate() {
             if let Some(what) = self.in_line(line).or_else(|| private_key(&lines[at..])) {
-                sightings.push(Sighting { line: at as u64 + 1, what });
+                sightings.push(SecretMatch { line: at as u64 + 1, what });
             }
         }
         sightings

@@ -14,7 +14,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use adapters::sandbox::{Sandbox, Who};
+use adapters::sandbox::{Sandbox, SandboxUser};
 use testkit::agents::skip;
 use world::World;
 
@@ -101,7 +101,7 @@ fn say(line: &str) {
 fn attempt_all(who: &str) {
     let world = World::new();
     assert_eq!(world.is_root_inside(), who.starts_with("root inside"), "as {who}");
-    for (name, as_whom) in [("agent", Who::Agent), ("content", Who::Content)] {
+    for (name, as_whom) in [("agent", SandboxUser::Agent), ("content", SandboxUser::Content)] {
         let made = world.attempt(as_whom);
         let escaped: Vec<&str> =
             made.iter().filter(|(_, held)| !held).map(|(name, _)| name.as_str()).collect();

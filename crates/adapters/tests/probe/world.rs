@@ -12,8 +12,8 @@ use std::{
 };
 
 use adapters::{
-    process::{Bounds, Environment, Go, Job, Limits, Reach, Signal, follow},
-    sandbox::{Sandbox, Walls, Who},
+    process::{Bounds, Control, Environment, Job, Limits, Signal, SignalTarget, follow},
+    sandbox::{Sandbox, SandboxUser, Walls},
 };
 
 const ATTEMPTS: &str = include_str!("attempts.txt");
@@ -110,7 +110,7 @@ impl World {
     }
 
     /// Makes all attempts, and returns whether each was held.
-    pub(crate) fn attempt(&self, who: Who) -> Vec<(String, bool)> {
+    pub(crate) fn attempt(&self, who: SandboxUser) -> Vec<(String, bool)> {
         let arguments = ["-c".into(), DRIVER.into()];
         let (program, arguments) = self.walls.wrap(who, "sh".as_ref(), arguments).unwrap();
         let state = self.home().join("state");
@@ -138,10 +138,10 @@ impl World {
             input: Vec::new(),
             limits: Limits { whole: ALL, silence: ALL },
             ladder: &[(Signal::TERM, Duration::from_secs(1))],
-            reach: Reach::Within(self.walls.bounds),
+            reach: SignalTarget::Within(self.walls.bounds),
             mark: "probe",
         };
-        let done = follow(job, &mut |_| Go::On).unwrap();
+        let done = follow(job, &mut |_| Control::On).unwrap();
         let text = String::from_utf8_lossy(&done.stdout);
         let mut made: Vec<(String, bool)> = text
             .lines()

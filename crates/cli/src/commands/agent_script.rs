@@ -8,11 +8,11 @@ use std::{
 
 use adapters::{
     agent::{
-        Said,
-        script::{Act, Line, Played, RESUME, Reply, Script, Stage},
+        AgentUpdate,
+        script::{Act, Line, RESUME, Reply, Script, Stage, TurnOutcome},
     },
     machine,
-    process::Go,
+    process::Control,
 };
 use serde_json::Value;
 
@@ -45,25 +45,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     };
     let stage = Stage { tree: &tree, facts: &facts, resume: resume.as_deref(), hook: &hook };
     match stage.play(&script, &mut act) {
-        Played::Answer(answer) => Ok(print(&Line::Answer(answer))),
-        Played::NoTurn(what) => {
+        TurnOutcome::Answer(answer) => Ok(print(&Line::Answer(answer))),
+        TurnOutcome::NoTurn(what) => {
             print(&Line::NoTurn(what));
             Ok(Exit::BadData)
         }
-        Played::Exit(code) => process::exit(code),
-        Played::Hang => {
+        TurnOutcome::Exit(code) => process::exit(code),
+        TurnOutcome::Hang => {
             thread::sleep(HANGS);
             Ok(Exit::OutsideSaidNo)
         }
-        Played::Killed => {
+        TurnOutcome::Killed => {
             machine::kill_self();
             Ok(Exit::OutsideSaidNo)
         }
-        Played::Nothing | Played::Stopped => Ok(Exit::Done),
+        TurnOutcome::Nothing | TurnOutcome::Stopped => Ok(Exit::Done),
     }
 }
 
-fn act(act: Act) -> Go {
+fn act(act: Act) -> Control {
     match act {
         Act::Say(said) => {
             print(&Line::Said(said));
@@ -72,7 +72,7 @@ fn act(act: Act) -> Go {
         Act::Flood { megabytes } => flood(megabytes),
         Act::Wait(duration) => wait(duration),
     }
-    Go::On
+    Control::On
 }
 
 fn print(line: &Line) -> Exit {
@@ -101,7 +101,7 @@ fn flood(megabytes: u64) {
 fn wait(duration: Duration) {
     let begun = Instant::now();
     while let Some(left) = duration.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-        print(&Line::Said(Said::Tick(Duration::ZERO)));
+        print(&Line::Said(AgentUpdate::Tick(Duration::ZERO)));
         thread::sleep(left.min(WAITING));
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapters::{
-    process::{self, End, Environment, Followed, Go, Job, Limits, Reach, Seen},
+    process::{self, Control, End, Environment, Job, Limits, ProgramEvent, ProgramResult, SignalTarget},
     sandbox::Sandbox,
 };
 use serde_json::Value;
@@ -98,7 +98,7 @@ impl Demo {
             &["add", "--all"],
             &["commit", "--quiet", "--message", "chore: begin"],
         ] {
-            demo.finished("git", arguments, |_| Go::On)?;
+            demo.finished("git", arguments, |_| Control::On)?;
         }
         Ok(demo)
     }
@@ -117,7 +117,7 @@ impl Demo {
         say(program, arguments)?;
         self.finished(program, arguments, |line| {
             output::line(line);
-            Go::On
+            Control::On
         })
     }
 
@@ -128,7 +128,7 @@ impl Demo {
         let followed = self.follow("warp", arguments, |line| {
             output::line(line);
             is_there |= line.contains(KILLED_IN);
-            if is_there && line.contains(KILLED_AT) { Go::Kill } else { Go::On }
+            if is_there && line.contains(KILLED_AT) { Control::Kill } else { Control::On }
         })?;
         if followed.end == End::Stopped {
             return Ok(());
@@ -141,7 +141,7 @@ impl Demo {
         &self,
         program: &str,
         arguments: &[&str],
-        line: impl FnMut(&str) -> Go,
+        line: impl FnMut(&str) -> Control,
     ) -> Result<(), CommandError> {
         let end = self.follow(program, arguments, line)?.end;
         if end == End::Exit(0) { Ok(()) } else { Err(failed(&format!("`{program}` did not end well"), &end)) }
@@ -152,8 +152,8 @@ impl Demo {
         &self,
         program: &str,
         arguments: &[&str],
-        mut line: impl FnMut(&str) -> Go,
-    ) -> Result<Followed, CommandError> {
+        mut line: impl FnMut(&str) -> Control,
+    ) -> Result<ProgramResult, CommandError> {
         let path = |name: &str| self.directory.join(name).into_os_string();
         let mut environment: Vec<(OsString, OsString)> = vec![
             ("HOME".into(), path("home")),
@@ -174,12 +174,12 @@ impl Demo {
             input: Vec::new(),
             limits: Limits { whole: LIMIT, silence: LIMIT },
             ladder: &[],
-            reach: Reach::Group,
+            reach: SignalTarget::Group,
             mark: "demo",
         };
-        let mut watch = |seen: Seen<'_>| match seen {
-            Seen::Out(text) | Seen::Err(text) => line(text),
-            Seen::Tick { .. } => Go::On,
+        let mut watch = |seen: ProgramEvent<'_>| match seen {
+            ProgramEvent::Out(text) | ProgramEvent::Err(text) => line(text),
+            ProgramEvent::Tick { .. } => Control::On,
         };
         process::follow(job, &mut watch).map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))
     }
@@ -187,7 +187,7 @@ impl Demo {
     /// Sees to it that everything came out as it should.
     fn check(&self) -> Result<(), CommandError> {
         let out = |program: &str, arguments: &[&str]| -> Result<String, CommandError> {
-            let followed = self.follow(program, arguments, |_| Go::On)?;
+            let followed = self.follow(program, arguments, |_| Control::On)?;
             Ok(String::from_utf8_lossy(&followed.stdout).into_owned())
         };
         let commits = out("git", &["rev-list", "--count", "main"])?;

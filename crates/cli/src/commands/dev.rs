@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
-use dev::{Dev, DevError, Fill, Health, Manifest, Up};
+use dev::{DataKind, Dev, DevError, Health, Manifest, StartReport};
 use driver::Interrupts;
 use project::{
     Dirs, Place, Shell,
@@ -88,8 +88,8 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         Command::Up { check: true, json, .. } | Command::Check { json } => check(&place, *json),
         Command::Up { again, json, .. } => up(&place, *again, *json),
         Command::Seeds { check: true, json, .. } => check_seeds(&place, *json),
-        Command::Seeds { again, json, .. } => fill(&place, Fill::Seeds, *again, *json),
-        Command::Users { again, json } => fill(&place, Fill::Users, *again, *json),
+        Command::Seeds { again, json, .. } => fill(&place, DataKind::Seeds, *again, *json),
+        Command::Users { again, json } => fill(&place, DataKind::Users, *again, *json),
         Command::Down { json } => down(&place, *json),
         Command::Keep { port, mark } => {
             let interrupts = Interrupts::listen().map_err(|error| {
@@ -185,7 +185,7 @@ fn up(place: &Place, again: bool, json: bool) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-fn fill(place: &Place, what: Fill, again: bool, json: bool) -> Result<Exit, CommandError> {
+fn fill(place: &Place, what: DataKind, again: bool, json: bool) -> Result<Exit, CommandError> {
     let shell = Shell::default();
     let dev = read(place, &shell)?;
     let up = dev.fill_with(what, again)?;
@@ -218,7 +218,7 @@ fn check_seeds(place: &Place, json: bool) -> Result<Exit, CommandError> {
     Ok(if missing.is_empty() { Exit::Done } else { Exit::OutsideSaidNo })
 }
 
-fn show(dev: &Dev<'_>, up: &Up) -> Result<(), CommandError> {
+fn show(dev: &Dev<'_>, up: &StartReport) -> Result<(), CommandError> {
     let Manifest { access, warnings, .. } = &dev.manifest;
     output::print_json(&ShownUp {
         version: 1,

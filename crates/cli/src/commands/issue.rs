@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use engine::Actor;
-use forge::{By, Edit, ForgeError, FromFile, Item, ItemId, NewItem, Readiness, Refusal, import, readiness};
+use forge::{
+    Author, Edit, ForgeError, IssueFile, Item, ItemId, NewItem, Readiness, Refusal, import, readiness,
+};
 use project::{Workspace, actor, person_in, read_markdown};
 
 use super::{
@@ -162,7 +164,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     needs_project(&workspace)?;
     let root = workspace.place.root.clone();
     let by = match actor(&root) {
-        Actor::Agent => By::agent("agent"),
+        Actor::Agent => Author::agent("agent"),
         Actor::Person | Actor::Engine => person_in(&root),
     };
     let tracker = workspace.tracker_as(by);
@@ -308,10 +310,10 @@ fn read(path: &Path) -> Result<String, CommandError> {
 }
 
 /// Reads a file that is to be imported. It is known by its place in the project, or by its path outside of it.
-fn from_file(root: &Path, path: &Path, id: Option<ItemId>) -> Result<FromFile, CommandError> {
+fn from_file(root: &Path, path: &Path, id: Option<ItemId>) -> Result<IssueFile, CommandError> {
     let text = read(path)?;
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let file = whole.strip_prefix(root).unwrap_or(&whole).to_string_lossy().into_owned();
     let hoped_for = path.file_stem().and_then(|stem| stem.to_str()).and_then(ItemId::typed);
-    Ok(FromFile { file, text, id, hoped_for })
+    Ok(IssueFile { file, text, id, hoped_for })
 }

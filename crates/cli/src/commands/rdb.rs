@@ -3,7 +3,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Subcommand;
 use engine::keys;
 use notify::{
-    Channel as _, Heard, Listening, Memory, Reach, Said, Trouble, Wake,
+    AwayMode, Channel as _, Listening, Memory, PollResult, PostContent, Trouble, Wake,
     telegram::{Bot, NoBot, Telegram},
 };
 use project::{
@@ -68,18 +68,18 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 fn switch(place: &Place, dirs: &Dirs, on: bool) -> Result<Exit, CommandError> {
     let plan = setup::plan_choice(place, &setup::this_program()?, Choice::RemoteDecisions(on))?;
     setup::carry_out(place, &plan)?;
-    match (Reach::of(place, dirs, &[]), on) {
-        (Reach::Off(_), false) => output::print("you are back: decisions are asked at the terminal")?,
-        (Reach::Off(_), true) | (Reach::Telegram(_) | Reach::Unreachable(_), false) => {
+    match (AwayMode::of(place, dirs, &[]), on) {
+        (AwayMode::Off(_), false) => output::print("you are back: decisions are asked at the terminal")?,
+        (AwayMode::Off(_), true) | (AwayMode::Telegram(_) | AwayMode::Unreachable(_), false) => {
             output::print("it is written down, but something goes before it: `warp config` shows what")?;
         }
-        (Reach::Telegram(bot), true) => {
+        (AwayMode::Telegram(bot), true) => {
             output::print(&format!(
                 "you are away: every phase is told and every decision asked in Telegram (chats {})",
                 bot.chats.join(", ")
             ))?;
         }
-        (Reach::Unreachable(why), true) => {
+        (AwayMode::Unreachable(why), true) => {
             return Err(CommandError::new(
                 Exit::Configuration,
                 format!("you are away, but cannot be reached: {why}"),
@@ -169,7 +169,7 @@ fn test(place: &Place, dirs: &Dirs) -> Result<Exit, CommandError> {
     }
     let text = format!("[warp] test -- notices and decisions of {} come here", place.name());
     for chat in &bot.chats {
-        telegram.post(chat, &Said::Notice { text: &text, is_quiet: false })?;
+        telegram.post(chat, &PostContent::Notice { text: &text, is_quiet: false })?;
         output::print(&format!("chat {chat} has a message"))?;
     }
     if !settings.get(keys::RDB_ENABLED) {
@@ -181,7 +181,7 @@ fn test(place: &Place, dirs: &Dirs) -> Result<Exit, CommandError> {
 /// Shows who has written to a bot that may speak to nobody yet.
 fn introduce(dirs: &Dirs, telegram: &mut Telegram) -> Result<Exit, CommandError> {
     let mut memory = Memory::open(dirs, telegram.key())?;
-    if let Heard::Trouble(trouble) = notify::hear(dirs, &mut memory, telegram, Duration::ZERO)? {
+    if let PollResult::Trouble(trouble) = notify::hear(dirs, &mut memory, telegram, Duration::ZERO)? {
         return Err(trouble.into());
     }
     match memory.listening()?.stranger {

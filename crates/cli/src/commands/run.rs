@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use adapters::agent::NamedError;
-use driver::{After, DriveError, Finish, Interrupts, Options, SessionError, Show, StartError, Walled};
+use driver::{After, DriveError, Finish, Interrupts, Options, SessionError, StartError, Walled};
 use forge::ItemId;
 use project::{Dirs, Place, spend};
 
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     approve_plan: bool,
     /// Let the agent work in a terminal (tmux) that you can look at, and take its pull request to the merge
-    #[arg(long, conflicts_with_all = ["workflow", "until_empty", "approve_plan"])]
+    #[arg(long, conflicts_with_all = ["until_empty", "approve_plan"])]
     attach: bool,
     /// Let the agent work without walls around it; it can then reach all that you can
     #[arg(long)]
@@ -132,6 +132,7 @@ impl Arguments {
             set,
             after,
             walled: Walled::unless(self.no_sandbox),
+            attach: self.attach,
             session_cap: None,
         }
     }
@@ -143,25 +144,15 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let place = place(project)?;
     let form = if arguments.json { Form::Json } else { Form::Text };
-    let drive = if arguments.attach { driver::attach } else { driver::drive };
-    work(&place, &arguments.options(), drive, form, &arguments.again())
+    work(&place, &arguments.options(), form, &arguments.again())
 }
 
 /// Takes a run to its end, for another command that needs an agent.
 pub(super) fn work_on(place: &Place, options: &Options) -> Result<Exit, CommandError> {
-    work(place, options, driver::drive, Form::Text, "warp run")
+    work(place, options, Form::Text, "warp run")
 }
 
-/// What carries runs on: with agents of its own, or with one in a terminal.
-type Drive = fn(&Place, &Dirs, &Options, &Interrupts, &mut dyn Show) -> Result<Finish, SessionError>;
-
-fn work(
-    place: &Place,
-    options: &Options,
-    drive: Drive,
-    form: Form,
-    again: &str,
-) -> Result<Exit, CommandError> {
+fn work(place: &Place, options: &Options, form: Form, again: &str) -> Result<Exit, CommandError> {
     let dirs = Dirs::from_environment()?;
     // What is wrong with it is said before anything begins, not when the first agent starts.
     spend::prices(&dirs)?;
@@ -169,7 +160,7 @@ fn work(
         CommandError::new(Exit::Internal, format!("signals cannot be listened to: {error}"))
     })?;
     let mut show = live::Live::new(form);
-    let outcome = drive(place, &dirs, options, &interrupts, &mut show);
+    let outcome = driver::drive(place, &dirs, options, &interrupts, &mut show);
     show.end();
     let finish = match outcome {
         // What was to be begun was cut short; it is begun again later.
@@ -270,9 +261,10 @@ impl From<StartError> for CommandError {
             StartError::Agent(NamedError::Script(_) | NamedError::File { .. }) => {
                 Self::of(Exit::BadData, &error)
             }
-            StartError::Hooks(_) | StartError::Program(_) | StartError::PhaseFile { .. } => {
-                Self::of(Exit::OutsideSaidNo, &error)
-            }
+            StartError::Hooks(_)
+            | StartError::Program(_)
+            | StartError::PhaseFile { .. }
+            | StartError::NotForTerminal { .. } => Self::of(Exit::OutsideSaidNo, &error),
             StartError::Dev(error) => error.into(),
             StartError::Begin(error) => error.into(),
             StartError::Slot(error) => error.into(),

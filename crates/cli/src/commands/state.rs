@@ -4,7 +4,7 @@ use engine::{
     Actor, Event, EventName, Outcome, Record, Verdict,
     view::{self, OPERATIONS, Permission},
 };
-use project::{Answer, Dirs, Place, Quick, Request, Workspace, quick_gate};
+use project::{Answer, Dirs, HeadLookup, Place, Request, Workspace, quick_gate};
 use serde_json::{Map, Value, json};
 
 use super::{config::key_value, deny, exit_of, say, stop, summary, tell_away};
@@ -110,9 +110,9 @@ pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit
         Action::Gate { root, operation } => {
             check_operation(&operation)?;
             match quick_gate(&project.join(&root), &operation) {
-                Quick::Known(reason) => Ok(deny(&reason)),
-                Quick::NoRun => Ok(Exit::Done),
-                Quick::Unsure => gate(open(root)?, &operation),
+                HeadLookup::Known(reason) => Ok(deny(&reason)),
+                HeadLookup::NoRun => Ok(Exit::Done),
+                HeadLookup::Unsure => gate(open(root)?, &operation),
             }
         }
         Action::Verify { root, event } => verify(open(root)?, &event),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use adapters::{
-    agent::{Notice, Said},
+    agent::{AgentUpdate, Notice},
     machine,
 };
 use engine::{Run, Time, Workflow, view};
@@ -66,14 +66,19 @@ impl Block {
         self.rests = true;
     }
 
-    pub(super) fn hear(&mut self, said: &Said) {
+    pub(super) fn hear(&mut self, said: &AgentUpdate) {
         match said {
-            Said::Tool { name, about } => self.doing = Some((format!("{name}: {about}"), Instant::now())),
-            Said::Usage(usage) => {
+            AgentUpdate::Tool { name, about } => {
+                self.doing = Some((format!("{name}: {about}"), Instant::now()))
+            }
+            AgentUpdate::Usage(usage) => {
                 self.tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
             }
-            Said::Text(_) => self.doing = Some(("thinks".to_owned(), Instant::now())),
-            Said::Session(_) | Said::Model(_) | Said::Notice(_) | Said::Tick(_) => {}
+            AgentUpdate::Text(_) => self.doing = Some(("thinks".to_owned(), Instant::now())),
+            AgentUpdate::Session(_)
+            | AgentUpdate::Model(_)
+            | AgentUpdate::Notice(_)
+            | AgentUpdate::Tick(_) => {}
         }
     }
 

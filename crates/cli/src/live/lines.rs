@@ -1,6 +1,6 @@
 //! The lines that stay.
 
-use adapters::agent::Said;
+use adapters::agent::AgentUpdate;
 use driver::Shown;
 use engine::{Record, Run, Workflow, is_deceptive, view::Asked};
 use serde_json::{Value, json};
@@ -77,11 +77,15 @@ pub(super) fn no_reply(line: &str, asked: &Asked) -> String {
     indented("! ", &format!("`{}` is none of {}", line.trim(), asked.options.join(", ")))
 }
 
-fn agent(said: &Said) -> Option<String> {
+fn agent(said: &AgentUpdate) -> Option<String> {
     let line = match said {
-        Said::Text(text) => text.clone(),
-        Said::Tool { name, about } => format!("{name}: {about}"),
-        Said::Session(_) | Said::Model(_) | Said::Usage(_) | Said::Notice(_) | Said::Tick(_) => return None,
+        AgentUpdate::Text(text) => text.clone(),
+        AgentUpdate::Tool { name, about } => format!("{name}: {about}"),
+        AgentUpdate::Session(_)
+        | AgentUpdate::Model(_)
+        | AgentUpdate::Usage(_)
+        | AgentUpdate::Notice(_)
+        | AgentUpdate::Tick(_) => return None,
     };
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| short(&line))
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn words_that_would_move_the_cursor_do_not() {
-        let said = Said::Text("a\u{1b}[2Jb\nc".to_owned());
+        let said = AgentUpdate::Text("a\u{1b}[2Jb\nc".to_owned());
         assert_eq!(text(Shown::Agent(&said)).as_deref(), Some("          > a[2Jb c\n"));
     }
 

@@ -2,7 +2,7 @@
 
 use std::{env, fs};
 
-use adapters::agent::{NoAnswer, Notice, Said, acp};
+use adapters::agent::{AgentUpdate, NoAnswer, Notice, acp};
 use serde_json::{Value, json};
 use testkit::{
     agents::skip,
@@ -47,8 +47,8 @@ fn a_turn_is_held_by_the_gate_answered_in_words_and_resumed() {
         let found = ended.answer.unwrap_or_else(|why| panic!("{why}: {said:#?} {}", ended.last_words));
         assert_eq!(found, json!({ "summary": "first" }), "{said:#?}");
         let session = ended.session.unwrap();
-        assert!(said.contains(&Said::Session(session.clone())));
-        let denied = |said: &Said| matches!(said, Said::Notice(Notice::Refused { tool, why }) if tool == "Bash" && why.contains("git_commit is only allowed"));
+        assert!(said.contains(&AgentUpdate::Session(session.clone())));
+        let denied = |said: &AgentUpdate| matches!(said, AgentUpdate::Notice(Notice::Refused { tool, why }) if tool == "Bash" && why.contains("git_commit is only allowed"));
         assert!(said.iter().any(denied), "{said:#?}");
         assert!(ended.usage.input > 0, "{:?}", ended.usage);
         if driver.walls.is_some() {

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use adapters::agent::{NoAnswer, Notice, Said, claude};
+use adapters::agent::{AgentUpdate, NoAnswer, Notice, claude};
 use serde_json::json;
 use testkit::{
     agents::Claude,
@@ -51,8 +51,8 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
         let (ended, said) = driver.ask(&agent, "Write a parser.", None);
         assert_eq!(ended.answer.unwrap(), json!({ "summary": "first" }), "{said:#?} {}", ended.last_words);
         let session = ended.session.unwrap();
-        assert!(said.contains(&Said::Session(session.clone())));
-        let denied = |said: &Said| matches!(said, Said::Notice(Notice::Refused { tool, why }) if tool == "Bash" && why.contains("git_commit is only allowed"));
+        assert!(said.contains(&AgentUpdate::Session(session.clone())));
+        let denied = |said: &AgentUpdate| matches!(said, AgentUpdate::Notice(Notice::Refused { tool, why }) if tool == "Bash" && why.contains("git_commit is only allowed"));
         assert!(said.iter().any(denied), "{said:#?}");
         assert!(ended.usage.input > 0 && ended.cost_usd.is_some(), "{:?}", ended.usage);
         let written = fs::read_to_string(driver.root.join("parser.rs")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use adapters::agent::{NoAnswer, Said, codex};
+use adapters::agent::{AgentUpdate, NoAnswer, codex};
 use serde_json::json;
 use testkit::{
     agents::Codex,
@@ -48,10 +48,11 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
         let found = ended.answer.unwrap_or_else(|why| panic!("{why}: {said:#?}"));
         assert_eq!(found, json!({ "summary": "first" }));
         let session = ended.session.unwrap();
-        assert!(said.contains(&Said::Session(session.clone())));
-        let patched = |said: &Said| matches!(said, Said::Tool { name, .. } if name == "apply_patch");
+        assert!(said.contains(&AgentUpdate::Session(session.clone())));
+        let patched =
+            |said: &AgentUpdate| matches!(said, AgentUpdate::Tool { name, .. } if name == "apply_patch");
         assert!(said.iter().any(patched), "{said:#?}");
-        let refused = |said: &Said| matches!(said, Said::Tool { about, .. } if about.contains("too early"));
+        let refused = |said: &AgentUpdate| matches!(said, AgentUpdate::Tool { about, .. } if about.contains("too early"));
         assert!(!said.iter().any(refused), "{said:#?}");
         // The client does not tell that it was refused.
         let refused = driver.refusals();

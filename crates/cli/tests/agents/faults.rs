@@ -3,7 +3,7 @@
 use std::{env, fs, path::Path, process::Command, time::Duration};
 
 use adapters::{
-    agent::{NoAnswer, script::Scripted},
+    agent::{NoAnswer, script::ScriptProcess},
     process::{End, Limits},
     sandbox::Sandbox,
 };
@@ -43,8 +43,8 @@ fn outside(fault: &str) -> Option<(testkit::Sandbox, Command)> {
     Some((sandbox, command))
 }
 
-fn agent(driver: &Driver) -> Scripted {
-    Scripted { file: driver.root.parent().unwrap().join("script.toml"), warp: Driver::warp().to_owned() }
+fn agent(driver: &Driver) -> ScriptProcess {
+    ScriptProcess { file: driver.root.parent().unwrap().join("script.toml"), warp: Driver::warp().to_owned() }
 }
 
 /// Tells whether a process of the agent is left.

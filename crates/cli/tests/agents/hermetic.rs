@@ -11,8 +11,8 @@ use std::{
 };
 
 use adapters::{
-    agent::{Agent, Ended, Hooks, Route, Said, Turn},
-    process::{Go, Limits},
+    agent::{Agent, AgentUpdate, Hooks, Route, Turn, TurnResult},
+    process::{Control, Limits},
     sandbox::{self, Line, Walls},
 };
 use serde_json::{Value, json};
@@ -118,7 +118,12 @@ impl Driver {
     }
 
     /// Asks an agent; returns also what was said.
-    pub(crate) fn ask(&self, agent: &dyn Agent, prompt: &str, resume: Option<&str>) -> (Ended, Vec<Said>) {
+    pub(crate) fn ask(
+        &self,
+        agent: &dyn Agent,
+        prompt: &str,
+        resume: Option<&str>,
+    ) -> (TurnResult, Vec<AgentUpdate>) {
         self.ask_within(agent, prompt, resume, LIMITS)
     }
 
@@ -128,7 +133,7 @@ impl Driver {
         prompt: &str,
         resume: Option<&str>,
         limits: Limits,
-    ) -> (Ended, Vec<Said>) {
+    ) -> (TurnResult, Vec<AgentUpdate>) {
         let facts =
             [("WARP_PHASE", "coding"), ("WARP_ISSUE", "42"), ("WARP_CHUNK", "1"), ("WARP_CYCLE", "0")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -152,10 +157,10 @@ impl Driver {
         };
         let mut said = Vec::new();
         let ended = agent.run(&turn, &mut |heard| {
-            if !matches!(heard, Said::Tick(_)) && said.len() < 1000 {
+            if !matches!(heard, AgentUpdate::Tick(_)) && said.len() < 1000 {
                 said.push(heard);
             }
-            Go::On
+            Control::On
         });
         (ended, said)
     }

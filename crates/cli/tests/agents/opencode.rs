@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use adapters::agent::{NoAnswer, Notice, Said, opencode};
+use adapters::agent::{AgentUpdate, NoAnswer, Notice, opencode};
 use serde_json::{Value, json};
 use testkit::{
     agents::skip,
@@ -50,8 +50,8 @@ fn a_turn_is_held_by_the_gate_answered_in_words_and_resumed() {
         let found = ended.answer.unwrap_or_else(|why| panic!("{why}: {said:#?} {}", ended.last_words));
         assert_eq!(found, json!({ "summary": "first" }));
         let session = ended.session.unwrap();
-        assert!(said.contains(&Said::Session(session.clone())));
-        let denied = |said: &Said| matches!(said, Said::Notice(Notice::Refused { tool, why }) if tool == "bash" && why.contains("git_commit is only allowed"));
+        assert!(said.contains(&AgentUpdate::Session(session.clone())));
+        let denied = |said: &AgentUpdate| matches!(said, AgentUpdate::Notice(Notice::Refused { tool, why }) if tool == "bash" && why.contains("git_commit is only allowed"));
         assert!(said.iter().any(denied), "{said:#?}");
         let refused = driver.refusals();
         assert!(refused[0].starts_with("refused: Bash: git_commit is only allowed"), "{refused:?}");

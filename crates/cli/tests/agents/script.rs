@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use adapters::agent::{Notice, Said, script::Scripted};
+use adapters::agent::{AgentUpdate, Notice, script::ScriptProcess};
 
 use super::hermetic::{Driver, again, drive, project};
 
@@ -25,10 +25,10 @@ answer = { summary = "done" }
 usage = { input = 3, output = 4 }
 "#;
 
-fn denials(said: &[Said]) -> Vec<&str> {
+fn denials(said: &[AgentUpdate]) -> Vec<&str> {
     let mut denied = Vec::new();
     for said in said {
-        if let Said::Notice(Notice::Refused { why, .. }) = said {
+        if let AgentUpdate::Notice(Notice::Refused { why, .. }) = said {
             denied.push(why.as_str());
         }
     }
@@ -45,7 +45,7 @@ fn a_script_is_played_behind_walls_and_the_gate_holds_it() {
     };
     drive("script::a_script_is_played_behind_walls_and_the_gate_holds_it", outside, |driver| {
         let file = driver.root.parent().unwrap().join("script.toml");
-        let agent = Scripted { file, warp: Driver::warp().to_owned() };
+        let agent = ScriptProcess { file, warp: Driver::warp().to_owned() };
         let (ended, said) = driver.ask(&agent, "Write a parser.", None);
         assert_eq!(ended.answer.unwrap()["summary"], "done", "{said:?}");
         assert_eq!((ended.session.as_deref(), ended.usage.output), (Some("script-coding-1-0"), 4));
@@ -70,7 +70,7 @@ fn a_turn_that_the_script_does_not_have_is_named() {
     };
     drive("script::a_turn_that_the_script_does_not_have_is_named", outside, |driver| {
         let file = driver.root.parent().unwrap().join("script.toml");
-        let agent = Scripted { file, warp: Driver::warp().to_owned() };
+        let agent = ScriptProcess { file, warp: Driver::warp().to_owned() };
         let why = driver.ask(&agent, "", None).0.answer.unwrap_err().to_string();
         assert!(why.contains("no turn for phase `coding`, issue `42`, chunk 1, cycle 0"), "{why}");
     });

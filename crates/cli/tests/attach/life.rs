@@ -4,13 +4,7 @@ use std::fs;
 
 use super::support::{Attached, is_skipped};
 
-#[test]
-fn work_is_handed_in_checked_reviewed_and_merged() {
-    if is_skipped() {
-        return;
-    }
-    let mut attached = Attached::new(
-        r#"
+const LIFE: &str = r#"
 heard 'Implement issue #42'
 heard 'Neither commit nor push'
 echo word1 > file1.txt
@@ -29,8 +23,10 @@ heard 'CI passed'
 phase done
 heard 'is not merged yet'
 heard 'never'
-"#,
-    );
+"#;
+
+/// Takes an agent through a failure, a review and the merge.
+fn lives(mut attached: Attached) {
     attached.start(&["--level", "3"]);
     let shown = attached.until("how to look on", |line| line["text"].to_string().contains("looks on"));
     assert!(shown["text"].to_string().contains("`tmux -L dev-demo-42 attach`"), "{shown}");
@@ -55,6 +51,20 @@ heard 'never'
     assert!(sandbox.warp_ok(&["issue", "show", "42"]).contains("closed (merged)"));
     assert_eq!(attached.log("pushed").len(), 3);
     attached.is_clean();
+}
+
+#[test]
+fn work_is_handed_in_checked_reviewed_and_merged() {
+    if !is_skipped() {
+        lives(Attached::new(LIFE));
+    }
+}
+
+#[test]
+fn a_workflow_by_other_names_goes_the_same_way() {
+    if !is_skipped() {
+        lives(Attached::renamed(LIFE));
+    }
 }
 
 #[test]

@@ -10,12 +10,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use engine::workflow::{ATTACHED, BUILT_IN};
 use serde_json::Value;
 use testkit::{
     agents::skip,
     driven::Driven,
     processes::{find, wait_until_none},
 };
+
+use crate::renamed::{MARK, renamed};
 
 /// How long an event may take. A second or two are usual; machines are shared.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,6 +33,8 @@ heard() { while IFS= read -r line; do case $line in *"$1"*) return 0 ;; esac; do
 pub(crate) struct Attached {
     pub(crate) driven: Driven,
     pub(crate) agent: String,
+    /// What stands before the names of its workflow, phases and events.
+    mark: &'static str,
     /// Variables of its own.
     pub(crate) environment: Vec<(String, String)>,
     /// Where tmux keeps its sockets.
@@ -63,6 +68,7 @@ impl Attached {
         Self {
             driven,
             agent: "command:sh ./agent.sh".to_owned(),
+            mark: "",
             environment: Vec::new(),
             sockets,
             child: None,
@@ -71,11 +77,27 @@ impl Attached {
         }
     }
 
+    /// Makes the same with a copy of the workflow in which all names are other ones.
+    pub(crate) fn renamed(script: &str) -> Self {
+        let mut attached = Self::new(script);
+        attached.mark = MARK;
+        let built_in = BUILT_IN.iter().find(|built_in| built_in.name == ATTACHED).unwrap();
+        let sandbox = &attached.driven.sandbox;
+        sandbox.write(&format!(".warp/workflows/{MARK}{ATTACHED}.toml"), renamed(built_in.text));
+        sandbox.git(&["add", "--all"]);
+        sandbox.git(&["commit", "--quiet", "-m", "chore: a workflow"]);
+        attached
+    }
+
     /// Begins, or goes on.
     pub(crate) fn start(&mut self, arguments: &[&str]) {
         self.seen.clear();
+        let workflow = format!("{}{ATTACHED}", self.mark);
         let mut command = self.driven.sandbox.warp_command(&["run", "42", "--attach", "--json", "--once"]);
         command.args(["--agent", &self.agent]).args(arguments);
+        if !self.mark.is_empty() {
+            command.args(["--workflow", &workflow]);
+        }
         command.env("TMUX_TMPDIR", &self.sockets).env("TMPDIR", &self.sockets);
         command.envs(self.environment.iter().map(|(name, value)| (name, value))).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -109,7 +131,8 @@ impl Attached {
 
     /// Waits for an event.
     pub(crate) fn event(&mut self, name: &str) -> Value {
-        self.until(name, |line| line["event"] == name)
+        let name = format!("{}{name}", self.mark);
+        self.until(&name, |line| line["event"] == name)
     }
 
     /// Waits for a question; returns its id.
@@ -161,7 +184,8 @@ impl Attached {
     pub(crate) fn log(&self, event: &str) -> Vec<Value> {
         let log = self.driven.sandbox.warp_ok(&["log", "42", "--json"]);
         let log: Vec<Value> = serde_json::from_str(&log).unwrap();
-        log.into_iter().filter(|record| record["event"] == event).collect()
+        let event = &format!("{}{event}", self.mark);
+        log.into_iter().filter(|record| record["event"] == *event).collect()
     }
 
     /// Returns the phase file of the protocol's own name.

@@ -2,7 +2,7 @@ use std::fs;
 
 use forge::{ItemId, Merge, NewPull};
 use insta::assert_snapshot;
-use project::{Place, Quick, Workspace, quick_head};
+use project::{HeadLookup, Place, Workspace, quick_head};
 use testkit::{Said, Sandbox};
 
 use super::{json, sandbox};
@@ -106,7 +106,7 @@ fn issues_stay_when_their_directory_becomes_a_repository() {
     sandbox.git(&["-C", at, "init", "--quiet"]);
     sandbox.git(&["-C", at, "add", "--all"]);
     assert_eq!(sandbox.git(&["-C", at, "status", "--porcelain"]), "", "what is warp's own is in no commit");
-    assert_eq!(quick_head(&plain), Quick::Unsure, "a hook asks the store, and is not waved through");
+    assert_eq!(quick_head(&plain), HeadLookup::Unsure, "a hook asks the store, and is not waved through");
     insta::assert_snapshot!(sandbox.seen(&["-C", at, "issue", "list"]), @"
     #1  open  no criteria  Read names
 

@@ -7,9 +7,9 @@ pub(super) struct Dialect {
     tests: &'static [&'static str],
     groups: &'static [&'static str],
     /// Words for tests and groups that are skipped.
-    skipped: &'static [(&'static str, Called)],
+    skipped: &'static [(&'static str, CallKind)],
     /// Words for tests and groups of which only those run.
-    only: &'static [(&'static str, Called)],
+    only: &'static [(&'static str, CallKind)],
     /// Statements that skip the test that they are in.
     inside: &'static [&'static str],
     /// Tests that are functions, by how their names begin.
@@ -19,7 +19,7 @@ pub(super) struct Dialect {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Called {
+enum CallKind {
     Test,
     Group,
 }
@@ -28,13 +28,13 @@ pub(super) const JAVASCRIPT: Dialect = Dialect {
     tests: &["it", "test", "specify"],
     groups: &["describe", "context", "suite"],
     skipped: &[
-        ("xit", Called::Test),
-        ("xtest", Called::Test),
-        ("xspecify", Called::Test),
-        ("xdescribe", Called::Group),
-        ("xcontext", Called::Group),
+        ("xit", CallKind::Test),
+        ("xtest", CallKind::Test),
+        ("xspecify", CallKind::Test),
+        ("xdescribe", CallKind::Group),
+        ("xcontext", CallKind::Group),
     ],
-    only: &[("fit", Called::Test), ("fdescribe", Called::Group)],
+    only: &[("fit", CallKind::Test), ("fdescribe", CallKind::Group)],
     inside: &["this.skip(", "t.skip(", "ctx.skip(", "context.skip(", "test.skip("],
     functions: None,
     tags: &[],
@@ -44,14 +44,14 @@ pub(super) const RUBY: Dialect = Dialect {
     tests: &["it", "specify", "example", "scenario", "test"],
     groups: &["describe", "context", "feature", "RSpec"],
     skipped: &[
-        ("xit", Called::Test),
-        ("xspecify", Called::Test),
-        ("xexample", Called::Test),
-        ("pending", Called::Test),
-        ("xdescribe", Called::Group),
-        ("xcontext", Called::Group),
+        ("xit", CallKind::Test),
+        ("xspecify", CallKind::Test),
+        ("xexample", CallKind::Test),
+        ("pending", CallKind::Test),
+        ("xdescribe", CallKind::Group),
+        ("xcontext", CallKind::Group),
     ],
-    only: &[("fit", Called::Test), ("fdescribe", Called::Group), ("fcontext", Called::Group)],
+    only: &[("fit", CallKind::Test), ("fdescribe", CallKind::Group), ("fcontext", CallKind::Group)],
     inside: &["skip", "pending"],
     functions: Some("def test_"),
     tags: &[],
@@ -79,7 +79,7 @@ struct Group {
 
 /// A call that makes a test or a group.
 struct Call {
-    called: Called,
+    called: CallKind,
     state: State,
     is_only: bool,
     title: String,
@@ -104,7 +104,7 @@ pub(super) fn tests(lines: &[&str], dialect: &Dialect) -> Vec<SourceTest> {
         let state = weaker(around, weaker(call.state, tagged));
         tagged = State::Active;
         match call.called {
-            Called::Group => {
+            CallKind::Group => {
                 // Of a group of which only those run, its tests say so.
                 groups.push(Group { name: call.title, indent: inside, state });
                 if call.is_only {
@@ -117,7 +117,7 @@ pub(super) fn tests(lines: &[&str], dialect: &Dialect) -> Vec<SourceTest> {
                     });
                 }
             }
-            Called::Test => {
+            CallKind::Test => {
                 let body = block(lines, at);
                 let state = weaker(state, skipped_inside(&body, dialect.inside));
                 let (name, body) = (path(&groups, &call.title), trimmed(&body));
@@ -138,7 +138,7 @@ fn call(text: &str, below: &[&str], dialect: &Dialect) -> Option<Call> {
         && let Some(rest) = text.strip_prefix("def ").filter(|_| text.starts_with(start))
     {
         return Some(Call {
-            called: Called::Test,
+            called: CallKind::Test,
             state: State::Active,
             is_only: false,
             title: word(rest).to_owned(),
@@ -147,12 +147,13 @@ fn call(text: &str, below: &[&str], dialect: &Dialect) -> Option<Call> {
     let text = text.strip_prefix("await ").unwrap_or(text);
     let text = text.strip_prefix("QUnit.").unwrap_or(text);
     let first = word(text);
-    let named =
-        |words: &[(&str, Called)]| words.iter().find(|(known, _)| *known == first).map(|(_, called)| *called);
+    let named = |words: &[(&str, CallKind)]| {
+        words.iter().find(|(known, _)| *known == first).map(|(_, called)| *called)
+    };
     let (called, mut state, mut is_only) = if dialect.tests.contains(&first) {
-        (Called::Test, State::Active, false)
+        (CallKind::Test, State::Active, false)
     } else if dialect.groups.contains(&first) {
-        (Called::Group, State::Active, false)
+        (CallKind::Group, State::Active, false)
     } else if let Some(called) = named(dialect.skipped) {
         (called, State::Skipped, false)
     } else {
@@ -166,7 +167,7 @@ fn call(text: &str, below: &[&str], dialect: &Dialect) -> Option<Call> {
             "skip" | "todo" | "failing" | "fixme" | "fails" => state = State::Skipped,
             "skipIf" | "runIf" => state = weaker(state, State::Conditional),
             "only" => is_only = true,
-            "describe" => called = Called::Group,
+            "describe" => called = CallKind::Group,
             "each" | "concurrent" | "serial" | "sequential" | "for" | "shuffle" | "macro" | "before"
             | "cb" | "extend" => {}
             // Something else that is called `test`: `test.beforeEach(`.

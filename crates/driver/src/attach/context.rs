@@ -1,8 +1,7 @@
 //! What is typed into an agent's terminal.
 
-use engine::Record;
+use engine::{CheckResult, Run};
 use project::{Current, Workspace};
-use serde_json::Value;
 
 use super::sentinel::Sentinel;
 use crate::{
@@ -16,8 +15,6 @@ const PROTOCOL: &str = include_str!("../../../../prompts/attach/protocol.md");
 const LONGEST_DIFF: usize = 20_000;
 /// The most that is typed of what checks or a reviewer said, in characters.
 const LONGEST_WORDS: usize = 8_000;
-/// How many of the newest records are looked through.
-const LOOKED_THROUGH: usize = 300;
 
 /// What an agent is told that begins.
 pub(super) fn first(workspace: &mut Workspace, current: &Current) -> Result<String, DriveError> {
@@ -36,7 +33,7 @@ pub(super) fn recovery(
     text.push_str("This session was started again after a crash or a pause. Your changes are still there.\n");
     let last = last.map_or("none was written", |sentinel| sentinel.word.as_str());
     text.push_str(&format!("Last known phase: {last}\n"));
-    for words in led_here(workspace, current)? {
+    for words in led_here(&current.run)? {
         text.push_str(&format!("\n{words}\n"));
     }
     let git = workspace.place.git();
@@ -51,44 +48,36 @@ pub(super) fn recovery(
 }
 
 /// What an agent is told whose work came back to it: what the checks, a reviewer or a person said.
-pub(super) fn came_back(workspace: &mut Workspace, current: &Current) -> Result<String, DriveError> {
-    let said = led_here(workspace, current)?;
+pub(super) fn came_back(current: &Current) -> Result<String, DriveError> {
+    let said = led_here(&current.run)?;
     let what = if said.is_empty() { "Go on with the issue.".to_owned() } else { said.join("\n\n") };
     Ok(format!("{what}\n\nThen write PHASE:awaiting_ci to $PHASE_FILE again."))
 }
 
 /// Returns what the newest results say that the work has to take in.
-fn led_here(workspace: &mut Workspace, current: &Current) -> Result<Vec<String>, DriveError> {
-    let records = workspace.newest_records(current, LOOKED_THROUGH)?;
-    let newest = |event: &str| records.iter().rev().find(|record| record.event == *event);
+fn led_here(run: &Run) -> Result<Vec<String>, DriveError> {
+    let (facts, pull) = (&run.facts.issue, &run.facts.issue.pull);
     let mut said = Vec::new();
-    let is_newer = |record: &Record, than: &str| newest(than).is_none_or(|other| other.at <= record.at);
-    if let Some(record) = newest("ci_failed").filter(|record| is_newer(record, "ci_passed")) {
-        said.push(format!(
-            "CI failed. Mend the code, and do not weaken tests.\n\n{}",
-            words(record, "failure")?
-        ));
-    } else if newest("ci_passed").is_some() {
-        said.push("CI passed.".to_owned());
+    match &pull.checks {
+        Some(CheckResult::Failed(text)) => {
+            said.push(format!("CI failed. Fix the code, and do not weaken tests.\n\n{}", words(text)?));
+        }
+        Some(CheckResult::Passed) => said.push("CI passed.".to_owned()),
+        None => {}
     }
-    if let Some(record) = newest("changes_requested") {
-        said.push(format!("A reviewer wants changes:\n\n{}", words(record, "review")?));
+    if let Some(review) = &pull.review {
+        said.push(format!("A reviewer wants changes:\n\n{}", words(review)?));
     }
-    if let Some(record) = newest("merge_conflicted") {
-        said.push(format!("The merge did not go through:\n\n{}", words(record, "failure")?));
+    if let Some(conflict) = &pull.conflict {
+        said.push(format!("The merge did not go through:\n\n{}", words(conflict)?));
     }
-    let answered = records.iter().rev().find(|record| record.event == *"answered");
-    if let Some(record) = answered {
-        let note = record.data.get("note").and_then(Value::as_str).unwrap_or("go on");
-        said.push(format!("A person answers: {note}"));
-    }
-    let told = current.run.told.iter().map(|text| format!("A person says: {text}"));
-    said.extend(told);
+    said.extend(facts.answer.iter().map(|note| format!("A person answers: {note}")));
+    said.extend(run.told.iter().map(|text| format!("A person says: {text}")));
     Ok(said)
 }
 
-fn words(record: &Record, field: &str) -> Result<String, DriveError> {
-    let text = record.data.get(field).and_then(Value::as_str).unwrap_or("nothing more was said");
+/// Returns the end of a text, where what has gone wrong is named.
+fn words(text: &str) -> Result<String, DriveError> {
     let skip = text.chars().count().saturating_sub(LONGEST_WORDS);
     fenced(&text.chars().skip(skip).collect::<String>())
 }

@@ -1,7 +1,7 @@
 //! The phase file: what an agent writes to say where it is, and the event that each line stands for.
 //!
-//! The first line is the sentinel, `PHASE:` and a word; a second may give the reason. Which event a word stands for is read
-//! from the rows of the phase that the run is in: the event of that name, or else the one that leads to a phase of it.
+//! The first line is the sentinel, `PHASE:` and a word; a second may give the reason. Which event a word stands for, the
+//! workflow says ([`engine::Workflow::means`]).
 
 use std::{
     fs, io,
@@ -10,7 +10,6 @@ use std::{
 };
 
 use adapters::{plain, sandbox, secrets, watch::Watch};
-use engine::{EventName, Run, Workflow, workflow::Target};
 
 /// How a sentinel begins.
 const PREFIX: &str = "PHASE:";
@@ -28,19 +27,6 @@ pub(super) struct Sentinel {
     pub(super) reason: Option<String>,
 }
 
-/// What a sentinel means in the phase that the run is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Means {
-    /// The work is handed in by this event.
-    HandedIn(EventName),
-    /// The agent says that all is over; that is looked up.
-    Over,
-    Said(EventName),
-    /// The run is there already.
-    Known,
-    Nothing,
-}
-
 impl Sentinel {
     /// Reads what is in a phase file; nothing if it is no sentinel.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -50,29 +36,6 @@ impl Sentinel {
         let reason = lines.find_map(|line| line.trim().strip_prefix("Reason:"));
         let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
         Some(Self { word, reason })
-    }
-
-    /// Says what it means in the phase that the run is in.
-    pub(super) fn means(&self, workflow: &Workflow, run: &Run) -> Means {
-        let rows = workflow.rows(&run.phase);
-        let leads =
-            |row: &&engine::workflow::Row, to: &str| matches!(&row.to, Target::Phase(phase) if phase == to);
-        let by_name = rows.iter().find(|row| row.event == *self.word.as_str());
-        let by_target = rows.iter().find(|row| leads(row, &self.word));
-        // Where work is done, to wait for the review means that it is handed in once more.
-        let hands_in = || rows.iter().find(|row| leads(row, "awaiting_ci"));
-        match self.word.as_str() {
-            word if run.phase == word => Means::Known,
-            "done" => Means::Over,
-            "awaiting_ci" | "awaiting_review" => match by_target.or_else(hands_in) {
-                Some(row) if leads(&row, "awaiting_ci") => Means::HandedIn(row.event.clone()),
-                Some(_) | None => Means::Nothing,
-            },
-            _ => match by_name.or(by_target).filter(|row| !row.needs_person(&run.settings)) {
-                Some(row) => Means::Said(row.event.clone()),
-                None => Means::Nothing,
-            },
-        }
     }
 }
 

@@ -7,78 +7,85 @@ use adapters::{
     boundary, secrets,
     tmux::{Session, TmuxError},
 };
-use engine::{Actor, Event, EventName, Run, Usage, WaitKind, keys};
+use engine::{Actor, Event, Run, Usage, WaitKind, keys};
 use meter::Refusal;
 use project::{Current, spelled};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Attached, CRASHED, FAILED, GO_ON, LAST_WORDS, MORE, MOST_NUDGES, NUDGE, READY, READY_EVERY, context,
-};
+use super::{GO_ON, LAST_WORDS, MORE, MOST_NUDGES, NUDGE, READY, READY_EVERY, Terminal, context};
 use crate::{
     crew::Hand,
-    driver::{DriveError, Flow},
+    driver::{DriveError, Driver, Flow},
     ready::waits_at_limits,
     show::Shown,
     spend::{Spend, Spender},
     work::{Given, Talk},
 };
 
-impl Attached<'_, '_> {
+impl Terminal {
     /// Looks whether the agent can begin: its pool has no pause, and there is money and a place for it. If it cannot, the
     /// run waits or asks.
-    pub(super) fn may_begin(&mut self, current: &Current) -> Result<bool, DriveError> {
+    pub(super) fn may_begin(
+        &mut self,
+        driver: &mut Driver<'_>,
+        current: &Current,
+    ) -> Result<bool, DriveError> {
         let run = &current.run;
         let by = spender(&self.agent, run);
-        self.spend(run)?;
-        self.driver.lift(current, [by.pool].into_iter())?;
-        let paused = self.spend(run)?.paused(by.pool)?;
+        driver.open_spend(run)?;
+        driver.lift(current, [by.pool].into_iter())?;
+        let paused = driver.open_spend(run)?.paused(by.pool)?;
         // A login is fixed by the person in this very terminal.
         if let Some(pause) = paused.filter(|pause| waits_at_limits(current) && !pause.is_closed) {
-            self.driver.suspend(current, WaitKind::Limit, pause.why, Some(pause.until))?;
+            driver.suspend(current, WaitKind::Limit, pause.why, Some(pause.until))?;
             return Ok(false);
         }
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
-        if let Some(capped) = self.spend(run)?.begin(run, role, &by)? {
-            self.driver.ask_for_more(current, capped)?;
+        if let Some(capped) = driver.open_spend(run)?.begin(run, role, &by)? {
+            driver.ask_for_more(current, capped)?;
             return Ok(false);
         }
-        self.sit_down(current, by.pool)
+        self.sit_down(driver, current, by.pool)
     }
 
     /// Takes a place for the agent; where there is none, the run waits.
-    fn sit_down(&mut self, current: &Current, pool: &str) -> Result<bool, DriveError> {
+    fn sit_down(
+        &mut self,
+        driver: &mut Driver<'_>,
+        current: &Current,
+        pool: &str,
+    ) -> Result<bool, DriveError> {
         let settings = &current.run.settings;
-        let mut hands = self.driver.crew.hands(settings, None)?;
+        let mut hands = driver.crew.hands(settings, None)?;
         let hand = Hand { pool: pool.to_owned(), ..hands.swap_remove(0) };
-        let asked = self.driver.asked_seat.take();
-        match self.driver.seat(current, &hand, asked)? {
+        let asked = driver.asked_seat.take();
+        match driver.seat(current, &hand, asked)? {
             Ok(seat) => {
                 self.seat = Some(seat);
                 Ok(true)
             }
             Err(full) => {
-                let until = self.driver.now().plus_minutes(settings.get(keys::MAX_SESSION_MINUTES));
-                self.driver.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?;
+                let until = driver.now().plus_minutes(settings.get(keys::MAX_SESSION_MINUTES));
+                driver.suspend(current, WaitKind::Admission, full.to_string(), Some(until))?;
                 Ok(false)
             }
         }
     }
 
-    pub(super) fn start(&mut self, current: &Current) -> Result<(), DriveError> {
-        let mut confined = self.driver.confined.clone();
+    pub(super) fn start(&mut self, driver: &mut Driver<'_>, current: &Current) -> Result<(), DriveError> {
+        let mut confined = driver.confined.clone();
         if let Some(walls) = &mut confined.walls {
             walls.writable.push(self.files.shared.clone());
             walls.writable.extend(self.files.elsewhere.clone());
         }
-        confined.set_reminder(context::first(&mut self.driver.workspace, current)?);
+        confined.set_reminder(context::first(&mut driver.workspace, current)?);
         let run = &current.run;
         let fact = |name: &str, value: String| (name.to_owned(), value);
         let mut facts = confined.facts(run);
         facts.push(fact("PHASE_FILE", self.files.path().display().to_string()));
         facts.push(fact("PROJECT_NAME", self.place.name()));
         facts.push(fact("ISSUE", run.issue.clone().unwrap_or_default()));
-        let route = self.route(run)?;
+        let route = self.route(driver, run)?;
         let schema = Value::Null;
         let given = Given { route: route.as_ref(), ..Given::default() };
         let talk = Talk { prompt: "", schema: &schema, resume: None, session: None };
@@ -87,77 +94,77 @@ impl Attached<'_, '_> {
             .agent
             .inside(&turn, &self.files.directory)
             .map_err(|error| DriveError::World(spelled(&error)))?;
-        self.driver.workspace.sync()?;
+        driver.workspace.sync()?;
         let session = boundary::around("terminal", || {
             Session::start(&self.name, &confined.tree, &self.files.directory, &inside)
         })
         .map_err(world)?;
         let attach = Session::attach(&self.name);
-        self.driver.show.show(Shown::Did(&format!("the agent works in a terminal: `{attach}` looks on")));
+        driver.show.show(Shown::Did(&format!("the agent works in a terminal: `{attach}` looks on")));
         self.session = Some(session);
         if self.agent.name != "command" {
-            self.wait_until_ready(current)?;
+            self.wait_until_ready(driver, current)?;
         }
         Ok(())
     }
 
     /// Opens the way for the agent's model traffic.
-    fn route(&mut self, run: &Run) -> Result<Option<Route>, DriveError> {
+    fn route(&mut self, driver: &mut Driver<'_>, run: &Run) -> Result<Option<Route>, DriveError> {
         let by = spender(&self.agent, run);
-        let route = self.spend(run)?.route(run, &by)?;
-        if route.is_none() && self.agent.provider() != "other" && !self.driver.told_unmetered {
-            self.driver.told_unmetered = true;
+        let route = driver.open_spend(run)?.route(run, &by)?;
+        if route.is_none() && self.agent.provider() != "other" && !driver.told_unmetered {
+            driver.told_unmetered = true;
             let text = format!(
                 "{} is not metered: what it spends in a terminal is not known, and caps hold only before it starts",
                 by.agent
             );
-            self.driver.show.show(Shown::Warned(&text));
+            driver.show.show(Shown::Warned(&text));
         }
         Ok(route)
     }
 
-    fn spend(&mut self, run: &Run) -> Result<&mut Spend, DriveError> {
-        let spend = match self.driver.spend.take() {
-            Some(spend) => spend,
-            None => Spend::open(&self.driver.workspace, run)?,
-        };
-        Ok(self.driver.spend.insert(spend))
-    }
-
     /// Parks the run if its agent was refused more money. At a limit that lasts for longer than a client waits by itself the
     /// agent is ended, and the run waits.
-    pub(super) fn look_at_spend(&mut self, current: &Current) -> Result<(), DriveError> {
-        let soon = self.driver.now().plus_minutes(1);
-        let Some(spend) = self.driver.spend.as_mut() else { return Ok(()) };
+    pub(super) fn look_at_spend(
+        &mut self,
+        driver: &mut Driver<'_>,
+        current: &Current,
+    ) -> Result<(), DriveError> {
+        let soon = driver.now().plus_minutes(1);
+        let Some(spend) = driver.spend.as_mut() else { return Ok(()) };
         let seen = spend.seen();
         if let Some(capped) = spend.refused_at() {
             spend.forget();
             self.owed = Some(MORE);
-            self.driver.ask_for_more(current, capped)?;
+            driver.ask_for_more(current, capped)?;
         } else if let Some(Refusal::Failed(words)) = seen.refused {
             spend.forget();
             self.owed = Some(GO_ON);
-            self.driver.escalate(current, &words, &["continue"])?;
+            driver.escalate(current, &words, &["continue"])?;
         } else if let Some(limit) = seen.limit.filter(|_| waits_at_limits(current))
             && let Some(until) = limit.resets_at.filter(|until| *until > soon)
         {
             let why = format!("the provider's usage limit ({})", limit.words);
             spend.pause(spender(&self.agent, &current.run).pool, until, &why)?;
-            self.end_session("usage limit")?;
-            self.driver.suspend(current, WaitKind::Limit, why, Some(until))?;
+            self.end_session(driver, "usage limit")?;
+            driver.suspend(current, WaitKind::Limit, why, Some(until))?;
         }
         Ok(())
     }
 
     /// Tells whether the agent's provider keeps it from its work, as far as the proxy sees.
-    fn is_kept_waiting(&self, current: &Current) -> bool {
-        let seen = self.driver.spend.as_ref().map(Spend::seen).unwrap_or_default();
+    fn is_kept_waiting(driver: &Driver<'_>, current: &Current) -> bool {
+        let seen = driver.spend.as_ref().map(Spend::seen).unwrap_or_default();
         seen.outage.is_some() || (seen.limit.is_some() && waits_at_limits(current))
     }
 
     /// Waits until the agent can be typed to. One that shows no prompt is typed to all the same; one that asks a person
     /// something waits for them.
-    pub(super) fn wait_until_ready(&mut self, current: &Current) -> Result<(), DriveError> {
+    pub(super) fn wait_until_ready(
+        &mut self,
+        driver: &mut Driver<'_>,
+        current: &Current,
+    ) -> Result<(), DriveError> {
         let begun = Instant::now();
         let mut said = false;
         while let Some(session) = &self.session {
@@ -175,9 +182,9 @@ impl Attached<'_, '_> {
                 said = true;
                 let attach = Session::attach(&self.name);
                 let text = format!("the agent asks something before it begins: `{attach}` lets you answer");
-                self.driver.show.show(Shown::Warned(&text));
+                driver.show.show(Shown::Warned(&text));
             }
-            if !self.is_still(current)? {
+            if !Self::is_still(driver, current)? {
                 return Ok(());
             }
         }
@@ -185,12 +192,12 @@ impl Attached<'_, '_> {
     }
 
     /// Types into the terminal. An agent that has just ended is noticed by the next wait.
-    pub(super) fn type_in(&mut self, text: &str) -> Result<(), DriveError> {
-        let text = self.driver.confined.told(text);
+    pub(super) fn type_in(&mut self, driver: &mut Driver<'_>, text: &str) -> Result<(), DriveError> {
+        let text = driver.confined.told(text);
         match self.session.as_ref().map(|session| session.inject(&text)) {
             None | Some(Ok(())) => Ok(()),
             Some(Err(TmuxError::Failed(why))) => {
-                self.driver.show.show(Shown::Warned(&format!("the terminal did not take it: {why}")));
+                driver.show.show(Shown::Warned(&format!("the terminal did not take it: {why}")));
                 Ok(())
             }
             Some(Err(error)) => Err(world(error)),
@@ -198,34 +205,40 @@ impl Attached<'_, '_> {
     }
 
     /// The agent has ended by itself: a crash, unless it was kept from its work.
-    pub(super) fn ended(&mut self, current: &Current) -> Result<Flow, DriveError> {
-        self.look_at_spend(current)?;
-        if self.driver.stands(current)? {
-            return self.crashed(current);
+    pub(super) fn ended(&mut self, driver: &mut Driver<'_>, current: &Current) -> Result<Flow, DriveError> {
+        self.look_at_spend(driver, current)?;
+        if driver.stands(current)? {
+            return self.crashed(driver, current);
         }
-        self.end_session("ended by itself")?;
+        self.end_session(driver, "ended by itself")?;
         Ok(Flow::On)
     }
 
     /// Counts a crash. As long as the budget lasts, the agent is started again with what there is to know.
-    fn crashed(&mut self, current: &Current) -> Result<Flow, DriveError> {
+    fn crashed(&mut self, driver: &mut Driver<'_>, current: &Current) -> Result<Flow, DriveError> {
         let words = match self.session.as_ref().map(|session| session.last_words(LAST_WORDS)) {
             Some(Ok(words)) => words,
             Some(Err(error)) => format!("its last words cannot be read: {}", spelled(&error)),
             None => String::new(),
         };
         let words = secrets::redacted(words);
-        self.driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
-        self.end_session("crashed")?;
-        if current.workflow.ticks(&current.run.phase, CRASHED).is_some() {
+        driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
+        self.end_session(driver, "crashed")?;
+        let workflow = &current.workflow;
+        let crashed = workflow.crash_event.as_ref();
+        if let Some(tick) = crashed.and_then(|event| workflow.ticks(&current.run.phase, event.as_str())) {
             let data = Map::from_iter([("failure".to_owned(), json!(words))]);
-            self.driver.offer(Actor::Engine, Event::Named(EventName::new(CRASHED)), data)?;
+            driver.offer(Actor::Engine, Event::Named(tick.event.clone()), data)?;
         }
         Ok(Flow::On)
     }
 
     /// An agent that stands at its prompt and says nothing is reminded, and at last given up.
-    pub(super) fn look_at_idle(&mut self, current: &Current) -> Result<(), DriveError> {
+    pub(super) fn look_at_idle(
+        &mut self,
+        driver: &mut Driver<'_>,
+        current: &Current,
+    ) -> Result<(), DriveError> {
         let (Some(session), Some(prompt)) = (&self.session, self.agent.prompt) else { return Ok(()) };
         if !self.idle.is_due() {
             return Ok(());
@@ -235,36 +248,36 @@ impl Attached<'_, '_> {
         if !self.idle.look(&seen, prompt) {
             return Ok(());
         }
-        if self.is_kept_waiting(current) {
+        if Self::is_kept_waiting(driver, current) {
             // No fault of the agent's: its client has given up, and tries again when it is typed to.
             self.idle.begin();
-            self.driver.show.show(Shown::Warned("the agent's provider fails; it is asked to go on"));
-            return self.type_in(GO_ON);
+            driver.show.show(Shown::Warned("the agent's provider fails; it is asked to go on"));
+            return self.type_in(driver, GO_ON);
         }
         if self.idle.nudges < MOST_NUDGES {
             self.idle.nudged();
-            self.driver.show.show(Shown::Warned("the agent stands at its prompt; it is reminded"));
-            return self.type_in(NUDGE);
+            driver.show.show(Shown::Warned("the agent stands at its prompt; it is reminded"));
+            return self.type_in(driver, NUDGE);
         }
         let data = Map::from_iter([("reason".to_owned(), json!("idle_prompt"))]);
-        if current.workflow.row(&current.run.phase, FAILED).is_some() {
-            self.driver.offer(Actor::Engine, Event::Named(EventName::new(FAILED)), data)?;
+        if let Some(event) = current.workflow.failing_event(&current.run) {
+            driver.offer(Actor::Engine, Event::Named(event.clone()), data)?;
         }
         Ok(())
     }
 
-    pub(super) fn end_session(&mut self, how: &str) -> Result<(), DriveError> {
+    pub(super) fn end_session(&mut self, driver: &mut Driver<'_>, how: &str) -> Result<(), DriveError> {
         if self.session.take().is_none() {
             return Ok(());
         }
         (self.told, self.owed, self.seat) = (None, None, None);
-        let usage = match self.driver.spend.as_mut() {
+        let usage = match driver.spend.as_mut() {
             Some(spend) => spend.end(&self.name, Usage::default(), None)?,
             None => Usage::default(),
         };
         let over =
             Event::TurnEnded { how: how.to_owned(), session: None, brief: Vec::new(), usage, is_idle: false };
-        self.driver.offer(Actor::Engine, over, Map::new())?;
+        driver.offer(Actor::Engine, over, Map::new())?;
         Ok(())
     }
 }

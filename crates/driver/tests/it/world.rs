@@ -16,15 +16,15 @@ use std::{
 
 use adapters::{
     agent::{
-        Agent, Capabilities, Ended, ProviderFailure, Said, Turn, Usage,
+        Agent, AgentUpdate, Capabilities, ProviderFailure, Turn, TurnResult, Usage,
         script::{Player, Reply, Script},
     },
     clock::Clock,
-    process::Go,
+    process::Control,
 };
 use driver::{After, DriveError, Driver, Finish, Interrupts, Options, Show, Shown};
 use engine::{Time, view::Asked};
-use forge::{By, Hosting, NewItem, fake::Fake};
+use forge::{Author, Hosting, NewItem, fake::Fake};
 use journal::Stores;
 use project::{Dirs, HOLDS, Hosts, Place, Workspace};
 use testkit::Sandbox;
@@ -59,7 +59,7 @@ impl Fakes {
     fn snapshot(&self) -> Self {
         let all = self.0.lock().unwrap();
         Self(Mutex::new(
-            all.iter().map(|(project, fake)| (project.clone(), fake.snapshot(By::warp()))).collect(),
+            all.iter().map(|(project, fake)| (project.clone(), fake.snapshot(Author::warp()))).collect(),
         ))
     }
 }
@@ -68,7 +68,7 @@ impl Hosts for Fakes {
     fn of(&self, place: &Place) -> Arc<dyn Hosting> {
         let project = place.origin().unwrap_or(&place.root).to_owned();
         let mut all = self.0.lock().unwrap();
-        Arc::new(all.entry(project).or_insert_with(|| Fake::new(By::warp())).clone())
+        Arc::new(all.entry(project).or_insert_with(|| Fake::new(Author::warp())).clone())
     }
 }
 
@@ -121,7 +121,7 @@ impl World {
     pub(crate) fn file_issues(&self, root: &Path, count: u64) {
         let mut workspace = self.workspace(root);
         workspace.ensure_store().unwrap();
-        let tracker = workspace.tracker_as(By::person("Ann"));
+        let tracker = workspace.tracker_as(Author::person("Ann"));
         for issue in 1..=count {
             let body = format!("- [ ] the word word{issue} is in file{issue}.txt\n");
             let filed = tracker.file(&NewItem::of(format!("Word {issue}"), body, Default::default()), None);
@@ -244,7 +244,7 @@ impl Agent for Limited {
         Capabilities::default()
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         if self.clock.now() >= self.resets_at {
             self.timers.get_or_init(|| self.clock.wakeups());
             return self.player.run(turn, watch);
@@ -252,7 +252,7 @@ impl Agent for Limited {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let limit =
             ProviderFailure::Limit { resets_at: Some(self.resets_at), words: "come back later".to_owned() };
-        Ended {
+        TurnResult {
             answer: Err(limit.into()),
             session: None,
             usage: Usage::default(),

@@ -6,10 +6,10 @@ use std::{
 };
 
 use adapters::{
-    agent::{Agent, Capabilities, Ended, Said, Turn, script::Player},
+    agent::{Agent, AgentUpdate, Capabilities, Turn, TurnResult, script::Player},
     boundary,
     clock::Clock,
-    process::Go,
+    process::Control,
 };
 use driver::{DriveError, Finish};
 use forge::Query;
@@ -37,7 +37,7 @@ impl<F: FnOnce() + Send> Agent for Sleeper<F> {
         self.player.capabilities()
     }
 
-    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(Said) -> Go) -> Ended {
+    fn run(&self, turn: &Turn<'_>, watch: &mut dyn FnMut(AgentUpdate) -> Control) -> TurnResult {
         if let Some(sleep) = self.sleeps.lock().unwrap().take() {
             sleep();
         }

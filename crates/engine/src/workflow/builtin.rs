@@ -25,6 +25,9 @@ macro_rules! built_in {
 /// The workflow of runs for which none is named.
 pub const DEFAULT: &str = "warp-drive";
 
+/// The workflow of runs with an agent in a terminal for which none is named.
+pub const ATTACHED: &str = "factory";
+
 /// The built-in workflows.
 pub const BUILT_IN: &[BuiltIn] =
     &[built_in!("warp-drive"), built_in!("coder"), built_in!("autonomous-loop"), built_in!("factory")];

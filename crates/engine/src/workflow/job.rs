@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Activity;
+use crate::WaitKind;
 
 /// What a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,12 +42,31 @@ pub enum Job {
     CleanUp,
     /// Pushes the branch where it may leave, and offers it as a pull request; then the agent goes on.
     OpenPullRequest,
+    /// Takes the run's own issue, and begins its branch.
+    Claim,
+    /// Waits until the issues are closed that the run's own depends on.
+    AwaitDependencies,
+    /// Offers what was handed in as a pull request, unless that is done, and waits for its checks.
+    AwaitChecks,
+    /// Waits until the pull request is merged, closed or sent back.
+    AwaitReview,
 }
 
 impl Job {
-    /// Tells who does the rest of a phase that begins with the job, or is all of it.
-    pub(super) fn activity(self) -> Activity {
-        if self == Job::OpenPullRequest { Activity::Agent } else { Activity::Engine }
+    /// Tells whose a phase may be that begins with the job, or is all of it.
+    pub(super) fn fits(self, activity: Activity) -> bool {
+        match activity {
+            // Of a reviewer's phase warp waits for the end, whoever has started the reviewer.
+            Activity::Agent => [Job::OpenPullRequest, Job::AwaitReview].contains(&self),
+            Activity::Engine => self != Job::OpenPullRequest,
+            Activity::Person => false,
+        }
+    }
+
+    /// Returns what the job waits for, if waiting is all it does.
+    pub fn awaits(self) -> Option<WaitKind> {
+        let waits = [(Job::AwaitDependencies, WaitKind::Dependencies), (Job::AwaitReview, WaitKind::Review)];
+        waits.into_iter().find_map(|(job, kind)| (job == self).then_some(kind))
     }
 
     /// Returns the outcomes that a workflow must have an event for, and those that it may.
@@ -66,6 +86,10 @@ impl Job {
             Job::Summarise => (&["session_ended"], &[]),
             // The run knows its pull request then, and stays where it is.
             Job::OpenPullRequest => (&[], &[]),
+            Job::Claim => (&["claimed"], &["dependency_unmet", "already_done"]),
+            Job::AwaitDependencies => (&["dependencies_closed"], &[]),
+            Job::AwaitChecks => (&["checks_passed", "checks_failed"], &["checks_broken"]),
+            Job::AwaitReview => (&["merged", "changes_requested"], &["merge_conflicted", "undecided"]),
             Job::CleanUp => (&["abort_resolved"], &["abort_cleanup_failed"]),
         }
     }

@@ -77,13 +77,18 @@ impl RawWorkflow {
             names.fault(format!("there are more than {MOST_OUTCOMES} outcomes of budgets"));
         }
         names.counters(&self.phase_counters);
-        for event in [&self.close_event, &self.turn_event].into_iter().flatten() {
+        if let Some(event) = &self.close_event {
             names.word("event", event);
         }
-        if let Some(event) =
-            self.turn_event.as_ref().filter(|event| !self.ticks.iter().any(|tick| tick.event == **event))
-        {
-            names.fault(format!("`turn_event` names `{event}`, which is no tick"));
+        for (key, event) in [("turn_event", &self.turn_event), ("crash_event", &self.crash_event)] {
+            let Some(event) = event else { continue };
+            names.word("event", event);
+            if !self.ticks.iter().any(|tick| tick.event == *event) {
+                names.fault(format!("`{key}` names `{event}`, which is no tick"));
+            }
+        }
+        for phase in self.phases.iter().filter(|phase| phase.fails && !self.finals.contains(&phase.name)) {
+            names.fault(format!("`{}` has `fails`, but is not final", phase.name));
         }
         if let Some(file) = self.progress_file.as_deref().filter(|file| !is_document(file)) {
             names.fault(format!("`progress_file` is `{file}`; it must be a Markdown file in the project"));
@@ -124,6 +129,7 @@ impl RawWorkflow {
             stop_event: self.stop_event.as_ref().map(EventName::new),
             close_event: self.close_event.as_ref().map(EventName::new),
             turn_event: self.turn_event.as_ref().map(EventName::new),
+            crash_event: self.crash_event.as_ref().map(EventName::new),
             hands_in: self.hands_in,
             retries_until_budget: self.retries_until_budget,
             measures_usage: self.measures_usage,
@@ -211,6 +217,7 @@ impl RawPhase {
             may: self.may.clone(),
             receipt: self.receipt,
             artifact: self.artifact.clone(),
+            fails: self.fails,
             deadline,
             rows,
         }
@@ -226,16 +233,11 @@ fn check_job(
     names: &mut Names<'_>,
 ) {
     let (must, may) = job.map(Job::outcomes).unwrap_or_default();
-    match job.map(Job::activity) {
-        Some(Activity::Engine) if activity != Activity::Engine => {
-            names.fault(format!("`{phase}` has `does`, but is not the engine's own"));
-        }
-        Some(Activity::Agent) if activity != Activity::Agent => {
-            names.fault(format!(
-                "what `{phase}` does is done before an agent works, but it is not an agent's"
-            ));
-        }
-        Some(_) | None => {}
+    match job.filter(|job| !job.fits(activity)) {
+        Some(Job::OpenPullRequest) => names
+            .fault(format!("what `{phase}` does is done before an agent works, but it is not an agent's")),
+        Some(_) => names.fault(format!("`{phase}` has `does`, but is not the engine's own")),
+        None => {}
     }
     for outcome in says.keys().filter(|outcome| !must.iter().chain(may).any(|known| known == outcome)) {
         let known = [must, may].concat().join(", ");

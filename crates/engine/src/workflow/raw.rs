@@ -28,6 +28,7 @@ pub(super) struct RawWorkflow {
     pub(super) stop_event: Option<String>,
     pub(super) close_event: Option<String>,
     pub(super) turn_event: Option<String>,
+    pub(super) crash_event: Option<String>,
     #[serde(default)]
     pub(super) hands_in: bool,
     #[serde(default)]
@@ -102,6 +103,8 @@ pub(super) struct RawPhase {
     pub(super) may: Vec<String>,
     pub(super) receipt: Option<ReceiptKind>,
     pub(super) artifact: Option<String>,
+    #[serde(default)]
+    pub(super) fails: bool,
     pub(super) deadline: Option<RawDeadline>,
     #[serde(default)]
     pub(super) on: Vec<RawRow>,

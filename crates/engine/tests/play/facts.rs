@@ -1,6 +1,6 @@
 //! What a run knows of the work so far: by what events mean in its workflow, not by their names.
 
-use engine::{Inquiry, NoteKind, Run};
+use engine::{CheckResult, Inquiry, NoteKind, Run, Workflow};
 
 use crate::script::play_to;
 
@@ -96,6 +96,46 @@ fn what_people_say_and_agents_note_stays_until_the_next_issue() {
 }
 
 #[test]
+fn what_came_of_a_pull_request_is_known_until_it_is_claimed_anew() {
+    let pull = |script: &str| play_to(&format!("factory: claimed, pushed, {script}")).0.facts.issue.pull;
+    let failed = pull("ci_failed failure=red");
+    assert_eq!(failed.checks, Some(CheckResult::Failed("red".to_owned())));
+    let sent_back = pull("ci_passed, changes_requested review=shorter");
+    assert_eq!((sent_back.checks, sent_back.review.as_deref()), (Some(CheckResult::Passed), Some("shorter")));
+    let again =
+        pull("ci_passed, merge_conflicted failure=both, dependency_unmet, dependencies_closed, claimed");
+    assert_eq!(again.conflict.as_deref(), Some("both"));
+}
+
+#[test]
+fn words_of_an_agent_in_a_terminal_mean_events_by_what_phases_are_for() {
+    let means = |script: &str, word: &str| {
+        let run = play_to(&format!("factory: {script}")).0;
+        format!("{:?}", Workflow::built_in("factory").unwrap().means(&run, word))
+    };
+    for (phase, word, expected) in [
+        ("@in_progress", "awaiting_ci", "HandedIn(EventName(\"pushed\"))"),
+        ("@in_progress", "awaiting_review", "HandedIn(EventName(\"pushed\"))"),
+        ("@in_progress", "needs_human", "Said(EventName(\"needs_human\"))"),
+        ("@in_progress", "failed", "Said(EventName(\"failed\"))"),
+        ("@in_progress", "too_large", "Said(EventName(\"too_large\"))"),
+        ("@in_progress", "underspecified", "Said(EventName(\"too_large\"))"),
+        ("@in_progress", "in_progress", "Known"),
+        ("@in_progress", "holiday", "Nothing"),
+        ("@awaiting_ci", "awaiting_ci", "Known"),
+        ("@awaiting_ci", "awaiting_review", "Nothing"),
+        ("@awaiting_review", "awaiting_review", "Known"),
+        ("@awaiting_review", "awaiting_ci", "Nothing"),
+        ("@awaiting_review", "merged", "Nothing"),
+        ("@awaiting_review", "done", "Over"),
+        ("@needs_human", "needs_human", "Known"),
+        ("@needs_human", "failed", "Said(EventName(\"failed\"))"),
+    ] {
+        assert_eq!(means(phase, word), expected, "{phase} {word}");
+    }
+}
+
+#[test]
 fn waits_in_a_row_are_counted_until_somebody_answers() {
     let driven = "driven, work_selected requirement=1, turn claude, ";
     let waited = run(&format!("{driven}suspend full, over, suspend full"));
@@ -124,9 +164,16 @@ fn an_effect_says_what_is_to_be_done() {
         ("autonomous-loop: @review", "Agent { role: Some(\"reviewer\"), asks: Verdict }"),
         ("autonomous-loop: @ship", "Job(OpenPullRequest)"),
         ("autonomous-loop: @ship, engine noted pr_url=#1", "Agent { role: Some(\"coder\"), asks: Promise }"),
-        ("factory: ", "Nothing"),
+        ("factory: ", "Job(Claim)"),
+        ("factory: @awaiting_ci", "Job(AwaitChecks)"),
     ] {
         assert_eq!(act(script), expected, "{script}");
     }
-    assert!(act(wait).starts_with("Wait { on: Limit"), "{}", act(wait));
+    for (script, on) in [
+        (wait, "Limit, until: Some("),
+        ("factory: @blocked", "Dependencies, until: Some("),
+        ("factory: @awaiting_review", "Review, until: Some("),
+    ] {
+        assert!(act(script).starts_with(&format!("Wait {{ on: {on}")), "{}", act(script));
+    }
 }

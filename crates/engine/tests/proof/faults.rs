@@ -164,7 +164,7 @@ fn a_job_that_could_come_to_an_event_which_is_not_there_is_refused() {
        |
     12 | does = "make_tea"
        |        ^^^^^^^^^^
-    unknown variant `make_tea`, expected one of `check_prerequisites`, `select_work`, `define_chunks`, `tick_criteria`, `run_tests`, `commit`, `check_docs`, `file_report`, `take_chunk`, `run_final_tests`, `merge`, `commit_and_merge`, `summarise`, `clean_up`, `open_pull_request`
+    unknown variant `make_tea`, expected one of `check_prerequisites`, `select_work`, `define_chunks`, `tick_criteria`, `run_tests`, `commit`, `check_docs`, `file_report`, `take_chunk`, `run_final_tests`, `merge`, `commit_and_merge`, `summarise`, `clean_up`, `open_pull_request`, `claim`, `await_dependencies`, `await_checks`, `await_review`
     "#);
 }
 

@@ -10,7 +10,7 @@ pub(crate) const MARK: &str = "zz_";
 pub(crate) fn renamed(text: &str) -> String {
     let workflow = Workflow::parse(text).expect("it is proved");
     let mut table: Table = text.parse().expect("it is TOML");
-    for key in ["name", "initial", "stop_event", "close_event", "turn_event"] {
+    for key in ["name", "initial", "stop_event", "close_event", "turn_event", "crash_event"] {
         rename(&mut table, key);
     }
     rename_all(&mut table, "final");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use engine::{Actor, Time, with_ticks};
 use serde::{Deserialize, Serialize};
 
-use crate::{APPROVED, By, Comment, Item, ItemId, ItemState, Pull, Review, Round};
+use crate::{APPROVED, Author, Comment, Item, ItemId, ItemState, Pull, Review, Round};
 
 /// How many rounds of a pull request are kept.
 const ROUNDS_KEPT: usize = 50;
@@ -16,21 +16,21 @@ fn begin_round(pull: &mut Pull, head: &str, at: Time) {
     pull.rounds.drain(..old);
 }
 
-/// What happened to an item, as the journal keeps it.
+/// Event of an item, as stored in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Happened {
+pub(super) struct ItemEvent {
     pub(super) format: u32,
-    pub(super) by: By,
+    pub(super) by: Author,
     #[serde(flatten)]
-    pub(super) what: What,
+    pub(super) what: ItemChange,
 }
 
-/// The format of [`Happened`] and of the snapshot.
+/// The format of [`ItemEvent`] and of the snapshot.
 pub(super) const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum What {
+pub(super) enum ItemChange {
     IssueOpened {
         title: String,
         body: String,
@@ -81,7 +81,7 @@ pub(super) enum What {
     },
 }
 
-impl What {
+impl ItemChange {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::IssueOpened { .. } => "issue_opened",
@@ -119,25 +119,25 @@ impl What {
 
 impl Item {
     /// Makes an item of the event that opens it; nothing if it is another event.
-    pub(super) fn opened(id: ItemId, at: Time, by: &By, what: &What) -> Option<Self> {
+    pub(super) fn opened(id: ItemId, at: Time, by: &Author, what: &ItemChange) -> Option<Self> {
         let (title, body, labels, pull) = match what {
-            What::IssueOpened { title, body, labels, .. } => (title, body, labels.clone(), None),
-            What::PullOpened { title, body, pull, .. } => {
+            ItemChange::IssueOpened { title, body, labels, .. } => (title, body, labels.clone(), None),
+            ItemChange::PullOpened { title, body, pull, .. } => {
                 let mut pull = pull.clone();
                 let head = pull.head.clone();
                 begin_round(&mut pull, &head, at);
                 (title, body, BTreeSet::new(), Some(pull))
             }
-            What::Edited { .. }
-            | What::Commented { .. }
-            | What::Labelled { .. }
-            | What::Assigned { .. }
-            | What::Ticked { .. }
-            | What::Closed { .. }
-            | What::Reopened
-            | What::Reviewed { .. }
-            | What::HeadMoved { .. }
-            | What::Merged { .. } => return None,
+            ItemChange::Edited { .. }
+            | ItemChange::Commented { .. }
+            | ItemChange::Labelled { .. }
+            | ItemChange::Assigned { .. }
+            | ItemChange::Ticked { .. }
+            | ItemChange::Closed { .. }
+            | ItemChange::Reopened
+            | ItemChange::Reviewed { .. }
+            | ItemChange::HeadMoved { .. }
+            | ItemChange::Merged { .. } => return None,
         };
         Some(Self {
             id,
@@ -157,21 +157,21 @@ impl Item {
     }
 
     /// Applies what happened after it was opened.
-    pub(super) fn apply(&mut self, at: Time, by: &By, what: &What) {
+    pub(super) fn apply(&mut self, at: Time, by: &Author, what: &ItemChange) {
         self.updated_at = at;
         match what {
-            What::IssueOpened { .. } | What::PullOpened { .. } => {}
-            What::Edited { title, body } => {
+            ItemChange::IssueOpened { .. } | ItemChange::PullOpened { .. } => {}
+            ItemChange::Edited { title, body } => {
                 self.title = title.clone().unwrap_or_else(|| self.title.clone());
                 self.body = body.clone().unwrap_or_else(|| self.body.clone());
             }
-            What::Commented { text, marker } => self.comments.push(Comment {
+            ItemChange::Commented { text, marker } => self.comments.push(Comment {
                 author: by.clone(),
                 at,
                 text: text.clone(),
                 marker: marker.clone(),
             }),
-            What::Labelled { added, removed } => {
+            ItemChange::Labelled { added, removed } => {
                 self.labels.retain(|label| !removed.contains(label));
                 self.labels.extend(added.iter().cloned());
                 if removed.contains(APPROVED) {
@@ -179,17 +179,17 @@ impl Item {
                 }
                 self.approved_by = self.approved_by.take().or_else(|| approver(added, by));
             }
-            What::Assigned { to } => self.assignee.clone_from(to),
-            What::Ticked { at, .. } => self.body = with_ticks(&self.body, at),
-            What::Closed { reason } => {
+            ItemChange::Assigned { to } => self.assignee.clone_from(to),
+            ItemChange::Ticked { at, .. } => self.body = with_ticks(&self.body, at),
+            ItemChange::Closed { reason } => {
                 self.state = ItemState::Closed;
                 self.closed_because.clone_from(reason);
             }
-            What::Reopened => {
+            ItemChange::Reopened => {
                 self.state = ItemState::Open;
                 self.closed_because = None;
             }
-            What::Reviewed { review } => {
+            ItemChange::Reviewed { review } => {
                 if let Some(pull) = &mut self.pull {
                     pull.review = *review;
                     pull.reviewed_by = Some(by.name.clone());
@@ -198,7 +198,7 @@ impl Item {
                     }
                 }
             }
-            What::HeadMoved { head, keeps_review } => {
+            ItemChange::HeadMoved { head, keeps_review } => {
                 if let Some(pull) = &mut self.pull {
                     pull.head.clone_from(head);
                     if *keeps_review {
@@ -212,7 +212,7 @@ impl Item {
                     }
                 }
             }
-            What::Merged { commit } => {
+            ItemChange::Merged { commit } => {
                 self.state = ItemState::Closed;
                 if let Some(pull) = &mut self.pull {
                     pull.merged = Some(commit.clone());
@@ -223,6 +223,6 @@ impl Item {
 }
 
 /// Returns who approves by setting these labels.
-fn approver(labels: &BTreeSet<String>, by: &By) -> Option<String> {
+fn approver(labels: &BTreeSet<String>, by: &Author) -> Option<String> {
     (labels.contains(APPROVED) && by.actor == Actor::Person).then(|| by.name.clone())
 }

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Host,
-    event::{FORMAT, Happened, What},
+    event::{FORMAT, ItemChange, ItemEvent},
     text,
 };
-use crate::{By, Filed, ForgeError, Item, ItemId, ItemState, Refusal};
+use crate::{Author, FiledItem, ForgeError, Item, ItemId, ItemState, Refusal};
 
 /// How the names of the streams begin. The number that follows has as many digits as the highest one, so that the
 /// last name is that of the highest number.
@@ -109,12 +109,17 @@ impl Items {
 
     /// Files an item under its number or the next one, with what happens to it first, once for the marker of the event
     /// that opens it.
-    pub(super) fn open(&self, by: &By, whats: &[What], wanted: Option<ItemId>) -> Result<Filed, ForgeError> {
+    pub(super) fn open(
+        &self,
+        by: &Author,
+        whats: &[ItemChange],
+        wanted: Option<ItemId>,
+    ) -> Result<FiledItem, ForgeError> {
         let [what, later @ ..] = whats else { unreachable!("an event opens it") };
         if let Some(id) = wanted.filter(|id| stream(*id).is_none()) {
             return Err(Refusal::Number { id, most: HIGHEST }.into());
         }
-        let filed = |id, was_there| Filed { id, was_there, url: None };
+        let filed = |id, was_there| FiledItem { id, was_there, url: None };
         if let Some(marker) = what.marker()
             && let Some(id) = self.filed(marker)?
         {
@@ -143,9 +148,9 @@ impl Items {
     /// Records what `decide` makes of an item, and returns the item as it is then.
     pub(super) fn change(
         &self,
-        by: &By,
+        by: &Author,
         id: ItemId,
-        decide: impl Fn(&Item) -> Result<Vec<What>, ForgeError>,
+        decide: impl Fn(&Item) -> Result<Vec<ItemChange>, ForgeError>,
     ) -> Result<Arc<Item>, ForgeError> {
         retry(contended(), || {
             let mut stored = self.load(id)?.ok_or(ForgeError::NotThere { id })?;
@@ -221,19 +226,25 @@ impl Items {
         if number > HIGHEST { Err(Refusal::Number { id, most: HIGHEST }.into()) } else { Ok(id) }
     }
 
-    fn append(&self, by: &By, stored: &Stored, at: Time, whats: &[What]) -> Result<Appended, ForgeError> {
+    fn append(
+        &self,
+        by: &Author,
+        stored: &Stored,
+        at: Time,
+        whats: &[ItemChange],
+    ) -> Result<Appended, ForgeError> {
         let json = "an item can be written as JSON";
-        let event = |what: &What| NewEvent {
+        let event = |what: &ItemChange| NewEvent {
             at: at.millis(),
             kind: what.name().to_owned(),
-            body: serde_json::to_vec(&Happened { format: FORMAT, by: by.clone(), what: what.clone() })
+            body: serde_json::to_vec(&ItemEvent { format: FORMAT, by: by.clone(), what: what.clone() })
                 .expect(json),
         };
         let events: Vec<NewEvent> = whats.iter().map(event).collect();
         let snapshot = serde_json::to_vec(&Snapshot { format: FORMAT, item: &*stored.item }).expect(json);
         let view =
             View { snapshot: &snapshot, mark: stored.mark.as_deref(), topic: Some(topic_of(&stored.item)) };
-        let name = whats.last().map_or("nothing", What::name);
+        let name = whats.last().map_or("nothing", ItemChange::name);
         let stream = stream(stored.item.id).expect("its id was checked before");
         let store = self.host.ensure_store()?;
         let mut appended = None;
@@ -268,7 +279,7 @@ impl State for Item {
     }
 
     fn add(fold: &mut Option<Self>, event: &StoredEvent) -> Result<(), ForgeError> {
-        let happened: Happened = serde_json::from_slice(&event.body)
+        let happened: ItemEvent = serde_json::from_slice(&event.body)
             .map_err(|error| unreadable(&event.stream, event.seq, &error.to_string()))?;
         let at = Time::from_millis(event.at);
         match fold {

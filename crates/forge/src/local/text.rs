@@ -5,7 +5,7 @@ use crate::{ForgeError, Item, Refusal};
 /// The longest marker and label, in characters.
 const MARKER: usize = 200;
 const LABEL: usize = 50;
-/// The longest text of an item and of a comment, in bytes.
+/// Maximum size of an item's or comment's text, in bytes.
 pub const BODY: usize = 256 * 1024;
 const COMMENT: usize = 64 * 1024;
 /// How much an item may hold: an item is read whole.

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use forge::{By, ItemId, LocalForge, NewItem, Query, Tracker, fake::Memory};
+use forge::{Author, ItemId, LocalForge, NewItem, Query, Tracker, fake::Memory};
 use journal::MemoryStore;
 
 #[test]
 fn what_is_unchanged_is_read_once_whoever_asks() {
     let store = Arc::new(MemoryStore::new());
-    let forge = || LocalForge::new(Arc::new(Memory::new(Arc::clone(&store) as _)), By::warp());
+    let forge = || LocalForge::new(Arc::new(Memory::new(Arc::clone(&store) as _)), Author::warp());
     let (ours, theirs) = (forge(), forge());
     for title in ["One", "Two"] {
         ours.file(&NewItem { title: title.to_owned(), ..NewItem::default() }, None).unwrap();
     }
     let before = ours.items(Query::Open).unwrap();
-    let ada = ours.by(By::person("Ada"));
+    let ada = ours.by(Author::person("Ada"));
     let again = Tracker::item(&ada, ItemId::from(1)).unwrap().unwrap();
     assert!(Arc::ptr_eq(&again, &before[0]));
 

@@ -1,8 +1,8 @@
 //! What callers may rely on when a forge fails: nothing twice, nothing lost, and no error that looks like "none".
 
 use forge::{
-    APPROVED, By, Checks as _, ChecksState, Edit, Forge as _, ForgeError, FromFile, ItemId, Merge, NewItem,
-    NewPull, Query, Readiness, Review, StepId, Tracker as _, candidates,
+    APPROVED, Author, Checks as _, ChecksState, Edit, Forge as _, ForgeError, IssueFile, ItemId, Merge,
+    NewItem, NewPull, Query, Readiness, Review, StepId, Tracker as _, candidates,
     fake::{Fake, FakeChecks, Fault},
     import, readiness, ready,
 };
@@ -11,7 +11,7 @@ const ALL: [Fault; 5] = [Fault::Before, Fault::After, Fault::Timeout, Fault::Lat
 const HEAD: &str = "97165b483c";
 
 fn fake() -> Fake {
-    Fake::new(By::person("Ada"))
+    Fake::new(Author::person("Ada"))
 }
 
 /// Leads an issue and its pull request from one end to the other, as a driver does that repeats what failed.
@@ -24,7 +24,7 @@ fn lead(fake: &Fake) -> Result<(), ForgeError> {
     fake.assign(id, Some("run-a"))?;
     fake.tick(id, &["AC-01".to_owned(), "AC-02".to_owned()])?;
     fake.untick(id, &["AC-02".to_owned()])?;
-    let warp = fake.by(By::warp());
+    let warp = fake.by(Author::warp());
     let new = NewPull { issue: Some(id), run: Some("run-a".to_owned()), ..pull() };
     let pull = warp.ensure_pull(&new, "pull:run-a:1")?.id;
     if fake.get_pull(pull)?.merged.is_none() {
@@ -156,7 +156,7 @@ fn what_cannot_be_told_is_never_none() {
 #[test]
 fn a_file_whose_issue_cannot_be_looked_up_is_not_filed_twice() {
     let fake = fake();
-    let from = FromFile {
+    let from = IssueFile {
         file: "a.md".to_owned(),
         text: "# A\n".to_owned(),
         id: None,

@@ -13,7 +13,7 @@ use std::sync::{
 };
 
 use forge::{
-    By, Forge, LocalForge, Tracker,
+    Author, Forge, LocalForge, Tracker,
     fake::{Fake, Memory},
 };
 use journal::Stores;
@@ -65,18 +65,18 @@ fn local() -> Local {
     let directory = tempfile::tempdir().unwrap();
     let store = Stores::default().open(directory.path().join("journal.db")).unwrap();
     Local {
-        local: LocalForge::new(Arc::new(Memory::new(store)), By::warp()),
+        local: LocalForge::new(Arc::new(Memory::new(store)), Author::warp()),
         _directory: directory,
         commits: AtomicU64::new(0),
     }
 }
 
 impl World for Local {
-    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker> {
         Arc::new(self.local.by(by))
     }
 
-    fn forge(&self, by: By) -> Arc<dyn Forge> {
+    fn forge(&self, by: Author) -> Arc<dyn Forge> {
         Arc::new(self.local.by(by))
     }
 
@@ -91,15 +91,15 @@ struct InMemory {
 }
 
 fn fake() -> InMemory {
-    InMemory { fake: Fake::new(By::warp()), commits: AtomicU64::new(0) }
+    InMemory { fake: Fake::new(Author::warp()), commits: AtomicU64::new(0) }
 }
 
 impl World for InMemory {
-    fn tracker(&self, by: By) -> Arc<dyn Tracker> {
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker> {
         Arc::new(self.fake.by(by))
     }
 
-    fn forge(&self, by: By) -> Arc<dyn Forge> {
+    fn forge(&self, by: Author) -> Arc<dyn Forge> {
         Arc::new(self.fake.by(by))
     }
 

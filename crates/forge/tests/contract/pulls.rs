@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forge::{By, Forge, ForgeError, Item, ItemId, Merge, NewPull, Query, Refusal, Review};
+use forge::{Author, Forge, ForgeError, Item, ItemId, Merge, NewPull, Query, Refusal, Review};
 
 use crate::suite::{NOBODY, World, ada, file};
 
@@ -20,7 +20,7 @@ fn new(world: &dyn World, branch: &str) -> NewPull {
 
 /// Opens a pull request in warp's name, and returns its first commit too.
 fn opened(world: &dyn World, branch: &str) -> (Arc<dyn Forge>, ItemId, String) {
-    let (forge, new) = (world.forge(By::warp()), new(world, branch));
+    let (forge, new) = (world.forge(Author::warp()), new(world, branch));
     let filed = forge.ensure_pull(&new, &world.unused(&format!("pull:run-a:{branch}"))).unwrap();
     (forge, filed.id, new.head)
 }
@@ -38,7 +38,7 @@ fn merge(forge: &dyn Forge, id: ItemId, head: &str) -> Result<Arc<Item>, ForgeEr
 
 pub(crate) fn a_marker_opens_one_pull_request(world: &dyn World) {
     let (forge, new, marker) =
-        (world.forge(By::warp()), new(world, "feature/a"), world.unused("pull:run-a:1"));
+        (world.forge(Author::warp()), new(world, "feature/a"), world.unused("pull:run-a:1"));
     assert_eq!(forge.opened(&marker).unwrap(), None);
     let filed = forge.ensure_pull(&new, &marker).unwrap();
     assert!(!filed.was_there);

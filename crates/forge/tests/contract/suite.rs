@@ -5,14 +5,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use forge::{
-    APPROVED, By, Edit, Forge, ForgeError, FromFile, Item, ItemId, NewItem, Query, Readiness, Refusal,
+    APPROVED, Author, Edit, Forge, ForgeError, IssueFile, Item, ItemId, NewItem, Query, Readiness, Refusal,
     Tracker, candidates, import, readiness, readiness_if_approved, ready,
 };
 
 /// A forge, and who may act on it.
 pub(crate) trait World {
-    fn tracker(&self, by: By) -> Arc<dyn Tracker>;
-    fn forge(&self, by: By) -> Arc<dyn Forge>;
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker>;
+    fn forge(&self, by: Author) -> Arc<dyn Forge>;
 
     /// Pushes another commit onto a branch, and returns it.
     fn push(&self, branch: &str) -> String;
@@ -23,8 +23,8 @@ pub(crate) trait World {
     }
 }
 
-pub(crate) fn ada() -> By {
-    By::person("Ada")
+pub(crate) fn ada() -> Author {
+    Author::person("Ada")
 }
 
 pub(crate) fn new(title: &str, body: &str, labels: &[&str]) -> NewItem {
@@ -48,7 +48,7 @@ fn ids(items: &[Arc<Item>]) -> Vec<ItemId> {
 pub(crate) const NOBODY: u64 = 999_999_998;
 
 pub(crate) fn a_marker_files_once(world: &dyn World) {
-    let (tracker, marker) = (world.tracker(By::warp()), world.unused("report:run-a"));
+    let (tracker, marker) = (world.tracker(Author::warp()), world.unused("report:run-a"));
     assert_eq!(tracker.filed(&marker).unwrap(), None);
     let first = tracker.file(&new("Report", "", &[]), Some(&marker)).unwrap();
     assert!(!first.was_there);
@@ -133,7 +133,7 @@ pub(crate) fn labels_are_ensured(world: &dyn World) {
 
 pub(crate) fn only_a_person_approves(world: &dyn World) {
     let (tracker, warp, agent) =
-        (world.tracker(ada()), world.tracker(By::warp()), world.tracker(By::agent("claude")));
+        (world.tracker(ada()), world.tracker(Author::warp()), world.tracker(Author::agent("claude")));
     let id = warp.file(&new("T", "- [ ] a", &["req", APPROVED]), None).unwrap().id;
     let approval = || warp.approval(&warp.get(id).unwrap()).unwrap();
     assert_eq!(approval(), None, "a label by itself approves nothing");
@@ -147,7 +147,7 @@ pub(crate) fn only_a_person_approves(world: &dyn World) {
     assert_eq!(readiness_if_approved(&*warp, id).unwrap(), Readiness::Ready);
     tracker.ensure_labels(id, &[APPROVED], &[]).unwrap();
     assert_eq!(approval().as_deref(), Some("Ada"));
-    world.tracker(By::person("Bob")).approve(id).unwrap();
+    world.tracker(Author::person("Bob")).approve(id).unwrap();
     assert_eq!(approval().as_deref(), Some("Ada"), "the first approval stays");
     assert_eq!(readiness(&*warp, id).unwrap(), Readiness::Ready);
     warp.ensure_labels(id, &[], &[APPROVED]).unwrap();
@@ -156,7 +156,7 @@ pub(crate) fn only_a_person_approves(world: &dyn World) {
 
 pub(crate) fn ticking_changes_nothing_but_its_boxes(world: &dyn World) {
     let body = "- [ ] one\n```\n- [ ] code\n```\n- [ ] two\n<!-- - [ ] hidden -->\n- [x] three\n";
-    let (tracker, id) = (world.tracker(By::warp()), file(world, body));
+    let (tracker, id) = (world.tracker(Author::warp()), file(world, body));
     let some = criteria(&["AC-02", "AC-03", "AC-07"]);
     let item = tracker.tick(id, &some).unwrap();
     assert_eq!(item.body, body.replace("[ ] two", "[x] two"));
@@ -168,7 +168,7 @@ pub(crate) fn ticking_changes_nothing_but_its_boxes(world: &dyn World) {
 }
 
 pub(crate) fn nobody_writes_over_an_edit(world: &dyn World) {
-    let (tracker, id) = (world.tracker(By::warp()), file(world, "- [ ] one\n"));
+    let (tracker, id) = (world.tracker(Author::warp()), file(world, "- [ ] one\n"));
     let seen = tracker.get(id).unwrap();
     let edited = "Some words.\n\n- [ ] one\n- [ ] two\n";
     let edit = |body: &str, base: Option<&str>| Edit {
@@ -189,7 +189,7 @@ pub(crate) fn nobody_writes_over_an_edit(world: &dyn World) {
 }
 
 pub(crate) fn comments_are_bounded_and_made_once(world: &dyn World) {
-    let (tracker, id) = (world.tracker(By::warp()), file(world, ""));
+    let (tracker, id) = (world.tracker(Author::warp()), file(world, ""));
     tracker.comment(id, "seen", Some("c")).unwrap();
     let item = tracker.comment(id, "seen again", Some("c")).unwrap();
     assert_eq!((item.comments.len(), item.comments[0].text.as_str()), (1, "seen"));
@@ -260,7 +260,7 @@ pub(crate) fn what_can_be_taken_depends_on_others(world: &dyn World) {
     let lost = file(&format!("blocked by #{NOBODY}"), &["req", APPROVED]);
     let met = file("- [x] a\n", &["req", APPROVED]);
     let none = file("", &[]);
-    let unapproved = world.tracker(By::warp()).file(&new("T", "", &["req"]), None).unwrap().id;
+    let unapproved = world.tracker(Author::warp()).file(&new("T", "", &["req"]), None).unwrap().id;
     let wanted = [
         (second, Readiness::Blocked { on: vec![first] }),
         (first, Readiness::Ready),
@@ -289,7 +289,7 @@ pub(crate) fn what_can_be_taken_depends_on_others(world: &dyn World) {
 
 pub(crate) fn a_file_is_one_issue(world: &dyn World) {
     let tracker = world.tracker(ada());
-    let from = |text: &str| FromFile {
+    let from = |text: &str| IssueFile {
         file: world.unused("issues/parser.md"),
         text: text.to_owned(),
         id: None,
@@ -302,7 +302,7 @@ pub(crate) fn a_file_is_one_issue(world: &dyn World) {
     let again = import(&*tracker, &from("# Parse all\n\n- [ ] b\n- [ ] c\n")).unwrap();
     assert_eq!((again.was_there, again.item.id), (true, first.item.id));
     assert_eq!((again.item.title.as_str(), again.item.boxes().checked()), ("Parse all", 1));
-    let other = FromFile { id: Some(ItemId::from(NOBODY)), ..from("# Parse\n") };
+    let other = IssueFile { id: Some(ItemId::from(NOBODY)), ..from("# Parse\n") };
     let refused = import(&*tracker, &other);
     assert!(matches!(refused, Err(ForgeError::Refused(Refusal::ImportedAs { .. }))), "{refused:?}");
     assert!(import(&*tracker, &from("no heading")).is_err());

@@ -22,9 +22,9 @@ use adapters::{
 use project::{Dirs, Place, Shell, tools::Called};
 use tempfile::TempDir;
 
-use super::{Call, Reply, Wants, receive, send};
+use super::{Call, CallTarget, Reply, receive, send};
 use crate::{
-    Answer, Event, Here, Input, LARGEST, answer_here,
+    Answer, Event, HookContext, Input, LARGEST, answer_here,
     tool::{self, LARGEST_TOOL},
 };
 
@@ -41,7 +41,7 @@ const NO_ANSWER: u8 = 1;
 /// The name of the socket in its directory.
 const SOCKET: &str = "hooks";
 
-/// Answers hooks of one run, until it is dropped.
+/// Socket server for the hooks of one run; stops when dropped.
 ///
 /// The workspace's lock is taken for some answers, so whoever drives the run must not hold it while an agent works.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why hooks cannot be answered.
+/// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     #[error("failed to make a socket for hooks")]
@@ -64,7 +64,7 @@ pub enum ServerError {
 }
 
 impl Server {
-    /// Begins to answer hooks in the workspace at `place`.
+    /// Starts to answer hooks in the workspace at `place`.
     ///
     /// What a call makes run of the repository's content runs in `shell`, as whatever the driver runs of it. The agent
     /// calls files by the paths of `view`, and is answered by them.
@@ -75,7 +75,7 @@ impl Server {
         let token = machine::random_text(32).map_err(ServerError::Socket)?;
         let (is_over, active) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (reminder, refusals) = (Arc::<Reminder>::default(), Arc::default());
-        let desk = Desk {
+        let desk = CallHandler {
             root: place.root.clone(),
             dirs: dirs.clone(),
             view,
@@ -90,27 +90,27 @@ impl Server {
         Ok(Self { directory, token, is_over, active, reminder, refusals, thread: Some(thread) })
     }
 
-    /// Sets what an agent is told whose client has compacted its conversation, and its brief with it.
+    /// Sets the reminder that an agent gets after its client compacted the conversation.
     pub fn set_reminder(&self, text: String) {
         *self.reminder.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
-    /// Tells whether a client has compacted its conversation since this was last asked.
+    /// Returns and resets whether a client has compacted its conversation.
     pub fn take_compacted(&self) -> bool {
         self.reminder.is_given.swap(false, Ordering::SeqCst)
     }
 
-    /// Returns where the socket is.
+    /// Returns the path of the socket.
     pub fn socket(&self) -> PathBuf {
         self.directory.path().join(SOCKET)
     }
 
-    /// Returns what was refused since this was last asked for, oldest first. A refusal is here before the client hears of it.
+    /// Returns and removes the refusals so far, oldest first. Each is listed before the client sees it.
     pub fn take_refusals(&self) -> Vec<Notice> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
-    /// Returns what an agent needs to reach this server through `program`, which is warp.
+    /// Returns the hook configuration with which an agent reaches this server through `program`.
     pub fn hooks(&self, program: &Path) -> agent::Hooks {
         agent::Hooks { program: program.to_owned(), socket: self.socket(), token: self.token.clone() }
     }
@@ -133,8 +133,8 @@ impl Drop for Server {
     }
 }
 
-/// What every call is answered by.
-struct Desk {
+/// Answers the calls of one socket.
+struct CallHandler {
     root: PathBuf,
     dirs: Dirs,
     view: View,
@@ -168,7 +168,7 @@ impl Drop for Turn {
     }
 }
 
-fn listen(listener: &UnixListener, desk: &Arc<Desk>, is_over: &AtomicBool) {
+fn listen(listener: &UnixListener, desk: &Arc<CallHandler>, is_over: &AtomicBool) {
     while let Ok((stream, _)) = listener.accept() {
         if is_over.load(Ordering::SeqCst) {
             return;
@@ -185,7 +185,7 @@ fn listen(listener: &UnixListener, desk: &Arc<Desk>, is_over: &AtomicBool) {
     }
 }
 
-impl Desk {
+impl CallHandler {
     fn serve(&self, mut stream: UnixStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -199,8 +199,8 @@ impl Desk {
         send(&mut stream, &reply)
     }
 
-    fn here(&self, input: &Input) -> Here {
-        Here::at(&self.root, &self.view, &self.dirs, input)
+    fn here(&self, input: &Input) -> HookContext {
+        HookContext::at(&self.root, &self.view, &self.dirs, input)
     }
 
     fn answer(&self, reader: &mut BufReader<UnixStream>) -> io::Result<Answer> {
@@ -209,8 +209,8 @@ impl Desk {
             return Err(io::Error::other("the token is not this run's"));
         }
         let largest = match &call.wants {
-            Wants::Hook(_) => LARGEST,
-            Wants::Tool(_) => LARGEST_TOOL,
+            CallTarget::Hook(_) => LARGEST,
+            CallTarget::Tool(_) => LARGEST_TOOL,
         };
         if call.length > largest {
             return Err(io::Error::other("the input is too large"));
@@ -221,7 +221,7 @@ impl Desk {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the input is not whole"));
         }
         match call.wants {
-            Wants::Hook(name) => {
+            CallTarget::Hook(name) => {
                 let event = Event::named(&name).filter(|event| event.is_driven());
                 let event =
                     event.ok_or_else(|| io::Error::other(format!("`{name}` is not answered here")))?;
@@ -234,7 +234,7 @@ impl Desk {
                 }
                 Ok(answer)
             }
-            Wants::Tool(name) => {
+            CallTarget::Tool(name) => {
                 let here = self.here(&Input::default());
                 let called = tool::call_here(&here, self.shell.clone(), &name, &input);
                 let Called { text, is_refused } = called.map_err(io::Error::other)?;
@@ -248,7 +248,7 @@ impl Desk {
     }
 }
 
-impl Desk {
+impl CallHandler {
     fn remind(&self) -> Answer {
         self.reminder.is_given.store(true, Ordering::SeqCst);
         let text = self.reminder.text.lock().unwrap_or_else(PoisonError::into_inner).clone();

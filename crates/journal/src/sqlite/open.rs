@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use crate::error::{Corruption, OpenError, StoreError};
 
 use super::guard::{self, Guard, PATIENCE};
-use super::place::{self, Found};
+use super::place::{self, FileState};
 use super::syncer::Syncer;
 use super::watch::Announcer;
 use super::{Open, STATEMENTS, Shared, SqliteStore, fault, read, schema};
@@ -38,7 +38,7 @@ impl SqliteStore {
     /// Opens the store at `path`, and makes it and its directory if there is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        if look(path)? == Found::Nothing {
+        if look(path)? == FileState::Nothing {
             prepare_directory(place::directory(path))?;
         }
         open(path)
@@ -47,7 +47,7 @@ impl SqliteStore {
     /// Opens the store at `path`, or returns `None` if there is none.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Option<Self>, OpenError> {
         let path = path.as_ref();
-        if look(path)? == Found::Nothing {
+        if look(path)? == FileState::Nothing {
             refuse_if_behind(path, guard::acknowledged_at(path), 0)?;
             return Ok(None);
         }
@@ -59,13 +59,13 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
     let mut guard = share(path)?;
     // A repair may have been waited for, so what is there is looked at again.
     match look(path)? {
-        Found::Store => {}
-        Found::LoneLog => return Err(corrupt(path, Corruption::DatabaseGone).into()),
-        Found::Nothing => {
+        FileState::Store => {}
+        FileState::LoneLog => return Err(corrupt(path, Corruption::DatabaseGone).into()),
+        FileState::Nothing => {
             refuse_if_behind(path, guard.acknowledged(), 0)?;
             make_file(path)?;
         }
-        Found::Unfinished => {
+        FileState::Unfinished => {
             drop(guard);
             finish_repair(path)?;
             guard = share(path)?;
@@ -75,15 +75,15 @@ fn open(path: &Path) -> Result<SqliteStore, OpenError> {
     // Taken before the database is read: whatever is noted by then can be seen.
     let acknowledged = guard.acknowledged();
     let connection = match connect(path).and_then(|connection| ready(connection, acknowledged)) {
-        Ok(Ready::Open(connection)) => connection,
-        Ok(Ready::Foreign { application_id }) => {
+        Ok(ConnectionState::Open(connection)) => connection,
+        Ok(ConnectionState::Foreign { application_id }) => {
             return Err(OpenError::Foreign { path: path.to_path_buf(), application_id });
         }
-        Ok(Ready::Newer { found }) => {
+        Ok(ConnectionState::Newer { found }) => {
             return Err(OpenError::Newer { path: path.to_path_buf(), found, known: schema::CURRENT });
         }
-        Ok(Ready::Misnumbered(kind)) => return Err(corrupt(path, kind.misnumbered()).into()),
-        Ok(Ready::Behind { found }) => {
+        Ok(ConnectionState::Misnumbered(kind)) => return Err(corrupt(path, kind.misnumbered()).into()),
+        Ok(ConnectionState::Behind { found }) => {
             return Err(corrupt(path, Corruption::Behind { acknowledged, found }).into());
         }
         Err(error) => return Err(diagnose(path, fault::classify(path, error)).into()),
@@ -109,8 +109,8 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// What became of a connection.
-enum Ready {
+/// State of a database that was just opened.
+enum ConnectionState {
     Open(Connection),
     Foreign {
         application_id: i64,
@@ -125,7 +125,7 @@ enum Ready {
     },
 }
 
-fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
+fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<ConnectionState> {
     let kind = Kind {
         application_id: schema::application_id(&connection)?,
         version: schema::version(&connection)?,
@@ -136,24 +136,24 @@ fn ready(connection: Connection, acknowledged: u64) -> rusqlite::Result<Ready> {
         let kind = Kind::read(&connection)?;
         if kind == Kind::FRESH {
             if acknowledged > 0 {
-                return Ok(Ready::Behind { found: 0 });
+                return Ok(ConnectionState::Behind { found: 0 });
             }
             make(&connection)?;
         } else if kind.is_misnumbered(&connection)? {
-            return Ok(Ready::Misnumbered(kind));
+            return Ok(ConnectionState::Misnumbered(kind));
         } else if kind.application_id != schema::APPLICATION_ID {
-            return Ok(Ready::Foreign { application_id: kind.application_id });
+            return Ok(ConnectionState::Foreign { application_id: kind.application_id });
         } else if kind.version > schema::CURRENT {
-            return Ok(Ready::Newer { found: kind.version });
+            return Ok(ConnectionState::Newer { found: kind.version });
         } else {
             schema::migrate(&connection, &schema::STEPS)?;
         }
     }
     let found = read::last_position(&connection)?;
     if found < acknowledged {
-        return Ok(Ready::Behind { found });
+        return Ok(ConnectionState::Behind { found });
     }
-    Ok(Ready::Open(connection))
+    Ok(ConnectionState::Open(connection))
 }
 
 /// What tells a journal from other databases.
@@ -219,7 +219,7 @@ pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-fn look(path: &Path) -> Result<Found, StoreError> {
+fn look(path: &Path) -> Result<FileState, StoreError> {
     place::look(path).map_err(|error| from_io(path, error))
 }
 
@@ -262,9 +262,9 @@ fn prepare_directory(directory: &Path) -> Result<(), OpenError> {
 
 fn finish_repair(path: &Path) -> Result<(), StoreError> {
     let started = Instant::now();
-    while look(path)? == Found::Unfinished {
+    while look(path)? == FileState::Unfinished {
         if let Some(_owned) = Guard::own(path).map_err(|error| from_io(path, error))? {
-            if look(path)? == Found::Unfinished {
+            if look(path)? == FileState::Unfinished {
                 place::swap(path).map_err(|error| from_io(path, error))?;
             }
         } else if started.elapsed() < PATIENCE {

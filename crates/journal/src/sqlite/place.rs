@@ -33,9 +33,9 @@ pub(super) const REPAIRED: &str = ".repaired";
 /// The damaged store, out of the way but not yet set aside.
 pub(super) const DAMAGED: &str = ".damaged";
 
-/// What is found where a store is looked for.
+/// Files found at a store's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FileState {
     /// A file with something in it.
     Store,
     /// Nothing, or an empty file.
@@ -54,21 +54,21 @@ pub(super) fn log_length(path: &Path) -> io::Result<u64> {
 /// Looks what is at `path`.
 ///
 /// Not being allowed to look is an error, and not the same as finding nothing.
-pub(super) fn look(path: &Path) -> io::Result<Found> {
+pub(super) fn look(path: &Path) -> io::Result<FileState> {
     if !is_empty(path)? {
-        return Ok(Found::Store);
+        return Ok(FileState::Store);
     }
     // The log is looked at before the database is looked at again: a store in the making has its first page
     // before it has a log, so a log that was there before an empty database is truly alone.
     let has_log = !is_empty(&beside(path, LOG))?;
     if !is_empty(path)? {
-        Ok(Found::Store)
+        Ok(FileState::Store)
     } else if beside(path, REPAIRED).exists() && !path.exists() {
-        Ok(Found::Unfinished)
+        Ok(FileState::Unfinished)
     } else if has_log {
-        Ok(Found::LoneLog)
+        Ok(FileState::LoneLog)
     } else {
-        Ok(Found::Nothing)
+        Ok(FileState::Nothing)
     }
 }
 

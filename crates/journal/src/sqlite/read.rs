@@ -9,7 +9,7 @@ use crate::store::{Query, Scope, StoredEvent, StreamHead, StreamId, StreamView, 
 
 use super::{Open, fault, with};
 
-/// The columns that [`Sealed::from_row`] takes.
+/// The columns that [`SealedView::from_row`] takes.
 macro_rules! view_columns {
     () => {
         "name, events, head, position, updated_at, mark, topic, seal, snapshot"
@@ -26,7 +26,7 @@ macro_rules! event_columns {
 
 pub(super) fn load(open: &Open, stream: &StreamId) -> Result<Option<StreamView>, StoreError> {
     let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE name = ?1");
-    match open.classified(one(&open.connection, sql, [stream.as_str()], Sealed::from_row).optional())? {
+    match open.classified(one(&open.connection, sql, [stream.as_str()], SealedView::from_row).optional())? {
         Some(row) if row.is_intact() => Ok(Some(row.view)),
         Some(row) => {
             let last = row.view.version.events().saturating_sub(1);
@@ -153,13 +153,13 @@ pub(super) fn one<T>(
     with(connection, sql, |statement| statement.query_row(params, from_row))
 }
 
-/// A row beside a stream, with the seal it was stored under.
-pub(super) struct Sealed {
+/// A stream's view, with its seal.
+pub(super) struct SealedView {
     pub(super) view: StreamView,
     seal: Digest,
 }
 
-impl Sealed {
+impl SealedView {
     pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let view = StreamView {
             stream: stream_id(row, 0)?,

@@ -17,9 +17,9 @@ use crate::store::StreamId;
 
 use super::guard::{self, Guard};
 use super::open::Kind;
-use super::place::{self, Found, beside};
+use super::place::{self, FileState, beside};
 use super::read::{clamp, last_position};
-use super::salvage::{self, Remains};
+use super::salvage::{self, SalvagedStore};
 use super::{PAGE, fault, open, schema, verify};
 
 /// What a repair did.
@@ -115,7 +115,7 @@ pub fn repair(
 ) -> Result<RepairReport, RepairError> {
     let (path, aside) = (path.as_ref(), set_aside.as_ref());
     let files = |source| RepairError::Files { path: path.to_path_buf(), source };
-    if place::look(path).map_err(files)? == Found::Nothing && guard::acknowledged_at(path) == 0 {
+    if place::look(path).map_err(files)? == FileState::Nothing && guard::acknowledged_at(path) == 0 {
         return Err(RepairError::Missing { path: path.to_path_buf() });
     }
     let guard = Guard::own(path).map_err(files)?;
@@ -123,7 +123,7 @@ pub fn repair(
     DirBuilder::new().recursive(true).mode(0o700).create(aside).map_err(files)?;
 
     // What an interrupted repair left.
-    if place::look(path).map_err(files)? == Found::Unfinished {
+    if place::look(path).map_err(files)? == FileState::Unfinished {
         place::swap(path).map_err(files)?;
     }
     let earlier = place::set_aside(path, aside, now).map_err(files)?;
@@ -131,7 +131,7 @@ pub fn repair(
 
     let acknowledged = guard.acknowledged();
     let copied = copy(path).map_err(files)?;
-    if examine(path, acknowledged)? == Examined::Sound {
+    if examine(path, acknowledged)? == Condition::Sound {
         place::clear(path).map_err(files)?;
         let streams = Vec::new();
         return Ok(RepairReport { outcome: Outcome::Sound, set_aside: earlier, streams, vanished: 0 });
@@ -162,26 +162,26 @@ fn copy(path: &Path) -> io::Result<u64> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Examined {
+enum Condition {
     Sound,
     Damaged,
 }
 
 /// Tells a sound store, and one that is none of ours, from a damaged one.
-fn examine(path: &Path, acknowledged: u64) -> Result<Examined, RepairError> {
+fn examine(path: &Path, acknowledged: u64) -> Result<Condition, RepairError> {
     let copy = beside(path, place::COPY);
     // SQLite would take an empty file for an empty database, and delete the log beside it.
     let is_empty = place::is_empty(&copy).unwrap_or(true);
     let Some(connection) = (!is_empty).then(|| open::connect(&copy).ok()).flatten() else {
-        return Ok(Examined::Damaged);
+        return Ok(Condition::Damaged);
     };
-    let Ok(kind) = Kind::read(&connection) else { return Ok(Examined::Damaged) };
+    let Ok(kind) = Kind::read(&connection) else { return Ok(Condition::Damaged) };
     let path = path.to_path_buf();
     if kind == Kind::FRESH {
-        return Ok(if acknowledged == 0 { Examined::Sound } else { Examined::Damaged });
+        return Ok(if acknowledged == 0 { Condition::Sound } else { Condition::Damaged });
     }
     if kind.is_misnumbered(&connection).unwrap_or(false) {
-        return Ok(Examined::Damaged);
+        return Ok(Condition::Damaged);
     }
     if kind.application_id != schema::APPLICATION_ID {
         let is_ours = connection.prepare("SELECT hash FROM event").is_ok();
@@ -191,7 +191,7 @@ fn examine(path: &Path, acknowledged: u64) -> Result<Examined, RepairError> {
             let application_id = kind.application_id;
             return Err(RepairError::Refused(OpenError::Foreign { path, application_id }));
         }
-        return Ok(Examined::Damaged);
+        return Ok(Condition::Damaged);
     }
     if kind.version > schema::CURRENT {
         let newer = OpenError::Newer { path, found: kind.version, known: schema::CURRENT };
@@ -200,7 +200,7 @@ fn examine(path: &Path, acknowledged: u64) -> Result<Examined, RepairError> {
     let reaches = last_position(&connection).is_ok_and(|position| position >= acknowledged);
     let verification = verify::check(&connection);
     let is_sound = kind.version > 0 && reaches && verification.is_ok_and(|found| found.is_sound());
-    Ok(if is_sound { Examined::Sound } else { Examined::Damaged })
+    Ok(if is_sound { Condition::Sound } else { Condition::Damaged })
 }
 
 /// The making of a replacement, up to its last sync.
@@ -239,15 +239,15 @@ impl Rebuild<'_> {
         Ok(rebuilt)
     }
 
-    fn fill(&self, target: &Connection, remains: Option<&Remains>) -> rusqlite::Result<Rebuilt> {
+    fn fill(&self, target: &Connection, remains: Option<&SalvagedStore>) -> rusqlite::Result<Rebuilt> {
         let transaction = target.unchecked_transaction()?;
         // No position and no generation may come back, not even those of events that are lost without a trace.
         let slack = self.copied / PAGE * 64;
-        let traced = remains.map_or(0, Remains::last_position);
+        let traced = remains.map_or(0, SalvagedStore::last_position);
         let vanished = self.acknowledged.saturating_sub(traced);
         let last_position = traced.max(self.acknowledged).saturating_add(slack);
         let now = u64::try_from(self.now).unwrap_or(0);
-        let last_generation = remains.map_or(0, Remains::last_generation).max(now);
+        let last_generation = remains.map_or(0, SalvagedStore::last_generation).max(now);
         let sql = "INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1), ('lease', ?2)";
         transaction.execute(sql, params![clamp(last_position), clamp(last_generation)])?;
         let streams = remains.map_or(Ok(Vec::new()), |remains| remains.pour(&transaction))?;

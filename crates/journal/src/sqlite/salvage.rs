@@ -17,7 +17,7 @@ use crate::chain::{self, Digest, Link};
 use crate::store::{StreamId, Version, View};
 
 use super::guard::PLAUSIBLE;
-use super::read::{Sealed, clamp, digest, number, stream_id, view_columns};
+use super::read::{SealedView, clamp, digest, number, stream_id, view_columns};
 use super::repair::{StreamRepair, ViewRepair};
 use super::{PAGE, open, place, schema};
 
@@ -26,40 +26,40 @@ use super::{PAGE, open, place, schema};
 /// The steps between them grow, so that this many get over an unreadable stretch of millions of events.
 const FAILURES: i64 = 20_000;
 
-/// What is left of a store: where its readable events are, and what is kept beside its streams.
-pub(super) struct Remains {
+/// The readable rows of a damaged store: positions of events, views and leases.
+pub(super) struct SalvagedStore {
     connection: Connection,
-    streams: BTreeMap<StreamId, Traces>,
+    streams: BTreeMap<StreamId, SalvagedStream>,
     leases: Vec<(i64, String, String, i64)>,
     last_position: u64,
     last_generation: u64,
 }
 
-/// What is left of one stream.
+/// The readable rows of one stream.
 #[derive(Default)]
-struct Traces {
+struct SalvagedStream {
     /// Positions by number. More than one only if the file is so damaged that rows appear twice.
     positions: BTreeMap<u64, Vec<i64>>,
-    row: Option<Sealed>,
+    row: Option<SealedView>,
 }
 
 /// Reads what can be read of the copy at `path`, or returns `None` if that is nothing at all.
 ///
 /// `template` is an empty store.
-pub(super) fn read(path: &Path, template: &Path) -> io::Result<Option<Remains>> {
+pub(super) fn read(path: &Path, template: &Path) -> io::Result<Option<SalvagedStore>> {
     // SQLite would delete the log beside an empty database.
     if !place::is_empty(path)? {
         mend_length(path)?;
-        let remains = Remains::read(path).filter(Remains::has_events);
+        let remains = SalvagedStore::read(path).filter(SalvagedStore::has_events);
         if remains.is_some() {
             return Ok(remains);
         }
     }
     mend_first_page(path, template)?;
-    Ok(Remains::read(path).filter(|remains| !remains.streams.is_empty()))
+    Ok(SalvagedStore::read(path).filter(|remains| !remains.streams.is_empty()))
 }
 
-impl Remains {
+impl SalvagedStore {
     fn read(path: &Path) -> Option<Self> {
         let connection = open::connect(path).ok()?;
         // An older store is read as a current one; if it does not get that far, it is read as it is.
@@ -70,7 +70,7 @@ impl Remains {
             last.filter(|last| *last <= PLAUSIBLE).unwrap_or(0)
         };
         let (mut last_position, mut last_generation) = (sequence("event"), sequence("lease"));
-        let mut streams: BTreeMap<StreamId, Traces> = BTreeMap::new();
+        let mut streams: BTreeMap<StreamId, SalvagedStream> = BTreeMap::new();
 
         let sql = "SELECT position, stream, seq FROM event WHERE position >= ?1 ORDER BY position";
         scan(&connection, sql, |row| {
@@ -88,7 +88,7 @@ impl Remains {
         });
         for (id, stream) in rows {
             let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE rowid = ?1");
-            let row = connection.query_row(sql, [id], Sealed::from_row).ok();
+            let row = connection.query_row(sql, [id], SealedView::from_row).ok();
             if let Some(row) = &row {
                 last_position = last_position.max(plausible(row.view.position));
             }
@@ -143,8 +143,13 @@ impl Remains {
     }
 
     /// Writes the longest run of whole appends whose chain holds.
-    fn pour_events(&self, target: &Connection, stream: &StreamId, traces: &Traces) -> rusqlite::Result<Kept> {
-        let mut kept = Kept { version: Version::NONE, position: 0, updated_at: 0 };
+    fn pour_events(
+        &self,
+        target: &Connection,
+        stream: &StreamId,
+        traces: &SalvagedStream,
+    ) -> rusqlite::Result<StreamTail> {
+        let mut kept = StreamTail { version: Version::NONE, position: 0, updated_at: 0 };
         let mut head = Digest::ZERO;
         let mut append: Vec<Event> = Vec::new();
         for (expected, (seq, positions)) in (0..).zip(&traces.positions) {
@@ -218,14 +223,14 @@ impl Event {
     }
 }
 
-/// How far a stream could be kept.
-struct Kept {
+/// The end of a stream as repair rebuilt it.
+struct StreamTail {
     version: Version,
     position: i64,
     updated_at: i64,
 }
 
-impl Kept {
+impl StreamTail {
     /// Writes the events of one append after those before them.
     fn add(
         &mut self,
@@ -250,7 +255,7 @@ impl Kept {
         &self,
         target: &Connection,
         stream: &StreamId,
-        row: Option<&Sealed>,
+        row: Option<&SealedView>,
         marks: &mut HashSet<String>,
     ) -> rusqlite::Result<ViewRepair> {
         if self.version == Version::NONE {

@@ -37,7 +37,7 @@ struct Log {
     /// Told when something was appended, and when the store closes.
     news: Condvar,
     /// Held while the log is synced.
-    sync: Mutex<Synced>,
+    sync: Mutex<SyncState>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ struct Progress {
 }
 
 #[derive(Debug, Default)]
-struct Synced {
+struct SyncState {
     /// Everything up to here is on disk.
     position: u64,
     /// Why the thread could not sync. The system reports a failed write once, so the next flush has to.
@@ -113,7 +113,7 @@ impl Log {
         self.sync_to(&mut synced, position)
     }
 
-    fn sync_to(&self, synced: &mut Synced, position: u64) -> io::Result<()> {
+    fn sync_to(&self, synced: &mut SyncState, position: u64) -> io::Result<()> {
         // Another process may have been faster.
         if position <= synced.position || position <= self.guard.acknowledged() {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::integrity::{Fault, Mismatch, StreamFault, Verification};
 use crate::store::StreamId;
 
 use super::SqliteStore;
-use super::read::{Sealed, digest, number, view_columns};
+use super::read::{SealedView, digest, number, view_columns};
 
 /// How many faults of structure are listed. More would say no more.
 const STRUCTURE_FAULTS: usize = 100;
@@ -87,7 +87,7 @@ fn of(stream: &StreamId, seq: u64, mismatch: Mismatch) -> Fault {
 /// One stream in the course of being checked.
 struct Chain<'a> {
     stream: &'a StreamId,
-    row: Option<Sealed>,
+    row: Option<SealedView>,
     /// The number the next event should have.
     next: u64,
     /// The hash before the next event; unknown after a gap.
@@ -102,7 +102,7 @@ struct Chain<'a> {
 impl<'a> Chain<'a> {
     fn check(connection: &Connection, stream: &'a StreamId, verification: &mut Verification) {
         let sql = concat!("SELECT ", view_columns!(), " FROM stream WHERE name = ?1");
-        let row = connection.query_row(sql, [stream.as_str()], Sealed::from_row).optional();
+        let row = connection.query_row(sql, [stream.as_str()], SealedView::from_row).optional();
         let is_readable = row.is_ok();
         let mut chain = Chain {
             stream,

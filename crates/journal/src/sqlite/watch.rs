@@ -85,11 +85,11 @@ impl GuardWatch {
 #[derive(Debug, Default)]
 pub(super) struct Announcer {
     listeners: Arc<Listeners>,
-    thread: Mutex<Option<Announcing>>,
+    thread: Mutex<Option<AnnouncerThread>>,
 }
 
 #[derive(Debug)]
-struct Announcing {
+struct AnnouncerThread {
     /// Written to when the thread is to end.
     stop: OwnedFd,
     thread: JoinHandle<()>,
@@ -105,20 +105,20 @@ impl Announcer {
         Ok(subscription)
     }
 
-    fn begin(&self, path: &Path) -> io::Result<Announcing> {
+    fn begin(&self, path: &Path) -> io::Result<AnnouncerThread> {
         let inotify = subscribe(path)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         let (told, listeners) = (stop.try_clone()?, Arc::clone(&self.listeners));
         let builder = thread::Builder::new().name("announce".to_owned());
         let thread = builder.spawn(move || announce(&inotify, &told, &listeners))?;
-        Ok(Announcing { stop, thread })
+        Ok(AnnouncerThread { stop, thread })
     }
 }
 
 impl Drop for Announcer {
     fn drop(&mut self) {
         let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Announcing { stop, thread }) = thread
+        if let Some(AnnouncerThread { stop, thread }) = thread
             && rustix::io::write(&stop, &1_u64.to_ne_bytes()).is_ok()
         {
             // It does not panic, and nobody is left who could be told.

@@ -31,7 +31,7 @@ pub(super) struct SendMessage<'a> {
 
 impl Method for SendMessage<'_> {
     const NAME: &'static str = "sendMessage";
-    type Result = Named;
+    type Result = MessageRef;
 }
 
 #[derive(Serialize)]
@@ -111,37 +111,37 @@ pub(super) struct Parameters {
 /// Something that somebody did.
 #[derive(Deserialize)]
 pub(super) struct Update {
-    pub(super) message: Option<Written>,
-    pub(super) callback_query: Option<Pressed>,
+    pub(super) message: Option<TextMessage>,
+    pub(super) callback_query: Option<ButtonPress>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct TextMessage {
     pub(super) message_id: i64,
     pub(super) chat: Chat,
     pub(super) from: Option<User>,
     pub(super) text: Option<String>,
-    pub(super) reply_to_message: Option<Named>,
+    pub(super) reply_to_message: Option<MessageRef>,
 }
 
 /// A button that was pressed.
 #[derive(Deserialize)]
-pub(super) struct Pressed {
+pub(super) struct ButtonPress {
     pub(super) id: String,
     pub(super) from: User,
     pub(super) data: Option<String>,
-    pub(super) message: Option<Under>,
+    pub(super) message: Option<ButtonMessage>,
 }
 
-/// The message that a button is under.
+/// The message of a button.
 #[derive(Deserialize)]
-pub(super) struct Under {
+pub(super) struct ButtonMessage {
     pub(super) chat: Chat,
 }
 
-/// A message, by its number in its chat.
+/// Reference to a message of a chat.
 #[derive(Deserialize)]
-pub(super) struct Named {
+pub(super) struct MessageRef {
     pub(super) message_id: i64,
 }
 

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{
     CLICK,
-    types::{Pressed, Update, User, Written},
+    types::{ButtonPress, TextMessage, Update, User},
 };
-use crate::port::{Message, Question, What};
+use crate::port::{Message, PersonAction, Question};
 
 /// The most that a button may carry, in bytes.
 const MOST_DATA: usize = 64;
@@ -72,7 +72,7 @@ pub(super) fn message(update: &Value) -> Option<Message> {
         place: place(update),
         from: String::new(),
         ticket: String::new(),
-        what: What::Other,
+        what: PersonAction::Other,
     };
     Some(found.unwrap_or_else(nothing))
 }
@@ -85,26 +85,26 @@ fn place(update: &Value) -> String {
     chat.and_then(Value::as_i64).map(|id| id.to_string()).unwrap_or_default()
 }
 
-fn pressed(number: i64, query: &Pressed) -> Option<Message> {
+fn pressed(number: i64, query: &ButtonPress) -> Option<Message> {
     let chat = query.message.as_ref()?.chat.id;
     let chosen = query.data.as_deref().and_then(|data| {
         let (decision, option) = data.rsplit_once(':')?;
-        Some(What::Chose { decision: decision.to_owned(), option: option.parse().ok()? })
+        Some(PersonAction::Chose { decision: decision.to_owned(), option: option.parse().ok()? })
     });
     Some(Message {
         number,
         place: chat.to_string(),
         from: name(&query.from),
         ticket: format!("{CLICK}{}", query.id),
-        what: chosen.unwrap_or(What::Other),
+        what: chosen.unwrap_or(PersonAction::Other),
     })
 }
 
-fn wrote(number: i64, written: Written) -> Message {
+fn wrote(number: i64, written: TextMessage) -> Message {
     let to = written.reply_to_message.map(|message| message.message_id.to_string());
     let what = match written.text {
-        Some(text) => What::Wrote { to, text },
-        None => What::Other,
+        Some(text) => PersonAction::Wrote { to, text },
+        None => PersonAction::Other,
     };
     Message {
         number,
@@ -160,16 +160,16 @@ mod tests {
         } });
         let message = message(&update).unwrap();
         assert_eq!((message.place.as_str(), message.from.as_str()), ("99", "Ann Lee"));
-        assert_eq!(message.what, What::Chose { decision: "k3f9x2m1qa.17".to_owned(), option: 2 });
+        assert_eq!(message.what, PersonAction::Chose { decision: "k3f9x2m1qa.17".to_owned(), option: 2 });
     }
 
     #[test]
     fn an_update_that_nobody_knows_is_passed_over() {
         let odd = json!({ "update_id": 8, "something_new": { "a": 1 } });
-        assert_eq!(message(&odd).unwrap().what, What::Other);
+        assert_eq!(message(&odd).unwrap().what, PersonAction::Other);
         let broken = json!({ "update_id": 9, "message": { "chat": { "id": 4 } } });
         let message_ = message(&broken).unwrap();
-        assert_eq!((message_.number, message_.place.as_str(), message_.what), (9, "4", What::Other));
+        assert_eq!((message_.number, message_.place.as_str(), message_.what), (9, "4", PersonAction::Other));
         assert_eq!(message(&json!({ "no": "number" })), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use engine::{Actor, Event, WaitKind};
-use notify::{Bridge, Heard, Reach};
+use notify::{AwayMode, Notifier, PollResult};
 use project::{Given, spend::More};
 use serde_json::Map;
 
@@ -55,7 +55,7 @@ fn a_button_decides_once_and_every_chat_sees_who_did() {
 
     let first = scene.telegram.press(ANN, asked[0].id, "no");
     let second = scene.telegram.press(BOB, asked[1].id, "yes");
-    assert_eq!(process.hear(), Heard::Messages(2));
+    assert_eq!(process.hear(), PollResult::Messages(2));
     let (decided, count) = scene.decided(&id);
     let decided = decided.unwrap();
     assert_eq!((decided.option.as_str(), decided.by.as_deref(), count), ("no", Some("Ann"), 1));
@@ -83,7 +83,7 @@ fn a_reply_decides_with_its_note_and_other_words_are_told_what_is_possible() {
     let odd = scene.telegram.write(ANN, Some(question), "whatever you like");
     scene.telegram.write(ANN, None, "hello bot");
     scene.telegram.write(ANN, Some(question), "Yes: but in lower case");
-    assert_eq!(process.hear(), Heard::Messages(3));
+    assert_eq!(process.hear(), PollResult::Messages(3));
     let (decided, count) = scene.decided(&id);
     let decided = decided.unwrap();
     assert_eq!(
@@ -144,7 +144,7 @@ fn strangers_get_no_word_and_are_remembered() {
     scene.telegram.write(EVE, Some(question.id), "yes");
     scene.telegram.write(EVE, None, "/start");
     let before = scene.telegram.sent();
-    assert_eq!(process.hear(), Heard::Messages(3));
+    assert_eq!(process.hear(), PollResult::Messages(3));
     assert_eq!(scene.decided(&id), (None, 0));
     assert_eq!(scene.telegram.sent(), before);
     assert!(scene.telegram.look(|state| state.toasts.is_empty()));
@@ -173,7 +173,7 @@ fn an_answer_that_comes_before_its_question_is_written_down_counts() {
     let id = scene.question("Which greeting?");
     // The process that has sent the question is about to write that down.
     scene.telegram.press_data(ANN, 99, &format!("{id}:1"));
-    assert_eq!(scene.process().hear(), Heard::Messages(1));
+    assert_eq!(scene.process().hear(), PollResult::Messages(1));
     assert_eq!(scene.decided(&id).0.unwrap().option, "no");
 }
 
@@ -181,7 +181,7 @@ fn an_answer_that_comes_before_its_question_is_written_down_counts() {
 fn a_bridge_sends_and_listens_by_itself_and_flushes_at_its_end() {
     let scene = Scene::new("501");
     scene.coding();
-    let bridge = Bridge::start(&scene.dirs, &scene.reach(), scene.of()).unwrap();
+    let bridge = Notifier::start(&scene.dirs, &scene.reach(), scene.of()).unwrap();
     let id = scene.question("Which greeting?");
     bridge.nudge();
     let question = scene.telegram.until_sent("Which greeting?");
@@ -203,8 +203,8 @@ fn who_cannot_be_reached_is_told_why() {
     let scene = Scene::new("501");
     let token = scene.dirs.config.join("telegram-token");
     let why = || match scene.reach() {
-        Reach::Unreachable(why) => why,
-        other @ (Reach::Off(_) | Reach::Telegram(_)) => panic!("{other:?}"),
+        AwayMode::Unreachable(why) => why,
+        other @ (AwayMode::Off(_) | AwayMode::Telegram(_)) => panic!("{other:?}"),
     };
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(why().contains("chmod 600"), "{}", why());
@@ -227,7 +227,7 @@ fn who_cannot_be_reached_is_told_why() {
     fs::write(scene.root.join("warp.toml"), "[rdb]\nenabled = true\nchats = \"666\"\n").unwrap();
     assert!(why().contains("yours to set"), "{}", why());
     fs::write(scene.root.join("warp.toml"), "").unwrap();
-    assert!(matches!(scene.reach(), Reach::Off(_)));
+    assert!(matches!(scene.reach(), AwayMode::Off(_)));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_happens_while_away_mode_is_off_is_told_by_nobody() {
     scene.switch(false);
     scene.events(&["prerequisites_ok", "work_selected", "plan_ready"]);
     // Another project's run tells what others have left behind.
-    let bridge = Bridge::start(&scene.dirs, &reach, scene.another()).unwrap();
+    let bridge = Notifier::start(&scene.dirs, &reach, scene.another()).unwrap();
     scene.telegram.until_sent("#7");
     bridge.finish(Duration::from_secs(60));
     let told =

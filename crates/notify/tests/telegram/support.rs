@@ -3,7 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
 use engine::{Actor, Event, EventName, Standing};
-use notify::{Courier, Delivered, Heard, Memory, Of, Reach, Wake, hear, telegram::Telegram as Channel};
+use notify::{
+    AwayMode, DeliveryResult, Memory, PollResult, RunRef, RunSender, Wake, hear,
+    telegram::Telegram as Channel,
+};
 use project::{Decided, Dirs, Place, Request, Workspace};
 use serde_json::Map;
 use tempfile::TempDir;
@@ -43,12 +46,12 @@ impl Scene {
     }
 
     /// Begins a run in another project of the same person.
-    pub(crate) fn another(&self) -> Of {
+    pub(crate) fn another(&self) -> RunRef {
         let root = self.root.with_file_name("other");
         fs::create_dir_all(&root).unwrap();
         let place = Place::at(&root).unwrap();
         let run = begun(&mut Workspace::open(place.clone(), self.dirs.clone()).unwrap(), "7");
-        Of::run(&place, &run)
+        RunRef::run(&place, &run)
     }
 
     /// Switches away mode in this project, as `warp rdb` does.
@@ -66,12 +69,12 @@ impl Scene {
         Workspace::open(self.place(), self.dirs.clone()).unwrap()
     }
 
-    pub(crate) fn of(&self) -> Of {
-        Of::run(&self.place(), &self.run)
+    pub(crate) fn of(&self) -> RunRef {
+        RunRef::run(&self.place(), &self.run)
     }
 
-    pub(crate) fn reach(&self) -> Reach {
-        Reach::of(&self.place(), &self.dirs, &[])
+    pub(crate) fn reach(&self) -> AwayMode {
+        AwayMode::of(&self.place(), &self.dirs, &[])
     }
 
     /// Offers events to the run, and expects each to be taken.
@@ -118,10 +121,10 @@ impl Scene {
 
     /// A process that sends and listens.
     pub(crate) fn process(&self) -> Process {
-        let Reach::Telegram(bot) = self.reach() else { panic!("{:?}", self.reach()) };
+        let AwayMode::Telegram(bot) = self.reach() else { panic!("{:?}", self.reach()) };
         let channel = Channel::new(bot, Wake::default()).unwrap();
         let memory = Memory::open(&self.dirs, notify::Channel::key(&channel)).unwrap();
-        let courier = Courier::new(&self.dirs, self.of()).unwrap();
+        let courier = RunSender::new(&self.dirs, self.of()).unwrap();
         Process { dirs: self.dirs.clone(), channel, memory, courier, notes: Vec::new() }
     }
 }
@@ -141,21 +144,21 @@ pub(crate) struct Process {
     dirs: Dirs,
     pub(crate) channel: Channel,
     pub(crate) memory: Memory,
-    courier: Courier,
+    courier: RunSender,
     pub(crate) notes: Vec<String>,
 }
 
 impl Process {
-    pub(crate) fn deliver(&mut self) -> Delivered {
+    pub(crate) fn deliver(&mut self) -> DeliveryResult {
         self.courier.deliver(&mut self.memory, &mut self.channel, &mut self.notes).unwrap()
     }
 
-    pub(crate) fn hear(&mut self) -> Heard {
+    pub(crate) fn hear(&mut self) -> PollResult {
         hear(&self.dirs, &mut self.memory, &mut self.channel, Duration::ZERO).unwrap()
     }
 
     /// Sends all that there is.
     pub(crate) fn deliver_all(&mut self) {
-        assert_eq!(self.deliver(), Delivered::All);
+        assert_eq!(self.deliver(), DeliveryResult::All);
     }
 }

@@ -1,6 +1,6 @@
 //! Work that is in the person's repository and not at its remote: which command pushes it.
 
-use adapters::git::outgoing::Against;
+use adapters::git::outgoing::HistoryScope;
 
 use super::{Is, Remedy};
 use crate::{Place, Workspace};
@@ -24,7 +24,8 @@ impl Workspace {
             return None;
         };
         let (remote, _) = git.remote().ok()?;
-        let outgoing = place.between().ok()?.outgoing(&remote, &branch, (&commit, &commit), Against::Branch);
+        let outgoing =
+            place.between().ok()?.outgoing(&remote, &branch, (&commit, &commit), HistoryScope::Branch);
         (outgoing.ok()?.commits > 0).then(|| Remedy {
             command: format!("git push {remote} {branch}"),
             does: format!("pushes it; {remote} does not have it"),

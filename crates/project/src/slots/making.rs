@@ -11,7 +11,7 @@ use adapters::{
     boundary,
     git::{
         Location,
-        integrate::Between,
+        integrate::RepositoryPair,
         sight::Need,
         slot::{self, GIT, Head, Ignored, Kind, TREE},
     },
@@ -19,7 +19,7 @@ use adapters::{
 };
 
 use super::{MAKING, MOST, Pool, RUN, SET_ASIDE, Slot, SlotError, hold};
-use crate::{atomic, hold::Held};
+use crate::{atomic, hold::FileLock};
 
 /// How long to wait for another process that begins a slot.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -86,7 +86,7 @@ impl Pool {
             Kind::Clone => Location { common_dir: git_dir.clone(), git_dir },
             Kind::Worktree => Location { git_dir, common_dir: self.origin.common_dir.clone() },
         };
-        let between = Between {
+        let between = RepositoryPair {
             root: tree.clone(),
             slot: location.clone(),
             origin: self.origin.clone(),
@@ -170,12 +170,12 @@ impl Pool {
     }
 
     /// One process at a time adds working trees to the person's repository.
-    fn hold_worktrees(&self) -> Result<Held, SlotError> {
+    fn hold_worktrees(&self) -> Result<FileLock, SlotError> {
         hold_file(self.origin.common_dir.join("warp/worktrees.lock"))
     }
 
     /// What one process has just begun, another that removes what was left does not see before it is held.
-    fn hold_unfinished(&self) -> Result<Held, SlotError> {
+    fn hold_unfinished(&self) -> Result<FileLock, SlotError> {
         hold_file(self.directory.with_extension("lock"))
     }
 
@@ -207,9 +207,9 @@ impl Pool {
 }
 
 /// Waits until this process alone holds a file.
-fn hold_file(path: PathBuf) -> Result<Held, SlotError> {
+fn hold_file(path: PathBuf) -> Result<FileLock, SlotError> {
     let open = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-    match open.and_then(|file| Held::take(file, PATIENCE)) {
+    match open.and_then(|file| FileLock::take(file, PATIENCE)) {
         Ok(Some(held)) => Ok(held),
         Ok(None) => Err(SlotError::InUse { path }),
         Err(source) => Err(SlotError::File { path, source }),

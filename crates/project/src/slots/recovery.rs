@@ -65,7 +65,7 @@ impl Pool {
         let slot = self.make(kind, &branches.merge_target, Some(number))?;
         slot.note_run(run.id.as_str())?;
         let base = run.chunk.first_base.as_deref().or(slot.base()).unwrap_or_default().to_owned();
-        let recovery::Found { commits: found, unasked } =
+        let recovery::SearchResult { commits: found, unasked } =
             recovery::find(&slot.between, run.id.as_str(), &branches.branch, &run.commit_hashes)?;
         let tip = recovery::newest(&slot.between, &base, &found)?.unwrap_or(base);
         let on = recovery::parts(&slot.between, &tip, &found)?;

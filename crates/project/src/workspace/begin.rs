@@ -221,7 +221,7 @@ impl Workspace {
         let set = Some(settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
         let found = match (set, settings.get(keys::SETUP_COMMAND)) {
             // A person has said both.
-            (Some(_), setup) if setup != "auto" => suite::Found::default(),
+            (Some(_), setup) if setup != "auto" => suite::SuggestedCommands::default(),
             _ => suite::found(&self.place.root, &branches.merge_target, set)
                 .map_err(|problem| ConfigError::Pinned { problem })?,
         };

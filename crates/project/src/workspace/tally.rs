@@ -23,7 +23,7 @@ use engine::{Event, view::Head};
 use runs::Current;
 
 use super::{Error, Workspace, lock::Lock};
-use crate::{Quick, atomic, quick_head, text};
+use crate::{HeadLookup, atomic, quick_head, text};
 
 /// A tally that is longer, in bytes, is made anew with the next event; one that is longer still waits for that.
 const LONG: usize = 16 * 1024;
@@ -44,7 +44,7 @@ pub struct Edits {
 /// Counts an edit of a file in the workspace at `root`; nothing if only the store can tell whether there is a run.
 pub fn count_edit(root: &Path, own: &Path, file: &str) -> Result<Option<Edits>, Error> {
     let _lock = Lock::take(own)?;
-    let Quick::Known(head) = quick_head(root) else { return Ok(None) };
+    let HeadLookup::Known(head) = quick_head(root) else { return Ok(None) };
     let path = own.join("edits");
     let failed = |source| Error::Write { path: path.clone(), source };
     let tally = Tally::read(&path).map_err(failed)?.filter(|tally| tally.stay == head.stay);

@@ -7,7 +7,7 @@ use super::super::{
     parse::UNKNOWN,
     paths::relation,
     programs::is_one_of,
-    state::{Certainty, Made, State},
+    state::{Certainty, CreatedRepository, State},
     walk::Walker,
     word::Field,
 };
@@ -70,7 +70,7 @@ impl Walker<'_> {
         let options = Options::read(arguments, &SPEC);
         let has_program = options.has_any(&["receive-pack", "exec", "repo"]);
         let remote = options.operands.first().copied().unwrap_or("origin");
-        let is_here = |made: &&Made| {
+        let is_here = |made: &&CreatedRepository| {
             let inside = |directory: &String| relation(directory, &made.path).within;
             !place.directories.is_empty() && place.directories.iter().all(inside)
         };
@@ -119,7 +119,7 @@ impl Walker<'_> {
             && !path.contains([UNKNOWN, super::super::parse::GLOB])
             && !format!("{}/", self.root).starts_with(&format!("{}/", path.trim_end_matches('/')))
         {
-            state.made.push(Made { path: path.clone(), remotes, perhaps });
+            state.made.push(CreatedRepository { path: path.clone(), remotes, perhaps });
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use super::{Files, Installed, Words, quoted};
+use super::{Files, ProgramLookup, Words, quoted};
 
 /// Names of extras and dependency groups that tests are likely to need.
 const FOR_TESTS: [&str; 7] = ["test", "tests", "testing", "dev", "develop", "development", "pytest"];
@@ -104,7 +104,7 @@ fn runner<F: Files>(files: &F) -> Result<Runner, F::Error> {
 }
 
 /// Returns the command that runs the project's tests.
-pub(super) fn test<F: Files>(files: &F, installed: Installed<'_>) -> Result<Option<String>, F::Error> {
+pub(super) fn test<F: Files>(files: &F, installed: ProgramLookup<'_>) -> Result<Option<String>, F::Error> {
     if !is_there(files)? {
         return Ok(None);
     }
@@ -121,7 +121,7 @@ pub(super) fn test<F: Files>(files: &F, installed: Installed<'_>) -> Result<Opti
 /// Returns the command that makes the virtual environment, and its program; nothing if the tests need none.
 pub(super) fn setup<F: Files>(
     files: &F,
-    installed: Installed<'_>,
+    installed: ProgramLookup<'_>,
 ) -> Result<Option<(String, &'static str)>, F::Error> {
     if !is_there(files)? {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! What has to be installed before a project's tests can run.
 
-use super::{Files, Installed, node, python};
+use super::{Files, ProgramLookup, node, python};
 
 /// How a project is made ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Setup {
 pub(crate) fn setup<F: Files>(
     files: &F,
     test: Option<&str>,
-    installed: Installed<'_>,
+    installed: ProgramLookup<'_>,
 ) -> Result<Setup, F::Error> {
     let mut parts = all(files, installed)?;
     let program = test.and_then(|test| test.split_whitespace().next()).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(crate) fn setup<F: Files>(
     Ok(Setup { parts })
 }
 
-fn all<F: Files>(files: &F, installed: Installed<'_>) -> Result<Vec<Part>, F::Error> {
+fn all<F: Files>(files: &F, installed: ProgramLookup<'_>) -> Result<Vec<Part>, F::Error> {
     let mut parts = Vec::new();
     let mut add = |line: &str, program: &'static str, serves: &'static [&'static str]| {
         parts.push(Part { line: line.to_owned(), program, serves });

@@ -1,12 +1,12 @@
 //! Which command tests a project.
 
-use super::{Files, Installed, node, python};
+use super::{Files, ProgramLookup, node, python};
 
 /// Returns the command that a project's files suggest.
 ///
 /// A `test` target of a Makefile comes first: whoever wrote it beside another manifest meant it. What only wraps other
 /// runners comes last.
-pub(crate) fn test<F: Files>(files: &F, installed: Installed<'_>) -> Result<Option<String>, F::Error> {
+pub(crate) fn test<F: Files>(files: &F, installed: ProgramLookup<'_>) -> Result<Option<String>, F::Error> {
     let plain = |command: &str| Ok(Some(command.to_owned()));
     let makefile = match files.first(&["Makefile", "makefile", "GNUmakefile"])? {
         Some(name) => files.read(name)?.unwrap_or_default(),

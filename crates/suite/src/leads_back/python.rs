@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Finding, Look, entries, read};
+use super::{Finding, LinkSearch, entries, read};
 
 const REMEDY: &str = "use an interpreter in which the project is not installed (leave the virtual environment, or `pip uninstall` the project)";
 /// Tools that make an environment for the directory in which they are called.
@@ -23,7 +23,7 @@ const VIRTUAL_ENVIRONMENT: &str = "pyvenv.cfg";
 const LONGEST_LINE: u64 = 4096;
 
 /// Finds what makes the interpreter of a test command import from the checkout; one finding for each directory of packages.
-pub(super) fn editable(look: &Look<'_>, command: &str) -> Vec<Finding> {
+pub(super) fn editable(look: &LinkSearch<'_>, command: &str) -> Vec<Finding> {
     let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || "&|;()".contains(c)).collect();
     if words.iter().any(|word| OWN_ENVIRONMENT.contains(word)) {
         return Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn editable(look: &Look<'_>, command: &str) -> Vec<Finding> {
 }
 
 /// Returns the program that a word of a command names.
-fn program(look: &Look<'_>, word: &str) -> Option<PathBuf> {
+fn program(look: &LinkSearch<'_>, word: &str) -> Option<PathBuf> {
     let word = word.trim_matches(['"', '\'']);
     let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
@@ -69,7 +69,7 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the directories from which an interpreter imports installed packages.
-fn sites(look: &Look<'_>, python: &Path) -> Vec<PathBuf> {
+fn sites(look: &LinkSearch<'_>, python: &Path) -> Vec<PathBuf> {
     let root = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_owned);
     let mut all = Vec::new();
     if let Some(root) = root(python).filter(|root| root.join(VIRTUAL_ENVIRONMENT).is_file()) {
@@ -102,7 +102,7 @@ fn below(lib: &Path) -> Vec<PathBuf> {
 }
 
 /// Finds the first package in a directory that is imported from the checkout.
-fn installed(look: &Look<'_>, directory: &Path) -> Option<Finding> {
+fn installed(look: &LinkSearch<'_>, directory: &Path) -> Option<Finding> {
     let mut files: Vec<PathBuf> = entries(directory).filter_map(|entry| file_of(&entry.path())).collect();
     files.sort();
     files.into_iter().find_map(|file| {
@@ -128,7 +128,7 @@ fn is_finder(name: &str) -> bool {
 }
 
 /// Returns the directory of the checkout that such a file names.
-fn named(look: &Look<'_>, file: &Path, text: &str) -> Option<PathBuf> {
+fn named(look: &LinkSearch<'_>, file: &Path, text: &str) -> Option<PathBuf> {
     if file.ends_with("direct_url.json") {
         let value: serde_json::Value = serde_json::from_str(text).ok()?;
         // A package that was installed from there, but not as an editable one, is a copy.

@@ -80,7 +80,7 @@ pub fn read_reports(root: &Path, dir: &Path, setting: &str, since: SystemTime) -
     };
     add(list(dir), false);
     let setting = if setting == "auto" { "" } else { setting };
-    let found = if setting.is_empty() { Found::default() } else { look(root, Some(setting)) };
+    let found = if setting.is_empty() { ReportFiles::default() } else { look(root, Some(setting)) };
     add(found.named, true);
     if setting.is_empty() {
         add(look(root, None).usual, false);
@@ -113,14 +113,14 @@ fn list(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[derive(Default)]
-struct Found {
+struct ReportFiles {
     usual: Vec<PathBuf>,
     named: Vec<PathBuf>,
 }
 
 /// Looks through a tree for reports. Links are not followed: they may lead anywhere.
-fn look(root: &Path, setting: Option<&str>) -> Found {
-    let mut found = Found::default();
+fn look(root: &Path, setting: Option<&str>) -> ReportFiles {
+    let mut found = ReportFiles::default();
     let mut directories = vec![(root.to_path_buf(), 0)];
     let mut seen = 0;
     while let Some((directory, depth)) = directories.pop() {

@@ -5,12 +5,12 @@
 
 use serde_json::Value;
 
-use super::{Ended, Runner, Section};
+use super::{Runner, Section, TestOutcome};
 
 pub(super) fn text(lines: &[&str]) -> Option<Section> {
     let mut section = Section::of(Runner::Go);
     // The line of a package comes after those of its tests.
-    let mut tests: Vec<(Ended, String)> = Vec::new();
+    let mut tests: Vec<(TestOutcome, String)> = Vec::new();
     let mut is_go = false;
     for line in lines {
         let line = line.trim_start();
@@ -36,12 +36,12 @@ pub(crate) fn without_passes(output: &[u8]) -> Vec<u8> {
     output.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_noise(line)).flatten().copied().collect()
 }
 
-fn go_test(line: &str) -> Option<(Ended, String)> {
+fn go_test(line: &str) -> Option<(TestOutcome, String)> {
     let (word, rest) = line.strip_prefix("--- ")?.split_once(": ")?;
     let ended = match word {
-        "PASS" => Ended::Passed,
-        "FAIL" => Ended::Failed,
-        "SKIP" => Ended::Skipped,
+        "PASS" => TestOutcome::Passed,
+        "FAIL" => TestOutcome::Failed,
+        "SKIP" => TestOutcome::Skipped,
         _ => return None,
     };
     let name = rest.rsplit_once(" (").map_or(rest, |(name, _)| name);
@@ -49,27 +49,33 @@ fn go_test(line: &str) -> Option<(Ended, String)> {
 }
 
 /// Reads a package by its fields, which tabs set apart: `ok`, name, time; `FAIL`, name and why; `?`, name, `[no test files]`.
-fn go_package(line: &str) -> Option<(Ended, &str, &str)> {
+fn go_package(line: &str) -> Option<(TestOutcome, &str, &str)> {
     let (word, rest) = line.split_once('\t')?;
     let ended = match word.trim_end() {
-        "ok" => Ended::Passed,
-        "FAIL" => Ended::Failed,
-        "?" => Ended::Skipped,
+        "ok" => TestOutcome::Passed,
+        "FAIL" => TestOutcome::Failed,
+        "?" => TestOutcome::Skipped,
         _ => return None,
     };
     let (package, rest) = rest.split_once(['\t', ' ']).unwrap_or((rest, ""));
     (!package.is_empty()).then_some((ended, package, rest))
 }
 
-fn finish(section: &mut Section, ended: Ended, package: &str, rest: &str, tests: Vec<(Ended, String)>) {
-    let has_failure = tests.iter().any(|(ended, _)| *ended == Ended::Failed);
+fn finish(
+    section: &mut Section,
+    ended: TestOutcome,
+    package: &str,
+    rest: &str,
+    tests: Vec<(TestOutcome, String)>,
+) {
+    let has_failure = tests.iter().any(|(ended, _)| *ended == TestOutcome::Failed);
     match ended {
-        Ended::Passed if tests.is_empty() && !rest.contains("[no tests to run]") => {
-            section.add(Ended::Passed, package);
+        TestOutcome::Passed if tests.is_empty() && !rest.contains("[no tests to run]") => {
+            section.add(TestOutcome::Passed, package);
         }
         // It did not build, or ended by itself: nobody knows what was not tested.
-        Ended::Failed if !has_failure => section.unnamed_failures += 1,
-        Ended::Passed | Ended::Failed | Ended::Skipped => {}
+        TestOutcome::Failed if !has_failure => section.unnamed_failures += 1,
+        TestOutcome::Passed | TestOutcome::Failed | TestOutcome::Skipped => {}
     }
     for (ended, name) in tests {
         section.add(ended, format!("{package}.{name}"));
@@ -86,19 +92,19 @@ pub(super) fn json(output: &str) -> Option<Section> {
         let word = |field: &str| event.get(field).and_then(Value::as_str);
         let Some(package) = word("Package") else { continue };
         let ended = match word("Action") {
-            Some("pass") => Ended::Passed,
-            Some("fail") => Ended::Failed,
-            Some("skip") => Ended::Skipped,
+            Some("pass") => TestOutcome::Passed,
+            Some("fail") => TestOutcome::Failed,
+            Some("skip") => TestOutcome::Skipped,
             _ => continue,
         };
         match word("Test") {
             Some(test) => {
-                if ended == Ended::Failed {
+                if ended == TestOutcome::Failed {
                     has_failure.push(package.to_owned());
                 }
                 section.add(ended, format!("{package}.{test}"));
             }
-            None if ended == Ended::Failed => failed_packages.push(package.to_owned()),
+            None if ended == TestOutcome::Failed => failed_packages.push(package.to_owned()),
             None => {}
         }
     }

@@ -4,7 +4,7 @@
 //! the output is cut at the summaries, and each part is read as its runner writes it. Names of nested tests are joined by
 //! ` > `, and begin with the file where the runner tells it.
 
-use super::{Counts, Ended, Section, text};
+use super::{Counts, Section, TestOutcome, text};
 
 const PASS: &[char] = &['✓', '✔', '√'];
 const FAIL: &[char] = &['✕', '✖', '✗', '×', '✘'];
@@ -107,12 +107,12 @@ fn begins_tree(line: &str) -> bool {
 }
 
 /// A line of a tree: how far it is indented, how the test ended, and its name.
-fn leaf(line: &str) -> Option<(usize, Ended, &str)> {
+fn leaf(line: &str) -> Option<(usize, TestOutcome, &str)> {
     let trimmed = line.trim_start();
     let ended = match trimmed.chars().next()? {
-        sign if PASS.contains(&sign) => Ended::Passed,
-        sign if FAIL.contains(&sign) => Ended::Failed,
-        sign if SKIP.contains(&sign) => Ended::Skipped,
+        sign if PASS.contains(&sign) => TestOutcome::Passed,
+        sign if FAIL.contains(&sign) => TestOutcome::Failed,
+        sign if SKIP.contains(&sign) => TestOutcome::Skipped,
         _ => return None,
     };
     let name = trimmed.trim_start_matches(|c| PASS.contains(&c) || FAIL.contains(&c) || SKIP.contains(&c));
@@ -156,15 +156,17 @@ fn jest(body: &[&str], summary: &[&str]) -> Section {
             if name.contains("Test suite failed to run") {
                 section.unnamed_failures += 1;
             } else if name != "Console" {
-                section
-                    .add_once(Ended::Failed, text::path([file].into_iter().chain(name.trim().split(" › "))));
+                section.add_once(
+                    TestOutcome::Failed,
+                    text::path([file].into_iter().chain(name.trim().split(" › "))),
+                );
             }
         } else if let Some((indent, ended, name)) = leaf(line) {
             let name = match ended {
-                Ended::Skipped => {
+                TestOutcome::Skipped => {
                     name.strip_prefix("skipped ").or_else(|| name.strip_prefix("todo ")).unwrap_or(name)
                 }
-                Ended::Passed | Ended::Failed => name,
+                TestOutcome::Passed | TestOutcome::Failed => name,
             };
             section.add_once(ended, groups.name(file, indent, name));
         } else if line.starts_with("  ") && encloses(body, at) {
@@ -187,7 +189,7 @@ fn vitest(body: &[&str], summary: &[&str]) -> Section {
         let trimmed = line.trim();
         if let Some(name) = trimmed.strip_prefix("FAIL ").map(str::trim) {
             match name.contains(" > ") {
-                true => section.add_once(Ended::Failed, name),
+                true => section.add_once(TestOutcome::Failed, name),
                 // A file that could not be loaded.
                 false => section.unnamed_failures += 1,
             }
@@ -219,7 +221,7 @@ fn mocha(body: &[&str], summary: &[&str]) -> Section {
             section.add(ended, groups.name("", indent, name));
         } else if let Some(name) = trimmed.strip_prefix("- ").filter(|_| indent >= 2) {
             groups.leave(indent);
-            section.add(Ended::Skipped, groups.name("", indent, name));
+            section.add(TestOutcome::Skipped, groups.name("", indent, name));
         } else if indent >= 2 && numbered(trimmed).is_none() && encloses(body, at) {
             groups.open(indent, trimmed);
         }
@@ -247,7 +249,7 @@ fn mocha(body: &[&str], summary: &[&str]) -> Section {
             }
             let name = text::path(path.iter().map(String::as_str));
             match name.strip_suffix(':') {
-                Some(name) if !name.contains("\" hook") => section.add_once(Ended::Failed, name),
+                Some(name) if !name.contains("\" hook") => section.add_once(TestOutcome::Failed, name),
                 Some(_) | None => {}
             }
         }
@@ -268,13 +270,13 @@ fn ava(body: &[&str], summary: &[&str]) -> Section {
         let trimmed = line.trim();
         let skipped = trimmed.strip_prefix("- [skip] ").or_else(|| trimmed.strip_prefix("- [todo] "));
         if let Some(skipped) = skipped {
-            section.add(Ended::Skipped, name(skipped));
+            section.add(TestOutcome::Skipped, name(skipped));
         } else if let Some((_, ended, said)) = leaf(line) {
             match (ended, said.strip_prefix("[fail]: ")) {
-                (Ended::Passed | Ended::Skipped, _) => section.add(ended, name(said)),
-                (Ended::Failed, Some(said)) => section.add(ended, name(said)),
+                (TestOutcome::Passed | TestOutcome::Skipped, _) => section.add(ended, name(said)),
+                (TestOutcome::Failed, Some(said)) => section.add(ended, name(said)),
                 // `✘ a.test.js exited with a non-zero exit code: 1`
-                (Ended::Failed, None) => section.unnamed_failures += 1,
+                (TestOutcome::Failed, None) => section.unnamed_failures += 1,
             }
         }
     }
@@ -306,14 +308,14 @@ fn node(body: &[&str], summary: &[&str]) -> Section {
             let (said, directive) = said.rsplit_once(" # ").unwrap_or((said, ""));
             let said = text::without_time(said);
             let is_skipped = ["SKIP", "TODO"].iter().any(|word| directive.starts_with(word));
-            let ended = if is_skipped { Ended::Skipped } else { ended };
+            let ended = if is_skipped { TestOutcome::Skipped } else { ended };
             let is_group = groups.0.iter().any(|(at, group)| *at == indent && group == said);
             groups.leave(indent);
             let before = failures.iter().find(|(at, _)| *at == indent).map_or(0, |(_, before)| *before);
-            if is_group && (ended != Ended::Failed || section.failed.len() > before) {
+            if is_group && (ended != TestOutcome::Failed || section.failed.len() > before) {
                 continue;
             }
-            match ended == Ended::Failed && is_script(said) && !said.contains(' ') {
+            match ended == TestOutcome::Failed && is_script(said) && !said.contains(' ') {
                 true => section.unnamed_failures += 1,
                 false => section.add_once(ended, groups.name("", indent, said)),
             }
@@ -338,10 +340,10 @@ fn bun(body: &[&str], summary: &[&str]) -> Section {
             file = name;
         }
         for (sign, ended) in [
-            ("(pass) ", Ended::Passed),
-            ("(fail) ", Ended::Failed),
-            ("(skip) ", Ended::Skipped),
-            ("(todo) ", Ended::Skipped),
+            ("(pass) ", TestOutcome::Passed),
+            ("(fail) ", TestOutcome::Failed),
+            ("(skip) ", TestOutcome::Skipped),
+            ("(todo) ", TestOutcome::Skipped),
         ] {
             if let Some(name) = line.strip_prefix(sign) {
                 section.add_once(ended, text::path([file, text::without_time(name)]));
@@ -364,9 +366,9 @@ fn deno(body: &[&str], summary: &[&str]) -> Section {
     for line in body.iter().filter(|line| text::indent(line) == 0) {
         let Some((name, end)) = line.rsplit_once(" ... ") else { continue };
         match end.split(' ').next() {
-            Some("ok") => section.add(Ended::Passed, name),
-            Some("FAILED") => section.add(Ended::Failed, name),
-            Some("ignored") => section.add(Ended::Skipped, name),
+            Some("ok") => section.add(TestOutcome::Passed, name),
+            Some("FAILED") => section.add(TestOutcome::Failed, name),
+            Some("ignored") => section.add(TestOutcome::Skipped, name),
             _ => {}
         }
     }

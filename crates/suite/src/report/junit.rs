@@ -2,14 +2,14 @@
 
 use roxmltree::{Document, Node};
 
-use super::{Counts, Ended, Runner, Section, python, text};
+use super::{Counts, Runner, Section, TestOutcome, python, text};
 
 /// A test of the report.
 struct Case<'a> {
     file: Option<&'a str>,
     class: &'a str,
     name: &'a str,
-    ended: Ended,
+    ended: TestOutcome,
 }
 
 /// Reads a report; nothing if it is no whole report, so that one which was cut short does not look whole.
@@ -67,9 +67,9 @@ fn case<'a>(node: Node<'a, '_>) -> Case<'a> {
         class: attribute("classname").trim(),
         name: attribute("name").trim(),
         ended: match () {
-            () if node.children().any(|child| is_failure(&child)) => Ended::Failed,
-            () if is_skipped => Ended::Skipped,
-            () => Ended::Passed,
+            () if node.children().any(|child| is_failure(&child)) => TestOutcome::Failed,
+            () if is_skipped => TestOutcome::Skipped,
+            () => TestOutcome::Passed,
         },
     }
 }
@@ -79,8 +79,8 @@ fn add(section: &mut Section, suites: &[&str], case: &Case<'_>) {
     let is_script = super::javascript::is_script(class);
     let named = if section.runner == Runner::Pytest {
         // A file that could not be imported is a case without a name or a class.
-        if name.is_empty() || (class.is_empty() && case.ended == Ended::Failed) {
-            section.unnamed_failures += u64::from(case.ended == Ended::Failed);
+        if name.is_empty() || (class.is_empty() && case.ended == TestOutcome::Failed) {
+            section.unnamed_failures += u64::from(case.ended == TestOutcome::Failed);
             return;
         }
         python::node_id_of(case.file, class, name)
@@ -95,7 +95,7 @@ fn add(section: &mut Section, suites: &[&str], case: &Case<'_>) {
         format!("{class}.{name}")
     };
     if named.is_empty() {
-        section.unnamed_failures += u64::from(case.ended == Ended::Failed);
+        section.unnamed_failures += u64::from(case.ended == TestOutcome::Failed);
     } else {
         section.add(case.ended, named);
     }

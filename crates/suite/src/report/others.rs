@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Counts, Ended, Section, text};
+use super::{Counts, Section, TestOutcome, text};
 
 pub(super) fn read(lines: &[&str]) -> Vec<Section> {
     let readers = [rspec, minitest, phpunit, exunit, dotnet, surefire, gradle, ctest, prove];
@@ -23,7 +23,7 @@ fn rspec(lines: &[&str]) -> Section {
             section.count(Counts { passed: all.saturating_sub(failed + skipped), failed, skipped });
             section.unnamed_failures += text::before(line, &["error", "errors"]);
         } else if let Some((_, name)) = line.strip_prefix("rspec ").and_then(|rest| rest.split_once(" # ")) {
-            section.add_once(Ended::Failed, name.trim());
+            section.add_once(TestOutcome::Failed, name.trim());
         }
     }
     section
@@ -36,9 +36,9 @@ pub(super) fn rspec_json(document: &str) -> Option<Section> {
     for example in report.get("examples")?.as_array()? {
         let word = |field: &str| example.get(field).and_then(Value::as_str);
         let ended = match word("status")? {
-            "passed" => Ended::Passed,
-            "failed" => Ended::Failed,
-            _ => Ended::Skipped,
+            "passed" => TestOutcome::Passed,
+            "failed" => TestOutcome::Failed,
+            _ => TestOutcome::Skipped,
         };
         section.add(ended, word("full_description")?.trim());
     }
@@ -64,12 +64,12 @@ fn minitest(lines: &[&str]) -> Section {
         } else if is_failure
             && let Some((name, _)) = line.split_once([' ', ':']).filter(|(name, _)| name.contains('#'))
         {
-            section.add_once(Ended::Failed, name);
+            section.add_once(TestOutcome::Failed, name);
         } else if let Some((name, end)) = line.split_once(" = ").filter(|(name, _)| name.contains('#')) {
             match end.rsplit(' ').next() {
-                Some(".") => section.add_once(Ended::Passed, name),
-                Some("F" | "E") => section.add_once(Ended::Failed, name),
-                Some("S") => section.add_once(Ended::Skipped, name),
+                Some(".") => section.add_once(TestOutcome::Passed, name),
+                Some("F" | "E") => section.add_once(TestOutcome::Failed, name),
+                Some("S") => section.add_once(TestOutcome::Skipped, name),
                 _ => {}
             }
         }
@@ -93,7 +93,7 @@ fn phpunit(lines: &[&str]) -> Section {
             && number.parse::<u64>().is_ok()
             && name.contains("::")
         {
-            section.add_once(Ended::Failed, name.trim());
+            section.add_once(TestOutcome::Failed, name.trim());
         }
     }
     section
@@ -121,7 +121,7 @@ fn exunit(lines: &[&str]) -> Section {
             && number.parse::<u64>().is_ok()
             && let Some((name, module)) = rest.rsplit_once(" (")
         {
-            section.add_once(Ended::Failed, text::path([module.trim_end_matches(')'), name]));
+            section.add_once(TestOutcome::Failed, text::path([module.trim_end_matches(')'), name]));
         }
     }
     section
@@ -139,9 +139,11 @@ fn dotnet(lines: &[&str]) -> Section {
             });
             continue;
         }
-        for (word, ended) in
-            [("Passed ", Ended::Passed), ("Failed ", Ended::Failed), ("Skipped ", Ended::Skipped)]
-        {
+        for (word, ended) in [
+            ("Passed ", TestOutcome::Passed),
+            ("Failed ", TestOutcome::Failed),
+            ("Skipped ", TestOutcome::Skipped),
+        ] {
             if let Some(name) =
                 line.strip_prefix(word).filter(|name| name.ends_with(']') && name.contains('.'))
             {
@@ -172,7 +174,7 @@ fn surefire(lines: &[&str]) -> Section {
             && name.contains('.')
             && !name.contains(' ')
         {
-            section.add_once(Ended::Failed, name);
+            section.add_once(TestOutcome::Failed, name);
         }
     }
     section
@@ -188,9 +190,9 @@ fn gradle(lines: &[&str]) -> Section {
             section.count(Counts { passed: all.saturating_sub(failed + skipped), failed, skipped });
         } else if let Some((name, end)) = line.rsplit_once(' ').filter(|(name, _)| name.contains(" > ")) {
             match end {
-                "PASSED" => section.add_once(Ended::Passed, name),
-                "FAILED" => section.add_once(Ended::Failed, name),
-                "SKIPPED" => section.add_once(Ended::Skipped, name),
+                "PASSED" => section.add_once(TestOutcome::Passed, name),
+                "FAILED" => section.add_once(TestOutcome::Failed, name),
+                "SKIPPED" => section.add_once(TestOutcome::Skipped, name),
                 _ => {}
             }
         }
@@ -211,11 +213,11 @@ fn ctest(lines: &[&str]) -> Section {
         {
             let end = end.trim_start_matches(['.', ' ', '*']);
             if end.starts_with("Passed") {
-                section.add_once(Ended::Passed, name.trim());
+                section.add_once(TestOutcome::Passed, name.trim());
             } else if end.starts_with("Skipped") || end.starts_with("Not Run (Disabled)") {
-                section.add_once(Ended::Skipped, name.trim());
+                section.add_once(TestOutcome::Skipped, name.trim());
             } else {
-                section.add_once(Ended::Failed, name.trim());
+                section.add_once(TestOutcome::Failed, name.trim());
             }
         }
     }

@@ -2,16 +2,16 @@
 //!
 //! pytest's tests are named by node id (`tests/test_a.py::TestX::test_y`), unittest's by their dotted path.
 
-use super::{Counts, Ended, Runner, Section, text};
+use super::{Counts, Runner, Section, TestOutcome, text};
 
 /// How pytest says that a test ended.
-const WORDS: &[(&str, Ended)] = &[
-    ("PASSED", Ended::Passed),
-    ("FAILED", Ended::Failed),
-    ("ERROR", Ended::Failed),
-    ("SKIPPED", Ended::Skipped),
-    ("XFAIL", Ended::Skipped),
-    ("XPASS", Ended::Passed),
+const WORDS: &[(&str, TestOutcome)] = &[
+    ("PASSED", TestOutcome::Passed),
+    ("FAILED", TestOutcome::Failed),
+    ("ERROR", TestOutcome::Failed),
+    ("SKIPPED", TestOutcome::Skipped),
+    ("XFAIL", TestOutcome::Skipped),
+    ("XPASS", TestOutcome::Passed),
 ];
 
 pub(super) fn pytest(lines: &[&str]) -> Option<Section> {
@@ -45,7 +45,7 @@ fn is_pytest_summary(line: &str) -> bool {
 }
 
 /// `tests/a.py::test_b PASSED [ 50%]`, or with xdist `[gw0] [ 50%] PASSED tests/a.py::test_b`.
-fn verbose(line: &str) -> Option<(Ended, String)> {
+fn verbose(line: &str) -> Option<(TestOutcome, String)> {
     if let Some(rest) = line.strip_prefix("[gw") {
         let (_, rest) = rest.split_once("%] ")?;
         let (word, id) = rest.split_once(' ')?;
@@ -60,14 +60,14 @@ fn verbose(line: &str) -> Option<(Ended, String)> {
 }
 
 /// `FAILED tests/a.py::test_b - assert …`, of the short summary.
-fn short(line: &str) -> Option<(Ended, String)> {
+fn short(line: &str) -> Option<(TestOutcome, String)> {
     let (word, rest) = line.split_once(' ')?;
     // `SUBFAILED[message]` and `SUBFAILED(i=1)` are parts of a test.
-    let ended = if word.starts_with("SUBFAILED") { Ended::Failed } else { ended(word)? };
+    let ended = if word.starts_with("SUBFAILED") { TestOutcome::Failed } else { ended(word)? };
     Some((ended, node_id(rest)?.to_owned()))
 }
 
-fn ended(word: &str) -> Option<Ended> {
+fn ended(word: &str) -> Option<TestOutcome> {
     WORDS.iter().find(|(known, _)| *known == word).map(|(_, ended)| *ended)
 }
 
@@ -120,7 +120,7 @@ pub(super) fn unittest(lines: &[&str]) -> Option<Section> {
     for line in lines {
         if let Some(rest) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
             if let Some(name) = dotted(rest) {
-                section.add_once(Ended::Failed, name);
+                section.add_once(TestOutcome::Failed, name);
             }
         } else if let Some((test, end)) = line.rsplit_once(" ... ") {
             // With a docstring, the name stands in the line before.
@@ -154,12 +154,12 @@ fn unittest_number(line: &str, key: &str) -> u64 {
     pairs.filter(|(name, _)| *name == key).filter_map(|(_, number)| number.parse::<u64>().ok()).sum()
 }
 
-fn unittest_end(end: &str) -> Option<Ended> {
+fn unittest_end(end: &str) -> Option<TestOutcome> {
     match end.trim() {
-        "ok" => Some(Ended::Passed),
-        "FAIL" | "ERROR" | "unexpected success" => Some(Ended::Failed),
-        "expected failure" => Some(Ended::Skipped),
-        end if end.starts_with("skipped ") => Some(Ended::Skipped),
+        "ok" => Some(TestOutcome::Passed),
+        "FAIL" | "ERROR" | "unexpected success" => Some(TestOutcome::Failed),
+        "expected failure" => Some(TestOutcome::Skipped),
+        end if end.starts_with("skipped ") => Some(TestOutcome::Skipped),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! cargo test and nextest.
 
-use super::{Counts, Ended, Section, text};
+use super::{Counts, Section, TestOutcome, text};
 
 pub(super) fn cargo(lines: &[&str]) -> Option<Section> {
     let mut section = Section::default();
@@ -27,9 +27,9 @@ pub(super) fn cargo(lines: &[&str]) -> Option<Section> {
         {
             let name = cargo_name(name);
             match end.trim_end() {
-                "ok" => section.add(Ended::Passed, name),
-                "FAILED" => section.add(Ended::Failed, name),
-                end if end.starts_with("ignored") => section.add(Ended::Skipped, name),
+                "ok" => section.add(TestOutcome::Passed, name),
+                "FAILED" => section.add(TestOutcome::Failed, name),
+                end if end.starts_with("ignored") => section.add(TestOutcome::Skipped, name),
                 _ => {}
             }
         } else if lists_failures
@@ -45,7 +45,7 @@ pub(super) fn cargo(lines: &[&str]) -> Option<Section> {
 /// Adds failures that only the list at the end names: what a test printed can tear its own line apart.
 fn add_listed(section: &mut Section, listed: Vec<String>) -> Vec<String> {
     for name in listed {
-        section.add_once(Ended::Failed, name);
+        section.add_once(TestOutcome::Failed, name);
     }
     Vec::new()
 }
@@ -85,7 +85,7 @@ pub(super) fn nextest(lines: &[&str]) -> Option<Section> {
 }
 
 /// `PASS [   0.012s] (1/3) toy tests::ok`, `TRY 2 PASS [   0.012s] toy tests::ok`.
-fn nextest_line(line: &str) -> Option<(Ended, &str)> {
+fn nextest_line(line: &str) -> Option<(TestOutcome, &str)> {
     let (word, rest) = line.split_once(" [")?;
     let (_, rest) = rest.split_once("s] ")?;
     let rest = rest.trim_start();
@@ -94,12 +94,12 @@ fn nextest_line(line: &str) -> Option<(Ended, &str)> {
         _ => rest,
     };
     let ended = match word {
-        "PASS" | "LEAK" => Ended::Passed,
-        "FAIL" | "TIMEOUT" | "ABORT" | "XFAIL" | "LEAK-FAIL" => Ended::Failed,
-        "SKIP" => Ended::Skipped,
-        word if word.starts_with("SIG") => Ended::Failed,
-        word if word.starts_with("FLAKY") => Ended::Passed,
-        word if word.starts_with("TRY ") && word.ends_with(" PASS") => Ended::Passed,
+        "PASS" | "LEAK" => TestOutcome::Passed,
+        "FAIL" | "TIMEOUT" | "ABORT" | "XFAIL" | "LEAK-FAIL" => TestOutcome::Failed,
+        "SKIP" => TestOutcome::Skipped,
+        word if word.starts_with("SIG") => TestOutcome::Failed,
+        word if word.starts_with("FLAKY") => TestOutcome::Passed,
+        word if word.starts_with("TRY ") && word.ends_with(" PASS") => TestOutcome::Passed,
         _ => return None,
     };
     Some((ended, name))

@@ -2,25 +2,25 @@
 //!
 //! A parent of subtests is no test of its own, unless it failed and none of its subtests did.
 
-use super::{Counts, Ended, Section, text};
+use super::{Counts, Section, TestOutcome, text};
 
-/// A result that may still get the names of its parents.
-struct Found {
+/// A result whose parents are not parsed yet.
+struct PendingResult {
     indent: usize,
-    ended: Ended,
+    ended: TestOutcome,
     path: Vec<String>,
 }
 
 /// A line about one test.
 struct Point<'a> {
     indent: usize,
-    ended: Ended,
+    ended: TestOutcome,
     name: &'a str,
     opens: bool,
 }
 
 pub(super) fn read(lines: &[&str]) -> Option<Section> {
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<PendingResult> = Vec::new();
     let mut open: Vec<Point<'_>> = Vec::new();
     let (mut planned, mut points, mut bailed) = (0u64, 0u64, 0u64);
     let mut block: Option<usize> = None;
@@ -67,15 +67,15 @@ pub(super) fn read(lines: &[&str]) -> Option<Section> {
     }
     let mut section = Section::default();
     let mut unnamed = Counts::default();
-    for Found { ended, path, .. } in found {
+    for PendingResult { ended, path, .. } in found {
         let name = text::path(path.iter().map(String::as_str));
         if name.is_empty() {
             match ended {
-                Ended::Passed => unnamed.passed += 1,
-                Ended::Failed => section.unnamed_failures += 1,
-                Ended::Skipped => unnamed.skipped += 1,
+                TestOutcome::Passed => unnamed.passed += 1,
+                TestOutcome::Failed => section.unnamed_failures += 1,
+                TestOutcome::Skipped => unnamed.skipped += 1,
             }
-        } else if ended == Ended::Failed && is_file(&name) {
+        } else if ended == TestOutcome::Failed && is_file(&name) {
             section.unnamed_failures += 1;
         } else {
             section.add(ended, name);
@@ -105,16 +105,20 @@ fn is_file(name: &str) -> bool {
 }
 
 /// Gives a point's name to the subtests before it, or takes it as a test.
-fn close(found: &mut Vec<Found>, point: &Point<'_>) {
+fn close(found: &mut Vec<PendingResult>, point: &Point<'_>) {
     let first = found.iter().rposition(|earlier| earlier.indent <= point.indent).map_or(0, |at| at + 1);
     let has_children = first < found.len();
-    let has_failure = found[first..].iter().any(|child| child.ended == Ended::Failed);
+    let has_failure = found[first..].iter().any(|child| child.ended == TestOutcome::Failed);
     for child in &mut found[first..] {
         child.indent = point.indent;
         child.path.insert(0, point.name.to_owned());
     }
-    if !has_children || (point.ended == Ended::Failed && !has_failure) {
-        found.push(Found { indent: point.indent, ended: point.ended, path: vec![point.name.to_owned()] });
+    if !has_children || (point.ended == TestOutcome::Failed && !has_failure) {
+        found.push(PendingResult {
+            indent: point.indent,
+            ended: point.ended,
+            path: vec![point.name.to_owned()],
+        });
     }
 }
 
@@ -144,9 +148,9 @@ fn point(line: &str) -> Option<Point<'_>> {
         None => (rest, String::new()),
     };
     let ended = match (is_ok, directive.starts_with("skip") || directive.starts_with("todo")) {
-        (_, true) => Ended::Skipped,
-        (true, false) => Ended::Passed,
-        (false, false) => Ended::Failed,
+        (_, true) => TestOutcome::Skipped,
+        (true, false) => TestOutcome::Passed,
+        (false, false) => TestOutcome::Failed,
     };
     Some(Point { indent, ended, name: name.trim(), opens })
 }

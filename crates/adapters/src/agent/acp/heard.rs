@@ -7,16 +7,16 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, Said, Usage, brief, tail};
+use crate::agent::{AgentUpdate, LAST_WORDS, Usage, brief, tail};
 
 /// How much of what the agent says is kept, in bytes: the answer is at its end.
 const MOST_TEXT: usize = 1024 * 1024;
 /// How many tool calls are remembered, and shown.
 const MOST_TOOLS: usize = 10_000;
 
-/// What was heard so far.
+/// The client's output, parsed so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Transcript {
     pub(super) session: Option<String>,
     /// What the whole conversation has cost.
     pub(super) cost_usd: Option<f64>,
@@ -32,15 +32,15 @@ pub(super) struct Heard {
     tools: HashMap<String, Option<String>>,
 }
 
-impl Heard {
+impl Transcript {
     /// Takes the conversation's name. What was told before that was said in earlier turns.
-    pub(super) fn open(&mut self, session: &SessionId) -> Vec<Said> {
+    pub(super) fn open(&mut self, session: &SessionId) -> Vec<AgentUpdate> {
         *self = Self { session: Some(session.to_string()), ..Self::default() };
-        vec![Said::Session(session.to_string())]
+        vec![AgentUpdate::Session(session.to_string())]
     }
 
     /// Takes what the agent tells; returns what of it is to be shown.
-    pub(super) fn update(&mut self, update: &SessionUpdate) -> Vec<Said> {
+    pub(super) fn update(&mut self, update: &SessionUpdate) -> Vec<AgentUpdate> {
         if self.session.is_none() {
             return Vec::new();
         }
@@ -59,7 +59,7 @@ impl Heard {
             self.cost_usd = dollars.map(|cost| cost.amount).or(self.cost_usd);
             // What the turn has used is told at its end. Until then it is at least what the model had to read.
             self.most_read = self.most_read.max(usage.used);
-            said.push(Said::Usage(self.least()));
+            said.push(AgentUpdate::Usage(self.least()));
         }
         said
     }
@@ -70,14 +70,14 @@ impl Heard {
     }
 
     /// Ends a message, and shows it.
-    pub(super) fn end(&mut self) -> Vec<Said> {
+    pub(super) fn end(&mut self) -> Vec<AgentUpdate> {
         let message = std::mem::take(&mut self.message);
         if message.trim().is_empty() {
             return Vec::new();
         }
         self.words = tail(&message, LAST_WORDS);
         self.text.push('\n');
-        vec![Said::Text(brief(&message))]
+        vec![AgentUpdate::Text(brief(&message))]
     }
 
     fn say(&mut self, chunk: &ContentChunk) {
@@ -92,7 +92,7 @@ impl Heard {
     }
 
     /// Shows a tool, unless it is not said yet what it is used for.
-    fn begin_tool(&mut self, call: &ToolCall) -> Option<Said> {
+    fn begin_tool(&mut self, call: &ToolCall) -> Option<AgentUpdate> {
         let id = call.tool_call_id.to_string();
         let name = call.name.as_deref().unwrap_or_else(|| word(call.kind));
         if call.raw_input.as_ref().is_none_or(is_empty) {
@@ -104,7 +104,7 @@ impl Heard {
         self.show(id, name, &call.title)
     }
 
-    fn go_on(&mut self, call: &ToolCallUpdate) -> Option<Said> {
+    fn go_on(&mut self, call: &ToolCallUpdate) -> Option<AgentUpdate> {
         let id = call.tool_call_id.to_string();
         let title = call.fields.title.as_deref()?;
         let begun = self.tools.get_mut(&id).and_then(Option::take);
@@ -115,12 +115,12 @@ impl Heard {
         self.show(id, &begun.or(told).unwrap_or_else(|| word(ToolKind::Other).to_owned()), title)
     }
 
-    fn show(&mut self, id: String, name: &str, about: &str) -> Option<Said> {
+    fn show(&mut self, id: String, name: &str, about: &str) -> Option<AgentUpdate> {
         if self.tools.len() >= MOST_TOOLS {
             return None;
         }
         self.tools.insert(id, None);
-        Some(Said::Tool { name: name.to_owned(), about: brief(about) })
+        Some(AgentUpdate::Tool { name: name.to_owned(), about: brief(about) })
     }
 }
 

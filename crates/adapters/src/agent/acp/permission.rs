@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::heard;
 use crate::{
-    agent::{HOOK_SOCKET, HOOK_TOKEN, Hooks, Notice, Said, Turn},
-    process::{self, End, Environment, Go, Job, Limits, Reach, Signal},
+    agent::{AgentUpdate, HOOK_SOCKET, HOOK_TOKEN, Hooks, Notice, Turn},
+    process::{self, Control, End, Environment, Job, Limits, Signal, SignalTarget},
 };
 
 /// How long a hook may take: more than it gives itself.
@@ -27,11 +27,11 @@ struct Tool {
 }
 
 /// Decides; a refusal says what is to be shown of it.
-pub(super) fn decide(turn: &Turn<'_>, call: &ToolCallUpdate) -> Result<(), Said> {
+pub(super) fn decide(turn: &Turn<'_>, call: &ToolCallUpdate) -> Result<(), AgentUpdate> {
     let tools = tools(call);
     let kind = call.fields.kind.unwrap_or_default();
     let name = tools.first().map_or_else(|| heard::word(kind).to_owned(), |tool| tool.name.clone());
-    let refused = |why: &str| Said::Notice(Notice::refused(name.clone(), why));
+    let refused = |why: &str| AgentUpdate::Notice(Notice::refused(name.clone(), why));
     if turn.walls.is_none() {
         stays_within(turn, kind, &tools).map_err(|why| refused(&why))?;
     }
@@ -151,10 +151,10 @@ fn ask(turn: &Turn<'_>, hooks: &Hooks, tool: &Tool) -> Result<(), String> {
         input: input.to_string().into_bytes(),
         limits: LIMITS,
         ladder: LADDER,
-        reach: Reach::Group,
+        reach: SignalTarget::Group,
         mark: turn.mark,
     };
-    match process::follow(job, &mut |_| Go::On) {
+    match process::follow(job, &mut |_| Control::On) {
         Ok(followed) if followed.end == End::Exit(0) => Ok(()),
         Ok(followed) => Err(String::from_utf8_lossy(&followed.stderr).trim().to_owned()),
         Err(error) => Err(format!("the rails cannot be asked: {error}")),

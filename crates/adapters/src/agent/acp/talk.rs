@@ -84,9 +84,9 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// Something that the agent did.
+/// An event from the ACP connection.
 #[derive(Debug)]
-pub(super) enum Happened {
+pub(super) enum AcpEvent {
     /// The conversation has a name.
     Opened(SessionId),
     /// It logs in, in a way that it calls so.
@@ -116,7 +116,7 @@ pub(super) struct Talk {
 enum Event {
     Open(ConnectionTo<Agent>, SessionId),
     LoggingIn(oneshot::Sender<()>),
-    Happened(Happened),
+    Happened(AcpEvent),
 }
 
 /// Everything that is asked of the agent.
@@ -163,7 +163,7 @@ impl Talk {
     }
 
     /// Returns what has happened next, if anything has.
-    pub(super) fn next(&mut self) -> Option<Happened> {
+    pub(super) fn next(&mut self) -> Option<AcpEvent> {
         // An answer that was given in the meantime is sent.
         self.pool.run_until_stalled();
         loop {
@@ -213,14 +213,14 @@ where
         .v1()
         .on_receive_notification(
             async move |told: SessionNotification, _connection| {
-                say(&updates, Happened::Updated(Box::new(told.update)));
+                say(&updates, AcpEvent::Updated(Box::new(told.update)));
                 Ok(())
             },
             agent_client_protocol::on_receive_notification!(),
         )
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, _connection| {
-                say(&asks, Happened::Asked { request: Box::new(request), responder });
+                say(&asks, AcpEvent::Asked { request: Box::new(request), responder });
                 Ok(())
             },
             agent_client_protocol::on_receive_request!(),
@@ -230,7 +230,7 @@ where
         })
         .await;
     let lost = |error: Error| Err(NoReply::Lost(error.to_string()));
-    say(&tell, Happened::Over(talked.unwrap_or_else(lost)));
+    say(&tell, AcpEvent::Over(talked.unwrap_or_else(lost)));
 }
 
 async fn prompt(connection: &ConnectionTo<Agent>, tell: &UnboundedSender<Event>, request: Request) -> Reply {
@@ -245,7 +245,7 @@ async fn prompt(connection: &ConnectionTo<Agent>, tell: &UnboundedSender<Event>,
     };
     let (session, options) = logins.around(async || open(connection, &agent, &request).await).await?;
     let _ = tell.unbounded_send(Event::Open(connection.clone(), session.clone()));
-    let _ = tell.unbounded_send(Event::Happened(Happened::Opened(session.clone())));
+    let _ = tell.unbounded_send(Event::Happened(AcpEvent::Opened(session.clone())));
     choose(connection, &session, &options, &request).await?;
     let ask = async || {
         let text = ContentBlock::Text(TextContent::new(request.prompt.clone()));
@@ -286,7 +286,7 @@ impl Logins<'_> {
         while let Some(method) = self.left.pop_front() {
             let (give_up, given_up) = oneshot::channel();
             let _ = self.tell.unbounded_send(Event::LoggingIn(give_up));
-            let _ = self.tell.unbounded_send(Event::Happened(Happened::LogsIn(method.name)));
+            let _ = self.tell.unbounded_send(Event::Happened(AcpEvent::LogsIn(method.name)));
             let asked = self.connection.send_request(AuthenticateRequest::new(method.id)).block_task();
             // A way that is refused, or that waits for a person who is not there, is followed by the next.
             if let Either::Left((Ok(_), _)) = future::select(pin!(asked), given_up).await {

@@ -46,7 +46,7 @@ done
 "#;
 
 /// Asks the agent in shell; one that is to wait is stopped.
-fn ask(prompt: &str, resume: Option<&str>, allowed: &[String]) -> (Ended, Vec<Said>) {
+fn ask(prompt: &str, resume: Option<&str>, allowed: &[String]) -> (TurnResult, Vec<AgentUpdate>) {
     let tree = tempfile::tempdir().unwrap();
     fs::write(tree.path().join("agent.sh"), DOUBLE).unwrap();
     ask_line("sh agent.sh", tree.path(), prompt, resume, allowed)
@@ -58,7 +58,7 @@ fn ask_line(
     prompt: &str,
     resume: Option<&str>,
     allowed: &[String],
-) -> (Ended, Vec<Said>) {
+) -> (TurnResult, Vec<AgentUpdate>) {
     let turn = Turn {
         tree,
         prompt,
@@ -79,9 +79,9 @@ fn ask_line(
     let mut said = Vec::new();
     let ended = Acp { line: line.to_owned() }.run(&turn, &mut |heard| {
         // It is prompted as soon as it has a conversation, and stopped when that is told.
-        let is_asked = matches!(heard, Said::Session(_));
-        let go = if prompt == "Wait." && is_asked { Go::Stop } else { Go::On };
-        if !matches!(heard, Said::Tick(_)) {
+        let is_asked = matches!(heard, AgentUpdate::Session(_));
+        let go = if prompt == "Wait." && is_asked { Control::Stop } else { Control::On };
+        if !matches!(heard, AgentUpdate::Tick(_)) {
             said.push(heard);
         }
         go
@@ -92,22 +92,22 @@ fn ask_line(
 #[test]
 fn what_real_agents_tell_is_heard() {
     let shown = SAMPLES.map(|sample| {
-        let mut heard = Heard::default();
+        let mut heard = Transcript::default();
         heard.open(&SessionId::new("s"));
         let lines = sample.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let updates = lines.filter(|line| line["method"] == "session/update");
-        let mut said: Vec<Said> = updates
+        let mut said: Vec<AgentUpdate> = updates
             .map(|line| serde_json::from_value::<SessionNotification>(line["params"].clone()).unwrap())
             .flat_map(|told| heard.update(&told.update))
             .collect();
         said.extend(heard.end());
-        let used = said.iter().rfind(|said| matches!(said, Said::Usage(_))).cloned();
-        assert_eq!(used, Some(Said::Usage(heard.least())));
-        said.retain(|said| !matches!(said, Said::Usage(_)));
+        let used = said.iter().rfind(|said| matches!(said, AgentUpdate::Usage(_))).cloned();
+        assert_eq!(used, Some(AgentUpdate::Usage(heard.least())));
+        said.retain(|said| !matches!(said, AgentUpdate::Usage(_)));
         (said, heard.least().input, heard.cost_usd)
     });
-    let tool = |name: &str, about: &str| Said::Tool { name: name.to_owned(), about: about.to_owned() };
-    let done = Said::Text("all done".to_owned());
+    let tool = |name: &str, about: &str| AgentUpdate::Tool { name: name.to_owned(), about: about.to_owned() };
+    let done = AgentUpdate::Text("all done".to_owned());
     let [claude, codex, opencode] = shown;
     assert_eq!(
         claude,
@@ -124,9 +124,9 @@ fn an_agent_that_asks_is_answered_and_its_answer_taken() {
     assert_eq!((ended.session.as_deref(), ended.usage.input, ended.usage.output), (Some("s-1"), 7, 2));
     let why = "without walls an agent edits its tree and runs the tests of the project";
     let expected = [
-        Said::Session("s-1".to_owned()),
-        Said::Notice(Notice::refused("Bash", why)),
-        Said::Text("I ask.{\"summary\":\"no\"}".to_owned()),
+        AgentUpdate::Session("s-1".to_owned()),
+        AgentUpdate::Notice(Notice::refused("Bash", why)),
+        AgentUpdate::Text("I ask.{\"summary\":\"no\"}".to_owned()),
     ];
     assert_eq!(said, expected);
     let (ended, _) = ask("Do it.", None, &["make".to_owned()]);
@@ -137,7 +137,7 @@ fn an_agent_that_asks_is_answered_and_its_answer_taken() {
 fn a_conversation_is_gone_on_with_and_what_was_said_in_it_does_not_count() {
     let (ended, said) = ask("Do it.", Some("s-0"), &[]);
     assert_eq!(ended.answer.unwrap(), json!({ "summary": "no" }));
-    assert_eq!(said[0], Said::Session("s-0".to_owned()));
+    assert_eq!(said[0], AgentUpdate::Session("s-0".to_owned()));
     let (ended, _) = ask("Do it.", Some("gone"), &[]);
     assert!(matches!(ended.answer, Err(NoAnswer::NoConversation)), "{ended:?}");
 }
@@ -158,7 +158,7 @@ fn an_agent_is_stopped_by_a_word_and_its_failure_is_told() {
 }
 
 /// Asks an agent that wants a login and offers these ways.
-fn ask_for_login(ways: &str) -> (Ended, Vec<Said>) {
+fn ask_for_login(ways: &str) -> (TurnResult, Vec<AgentUpdate>) {
     let tree = tempfile::tempdir().unwrap();
     fs::write(tree.path().join("agent.sh"), DOUBLE).unwrap();
     fs::write(tree.path().join("needs-login"), ways).unwrap();
@@ -169,7 +169,7 @@ fn ask_for_login(ways: &str) -> (Ended, Vec<Said>) {
 fn an_agent_that_wants_a_login_is_logged_in_by_the_key_that_is_there() {
     let (ended, said) = ask_for_login(r#"{"id":"web","name":"Browser"},{"id":"api-key","name":"API key"}"#);
     assert_eq!(ended.answer.unwrap(), json!({ "summary": "once" }), "{said:?}");
-    assert_eq!(said[0], Said::Notice(Notice::Wait { why: "it logs in: API key".to_owned() }));
+    assert_eq!(said[0], AgentUpdate::Notice(Notice::Wait { why: "it logs in: API key".to_owned() }));
 }
 
 #[test]

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use engine::Time;
 use serde_json::Value;
 
-use crate::agent::{Notice, ProviderFailure, Said, Usage, brief};
+use crate::agent::{AgentUpdate, Notice, ProviderFailure, Usage, brief};
 
 /// How many tools in flight are remembered by name.
 const MOST_TOOLS: usize = 1000;
 /// The tool by which the client's model answers: it does nothing, and the answer is shown as one.
 const ANSWER: &str = "StructuredOutput";
 
-/// What was heard so far.
+/// The client's output, parsed so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Transcript {
     pub(super) session: Option<String>,
     pub(super) usage: Usage,
     pub(super) cost_usd: Option<f64>,
@@ -45,9 +45,9 @@ pub(super) enum Outcome {
     Provider(ProviderFailure),
 }
 
-impl Heard {
+impl Transcript {
     /// Takes a line; returns what of it is to be shown.
-    pub(super) fn line(&mut self, line: &str) -> Vec<Said> {
+    pub(super) fn line(&mut self, line: &str) -> Vec<AgentUpdate> {
         // A line that is no JSON is not the client's.
         let Ok(line) = serde_json::from_str::<Value>(line) else { return Vec::new() };
         match line["type"].as_str() {
@@ -66,29 +66,29 @@ impl Heard {
         }
     }
 
-    fn system(&mut self, line: &Value) -> Vec<Said> {
+    fn system(&mut self, line: &Value) -> Vec<AgentUpdate> {
         match line["subtype"].as_str() {
             Some("init") => {
                 self.session = line["session_id"].as_str().map(ToOwned::to_owned);
-                self.session.clone().map(Said::Session).into_iter().collect()
+                self.session.clone().map(AgentUpdate::Session).into_iter().collect()
             }
             Some("api_retry") => {
                 let error = line["error"].as_str().unwrap_or("the model does not answer");
                 let attempt = line["attempt"].as_u64().unwrap_or_default();
-                vec![Said::Notice(Notice::retry(error, attempt, line["max_retries"].as_u64()))]
+                vec![AgentUpdate::Notice(Notice::retry(error, attempt, line["max_retries"].as_u64()))]
             }
             Some(_) | None => Vec::new(),
         }
     }
 
-    fn assistant(&mut self, message: &Value) -> Vec<Said> {
+    fn assistant(&mut self, message: &Value) -> Vec<AgentUpdate> {
         let mut said = Vec::new();
         for part in message["content"].as_array().into_iter().flatten() {
             match part["type"].as_str() {
                 Some("text") => {
                     let text = part["text"].as_str().unwrap_or_default();
                     self.words = crate::agent::tail(text, crate::agent::LAST_WORDS);
-                    said.push(Said::Text(brief(text)));
+                    said.push(AgentUpdate::Text(brief(text)));
                 }
                 Some("tool_use") if part["name"] == ANSWER => {}
                 Some("tool_use") => {
@@ -96,13 +96,13 @@ impl Heard {
                     if let Some(id) = part["id"].as_str().filter(|_| self.tools.len() < MOST_TOOLS) {
                         self.tools.insert(id.to_owned(), name.clone());
                     }
-                    said.push(Said::Tool { name, about: about(&part["input"]) });
+                    said.push(AgentUpdate::Tool { name, about: about(&part["input"]) });
                 }
                 Some(_) | None => {}
             }
         }
         self.count(message);
-        said.push(Said::Usage(self.usage));
+        said.push(AgentUpdate::Usage(self.usage));
         said
     }
 
@@ -125,14 +125,14 @@ impl Heard {
     }
 
     /// Looks for tools that were not let run.
-    fn results(&mut self, message: &Value) -> Vec<Said> {
+    fn results(&mut self, message: &Value) -> Vec<AgentUpdate> {
         let parts = message["content"].as_array().into_iter().flatten();
         let mut said = Vec::new();
         for part in parts.filter(|part| part["type"] == "tool_result") {
             let name = part["tool_use_id"].as_str().and_then(|id| self.tools.remove(id));
             let text = text_of(&part["content"]);
             if part["is_error"] == true && is_denial(&text) {
-                said.push(Said::Notice(Notice::refused(name.unwrap_or_default(), &reason(&text))));
+                said.push(AgentUpdate::Notice(Notice::refused(name.unwrap_or_default(), &reason(&text))));
             }
         }
         said

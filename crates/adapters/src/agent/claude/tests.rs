@@ -10,25 +10,25 @@ const STREAM: &str = include_str!("samples/stream-json.jsonl");
 const ENDS: &str = include_str!("samples/exit-codes.json");
 const RETRY: &str = include_str!("samples/api-retry-line.json");
 
-fn followed(end: End) -> Followed {
-    Followed { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
+fn followed(end: End) -> ProgramResult {
+    ProgramResult { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
 }
 
 #[test]
 fn a_whole_turn_is_heard_as_the_client_tells_it() {
-    let mut heard = Heard::default();
-    let said: Vec<Said> = STREAM.lines().flat_map(|line| heard.line(line)).collect();
-    assert_eq!(said[0], Said::Session("a8417f66-0d37-43b8-94be-1261e9491100".to_owned()));
+    let mut heard = Transcript::default();
+    let said: Vec<AgentUpdate> = STREAM.lines().flat_map(|line| heard.line(line)).collect();
+    assert_eq!(said[0], AgentUpdate::Session("a8417f66-0d37-43b8-94be-1261e9491100".to_owned()));
     let tools: Vec<String> = said
         .iter()
         .filter_map(|said| match said {
-            Said::Tool { name, about } => Some(format!("{name} {about}")),
-            Said::Session(_)
-            | Said::Text(_)
-            | Said::Notice(_)
-            | Said::Usage(_)
-            | Said::Model(_)
-            | Said::Tick(_) => None,
+            AgentUpdate::Tool { name, about } => Some(format!("{name} {about}")),
+            AgentUpdate::Session(_)
+            | AgentUpdate::Text(_)
+            | AgentUpdate::Notice(_)
+            | AgentUpdate::Usage(_)
+            | AgentUpdate::Model(_)
+            | AgentUpdate::Tick(_) => None,
         })
         .collect();
     assert_eq!(tools[0], "Write /home/ann/demo/hello.txt");
@@ -50,7 +50,7 @@ fn every_way_of_ending_is_told_apart() {
         .map(|case| {
             let mut line = case.clone();
             line["type"] = json!("result");
-            let mut heard = Heard::default();
+            let mut heard = Transcript::default();
             heard.line(&line.to_string());
             let code = case["exit"].as_i64().unwrap() as i32;
             let why = ended(heard, &followed(End::Exit(code)), &json!({})).answer.unwrap_err();
@@ -73,7 +73,7 @@ fn an_answer_by_schema_counts_more_than_the_text() {
     let line = json!({ "type": "result", "is_error": false, "result": "{\"a\":1}", "structured_output": { "a": "x" } });
     let schema = json!({ "properties": { "a": { "type": "string" } } });
     let answer = |line: &Value| {
-        let mut heard = Heard::default();
+        let mut heard = Transcript::default();
         heard.line(&line.to_string());
         ended(heard, &followed(End::Exit(0)), &schema).answer
     };
@@ -90,7 +90,7 @@ fn the_last_answer_by_schema_counts_whatever_comes_after_it() {
     let failed = json!({ "type": "result", "is_error": true, "result": "overloaded" });
     let schema = json!({ "required": ["a"] });
     for end in [End::Exit(0), End::Stopped, End::Silent(Duration::from_secs(1)), End::Signal(9)] {
-        let mut heard = Heard::default();
+        let mut heard = Transcript::default();
         for line in [&answered("first"), &later, &answered("last"), &later, &failed] {
             heard.line(&line.to_string());
         }
@@ -102,8 +102,8 @@ fn the_last_answer_by_schema_counts_whatever_comes_after_it() {
 
 #[test]
 fn waiting_and_limits_are_told() {
-    let mut heard = Heard::default();
-    assert_eq!(heard.line(RETRY), [Said::Notice(Notice::retry("overloaded", 1, Some(1)))]);
+    let mut heard = Transcript::default();
+    assert_eq!(heard.line(RETRY), [AgentUpdate::Notice(Notice::retry("overloaded", 1, Some(1)))]);
     let limit = json!({ "type": "rate_limit_event", "rate_limit_info": { "status": "rejected", "resetsAt": 1_800_000_000 } });
     heard.line(&limit.to_string());
     heard.line(r#"{"type":"result","is_error":true,"result":"You have hit your limit"}"#);

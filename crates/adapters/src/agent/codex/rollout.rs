@@ -29,9 +29,9 @@ pub(super) fn sessions(walls: Option<&Walls>) -> PathBuf {
     }
 }
 
-/// What a thread's file tells.
+/// Contents of a thread file.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Rollout {
     /// What the whole thread has used.
     pub(super) usage: Option<Usage>,
     pub(super) model: Option<String>,
@@ -40,10 +40,10 @@ pub(super) struct Told {
 }
 
 /// Returns what is told of a thread so far, as far as that can be found out.
-pub(super) fn told(sessions: &Path, thread: &str) -> Told {
+pub(super) fn told(sessions: &Path, thread: &str) -> Rollout {
     let file = find(sessions, &format!("-{thread}.jsonl"), DEPTH);
     let end = file.and_then(|file| end_of(&file).ok()).unwrap_or_default();
-    let mut told = Told::default();
+    let mut told = Rollout::default();
     // The last word counts.
     for line in end.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let payload = &line["payload"];
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_a_thread_has_used_is_what_its_file_tells_last() {
         let sessions = tempfile::tempdir().unwrap();
-        assert_eq!(told(sessions.path(), "abc"), Told::default());
+        assert_eq!(told(sessions.path(), "abc"), Rollout::default());
         let day = sessions.path().join("2026/11/16");
         fs::create_dir_all(&day).unwrap();
         let line = |input: u64| {

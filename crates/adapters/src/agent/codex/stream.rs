@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, Notice, ProviderFailure, Said, Usage, brief, tail};
+use crate::agent::{AgentUpdate, LAST_WORDS, Notice, ProviderFailure, Usage, brief, tail};
 
 /// How the client says that it tries again.
 const RETRY: &str = "Reconnecting";
 
-/// What was heard so far.
+/// The client's output, parsed so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Transcript {
     pub(super) thread: Option<String>,
     /// What the whole thread has used.
     pub(super) usage: Option<Usage>,
@@ -29,15 +29,15 @@ pub(super) enum Outcome {
     Provider(ProviderFailure),
 }
 
-impl Heard {
+impl Transcript {
     /// Takes a line; returns what of it is to be shown.
-    pub(super) fn line(&mut self, line: &str) -> Option<Said> {
+    pub(super) fn line(&mut self, line: &str) -> Option<AgentUpdate> {
         // A line that is no JSON is not the client's.
         let line: Value = serde_json::from_str(line).ok()?;
         match line["type"].as_str()? {
             "thread.started" => {
                 self.thread = line["thread_id"].as_str().map(ToOwned::to_owned);
-                self.thread.clone().map(Said::Session)
+                self.thread.clone().map(AgentUpdate::Session)
             }
             "turn.started" => {
                 self.has_begun = true;
@@ -56,23 +56,23 @@ impl Heard {
             }
             "error" => {
                 let words = line["message"].as_str().unwrap_or_default();
-                words.starts_with(RETRY).then(|| Said::Notice(retry(words)))
+                words.starts_with(RETRY).then(|| AgentUpdate::Notice(retry(words)))
             }
             _ => None,
         }
     }
 
-    fn completed(&mut self, item: &Value) -> Option<Said> {
+    fn completed(&mut self, item: &Value) -> Option<AgentUpdate> {
         match item["type"].as_str()? {
             "agent_message" => {
                 let text = item["text"].as_str().unwrap_or_default();
                 self.answer = text.to_owned();
                 self.words = tail(text, LAST_WORDS);
-                Some(Said::Text(brief(text)))
+                Some(AgentUpdate::Text(brief(text)))
             }
             // What is said before the turn is about the client's settings.
             "error" if self.has_begun => {
-                Some(Said::Text(brief(item["message"].as_str().unwrap_or_default())))
+                Some(AgentUpdate::Text(brief(item["message"].as_str().unwrap_or_default())))
             }
             // It is told only when it is over.
             "web_search" => Some(tool("web_search", item["query"].as_str().unwrap_or_default())),
@@ -81,7 +81,7 @@ impl Heard {
     }
 }
 
-fn started(item: &Value) -> Option<Said> {
+fn started(item: &Value) -> Option<AgentUpdate> {
     let text = |field: &str| item[field].as_str().unwrap_or_default();
     match item["type"].as_str()? {
         "command_execution" => Some(tool("Bash", bare(text("command")))),
@@ -95,8 +95,8 @@ fn started(item: &Value) -> Option<Said> {
     }
 }
 
-fn tool(name: &str, about: &str) -> Said {
-    Said::Tool { name: name.to_owned(), about: brief(about) }
+fn tool(name: &str, about: &str) -> AgentUpdate {
+    AgentUpdate::Tool { name: name.to_owned(), about: brief(about) }
 }
 
 /// Reads `Reconnecting... 1/4 (why)`.

@@ -7,21 +7,21 @@ use crate::{agent::Hooks, process::Limits};
 const STREAM: &str = include_str!("samples/exec-events.jsonl");
 const ENDS: &str = include_str!("samples/errors.json");
 
-fn followed(end: End) -> Followed {
-    Followed { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
+fn followed(end: End) -> ProgramResult {
+    ProgramResult { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
 }
 
 #[test]
 fn a_whole_turn_is_heard_as_the_client_tells_it() {
-    let mut heard = Heard::default();
-    let said: Vec<Said> = STREAM.lines().filter_map(|line| heard.line(line)).collect();
-    let tool = |name: &str, about: &str| Said::Tool { name: name.to_owned(), about: about.to_owned() };
+    let mut heard = Transcript::default();
+    let said: Vec<AgentUpdate> = STREAM.lines().filter_map(|line| heard.line(line)).collect();
+    let tool = |name: &str, about: &str| AgentUpdate::Tool { name: name.to_owned(), about: about.to_owned() };
     let expected = [
-        Said::Session("01a1e1b5-5b11-71b1-9e91-dcb963da8909".to_owned()),
+        AgentUpdate::Session("01a1e1b5-5b11-71b1-9e91-dcb963da8909".to_owned()),
         tool("Bash", "echo one > one.txt; echo hi-from-tool"),
         tool("apply_patch", "/home/ann/demo/two.txt"),
         tool("Bash", "git add -A && git commit -q -m work && git log --oneline"),
-        Said::Text("all done".to_owned()),
+        AgentUpdate::Text("all done".to_owned()),
     ];
     assert_eq!(said, expected);
     let whole = heard.usage.unwrap();
@@ -39,7 +39,7 @@ fn every_way_of_ending_is_told_apart() {
     let shown: Vec<String> = cases
         .iter()
         .map(|case| {
-            let mut heard = Heard::default();
+            let mut heard = Transcript::default();
             for line in case["lines"].as_array().unwrap() {
                 heard.line(&line.to_string());
             }
@@ -59,12 +59,12 @@ fn every_way_of_ending_is_told_apart() {
 
 #[test]
 fn retries_are_shown_and_a_lost_conversation_is_told_from_a_failure() {
-    let mut heard = Heard::default();
+    let mut heard = Transcript::default();
     let line = r#"{"type":"error","message":"Reconnecting... 1/4 (stream disconnected)"}"#;
-    let shown = Said::Notice(Notice::retry("stream disconnected", 1, Some(4)));
+    let shown = AgentUpdate::Notice(Notice::retry("stream disconnected", 1, Some(4)));
     assert_eq!(heard.line(line), Some(shown));
     let bare = r#"{"type":"error","message":"Reconnecting..."}"#;
-    assert_eq!(heard.line(bare), Some(Said::Notice(Notice::retry("Reconnecting...", 1, None))));
+    assert_eq!(heard.line(bare), Some(AgentUpdate::Notice(Notice::retry("Reconnecting...", 1, None))));
     let mut lost = followed(End::Exit(1));
     lost.stderr =
         b"Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1 (code -32600)\n"
@@ -75,7 +75,7 @@ fn retries_are_shown_and_a_lost_conversation_is_told_from_a_failure() {
 
 #[test]
 fn an_answer_is_the_last_message_without_what_was_left_out() {
-    let mut heard = Heard::default();
+    let mut heard = Transcript::default();
     let text = json!({ "summary": "done", "note": null }).to_string();
     let message = json!({ "type": "item.completed", "item": { "type": "agent_message", "text": text } });
     heard.line(&message.to_string());

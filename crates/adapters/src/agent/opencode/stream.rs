@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::{LAST_WORDS, Notice, ProviderFailure, Said, Usage, brief, tail};
+use crate::agent::{AgentUpdate, LAST_WORDS, Notice, ProviderFailure, Usage, brief, tail};
 
 /// How the plugin begins to say why a tool may not run.
 const DENIED: &str = "PreToolUse: ";
@@ -10,9 +10,9 @@ const DENIED: &str = "PreToolUse: ";
 /// How the plugin's lines about repeated requests are marked.
 const RETRY: &str = "warp_retry";
 
-/// What was heard so far.
+/// The client's output, parsed so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Transcript {
     pub(super) session: Option<String>,
     pub(super) usage: Usage,
     /// How it went wrong, if it did.
@@ -30,15 +30,15 @@ pub(super) enum Outcome {
     Provider(ProviderFailure),
 }
 
-impl Heard {
+impl Transcript {
     /// Takes a line; returns what of it is to be shown.
-    pub(super) fn line(&mut self, line: &str) -> Vec<Said> {
+    pub(super) fn line(&mut self, line: &str) -> Vec<AgentUpdate> {
         // A line that is no JSON is not the client's.
         let Ok(line) = serde_json::from_str::<Value>(line) else { return Vec::new() };
         let mut said = Vec::new();
         if let Some(session) = line["sessionID"].as_str().filter(|_| self.session.is_none()) {
             self.session = Some(session.to_owned());
-            said.push(Said::Session(session.to_owned()));
+            said.push(AgentUpdate::Session(session.to_owned()));
         }
         let part = &line["part"];
         match line["type"].as_str() {
@@ -46,14 +46,14 @@ impl Heard {
                 let text = part["text"].as_str().unwrap_or_default();
                 self.answer = text.to_owned();
                 self.words = tail(text, LAST_WORDS);
-                said.push(Said::Text(brief(text)));
+                said.push(AgentUpdate::Text(brief(text)));
             }
             Some("tool_use") => said.push(tool(part)),
             Some("step_finish") => {
                 self.count(&part["tokens"]);
-                said.push(Said::Usage(self.usage));
+                said.push(AgentUpdate::Usage(self.usage));
             }
-            Some(RETRY) => said.push(Said::Notice(retried(&line))),
+            Some(RETRY) => said.push(AgentUpdate::Notice(retried(&line))),
             Some("error") => self.outcome = Some(outcome(&line["error"])),
             Some(_) | None => {}
         }
@@ -85,15 +85,15 @@ fn retried(line: &Value) -> Notice {
 }
 
 /// Tells of a tool; the client does so when it is over.
-fn tool(part: &Value) -> Said {
+fn tool(part: &Value) -> AgentUpdate {
     let name = part["tool"].as_str().unwrap_or_default().to_owned();
     let state = &part["state"];
     if let Some(why) = state["error"].as_str().and_then(|error| error.strip_prefix(DENIED)) {
-        return Said::Notice(Notice::refused(name, why));
+        return AgentUpdate::Notice(Notice::refused(name, why));
     }
     let fields = ["command", "filePath", "pattern", "url", "query", "description", "prompt"];
     let about = fields.iter().find_map(|field| state["input"][*field].as_str()).unwrap_or_default();
-    Said::Tool { name, about: brief(about) }
+    AgentUpdate::Tool { name, about: brief(about) }
 }
 
 fn outcome(error: &Value) -> Outcome {

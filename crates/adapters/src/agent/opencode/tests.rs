@@ -10,24 +10,24 @@ use crate::{
 const STREAM: &str = include_str!("samples/run-events.jsonl");
 const ERROR: &str = include_str!("samples/error.jsonl");
 
-fn followed(end: End) -> Followed {
-    Followed { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
+fn followed(end: End) -> ProgramResult {
+    ProgramResult { end, stdout: Vec::new(), stderr: Vec::new(), cut: false, left_behind: 0 }
 }
 
 #[test]
 fn a_whole_turn_is_heard_as_the_client_tells_it() {
-    let mut heard = Heard::default();
-    let said: Vec<Said> = STREAM.lines().flat_map(|line| heard.line(line)).collect();
-    let usage = |input, output| Said::Usage(Usage { input, output, ..Usage::default() });
-    let tool = |name: &str, about: &str| Said::Tool { name: name.to_owned(), about: about.to_owned() };
+    let mut heard = Transcript::default();
+    let said: Vec<AgentUpdate> = STREAM.lines().flat_map(|line| heard.line(line)).collect();
+    let usage = |input, output| AgentUpdate::Usage(Usage { input, output, ..Usage::default() });
+    let tool = |name: &str, about: &str| AgentUpdate::Tool { name: name.to_owned(), about: about.to_owned() };
     let expected = [
-        Said::Session("ses_e1e49f58dffeBWb4AVp8CBAAoA".to_owned()),
-        Said::Text("writing".to_owned()),
+        AgentUpdate::Session("ses_e1e49f58dffeBWb4AVp8CBAAoA".to_owned()),
+        AgentUpdate::Text("writing".to_owned()),
         tool("write", "/home/ann/demo/hello.txt"),
         usage(7685, 20),
         tool("bash", "git add hello.txt && git commit -q -m work && git log --oneline"),
         usage(15450, 40),
-        Said::Text("all done".to_owned()),
+        AgentUpdate::Text("all done".to_owned()),
         usage(23302, 60),
     ];
     assert_eq!(said, expected);
@@ -39,7 +39,7 @@ fn a_whole_turn_is_heard_as_the_client_tells_it() {
 #[test]
 fn errors_limits_and_refused_tools_are_told_apart() {
     let why = |line: &str| {
-        let mut heard = Heard::default();
+        let mut heard = Transcript::default();
         heard.line(line);
         ended(heard, &followed(End::Exit(0)), &json!({})).answer.unwrap_err().to_string()
     };
@@ -47,13 +47,13 @@ fn errors_limits_and_refused_tools_are_told_apart() {
     assert_eq!(why(&ERROR.replace("401", "429")), "its provider refuses more for now: bad key");
     let retry = r#"{"type":"warp_retry","attempt":2,"message":"Provider is overloaded"}"#;
     let notice = Notice::retry("Provider is overloaded", 2, None);
-    assert_eq!(Heard::default().line(retry), [Said::Notice(notice.clone())]);
+    assert_eq!(Transcript::default().line(retry), [AgentUpdate::Notice(notice.clone())]);
     assert_eq!((retry_line(retry), retry_line("{}")), (Some(notice), None));
     let denied = json!({ "type": "tool_use", "part": { "tool": "bash", "state": {
         "status": "error", "error": "PreToolUse: not in this phase", "input": { "command": "git commit" },
     } } });
-    let said = Heard::default().line(&denied.to_string());
-    assert_eq!(said, [Said::Notice(Notice::refused("bash", "not in this phase"))]);
+    let said = Transcript::default().line(&denied.to_string());
+    assert_eq!(said, [AgentUpdate::Notice(Notice::refused("bash", "not in this phase"))]);
 }
 
 #[test]

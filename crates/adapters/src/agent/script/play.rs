@@ -14,9 +14,9 @@ use super::{
     file::{ScriptedTurn, Step},
 };
 use crate::{
-    agent::{Notice, Said, brief},
+    agent::{AgentUpdate, Notice, brief},
     boundary,
-    process::{self, Go},
+    process::{self, Control},
 };
 
 /// How long a command of a script may take.
@@ -33,7 +33,7 @@ pub struct Stage<'a> {
 /// Something that whoever plays has to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    Say(Said),
+    Say(AgentUpdate),
     /// Print a line as it is.
     Print(String),
     Flood {
@@ -42,9 +42,9 @@ pub enum Act {
     Wait(Duration),
 }
 
-/// How a turn ended.
+/// Outcome of a scripted turn.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Played {
+pub enum TurnOutcome {
     Answer(Value),
     /// It has no answer.
     Nothing,
@@ -84,19 +84,19 @@ struct Tool<'a> {
     about: String,
 }
 
-/// That the turn goes on no further.
-struct Over(Played);
+/// Ends a scripted turn early.
+struct Interrupted(TurnOutcome);
 
 impl Stage<'_> {
     /// Plays the turn that fits; `act` does what cannot be done here, and says whether to go on.
-    pub fn play(&self, script: &Script, act: &mut dyn FnMut(Act) -> Go) -> Played {
+    pub fn play(&self, script: &Script, act: &mut dyn FnMut(Act) -> Control) -> TurnOutcome {
         let turn = match script.find(self.facts, self.resume.is_some()) {
             Ok(turn) => turn,
-            Err(what) => return Played::NoTurn(what),
+            Err(what) => return TurnOutcome::NoTurn(what),
         };
         match self.steps(turn, act) {
-            Ok(()) => turn.answer.clone().map_or(Played::Nothing, Played::Answer),
-            Err(Over(played)) => played,
+            Ok(()) => turn.answer.clone().map_or(TurnOutcome::Nothing, TurnOutcome::Answer),
+            Err(Interrupted(played)) => played,
         }
     }
 
@@ -108,18 +108,18 @@ impl Stage<'_> {
         self.resume.map_or_else(new, ToOwned::to_owned)
     }
 
-    fn steps(&self, turn: &ScriptedTurn, act: &mut dyn FnMut(Act) -> Go) -> Result<(), Over> {
-        go(act(Act::Say(Said::Session(self.session()))))?;
+    fn steps(&self, turn: &ScriptedTurn, act: &mut dyn FnMut(Act) -> Control) -> Result<(), Interrupted> {
+        go(act(Act::Say(AgentUpdate::Session(self.session()))))?;
         for step in &turn.steps {
             self.step(step, act)?;
         }
         match turn.usage {
-            Some(usage) => go(act(Act::Say(Said::Usage(usage)))),
+            Some(usage) => go(act(Act::Say(AgentUpdate::Usage(usage)))),
             None => Ok(()),
         }
     }
 
-    fn step(&self, step: &Step, act: &mut dyn FnMut(Act) -> Go) -> Result<(), Over> {
+    fn step(&self, step: &Step, act: &mut dyn FnMut(Act) -> Control) -> Result<(), Interrupted> {
         match step {
             Step::Write { path, text } => {
                 let path = self.tree.join(path);
@@ -146,13 +146,13 @@ impl Stage<'_> {
                 let tool = Tool { name: "Bash", about: brief(command), input: json!({ "command": command }) };
                 self.use_tool(&tool, act, || self.run(command))
             }
-            Step::Say { text } => go(act(Act::Say(Said::Text(text.clone())))),
+            Step::Say { text } => go(act(Act::Say(AgentUpdate::Text(text.clone())))),
             Step::WaitMs(milliseconds) => go(act(Act::Wait(Duration::from_millis(*milliseconds)))),
             Step::Print { text } => go(act(Act::Print(text.clone()))),
             Step::FloodMb(megabytes) => go(act(Act::Flood { megabytes: *megabytes })),
-            Step::Exit(code) => Err(Over(Played::Exit(*code))),
-            Step::Hang => Err(Over(Played::Hang)),
-            Step::KillSelf => Err(Over(Played::Killed)),
+            Step::Exit(code) => Err(Interrupted(TurnOutcome::Exit(*code))),
+            Step::Hang => Err(Interrupted(TurnOutcome::Hang)),
+            Step::KillSelf => Err(Interrupted(TurnOutcome::Killed)),
         }
     }
 
@@ -160,26 +160,26 @@ impl Stage<'_> {
     fn use_tool(
         &self,
         tool: &Tool<'_>,
-        act: &mut dyn FnMut(Act) -> Go,
+        act: &mut dyn FnMut(Act) -> Control,
         doing: impl FnOnce() -> io::Result<String>,
-    ) -> Result<(), Over> {
+    ) -> Result<(), Interrupted> {
         let name = tool.name.to_owned();
         if let Some(why) = self.ask("PreToolUse", "pre-tool-use", tool, json!({})).denied {
-            return go(act(Act::Say(Said::Notice(Notice::refused(name, &why)))));
+            return go(act(Act::Say(AgentUpdate::Notice(Notice::refused(name, &why)))));
         }
-        go(act(Act::Say(Said::Tool { name, about: tool.about.clone() })))?;
+        go(act(Act::Say(AgentUpdate::Tool { name, about: tool.about.clone() })))?;
         let reply = match boundary::around(tool.name, doing) {
             Ok(out) => {
                 self.ask("PostToolUse", "post-tool-use", tool, json!({ "tool_response": { "stdout": out } }))
             }
             Err(error) => {
-                go(act(Act::Say(Said::Text(format!("{} failed: {error}", tool.name)))))?;
+                go(act(Act::Say(AgentUpdate::Text(format!("{} failed: {error}", tool.name)))))?;
                 let more = json!({ "error": error.to_string() });
                 self.ask("PostToolUseFailure", "post-tool-use-failure", tool, more)
             }
         };
         match reply.told {
-            Some(told) => go(act(Act::Say(Said::Text(told)))),
+            Some(told) => go(act(Act::Say(AgentUpdate::Text(told)))),
             None => Ok(()),
         }
     }
@@ -210,10 +210,10 @@ impl Stage<'_> {
     }
 }
 
-fn go(go: Go) -> Result<(), Over> {
+fn go(go: Control) -> Result<(), Interrupted> {
     match go {
-        Go::On => Ok(()),
-        Go::Stop | Go::Kill => Err(Over(Played::Stopped)),
+        Control::On => Ok(()),
+        Control::Stop | Control::Kill => Err(Interrupted(TurnOutcome::Stopped)),
     }
 }
 

@@ -20,7 +20,7 @@ fn play(
     text: &str,
     facts: &[(String, String)],
     resume: Option<&str>,
-) -> (Ended, Vec<Said>, tempfile::TempDir) {
+) -> (TurnResult, Vec<AgentUpdate>, tempfile::TempDir) {
     let tree = tempfile::tempdir().unwrap();
     let asked = Mutex::new(0);
     let hook = move |event: &str, input: &Value| {
@@ -50,7 +50,7 @@ fn play(
     let mut said = Vec::new();
     let ended = player.run(&turn, &mut |heard| {
         said.push(heard);
-        Go::On
+        Control::On
     });
     (ended, said, tree)
 }
@@ -80,8 +80,8 @@ fn steps_are_done_in_order_and_what_is_denied_is_left_out() {
     assert_eq!((ended.session.as_deref(), ended.usage.input), (Some("script-coding-2-0"), 7));
     assert_eq!(fs::read_to_string(tree.path().join("b.txt")).unwrap(), "1\ntwo\n2\n");
     assert!(!tree.path().join("c.txt").exists() && !tree.path().join("d.txt").exists());
-    assert!(said.contains(&Said::Notice(Notice::refused("Bash", "not now"))), "{said:?}");
-    assert!(said.contains(&Said::Text("Bash failed: exit 1: ".to_owned())), "{said:?}");
+    assert!(said.contains(&AgentUpdate::Notice(Notice::refused("Bash", "not now"))), "{said:?}");
+    assert!(said.contains(&AgentUpdate::Text("Bash failed: exit 1: ".to_owned())), "{said:?}");
 }
 
 #[test]

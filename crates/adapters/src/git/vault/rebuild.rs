@@ -12,7 +12,7 @@ use crate::{
     git::{
         Location,
         mend::{self, MendError},
-        own::{GitError, Own},
+        own::{GitError, Repository},
     },
     refs::is_object,
 };
@@ -44,7 +44,7 @@ impl Vault {
         fs::create_dir_all(root).map_err(failed(root))?;
         let mut rebuilt = Rebuilt::default();
         self.part(record, "", root, &mut rebuilt)?;
-        let git = Own::bare(&self.location, LIMIT);
+        let git = Repository::bare(&self.location, LIMIT);
         let nested = git.run(&["ls-tree", "--name-only", &format!("{record}:nested")], &[])?;
         let nested = if nested.is_success() { nested.text() } else { String::new() };
         for number in nested.lines() {
@@ -61,16 +61,16 @@ impl Vault {
     }
 
     fn part(&self, record: &str, under: &str, root: &Path, rebuilt: &mut Rebuilt) -> Result<(), GitError> {
-        let own = Own::bare(&self.location, LIMIT);
+        let own = Repository::bare(&self.location, LIMIT);
         let git_dir = root.join(".git");
         let location = Location { common_dir: git_dir.clone(), git_dir: git_dir.clone() };
         let failed = |source| GitError::File { path: git_dir.clone(), source };
         fs::create_dir_all(&git_dir).map_err(failed)?;
         let format = own.text(&["rev-parse", "--show-object-format"], &[])?;
-        let git = Own::new(root, &location, LIMIT);
+        let git = Repository::new(root, &location, LIMIT);
         // With a working tree named, git would write its path into the settings.
         let init = ["init", "--quiet", "--template=", &format!("--object-format={format}")];
-        Own::bare(&location, LIMIT).text(&init, &[])?;
+        Repository::bare(&location, LIMIT).text(&init, &[])?;
         self.history(&git, record)?;
         let listed = own.text(&["cat-file", "blob", &format!("{record}:{under}refs")], &[])?;
         let stashes = self.refs(&git, &listed, rebuilt)?;
@@ -96,7 +96,7 @@ impl Vault {
     }
 
     /// Copies all objects of the vault that belong to history, and the record.
-    fn history(&self, git: &Own<'_>, record: &str) -> Result<(), GitError> {
+    fn history(&self, git: &Repository<'_>, record: &str) -> Result<(), GitError> {
         let vault = &self.location.git_dir;
         let vault = vault.to_str().ok_or_else(|| GitError::NotText(vault.clone()))?;
         let mut arguments = FETCH.to_vec();
@@ -109,7 +109,12 @@ impl Vault {
     }
 
     /// Puts the refs back; returns the stashes.
-    fn refs(&self, git: &Own<'_>, listed: &str, rebuilt: &mut Rebuilt) -> Result<Vec<String>, GitError> {
+    fn refs(
+        &self,
+        git: &Repository<'_>,
+        listed: &str,
+        rebuilt: &mut Rebuilt,
+    ) -> Result<Vec<String>, GitError> {
         let (mut lines, mut stashes) = (Vec::new(), Vec::new());
         let objects = listed.lines().filter_map(|line| line.split(' ').next());
         let objects: String = objects.map(|object| format!("{object}\n")).collect();
@@ -135,7 +140,7 @@ impl Vault {
     }
 
     /// Writes the small files of a git directory.
-    fn small_files(&self, git: &Own<'_>, tree: &str, git_dir: &Path) -> Result<(), GitError> {
+    fn small_files(&self, git: &Repository<'_>, tree: &str, git_dir: &Path) -> Result<(), GitError> {
         let listed = git.text(&["ls-tree", "-r", "-z", "--format=%(objectmode) %(path)", tree], &[])?;
         for (mode, path) in listed.split('\0').filter_map(|entry| entry.split_once(' ')) {
             let to: PathBuf = git_dir.join(path);
@@ -159,7 +164,7 @@ impl Vault {
         root: &Path,
         rebuilt: &mut Rebuilt,
     ) -> Result<(), GitError> {
-        let git = Own::new(root, &self.location, LIMIT);
+        let git = Repository::new(root, &self.location, LIMIT);
         let index = tempfile::Builder::new().prefix("warp-index-").tempdir_in(&self.location.git_dir);
         let index = index.map_err(GitError::Index)?;
         let file = index.path().join("index");

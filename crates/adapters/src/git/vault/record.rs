@@ -20,7 +20,7 @@ use super::{Section, Vault, digest, key};
 use crate::{
     git::{
         Location,
-        own::{GitError, Own, expected},
+        own::{GitError, Repository, expected},
     },
     machine, plain,
     refs::{self, HeadAt, ReadError, is_object},
@@ -87,8 +87,8 @@ pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= LARGEST).then_some(bytes)
 }
 
-/// Every ref of a repository. Those that lead to another ref are left out: git makes them anew.
-pub(super) struct Listed {
+/// All refs of a repository except symbolic ones, which git recreates.
+pub(super) struct RefList {
     pub(super) head: Option<String>,
     /// Names and objects.
     pub(super) refs: Vec<(String, String)>,
@@ -96,10 +96,10 @@ pub(super) struct Listed {
     pub(super) stashes: Vec<String>,
 }
 
-impl Listed {
+impl RefList {
     pub(super) fn read(location: &Location, limit: Duration) -> Result<Self, GitError> {
         let format = "--format=%(objectname) %(refname) %(symref)";
-        let listed = Own::bare(location, limit).text(&["for-each-ref", format], &[])?;
+        let listed = Repository::bare(location, limit).text(&["for-each-ref", format], &[])?;
         let read = |line: &str| {
             let mut words = line.split(' ');
             let (object, name) = (words.next()?, words.next()?);
@@ -139,7 +139,7 @@ impl Listed {
 impl Vault {
     /// Returns every state of a working tree that can be rebuilt, the newest first.
     pub fn records(&self, root: &Path) -> Result<Vec<Record>, GitError> {
-        let git = Own::bare(&self.location, super::LIMIT);
+        let git = Repository::bare(&self.location, super::LIMIT);
         let name = name(root);
         if !git.run(&["rev-parse", "--verify", "--quiet", &name], &[])?.is_success() {
             return Ok(Vec::new());
@@ -157,7 +157,7 @@ impl Vault {
     /// Writes the record of a working tree, unless nothing has changed since the last one.
     pub(super) fn record(
         &self,
-        git: &Own<'_>,
+        git: &Repository<'_>,
         sections: &[Section],
         entry: Option<&str>,
         run: &str,

@@ -60,7 +60,12 @@ fn login(place: &Place, dirs: &Dirs, name: &str, agent: &dyn Agent) -> (Check, O
 }
 
 /// Books what the word has cost.
-fn book(place: &Place, dirs: &Dirs, agent: &dyn Agent, probed: &probe::Probed) -> Result<(), LedgerError> {
+fn book(
+    place: &Place,
+    dirs: &Dirs,
+    agent: &dyn Agent,
+    probed: &probe::ProbeResult,
+) -> Result<(), LedgerError> {
     let used = &probed.ended.usage;
     let usage = Usage {
         input_tokens: used.input,

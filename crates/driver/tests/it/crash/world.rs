@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge::{By, NewItem};
+use forge::{Author, NewItem};
 use project::{Dirs, Place, Workspace, config};
 use testkit::Sandbox;
 
@@ -100,7 +100,7 @@ impl World {
     pub(crate) fn file_issue(&self) {
         let workspace = Workspace::open(self.place(), self.dirs()).unwrap();
         config::remember(&self.place(), &self.dirs, "push", Some("target")).unwrap();
-        let tracker = workspace.tracker_as(By::person("Ann"));
+        let tracker = workspace.tracker_as(Author::person("Ann"));
         let filed = tracker.file(&NewItem::of("Read five things", ISSUE, Default::default()), None).unwrap();
         tracker.approve(filed.id).unwrap();
     }
