@@ -129,7 +129,7 @@ fn warp(path: &[String]) -> Command {
 
 /// Reads the names of the commands below a command. The root lists its own in groups.
 fn subcommands(path: &[String], help: &str) -> Vec<String> {
-    let heading = if path.is_empty() { "Everyday:" } else { "Commands:" };
+    let heading = if path.is_empty() { "Everyday commands:" } else { "Commands:" };
     let lines =
         help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| *line != "Options:");
     // Further lines of a text are indented deeper than names.

@@ -62,12 +62,12 @@ pub(crate) struct Arguments {
 
 /// The commands as the help groups them; those in none are plumbing that other programs call.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Everyday", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
-    ("Look", &["status", "report", "explain", "log", "diff", "cost"]),
-    ("Set up", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
-    ("In the project", &["docs", "dev"]),
-    ("Repair", &["revert", "salvage", "recover", "adopt"]),
-    ("For agents and scripts", &["next", "state", "mcp"]),
+    ("Everyday commands", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
+    ("Status commands", &["status", "report", "explain", "log", "diff", "cost"]),
+    ("Setup commands", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
+    ("Project commands", &["docs", "dev"]),
+    ("Repair commands", &["revert", "salvage", "recover", "adopt"]),
+    ("Agent and script commands", &["next", "state", "mcp"]),
 ];
 
 #[derive(Debug, Subcommand)]

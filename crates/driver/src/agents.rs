@@ -540,7 +540,7 @@ impl Driver<'_> {
         let value = match ended.answer {
             Ok(value) => match self.read(value, form) {
                 Ok(value) => value,
-                Err(wrong) => return Ok(Err(wrong)),
+                Err(wrong) => return Ok(Err(*wrong)),
             },
             Err(NoAnswer::Stopped) => return Ok(Ok(())),
             Err(no_answer) => return Ok(Err(Complaint::no_answer(&no_answer, &ended.last_words))),
@@ -580,13 +580,17 @@ impl Driver<'_> {
     }
 
     /// Reads an answer, and says what was read otherwise than it stands there.
-    pub(crate) fn read(&mut self, answer: Value, form: &Form) -> Result<Value, Complaint> {
+    pub(crate) fn read(&mut self, answer: Value, form: &Form) -> Result<Value, Box<Complaint>> {
         let said = answer.clone();
         let read = form.read(self.with_plain_paths(answer));
         for slip in &read.said {
             self.show.show(Shown::Did(&format!("the answer: {slip}")));
         }
-        if read.faults.is_empty() { Ok(read.value) } else { Err(Complaint::of_form(read.faults, &said)) }
+        if read.faults.is_empty() {
+            Ok(read.value)
+        } else {
+            Err(Box::new(Complaint::of_form(read.faults, &said)))
+        }
     }
 
     /// Names files in an answer by where they are in the project, as an agent that thinks in whole paths does not.

@@ -33,7 +33,7 @@ impl Driver<'_> {
         let value = match ended.answer {
             Ok(value) => match self.read(value, form) {
                 Ok(value) => value,
-                Err(wrong) => return Ok(Err(wrong)),
+                Err(wrong) => return Ok(Err(*wrong)),
             },
             Err(NoAnswer::Stopped) => return Ok(Ok(())),
             Err(no_answer) => {

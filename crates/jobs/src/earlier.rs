@@ -72,6 +72,8 @@ fn told(workflow: &Workflow, records: &[&Record]) -> Vec<String> {
             Some(Meaning::Outcome("tests_failed" | "drift_blocked")) => {
                 let tried = tried.take().map(|tried| format!("{tried} ")).unwrap_or_default();
                 let failure = text(record, "failure").unwrap_or_default();
+                // What fails, by name; the runner's output below that is of no use any more.
+                let failure = failure.split("\n\n").next().unwrap_or_default();
                 let failure: String = failure.chars().take(LONGEST_FAILURE).collect();
                 lines.push(format!("- tried, and failed: {tried}{failure}"));
             }

@@ -1,5 +1,7 @@
 //! The issue of a run: its title, its open criteria, and ticking them.
 
+use std::collections::BTreeMap;
+
 use engine::{Run, Seen, criterion};
 use forge::{ItemId, Tracker};
 
@@ -9,6 +11,14 @@ use crate::JobError;
 pub(crate) fn title(tracker: &dyn Tracker, run: &Run) -> Result<Option<String>, JobError> {
     let Some(number) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
     Ok(tracker.item(number)?.map(|item| item.title.clone()))
+}
+
+/// Returns the criteria of the run's issue in words, by their names.
+pub(crate) fn criteria(tracker: &dyn Tracker, run: &Run) -> Result<BTreeMap<String, String>, JobError> {
+    let Some(number) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(BTreeMap::new()) };
+    let Some(item) = tracker.item(number)? else { return Ok(BTreeMap::new()) };
+    let boxes = item.boxes().items.into_iter().enumerate();
+    Ok(boxes.map(|(index, (_, text))| (criterion(index), text)).collect())
 }
 
 /// Returns names for the criteria that are not ticked yet: `AC-03` is the third box of the issue.

@@ -12,7 +12,7 @@ use project::{
 use serde_json::json;
 
 use crate::{
-    Context, JobError, Landed, Mend,
+    Context, JobError, Landed, Mend, issue,
     job::{Report, Task},
     publish,
     pushing::undecided,
@@ -283,9 +283,10 @@ impl Context<'_> {
             Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()),
             None => run.feature.clone(),
         };
+        let criteria = issue::criteria(&*self.tracker(), run)?;
         let pull = NewPull {
             title: title.unwrap_or_else(|| branch.clone()),
-            body: review::on_top(&self.for_review(run, commit)?, report::pull(run)),
+            body: review::on_top(&self.for_review(run, commit)?, report::pull(run, &criteria)),
             branch: branch.clone(),
             target: target.clone(),
             head: commit.to_owned(),

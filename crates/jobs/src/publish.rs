@@ -138,11 +138,12 @@ impl Context<'_> {
         }
         let number = run.issue.as_deref().and_then(ItemId::typed);
         let title = issue::title(&*self.tracker(), run)?;
+        let criteria = issue::criteria(&*self.tracker(), run)?;
         let pull = NewPull {
             title: title
                 .or_else(|| run.feature.as_deref().map(report::title_of))
                 .unwrap_or_else(|| branch.to_owned()),
-            body: review::on_top(&self.for_review(run, commit)?, report::pull(run)),
+            body: review::on_top(&self.for_review(run, commit)?, report::pull(run, &criteria)),
             branch: branch.to_owned(),
             target: run.branches.merge_target.clone(),
             head: commit.to_owned(),

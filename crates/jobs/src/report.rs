@@ -1,5 +1,7 @@
 //! Texts about the work, and where they are filed: commit messages, chunk reports, summaries, what was learnt.
 
+use std::collections::BTreeMap;
+
 use engine::{Held, Objection, Run, one_line};
 use forge::{ItemId, NewItem};
 use project::rails::guard;
@@ -86,17 +88,17 @@ pub(crate) fn summary(run: &Run) -> String {
     if !run.usage.is_zero() {
         text.push_str(&format!("Used: {}\n", run.usage));
     }
-    text.push_str(&chunks(run));
+    text.push_str(&chunks(run, &BTreeMap::new()));
     text
 }
 
-/// Describes what a pull request offers.
-pub(crate) fn pull(run: &Run) -> String {
+/// Describes what a pull request offers, with the criteria in words.
+pub(crate) fn pull(run: &Run, criteria: &BTreeMap<String, String>) -> String {
     let about = run.issue.as_deref().map(|issue| format!("For #{issue}.\n")).unwrap_or_default();
     let feature = run.feature.as_deref().filter(|feature| feature.trim().chars().count() > LONGEST_TITLE);
     let feature = feature.map(|feature| format!("{}\n", feature.trim())).unwrap_or_default();
     let tests = run.baseline.as_ref().map(|baseline| format!("\nTests before the work: {baseline}.\n"));
-    format!("{about}{feature}{}{}{}", chunks(run), phases(run), tests.unwrap_or_default())
+    format!("{about}{feature}{}{}{}", chunks(run, criteria), phases(run), tests.unwrap_or_default())
 }
 
 /// Makes a title of a feature, however much was said about it.
@@ -130,7 +132,7 @@ fn phases(run: &Run) -> String {
     text
 }
 
-fn chunks(run: &Run) -> String {
+fn chunks(run: &Run, criteria: &BTreeMap<String, String>) -> String {
     let mut text = String::new();
     if !run.completed_chunks.is_empty() {
         text.push_str("\n## Chunks\n\n");
@@ -138,6 +140,9 @@ fn chunks(run: &Run) -> String {
     for chunk in &run.completed_chunks {
         let commit = chunk.commit.as_deref().map(|commit| format!(" ({commit})")).unwrap_or_default();
         text.push_str(&format!("- {}{commit}\n", chunk.acs.join(", ")));
+        for (name, words) in chunk.acs.iter().filter_map(|name| criteria.get_key_value(name)) {
+            text.push_str(&format!("  - {name}: {words}\n"));
+        }
     }
     if !run.deferred.is_empty() {
         text.push_str("\n## Skipped\n\n");

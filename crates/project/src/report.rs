@@ -15,7 +15,7 @@ use crate::{
 /// The version of the JSON that is printed.
 const VERSION: u32 = 1;
 
-/// What became of the runs of a project since a time.
+/// What became of the issues and features of a project that were worked on since a time.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub version: u32,
@@ -26,9 +26,10 @@ pub struct Report {
     pub runs: Vec<RunReport>,
 }
 
-/// What became of one run.
+/// What became of one run, with the earlier runs of its issue.
 #[derive(Debug, Serialize)]
 pub struct RunReport {
+    /// The newest run.
     pub run: String,
     pub issue: Option<String>,
     /// The title of its issue, or what was asked for.
@@ -89,11 +90,21 @@ pub enum ReportError {
     Ledger(#[from] LedgerError),
 }
 
+impl RunReport {
+    /// Adds what an earlier run of the same issue has done and spent.
+    fn after(mut self, earlier: &Self) -> Self {
+        self.criteria += earlier.criteria;
+        self.spent.add(&earlier.spent);
+        self.started_at = earlier.started_at;
+        self
+    }
+}
+
 impl Workspace {
     /// Reports on every run that did something since a time.
     pub fn report(&mut self, since: Time) -> Result<Report, ReportError> {
         let mut ledger = Ledger::open_existing(&self.dirs)?;
-        let mut runs = Vec::new();
+        let mut runs: Vec<RunReport> = Vec::new();
         let mut found = self.runs()?;
         found.retain(|current| current.run.updated_at >= since);
         found.sort_by_key(|current| (current.run.started_at, current.run.id.clone()));
@@ -101,7 +112,13 @@ impl Workspace {
             ledger.follow(first.run.started_at)?;
         }
         for current in &found {
-            runs.push(self.report_run(current, ledger.as_ref())?);
+            let report = self.report_run(current, ledger.as_ref())?;
+            let is_same = |earlier: &RunReport| report.issue.is_some() && earlier.issue == report.issue;
+            let earlier = runs.iter().position(is_same).map(|index| runs.remove(index));
+            runs.push(match earlier {
+                Some(earlier) => report.after(&earlier),
+                None => report,
+            });
         }
         Ok(Report { version: VERSION, project: self.place.name(), since, until: self.dirs.clock.now(), runs })
     }

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use gather::{read_reports, report_environment};
 pub(crate) use go::without_passes;
+pub(crate) use text::without_escapes;
 
 /// What a test run reported, as far as the runner's reports and output tell.
 ///

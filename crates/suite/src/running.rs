@@ -22,7 +22,7 @@ use super::{
     modes,
     plan::Plan,
     prepare::{self, PrepareError, Prepared},
-    report::{TestReport, read_reports, report_environment, without_passes},
+    report::{TestReport, read_reports, report_environment, without_escapes, without_passes},
     vanished::{self, Doubt},
 };
 use workspace::{Place, Shell, counted};
@@ -209,7 +209,8 @@ pub(crate) fn execute(
     if finished.end == End::Stopped {
         return Err(SuiteError(format!("`{command}` was stopped before it could say anything")));
     }
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // Some runners colour what they print although nobody looks on.
+    let text = |bytes: &[u8]| without_escapes(&String::from_utf8_lossy(bytes));
     let printed = redacted(format!("{}\n{}", text(&finished.stdout), text(&finished.stderr)));
     let directory = beside.as_ref().map_or(Path::new(""), |beside| &beside.directory);
     let report = TestReport::parse(&printed, &read_reports(tree, directory, &plan.report, since));
@@ -219,7 +220,7 @@ pub(crate) fn execute(
     Ok(Outcome {
         passed: finished.is_success() && why.is_empty(),
         said: format!("`{command}` ended with {}{why}", finished.end),
-        output: finished.last_words(OUTPUT_KEPT),
+        output: without_escapes(&finished.last_words(OUTPUT_KEPT)),
         report: if finished.cut { report.of_cut_output() } else { report },
         end: finished.end,
         took,

@@ -96,7 +96,7 @@ fn waiting_pulls(workspace: &mut Workspace) -> Result<Vec<(String, String)>, Com
     if workspace.store_path()?.is_none() {
         return Ok(Vec::new());
     }
-    let pulls = workspace.tracker().items(forge::Query::Open)?.into_iter().filter(|item| item.pull.is_some());
+    let pulls = workspace.forge().pulls(forge::Query::Open)?.into_iter().filter(|item| item.is_open());
     Ok(pulls.map(|item| (item.id.to_string(), item.title.clone())).collect())
 }
 

@@ -59,7 +59,7 @@ fn completions_and_man_pages_name_every_command() {
     let help = sandbox.warp_ok(&["--help"]);
     let commands: Vec<&str> = help
         .lines()
-        .skip_while(|line| *line != "Everyday:")
+        .skip_while(|line| *line != "Everyday commands:")
         .take_while(|line| *line != "Options:")
         .filter(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())

@@ -3,32 +3,35 @@
 /// The longest name of a test that is kept, in characters.
 const LONGEST_NAME: usize = 200;
 
-/// Returns a text without terminal escapes, with plain line ends.
+/// Returns a text without terminal escapes, with plain line ends. A line that is written over, as progress is, becomes two.
 pub(super) fn plain(text: &str) -> String {
+    without_escapes(text).replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// Returns a text without the escapes that colour it at a terminal.
+pub(crate) fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
+    let mut rest = text.chars();
     while let Some(letter) = rest.next() {
-        match letter {
-            '\u{1b}' => match rest.next() {
-                // A control sequence: parameters, then one letter.
-                Some('[') => while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
-                // A title or link: up to a bell or `ESC \`.
-                Some(']') => loop {
-                    match rest.next() {
-                        None | Some('\u{7}') => break,
-                        Some('\u{1b}') => {
-                            rest.next();
-                            break;
-                        }
-                        Some(_) => {}
+        if letter != '\u{1b}' {
+            plain.push(letter);
+            continue;
+        }
+        match rest.next() {
+            // A control sequence: parameters, then one letter.
+            Some('[') => while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
+            // A title or link: up to a bell or `ESC \`.
+            Some(']') => loop {
+                match rest.next() {
+                    None | Some('\u{7}') => break,
+                    Some('\u{1b}') => {
+                        rest.next();
+                        break;
                     }
-                },
-                Some(_) | None => {}
+                    Some(_) => {}
+                }
             },
-            '\r' if rest.peek() == Some(&'\n') => {}
-            // A line that is written over, as progress is.
-            '\r' => plain.push('\n'),
-            _ => plain.push(letter),
+            Some(_) | None => {}
         }
     }
     plain
