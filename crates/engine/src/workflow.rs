@@ -105,7 +105,7 @@ pub struct Phase {
     pub role: Option<String>,
     /// The forge label that shows the phase.
     pub label: Option<String>,
-    /// Operations that the phase gives leave for, such as `git_commit`.
+    /// Operations that the phase gives permission for, such as `git_commit`.
     pub may: Vec<String>,
     /// What has to be shown before an agent may leave the phase.
     pub receipt: Option<ReceiptKind>,

@@ -13,7 +13,7 @@ use journal::{
     sqlite::{self, Outcome, RepairReport},
 };
 use project::{
-    Dirs, Place, config,
+    Dirs, Place, config, counted,
     rails::backstop::{self, State},
     setup,
     slots::Pool,
@@ -309,9 +309,9 @@ fn verify(name: &'static str, path: &Path) -> Vec<Check> {
     match sqlite::verify(path) {
         Ok(verification) if verification.is_sound() => {
             let found = format!(
-                "{} streams, {} events, chain verified ({})",
-                verification.streams,
-                verification.events,
+                "{}, {}, chain verified ({})",
+                counted(verification.streams, "stream", "streams"),
+                counted(verification.events, "event", "events"),
                 path.display()
             );
             vec![Check::ok(name, found)]
@@ -367,7 +367,11 @@ fn render_repair(name: &str, report: &RepairReport) -> String {
             Some(lost) => format!("{lost} lost"),
             None => "it is not known how many were lost".to_owned(),
         };
-        text.push_str(&format!("{}: {} events kept, {lost}\n", stream.stream, stream.kept));
+        text.push_str(&format!(
+            "{}: {} kept, {lost}\n",
+            stream.stream,
+            counted(stream.kept, "event", "events")
+        ));
     }
     text
 }

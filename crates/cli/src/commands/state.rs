@@ -86,7 +86,7 @@ struct Init {
     /// What to build, for workflows that are about a feature
     #[arg(long, value_name = "TEXT")]
     feature: Option<String>,
-    /// The workspace was made for this run: a branch that the agent moves without leave is moved back
+    /// The workspace was made for this run: a branch that the agent moves without permission is moved back
     #[arg(long)]
     own: bool,
     /// A setting for this run alone

@@ -258,7 +258,7 @@ fn a_session_whose_budget_is_used_up_asks_once_and_goes_on_with_more() {
     let session = Session::new(&client, &Trouble::default());
     // The first issue takes two answers of a thousand tokens.
     let ended = session.run(&["--set", "budget_limit_tokens=2500"]);
-    let question = session.waits(&ended, 2, "is reached");
+    let question = session.waits(&ended, 2, "cap reached");
     session.project.sandbox.warp_ok(&["answer", &question, "more", "--tokens", "1000000"]);
     session.is_done(&session.run(&[]));
 }

@@ -28,7 +28,7 @@ fn doctor_checks_every_need_and_the_whole_journal() {
             said.out
         );
     }
-    assert!(said.out.contains("1 streams, 5 events, chain verified"), "{}", said.out);
+    assert!(said.out.contains("1 stream, 5 events, chain verified"), "{}", said.out);
 }
 
 #[test]

@@ -166,6 +166,7 @@ fn the_status_of_a_run_that_nobody_carries_on_says_which_it_is_and_what_goes_on(
     killed(&driven);
     let status = driven.sandbox.json(&["status", "--json"]);
     let said = driven.sandbox.warp_ok(&["status"]);
+    assert!(said.starts_with("INTERRUPTED: `warp run 42` resumes\n"), "{said}");
     assert!(said.contains(" (stale)\nRails: "), "{said}");
     let run = status["run"].as_str().unwrap();
     let end = format!("\nRun: {run}\nTitle: Words for 42\nNext: `warp run 42` resumes\n");
