@@ -113,7 +113,7 @@ fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
             let end = rest[begin..].find(&close).map_or(rest.len(), |end| begin + end);
             (end + close.len(), rest.get(begin..end))
         } else if rest.starts_with('"') {
-            let mut is_escaped = true;
+            let mut is_escaped = false;
             let is_end = |next: char| {
                 let ends = next == '"' && !is_escaped;
                 is_escaped = next == '\\' && !is_escaped;
