@@ -7,6 +7,27 @@ use crate::run::{Result, capture, root};
 /// The most lines that a Rust file may have before it must be split.
 const LONGEST: usize = 800;
 
+/// Words that users stumble over, in what a person or a model reads. Each has a plain one: fix, sandbox, skip, continue or
+/// resume, is no longer true, failed.
+const FORBIDDEN: &[&str] = &[
+    "mend",
+    "mends",
+    "mended",
+    "mending",
+    "walls",
+    "walled",
+    "put off",
+    "puts off",
+    "go on",
+    "goes on",
+    "gone on",
+    "bear out",
+    "outside world",
+];
+
+/// Where such a word is not warp's own, but what a person may say.
+const QUOTED: &[(&str, &str)] = &[("crates/hooks/src/chat.rs", "go on")];
+
 pub(crate) fn check() -> Result {
     let files = capture(
         Command::new("git")
@@ -19,6 +40,7 @@ pub(crate) fn check() -> Result {
         // Binary files and files that were removed but not yet committed are not looked at.
         let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
         faults.extend(check_file(file, &text));
+        faults.extend(check_words(file, &text));
     }
     if faults.is_empty() { Ok(()) } else { Err(format!("not tidy:\n{}", faults.join("\n"))) }
 }
@@ -50,4 +72,112 @@ fn check_file(file: &str, text: &str) -> Vec<String> {
         faults.push(format!("{file}: the last line has no end"));
     }
     faults
+}
+
+/// Finds forbidden words in what a file shows to people and models: all of a page or prompt, and the string literals and
+/// help of code.
+fn check_words(file: &str, text: &str) -> Vec<String> {
+    let is_page =
+        file == "README.md" || ["docs/", "prompts/", "plugin/"].iter().any(|at| file.starts_with(at));
+    let is_code = file.starts_with("crates/") && file.contains("/src/") && file.ends_with(".rs");
+    let is_test =
+        file.starts_with("crates/testkit/") || file.ends_with("tests.rs") || file.contains("/tests/");
+    let shown = match (is_page, is_code && !is_test) {
+        (true, _) => vec![(1, text)],
+        (false, true) => shown(text, file.starts_with("crates/cli/src/commands/")),
+        (false, false) => Vec::new(),
+    };
+    let mut faults = Vec::new();
+    for (line, text) in shown {
+        for (index, phrase) in said(text) {
+            if !QUOTED.contains(&(file, phrase)) {
+                faults.push(format!("{file}:{}: users stumble over `{phrase}`", line + index));
+            }
+        }
+    }
+    faults
+}
+
+/// Returns the string literals of code up to its tests, and its doc comments if they are help; each with its line.
+fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or(code);
+    let mut found = Vec::new();
+    let (mut at, mut line) = (0, 1);
+    while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
+        let (skipped, shown) = if rest.starts_with("//") {
+            let end = rest.find('\n').unwrap_or(rest.len());
+            (end, Some(&rest[..end]).filter(|comment| with_help && comment.starts_with("///")))
+        } else if rest.starts_with("r#\"") || rest.starts_with("r\"") {
+            let hashes = rest[1..].chars().take_while(|next| *next == '#').count();
+            let (begin, close) = (hashes + 2, format!("\"{}", "#".repeat(hashes)));
+            let end = rest[begin..].find(&close).map_or(rest.len(), |end| begin + end);
+            (end + close.len(), rest.get(begin..end))
+        } else if rest.starts_with('"') {
+            let mut is_escaped = true;
+            let is_end = |next: char| {
+                let ends = next == '"' && !is_escaped;
+                is_escaped = next == '\\' && !is_escaped;
+                ends
+            };
+            let end = rest[1..].find(is_end).map_or(rest.len(), |end| end + 1);
+            (end + 1, rest.get(1..end))
+        } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") {
+            (if rest.starts_with("'\"'") { 3 } else { 4 }, None)
+        } else {
+            (rest.chars().next().map_or(1, char::len_utf8), None)
+        };
+        found.extend(shown.map(|shown| (line, shown)));
+        let end = (at + skipped).min(code.len());
+        line += code[at..end].matches('\n').count();
+        at = end;
+    }
+    found
+}
+
+/// Returns the forbidden phrases of a text, also those that are broken over lines; each with the lines before it.
+fn said(text: &str) -> Vec<(usize, &'static str)> {
+    let text = text.to_ascii_lowercase();
+    let is_word = |next: char| next.is_alphanumeric() || next == '_';
+    let mut found = Vec::new();
+    for phrase in FORBIDDEN {
+        let (first, second) =
+            phrase.split_once(' ').map_or((*phrase, None), |(first, second)| (first, Some(second)));
+        for (at, _) in text.match_indices(first) {
+            let (before, after) = (&text[..at], &text[at + first.len()..]);
+            let rest = match second {
+                // A line of a literal ends with a backslash, one of help begins with slashes.
+                Some(second) if after.starts_with(|next: char| !is_word(next)) => after
+                    .trim_start_matches(|next: char| next.is_whitespace() || "\\/".contains(next))
+                    .strip_prefix(second),
+                Some(_) => None,
+                None => Some(after),
+            };
+            if rest.is_some_and(|rest| !rest.starts_with(is_word)) && !before.ends_with(is_word) {
+                found.push((before.matches('\n').count(), *phrase));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_planted_word_is_found_in_what_is_shown_and_nowhere_else() {
+        let found = |file: &str, text: &str| check_words(file, text).len();
+        assert_eq!(found("docs/run.md", "It goes\non. Behind Walls, amend it; mark_mended, go, on.\n"), 2);
+        let code = "// It goes on.\nlet c = '\"'; let mend = \"\\\"mend\";\nr#\"a \"put\n off\" b\"#;\n/// It is mended.\n\
+            \"go \\\n    on\"; \"\";\n#[cfg(test)]\nmod tests { \"mend\" }\n";
+        let faults = check_words("crates/jobs/src/land.rs", code);
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(
+            faults[0].starts_with("crates/jobs/src/land.rs:2: ") && faults[0].contains("`mend`"),
+            "{faults:?}"
+        );
+        assert_eq!(found("crates/cli/src/commands/docs.rs", code), 4);
+        assert_eq!(found("crates/jobs/tests/land.rs", code), 0);
+        assert_eq!(found("crates/hooks/src/chat.rs", "[\"go on\", \"goes on\"]"), 1);
+    }
 }

@@ -116,7 +116,7 @@ pub struct Walls {
 /// Why walls cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum WallError {
-    #[error("`{}` cannot be put behind walls", path.display())]
+    #[error("`{}` cannot be put in the sandbox", path.display())]
     Path {
         path: PathBuf,
         #[source]
@@ -216,8 +216,8 @@ impl Sandbox {
 }
 
 impl NoSandbox {
-    /// Says what mends it.
-    pub fn mend(&self) -> &'static str {
+    /// Says what fixes it.
+    pub fn fix(&self) -> &'static str {
         match self {
             Self::Missing => "install bubblewrap, e.g. `apt-get install bubblewrap`",
             Self::Fails { .. } => "allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1`",

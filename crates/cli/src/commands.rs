@@ -247,7 +247,7 @@ fn exit_codes() -> String {
 fn place(project: Option<PathBuf>) -> Result<Place, CommandError> {
     let here = || {
         env::current_dir().map_err(|error| {
-            CommandError::new(Exit::OutsideSaidNo, format!("the current directory cannot be read: {error}"))
+            CommandError::new(Exit::Failed, format!("the current directory cannot be read: {error}"))
         })
     };
     let directory = match project {

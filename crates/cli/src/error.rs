@@ -50,8 +50,8 @@ impl CommandError {
 
     /// The error of every command that needs a run and finds none.
     pub(crate) fn no_session() -> Self {
-        Self::new(Exit::NoSessionOrDenied, "no active session")
-            .hint("`warp state init . --level 2 --issue 42` starts one; `warp log` shows the last")
+        Self::new(Exit::NoSessionOrDenied, "no open run")
+            .hint("`warp run N` starts one; `warp issue list` shows the issues, `warp log` the last run")
     }
 
     /// The error of a command that looks at a run or an issue, where nothing has that name in the project.
@@ -86,7 +86,7 @@ fn failure(error: &Error) -> CommandError {
     match error {
         Error::Place(place) => place_error(place),
         Error::Open(OpenError::Store(store)) | Error::Runs(runs::Error::Store(store)) => store_error(store),
-        Error::Open(OpenError::Directory { .. }) => CommandError::of(Exit::OutsideSaidNo, error),
+        Error::Open(OpenError::Directory { .. }) => CommandError::of(Exit::Failed, error),
         Error::Open(OpenError::Foreign { .. } | OpenError::Newer { .. }) => {
             CommandError::of(Exit::BadData, error)
         }
@@ -100,12 +100,12 @@ fn failure(error: &Error) -> CommandError {
             CommandError::of(Exit::BadData, error).hint("`warp doctor` checks the whole journal")
         }
         Error::Locked { .. } => {
-            CommandError::of(Exit::OutsideSaidNo, error).hint("`warp status` shows the run; try again")
+            CommandError::of(Exit::Failed, error).hint("`warp status` shows the run; try again")
         }
         Error::Write { .. }
         | Error::Git(_)
         | Error::Runs(runs::Error::Contended | runs::Error::NoStore | runs::Error::Random(_)) => {
-            CommandError::of(Exit::OutsideSaidNo, error)
+            CommandError::of(Exit::Failed, error)
         }
         Error::Forge(error) => forge_error(error),
     }
@@ -118,7 +118,7 @@ fn place_error(error: &PlaceError) -> CommandError {
         }
         PlaceError::NoHome => Exit::Configuration,
         PlaceError::BadId { .. } => Exit::BadData,
-        PlaceError::Write { .. } | PlaceError::Read { .. } => Exit::OutsideSaidNo,
+        PlaceError::Write { .. } | PlaceError::Read { .. } => Exit::Failed,
     };
     let shown = CommandError::of(exit, error);
     match error {
@@ -140,7 +140,7 @@ fn store_error(error: &StoreError) -> CommandError {
             .hint("`warp doctor` names every fault")
             .hint("`warp doctor --repair` sets the file aside and keeps all that can be verified"),
         StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Busy { .. } => {
-            let shown = CommandError::of(Exit::OutsideSaidNo, error);
+            let shown = CommandError::of(Exit::Failed, error);
             outside(error).into_iter().fold(shown, CommandError::hint)
         }
         StoreError::Stale { .. } => CommandError::of(Exit::Claimed, error),
@@ -181,9 +181,9 @@ impl From<SlotError> for CommandError {
                 .hint("nothing was touched; remove the link, or move what is there away"),
             SlotError::NotOurs { .. } => Self::of(Exit::BadData, &error),
             SlotError::InUse { .. } => {
-                Self::of(Exit::OutsideSaidNo, &error).hint("`warp status` shows the run; try again")
+                Self::of(Exit::Failed, &error).hint("`warp status` shows the run; try again")
             }
-            SlotError::Lost { .. } => Self::of(Exit::OutsideSaidNo, &error)
+            SlotError::Lost { .. } => Self::of(Exit::Failed, &error)
                 .hint("`warp recover` makes it again, with all commits that can be found"),
             SlotError::Unreadable { .. }
             | SlotError::TooMany
@@ -193,7 +193,7 @@ impl From<SlotError> for CommandError {
             | SlotError::Branch(_)
             | SlotError::Refs(_)
             | SlotError::Known(_)
-            | SlotError::Open(_) => Self::of(Exit::OutsideSaidNo, &error),
+            | SlotError::Open(_) => Self::of(Exit::Failed, &error),
         }
     }
 }
@@ -204,7 +204,7 @@ impl From<LedgerError> for CommandError {
             LedgerError::Open(OpenError::Store(store)) | LedgerError::Store(store) => store_error(store),
             LedgerError::Open(OpenError::Directory { .. })
             | LedgerError::Contended
-            | LedgerError::Random(_) => Self::of(Exit::OutsideSaidNo, &error),
+            | LedgerError::Random(_) => Self::of(Exit::Failed, &error),
             LedgerError::Open(OpenError::Foreign { .. } | OpenError::Newer { .. })
             | LedgerError::Entry { .. }
             | LedgerError::Newer { .. }
@@ -218,7 +218,7 @@ impl From<LedgerError> for CommandError {
 
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
-        Self::of(Exit::OutsideSaidNo, &error)
+        Self::of(Exit::Failed, &error)
     }
 }
 
@@ -228,7 +228,7 @@ impl From<VaultError> for CommandError {
             VaultError::Place(error) => place_error(error),
             VaultError::InTheWay { .. } => Self::of(Exit::Usage, &error),
             VaultError::Git(_) | VaultError::Write { .. } | VaultError::Locked { .. } => {
-                Self::of(Exit::OutsideSaidNo, &error)
+                Self::of(Exit::Failed, &error)
             }
         }
     }
@@ -259,7 +259,7 @@ impl From<MoreError> for CommandError {
             MoreError::NoCap | MoreError::Unit { .. } | MoreError::TooLittle { .. } => {
                 Self::of(Exit::Usage, &error)
             }
-            MoreError::Ledger(_) => Self::of(Exit::OutsideSaidNo, &error),
+            MoreError::Ledger(_) => Self::of(Exit::Failed, &error),
         }
     }
 }
@@ -283,10 +283,10 @@ impl From<Refused> for CommandError {
             | Refused::NotNow { .. } => Self::of(Exit::Refused, &refused),
             Refused::Ended { .. } => Self::of(Exit::Refused, &refused),
             Refused::Suspended { .. } => {
-                Self::of(Exit::Refused, &refused).hint("`warp state resume .` lets it go on at once")
+                Self::of(Exit::Refused, &refused).hint("`warp state resume .` resumes it at once")
             }
             Refused::Stopped { .. } => Self::of(Exit::Refused, &refused)
-                .hint("`warp state resume .` lets it go on; `warp state reset .` archives it"),
+                .hint("`warp state resume .` resumes it; `warp state reset .` archives it"),
             Refused::Parked { decision, .. } => {
                 let answer =
                     format!("`warp answer {} {}` answers it", decision.id, decision.options.join("|"));
@@ -310,7 +310,7 @@ fn forge_error(error: &ForgeError) -> CommandError {
         ForgeError::Conflict { .. } => {
             CommandError::of(Exit::Refused, error).hint("look at it and try again")
         }
-        ForgeError::Later { .. } | ForgeError::Unreachable(_) => CommandError::of(Exit::OutsideSaidNo, error),
+        ForgeError::Later { .. } | ForgeError::Unreachable(_) => CommandError::of(Exit::Failed, error),
         ForgeError::BadAnswer { .. } => {
             CommandError::of(Exit::BadData, error).hint("`warp doctor` checks the whole journal")
         }
@@ -338,7 +338,7 @@ fn refused(refusal: &Refusal) -> CommandError {
         }
         Refusal::Merged { .. } => shown.hint("`warp issue new` files an issue about what is left"),
         Refusal::NotAPerson { .. } | Refusal::OwnPull { .. } => shown,
-        Refusal::Unsupported { .. } | Refusal::Said { .. } => CommandError::of(Exit::OutsideSaidNo, refusal),
+        Refusal::Unsupported { .. } | Refusal::Said { .. } => CommandError::of(Exit::Failed, refusal),
     }
 }
 
@@ -382,7 +382,7 @@ impl From<DocsError> for CommandError {
                 Self::of(Exit::Configuration, &error).hint("it is set under [workflow] in warp.toml")
             }
             DocsError::Git(_) | DocsError::Stopped(_) | DocsError::Read { .. } | DocsError::Write { .. } => {
-                Self::of(Exit::OutsideSaidNo, &error)
+                Self::of(Exit::Failed, &error)
             }
         }
     }
@@ -400,13 +400,13 @@ impl From<DevError> for CommandError {
                 .hint("move it away to have another written, or change it by hand"),
             DevError::InSlot { .. } => Self::of(Exit::Refused, &error),
             DevError::Busy => Self::of(Exit::Claimed, &error).hint("try again when it is done"),
-            DevError::PortTaken { .. } => Self::of(Exit::OutsideSaidNo, &error).hint(
+            DevError::PortTaken { .. } => Self::of(Exit::Failed, &error).hint(
                 "end that, or set another `server.port`; a run whose `server.command` says `$PORT` gets a port of its own",
             ),
             DevError::NotUp { .. } => {
-                Self::of(Exit::OutsideSaidNo, &error).hint("mend `server` in dev.json, or what it starts")
+                Self::of(Exit::Failed, &error).hint("fix `server` in dev.json, or what it starts")
             }
-            DevError::Failed { .. } | DevError::File { .. } => Self::of(Exit::OutsideSaidNo, &error),
+            DevError::Failed { .. } | DevError::File { .. } => Self::of(Exit::Failed, &error),
             DevError::Interrupted => Self::of(Exit::Interrupted, &error),
         }
     }
@@ -416,18 +416,18 @@ impl From<SetupError> for CommandError {
     fn from(error: SetupError) -> Self {
         match &error {
             SetupError::Json { file, .. } => Self::new(Exit::BadData, error.to_string())
-                .hint(format!("nothing was changed; mend `{file}` there, then run the same again")),
+                .hint(format!("nothing was changed; fix `{file}` there, then run the same again")),
             SetupError::Memory { path, .. } => Self::of(Exit::BadData, &error)
                 .hint(format!("nothing was changed; move {} away to begin afresh", path.display())),
-            SetupError::Read { .. } | SetupError::Write { .. } => Self::of(Exit::OutsideSaidNo, &error)
-                .hint("mend that and run the same again; what was begun is then finished"),
+            SetupError::Read { .. } | SetupError::Write { .. } => Self::of(Exit::Failed, &error)
+                .hint("fix that and run the same again; what was begun is then finished"),
             SetupError::Moved { .. } | SetupError::Busy => {
-                Self::of(Exit::OutsideSaidNo, &error).hint("run the same again")
+                Self::of(Exit::Failed, &error).hint("run the same again")
             }
             SetupError::Program { .. } => Self::of(Exit::Configuration, &error)
                 .hint("install warp in a directory whose path is plain text"),
             SetupError::Config(error) => config_error(error),
-            SetupError::Backstop(error) => Self::of(Exit::OutsideSaidNo, error),
+            SetupError::Backstop(error) => Self::of(Exit::Failed, error),
         }
     }
 }

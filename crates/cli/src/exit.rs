@@ -6,8 +6,8 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
-    /// The outside world said no: a check failed, a disk is full.
-    OutsideSaidNo = 1,
+    /// Something failed: tests, a push, the network, a disk.
+    Failed = 1,
     /// There is no session, or a gate denies.
     NoSessionOrDenied = 2,
     /// The transition was refused; nothing changed.
@@ -30,7 +30,7 @@ impl Exit {
     /// Every code with its meaning, as the help shows it.
     pub(crate) const TABLE: &'static [(Exit, &'static str)] = &[
         (Exit::Done, "done"),
-        (Exit::OutsideSaidNo, "the outside world said no (a check failed, a disk is full)"),
+        (Exit::Failed, "failed (tests, push, network, disk)"),
         (Exit::NoSessionOrDenied, "no session, or denied by a gate"),
         (Exit::Refused, "the transition was refused; nothing changed"),
         (Exit::Redirected, "redirected to budget_exceeded"),
@@ -40,7 +40,7 @@ impl Exit {
         (Exit::BadData, "bad data"),
         (Exit::Internal, "internal error"),
         (Exit::Configuration, "wrong configuration"),
-        (Exit::Interrupted, "ended by a signal; it can go on"),
+        (Exit::Interrupted, "ended by a signal; it can be resumed"),
     ];
 }
 

@@ -31,7 +31,7 @@ fn put(text: &str) -> Result<(), CommandError> {
         .and_then(|()| out.flush())
     {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CommandError::new(Exit::OutsideSaidNo, format!("failed to print: {error}")))
+            Err(CommandError::new(Exit::Failed, format!("failed to print: {error}")))
         }
         _ => Ok(()),
     }

@@ -418,7 +418,7 @@ fn a_damaged_journal_is_named_left_alone_and_set_aside_whole_by_a_repair() {
         }
         let doctor = home.warp(["doctor"]);
         doctor.is(1, &[]);
-        assert!(doctor.out.contains("mend: warp doctor --repair"), "{}", doctor.out);
+        assert!(doctor.out.contains("fix: warp doctor --repair"), "{}", doctor.out);
         assert_eq!(trace(&journal), before, "{bad:?}: it is as it was");
         assert_eq!(fs::read(home.path(STATE_FILE)).unwrap(), state, "the state file stays");
 

@@ -1,5 +1,5 @@
 //! Every primitive of the corpus in every wrapper, on real git: whatever an agent tries, no branch, tag or other ref
-//! stays moved without leave, and every byte of work that is not committed is still there: in the tree, in the index,
+//! stays moved without permission, and every byte of work that is not committed is still there: in the tree, in the index,
 //! or under `refs/warp/salvage`. Files that git ignores are no work.
 //!
 //! What the gate denies is not run. What it lets through is run for real, as a child of the agent, with git's hooks

@@ -207,7 +207,7 @@ fn the_real_client_lists_every_skill_and_opens_one() {
         assert!(init["slash_commands"].as_array().unwrap().contains(&listed), "{name}: {init}");
     }
     let told = model.text();
-    assert!(told.contains("No active session"), "{told}");
+    assert!(told.contains("No run yet"), "{told}");
     assert!(told.contains("Nothing is changed, and the work is not continued"), "{told}");
 }
 
@@ -223,7 +223,7 @@ fn a_project_that_was_set_up_has_the_skills_under_plain_names() {
         assert!(init["slash_commands"].as_array().unwrap().contains(&json!(name)), "{name}: {init}");
     }
     let told = model.text();
-    assert!(told.contains("No active session"), "{told}");
+    assert!(told.contains("No run yet"), "{told}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, file, line, severity, fix_kind, expected, actual, fix: _ } = self;
         let fixed = match fix_kind {
-            FixKind::Mechanical => ", `warp docs sync` mends it",
+            FixKind::Mechanical => ", `warp docs sync` fixes it",
             FixKind::Manual => "",
         };
         let severity = match severity {

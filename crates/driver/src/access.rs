@@ -72,7 +72,7 @@ impl Driver<'_> {
         if self.stands(current)? {
             let question = Event::QuestionAsked {
                 kind: PROVIDER.to_owned(),
-                question: format!("`{}` cannot go on: {problem}", current.run.phase),
+                question: format!("`{}` cannot continue: {problem}", current.run.phase),
                 options: vec!["continue".to_owned()],
             };
             self.offer(Actor::Engine, question, Map::new())?;

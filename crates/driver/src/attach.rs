@@ -51,9 +51,9 @@ const LAST_WORDS: usize = 20;
 const MOST_NUDGES: u32 = 2;
 
 const NUDGE: &str = "You have stopped without saying where you are. Write one of the lines PHASE:awaiting_ci, \
-    PHASE:needs_human or PHASE:failed to $PHASE_FILE, or go on.";
-const GO_ON: &str = "The model could not be reached. Go on.";
-const MORE: &str = "There is more. Go on.";
+    PHASE:needs_human or PHASE:failed to $PHASE_FILE, or continue.";
+const GO_ON: &str = "The model could not be reached. Continue.";
+const MORE: &str = "The cap was raised. Continue.";
 const PASSED: &str = "CI passed. Write PHASE:awaiting_review to $PHASE_FILE, and wait for the review.";
 
 /// Finds the agent that is to live in a terminal, if one is wanted: the one that is named, or the one that is set. The

@@ -286,7 +286,7 @@ impl Limits {
         let over = over.map(|limit| format!("{limit} is used up"));
         let stuck = self.is_stuck.then(|| "no other issue is taken: it would wait for the same".to_owned());
         if let Some(why) = over.or(stuck) {
-            show.show(Shown::Warned(&format!("{why}; `warp run --until-empty` goes on with {next}")));
+            show.show(Shown::Warned(&format!("{why}; `warp run --until-empty` continues with {next}")));
             return Ok(None);
         }
         Ok(Some(taken.take(next)))

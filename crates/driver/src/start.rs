@@ -107,7 +107,7 @@ pub enum StartError {
     Claimed { about: String, pid: u32, root: PathBuf },
     #[error("`{}` is on `{branch}`, where the work goes in the end", root.display())]
     OnTarget { branch: String, root: PathBuf },
-    #[error("`--until-empty` goes on with issues, and `{workflow}` is about a feature")]
+    #[error("`--until-empty` continues with issues, and `{workflow}` is about a feature")]
     NotAboutIssues { workflow: String },
     #[error("there is no sandbox for what agents write: {0}")]
     NoSandbox(NoSandbox),
@@ -120,7 +120,7 @@ pub enum StartError {
     AgentInCheckout { file: PathBuf },
     #[error("`{0}` cannot be talked to in a terminal: claude, codex or command:LINE can")]
     NoTerminal(String),
-    #[error("{about} is not for a terminal: `warp run` goes on with it")]
+    #[error("{about} is not for a terminal: `warp run` resumes it")]
     NotForTerminal { about: String },
     #[error("tmux is not installed")]
     NoTmux,
@@ -318,9 +318,9 @@ fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Take
         Some(before)
             if options.level.is_some_and(|level| level != before.run.level) || !options.set.is_empty() =>
         {
-            "goes on as it began, whatever `--level` and `--set` say,"
+            "resumes as it began, whatever `--level` and `--set` say,"
         }
-        Some(_) => "goes on",
+        Some(_) => "resumes",
         None => "begins",
     };
     Ok(Taken { workspace, current, verb })

@@ -114,7 +114,7 @@ pub enum Event {
     WaitOver,
     /// What the run may spend is spent.
     CapReached { capped: Capped },
-    /// A branch, a tag or HEAD was moved without leave.
+    /// A branch, a tag or HEAD was moved without permission.
     RailBroken {
         what: String,
         /// Where the commits concerned are kept.

@@ -291,7 +291,7 @@ impl Run {
             self.facts.moved_by_agent = record.actor == Actor::Agent;
             let is_sent = workflow.phase(phase).is_some_and(|from| from.activity == Activity::Person);
             if is_sent && actor == Actor::Person {
-                let note = record.data.get("note").and_then(Value::as_str).unwrap_or("go on");
+                let note = record.data.get("note").and_then(Value::as_str).unwrap_or("continue");
                 self.facts.issue.answer = Some(note.to_owned());
             }
             let selects =

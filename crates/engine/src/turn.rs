@@ -156,7 +156,7 @@ fn rest(run: &Run) -> Option<String> {
         )),
         Standing::Suspended { wait } => Some(format!("Run {} waits: {wait}", run.id)),
         Standing::Stopped => {
-            Some(format!("Run {} is stopped in `{}`; `warp state resume` lets it go on", run.id, run.phase))
+            Some(format!("Run {} is stopped in `{}`; `warp state resume` resumes it", run.id, run.phase))
         }
         Standing::Ended { how } => Some(format!("Run {} is over ({how})", run.id)),
     }
@@ -182,7 +182,7 @@ fn is_wedged(turn: &TurnEnd<'_>) -> bool {
 
 fn let_go(run: &Run) -> TurnDecision {
     let note = format!(
-        "The turn was kept going {MOST_BLOCKS} times without a tool call and may end now. Run {} stays in `{}` and goes on with the next prompt",
+        "The turn was kept going {MOST_BLOCKS} times without a tool call and may end now. Run {} stays in `{}` and resumes with the next prompt",
         run.id, run.phase
     );
     TurnDecision::Allow { note: Some(note) }

@@ -23,7 +23,7 @@ pub use show::{Shown, ShownTransition};
 pub use tool::Tool;
 pub use word::Means;
 
-use crate::{EventName, Key, PhaseName, Run, Settings, Word};
+use crate::{EventName, Key, PhaseName, Run, Settings, Time, Word};
 
 /// A machine that was checked.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ pub struct Phase {
     pub role: Option<String>,
     /// The forge label that shows the phase.
     pub label: Option<String>,
-    /// Operations that the phase gives leave for, such as `git_commit`.
+    /// Operations that the phase gives permission for, such as `git_commit`.
     pub may: Vec<String>,
     /// What has to be shown before an agent may leave the phase.
     pub receipt: Option<ReceiptKind>,
@@ -345,6 +345,8 @@ pub struct Budget {
     pub enforcement: Option<Key<Word>>,
     /// Set when following the outcome is a forced advance: an error is recorded with it.
     pub forced: bool,
+    /// What a person is asked when it is used up, with `{used NOUNS}`, `{limit}` and `{phase}` to be filled in.
+    pub question: Option<String>,
     pub outcomes: Vec<BudgetOutcome>,
 }
 
@@ -449,6 +451,36 @@ impl Row {
 }
 
 impl Budget {
+    /// Asked where neither the budget nor the phase has words for it.
+    pub(crate) const CONTINUE: &'static str = "Continue, or stop?";
+
+    /// Asks a person how to continue after a phase in which so much was used; `otherwise` is asked where the workflow has
+    /// no words for this budget.
+    pub(crate) fn question(&self, run: &Run, phase: &PhaseName, used: u64, otherwise: &str) -> String {
+        let limit = self.limit.value(&run.settings);
+        let Some(words) = &self.question else {
+            return format!("The limit of {} is reached ({used} of {limit}). {otherwise}", self.reason);
+        };
+        let mut question = words.replace("{limit}", &limit.to_string()).replace("{phase}", phase.as_str());
+        if let Some((before, (noun, after))) =
+            question.split_once("{used ").and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            let noun = if used == 1 { noun.strip_suffix('s').unwrap_or(noun) } else { noun };
+            question = format!("{before}{used} {noun}{after}");
+        }
+        question
+    }
+
+    /// Returns how much of it was used at a moment, in a phase that was entered then.
+    pub(crate) fn used(&self, run: &Run, entered: Time, at: Time) -> u64 {
+        match &self.measure {
+            Measure::Counter(counter) => run.counter(counter),
+            Measure::SameFailures => run.without_progress(),
+            Measure::PhaseMinutes => at.minutes_since(entered),
+            Measure::SessionMinutes => at.minutes_since(run.session_clock),
+        }
+    }
+
     /// Returns what the budget does when the deadline of `phase` trips it.
     pub(crate) fn timeout(
         &self,

@@ -128,7 +128,7 @@ fn a_phase_that_gives_leave_is_never_landed_in() {
     );
     assert_snapshot!(
         adopted.notes.join("\n"),
-        @"`committing` gives leave, so the run stands in `testing`: its last step is done again"
+        @"`committing` gives permission, so the run stands in `testing`: its last step is done again"
     );
 }
 

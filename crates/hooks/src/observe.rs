@@ -253,10 +253,10 @@ fn said(current: &Current, outcome: &str) -> Option<EventName> {
 
 fn moved_on(event: &str, answer: &Taken) -> String {
     let phase = &answer.current.run.phase;
-    format!("`{event}` was noticed: the run is in `{phase}` now; `warp next` goes on")
+    format!("`{event}` was noticed: the run is in `{phase}` now; `warp next` continues")
 }
 
-/// Tells an agent what it has moved without leave.
+/// Tells an agent what it has moved without permission.
 fn told(broken: &Broken) -> String {
     let Broken { what, kept, breach, .. } = broken;
     let kept = if kept.is_empty() {
@@ -265,8 +265,12 @@ fn told(broken: &Broken) -> String {
         format!(" What was made is kept as {}.", kept.join(", "))
     };
     if *breach == Breach::Undone {
-        format!("{what}: nobody gave leave for that, so it was put back; the files are as they were.{kept}")
+        format!(
+            "{what}: nobody gave permission for that, so it was put back; the files are as they were.{kept}"
+        )
     } else {
-        format!("{what}: nobody gave leave for that. The run waits until a person has looked at it.{kept}")
+        format!(
+            "{what}: nobody gave permission for that. The run waits until a person has looked at it.{kept}"
+        )
     }
 }

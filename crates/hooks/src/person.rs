@@ -98,5 +98,5 @@ fn end_phase(workspace: &mut Workspace) -> Result<End, Failure> {
 
 /// Says that a chunk is put off, to the agent that worked on it.
 pub(crate) fn put_off_words(why: &str) -> String {
-    format!("The person is away: {why}. The chunk is put off; leave it, and go on without asking again.")
+    format!("The person is away: {why}. The chunk is skipped; leave it, and continue without asking again.")
 }

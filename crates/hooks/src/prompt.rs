@@ -340,7 +340,7 @@ fn away_mode(here: &HookContext, place: &Place, on: bool) -> Result<String, Fail
                 here.away.tell(place, &dirs, current.run.id.as_str());
             }
             "The person is away: every phase is told and every question is asked in Telegram, also by AskUserQuestion. \
-             Go on with the work, and do not wait for anybody at the terminal."
+             Continue with the work, and do not wait for anybody at the terminal."
                 .to_owned()
         }
     })

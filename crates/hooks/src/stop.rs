@@ -106,7 +106,7 @@ fn in_words(ended: End) -> Option<String> {
             Some(format!("{by} has decided: {}{note}.", decided.option))
         }
         End::PutOff(why) => Some(put_off_words(&why)),
-        End::Over => Some("Nobody has answered in time, and the run goes on.".to_owned()),
+        End::Over => Some("Nobody has answered in time, and the run continues.".to_owned()),
         End::Gone => Some("The question is not open any more.".to_owned()),
         End::Late => None,
     }

@@ -191,7 +191,7 @@ fn outcome_of(current: &Current, data: Map<String, Value>) -> Map<String, Value>
 pub fn escalation(run: &Run, problem: &str, options: &[&str]) -> Event {
     Event::QuestionAsked {
         kind: "escalation".to_owned(),
-        question: format!("`{}` cannot go on: {problem}", run.phase),
+        question: format!("`{}` cannot continue: {problem}", run.phase),
         options: options.iter().map(|option| (*option).to_owned()).collect(),
     }
 }

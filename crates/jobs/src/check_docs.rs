@@ -63,7 +63,7 @@ impl Seen {
             Self::Pages(count) => {
                 format!("the docs were looked at: {}", counted(count as u64, "page", "pages"))
             }
-            Self::Fixed(count) => format!("{} in the docs mended", counted(count as u64, "place", "places")),
+            Self::Fixed(count) => format!("{} in the docs fixed", counted(count as u64, "place", "places")),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Context<'_> {
         let outcome = suite::run(&self.shell, &self.place, run)?;
         if !outcome.passed {
             let output = outcome.output;
-            return Ok(Some(format!("with the docs mended the tests fail: {}\n{output}", outcome.said)));
+            return Ok(Some(format!("with the docs fixed the tests fail: {}\n{output}", outcome.said)));
         }
         if docs_tree(&self.prepare_docs(run, docs).map_err(JobError::World)?)? == tree {
             return Ok(None);
@@ -173,10 +173,10 @@ impl Context<'_> {
             let amended = history::amend(&self.place.root, &location, &head, &docs_tree(&prepared)?);
             let new = amended.map_err(|error| world(error.into()))?;
             prepared.put_index().map_err(JobError::World)?;
-            return Ok(format!("{} takes the place of {}, with the docs mended", short(&new), short(&head)));
+            return Ok(format!("{} takes the place of {}, with the docs fixed", short(&new), short(&head)));
         }
         let issue = run.issue.as_deref().map(|issue| format!("\n\nRefs #{issue}")).unwrap_or_default();
-        let message = format!("docs: mend what has drifted{issue}\n");
+        let message = format!("docs: fix what has drifted{issue}\n");
         let message = git_hooks::commit_msg(&self.shell, &self.place, &mut prepared, &message)?;
         let hash = prepared.commit(&message).map_err(JobError::World)?;
         Ok(format!("{} {}", short(&hash), message.lines().next().unwrap_or_default()))

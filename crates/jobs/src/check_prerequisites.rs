@@ -3,6 +3,7 @@
 use adapters::git::ListingCache;
 use engine::{Seen, keys};
 use journal::Durable;
+use project::counted;
 
 pub(crate) use crate::job::leaves_no_trace as settle;
 use crate::{
@@ -44,8 +45,8 @@ impl Outcome {
         };
         let uncommitted = (self.uncommitted > 0).then(|| {
             format!(
-                "{} files are not committed; those that stay as they were when the run began are left out of its commits",
-                self.uncommitted
+                "{} not committed; what stays as it was when the run began is left out of its commits",
+                counted(self.uncommitted as u64, "file is", "files are")
             )
         });
         Report::new("prerequisites_ok")

@@ -212,7 +212,7 @@ impl Context<'_> {
         }
         if !outcome.passed {
             return Err(JobError::World(format!(
-                "the files have changed since the tests passed, and the tests fail now; mend that first\n{}",
+                "the files have changed since the tests passed, and the tests fail now; fix that first\n{}",
                 outcome.output
             )));
         }

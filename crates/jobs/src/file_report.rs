@@ -3,6 +3,7 @@
 use engine::Run;
 use forge::{ItemId, NewItem};
 use journal::Durable;
+use project::counted;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -170,14 +171,20 @@ fn chunk(run: &Run, summary: Option<&str>, size: &str) -> String {
     }
     let cycles = run.counter("coding_cycles");
     if cycles > 0 {
-        text.push_str(&format!("\nThe tests failed {cycles} times on the way.\n"));
+        let times = counted(cycles, "time", "times");
+        text.push_str(&format!("\nThe tests failed {times} on the way.\n"));
     }
     text.push_str(&checks(run.objections_here()));
     text.push_str(&accepted(run));
     if !run.doom_loop_events.is_empty() {
         text.push_str("\n## Files that were edited again and again\n\n");
         for event in &run.doom_loop_events {
-            text.push_str(&format!("- {} ({} times in {})\n", event.file, event.count, event.phase));
+            text.push_str(&format!(
+                "- {} ({} in {})\n",
+                event.file,
+                counted(event.count, "time", "times"),
+                event.phase
+            ));
         }
     }
     text

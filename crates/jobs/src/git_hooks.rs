@@ -102,7 +102,7 @@ impl Hook {
             return Ok(());
         }
         Err(JobError::World(format!(
-            "your {name} hook ended with {}; mend what it says, then `warp next`\n{}",
+            "your {name} hook ended with {}; fix what it says, then `warp next`\n{}",
             finished.end,
             finished.last_words(OUTPUT_KEPT)
         )))

@@ -71,10 +71,10 @@ impl Outcome {
                 let why = why.map(|why| match why {
                     NotMerged::ForReview(files) => format!("not merged: {}", review::reason(&files)),
                     NotMerged::Refused(why) => {
-                        format!("{why}; nothing was moved, the work is handed over instead")
+                        format!("{why}; nothing was moved, a pull request is opened instead")
                     }
                 });
-                let offered = format!("`{branch}` is handed over as pull request #{pull}");
+                let offered = format!("`{branch}` is ready for review as pull request #{pull}");
                 let shown = format!(
                     "`warp pr show {pull}` shows it; `warp pr merge {pull}` merges it into `{target}`"
                 );
@@ -249,7 +249,7 @@ impl Context<'_> {
         let then = if self.slot.is_some() { "answer `continue`" } else { "`warp next`" };
         match mend {
             Mend::Conflict { onto } => format!(
-                ". Bring them together in the run's workspace: `cd {root}`, `git rebase {}`, mend the files, `git add --all`, \
+                ". Bring them together in the run's workspace: `cd {root}`, `git rebase {}`, fix the files, `git add --all`, \
                  `git rebase --continue`; then {then}",
                 short(onto)
             ),
@@ -295,7 +295,7 @@ impl Context<'_> {
         };
         let filed = self.forge().ensure_pull(&pull, &publish::marker(run))?;
         if let Some(number) = issue {
-            let words = format!("Handed over as pull request #{}.", filed.id);
+            let words = format!("Ready for review as pull request #{}.", filed.id);
             self.comment(number, &words, &publish::handed_over(run))?;
         }
         if let Some(why) = refused {

@@ -152,7 +152,7 @@ impl Context<'_> {
         };
         let filed = self.forge().ensure_pull(&pull, &marker(run))?;
         if let Some(number) = number {
-            let words = format!("Handed over as pull request #{}.", filed.id);
+            let words = format!("Ready for review as pull request #{}.", filed.id);
             self.comment(number, &words, &handed_over(run))?;
         }
         Ok(filed.id)

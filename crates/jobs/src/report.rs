@@ -145,7 +145,7 @@ fn chunks(run: &Run, criteria: &BTreeMap<String, String>) -> String {
         }
     }
     if !run.deferred.is_empty() {
-        text.push_str("\n## Put off\n\n");
+        text.push_str("\n## Skipped\n\n");
     }
     for chunk in &run.deferred {
         text.push_str(&format!("- {}: {}\n", chunk.acs.join(", "), chunk.why));

@@ -319,7 +319,7 @@ fn event(data: &str) -> String {
     format!("{:x}\r\n{event}\r\n", event.len())
 }
 
-/// A book that gives leave to everyone, and may put every line on disk.
+/// A book that gives permission to everyone, and may put every line on disk.
 struct Paper {
     file: Option<Mutex<File>>,
     count: AtomicU64,

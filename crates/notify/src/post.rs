@@ -112,7 +112,7 @@ fn summary(run: &Run) -> String {
     let mut text =
         format!("{}, {}", counted(commits, "commit", "commits"), counted(chunks, "chunk", "chunks"));
     if !run.deferred.is_empty() {
-        text.push_str(&format!(", {} put off", run.deferred.len()));
+        text.push_str(&format!(", {} skipped", run.deferred.len()));
     }
     text
 }
@@ -137,7 +137,7 @@ fn standing(before: &PreviousState, run: &Run, project: &str) -> Option<(&'stati
 fn question(asked: &Asked, run: &Run, project: &str) -> Question {
     let otherwise = match asked.deadline.filter(|_| run.question_deadline().is_some()) {
         Some(deadline) => {
-            format!("Until {}; then its chunk is put off, and an issue asks you again.", clock(deadline))
+            format!("Until {}; then its chunk is skipped, and an issue asks you again.", clock(deadline))
         }
         None => "The run waits for it.".to_owned(),
     };
@@ -161,7 +161,7 @@ fn closing(record: &Record, run: &Run) -> String {
     }
     if record.event == *"chunk_deferred" {
         let why = run.deferred.last().map(|chunk| cut(&chunk.why, LONGEST_REASON)).unwrap_or_default();
-        return format!("put off -- {why}, {at}");
+        return format!("skipped -- {why}, {at}");
     }
     format!("not asked any more -- {at}")
 }

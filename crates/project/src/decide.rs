@@ -188,7 +188,7 @@ fn todo(current: &Current, question: &str, options: &[String], default: Option<&
         Some(option) => format!(
             ".\nNobody answered in time, so the agent's default `{option}` was taken. Close this if that is right.\n"
         ),
-        None => ".\nThe chunk was put off. Say what is wanted in the issue, then run it again.\n".to_owned(),
+        None => ".\nThe chunk was skipped. Say what is wanted in the issue, then run it again.\n".to_owned(),
     });
     text
 }

@@ -27,7 +27,7 @@ impl Workspace {
             (Some(pull), None) => {
                 let pull = pull.id;
                 return Ok(Some(format!(
-                    "it is handed over as pull request #{pull}: `warp pr merge {pull}`, `warp pr request-changes {pull} TEXT` \
+                    "it is ready for review as pull request #{pull}: `warp pr merge {pull}`, `warp pr request-changes {pull} TEXT` \
                      or `warp pr close {pull}`"
                 )));
             }

@@ -29,7 +29,7 @@ impl fmt::Display for Taken {
         match self {
             Self::Run(current) => write!(f, "run {} has it, in {}", current.run.id, current.run.phase),
             Self::Claimed(owner) => write!(f, "claimed by process {}", owner.pid),
-            Self::Pull(pull) => write!(f, "handed over as pull request #{}", pull.id),
+            Self::Pull(pull) => write!(f, "ready for review as pull request #{}", pull.id),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! - [`guard`] answers them: an agent's git is held to the phase, a person's is never disturbed;
 //! - [`Known`] remembers where every ref was when it was in order;
 //! - [`outside`] looks at the person's repository while an agent works elsewhere without a sandbox;
-//! - [`after_tool`] compares, and in a workspace of the run's own puts back what was moved without leave;
+//! - [`after_tool`] compares, and in a workspace of the run's own puts back what was moved without permission;
 //! - [`snapshot`] keeps everything before something that may destroy it; in a person's checkout, outside of it ([`vault`]).
 //!
 //! Leave is always read from the store, never from a file that stands in the workspace.
@@ -106,7 +106,7 @@ pub fn in_force(place: &Place, run: &Run) -> &'static str {
     }
     if run.owns_workspace {
         return match Sandbox::find() {
-            Ok(_) => "behind walls (bubblewrap), in the agent and in git",
+            Ok(_) => "in the sandbox (bubblewrap), in the agent and in git",
             Err(NoSandbox::Missing) => "in the agent and in git, no sandbox: bubblewrap is not installed",
             Err(NoSandbox::Fails { .. } | NoSandbox::Open) => {
                 "in the agent and in git, no sandbox: bubblewrap fails; `warp doctor` says why"

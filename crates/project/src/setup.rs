@@ -144,7 +144,7 @@ pub enum SetupError {
     },
     #[error("`{}` is no memory of a set-up: {problem}", path.display())]
     Memory { path: PathBuf, problem: String },
-    #[error("`{file}` was changed while this was going on")]
+    #[error("`{file}` was changed meanwhile")]
     Moved { file: String },
     #[error("another `warp init` is at work in this project")]
     Busy,

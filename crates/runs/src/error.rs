@@ -33,7 +33,7 @@ pub enum Error {
 /// Why an event was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError<E> {
-    #[error("no active session")]
+    #[error("no open run")]
     NoRun,
     #[error(transparent)]
     Refused(#[from] Refused),

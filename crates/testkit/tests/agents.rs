@@ -113,7 +113,7 @@ fn claude_goes_on_where_it_was_killed() {
         assert!(request.text().contains("Begin."), "the conversation is lost: {}", request.text());
         Turn::say("gone on")
     }));
-    let ended = claude.launch(&sandbox, &model, "Go on.").resume(id).run();
+    let ended = claude.launch(&sandbox, &model, "Continue.").resume(id).run();
     assert_eq!(ended.result().unwrap()["result"], "gone on", "{ended:?}");
 }
 
@@ -248,10 +248,10 @@ fn codex_goes_on_with_a_thread() {
     let model = Model::start([Turn::say("begun"), Turn::say("gone on")]);
     let begun = codex.launch(&sandbox, &model, "Begin.").run();
     let thread = begun.of_type("thread.started")[0]["thread_id"].as_str().unwrap();
-    let ended = codex.launch(&sandbox, &model, "Go on.").resume(thread).run();
+    let ended = codex.launch(&sandbox, &model, "Continue.").resume(thread).run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let told = model.requests().pop().unwrap().text();
-    assert!(told.contains("Begin.") && told.contains("begun") && told.contains("Go on."), "{told}");
+    assert!(told.contains("Begin.") && told.contains("begun") && told.contains("Continue."), "{told}");
 }
 
 #[test]
@@ -267,10 +267,10 @@ fn opencode_runs_tools_and_goes_on_with_a_session() {
     assert_eq!(said[0]["part"]["text"], "greeted", "{ended:?}");
 
     let session = said[0]["sessionID"].as_str().unwrap();
-    let ended = opencode.launch(&sandbox, &model, "Go on.").resume(session).run();
+    let ended = opencode.launch(&sandbox, &model, "Continue.").resume(session).run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let told = model.requests().pop().unwrap().text();
-    assert!(told.contains("Greet.") && told.contains("greeted") && told.contains("Go on."), "{told}");
+    assert!(told.contains("Greet.") && told.contains("greeted") && told.contains("Continue."), "{told}");
     assert!(model.requests().iter().all(|request| request.api == Api::Chat));
     assert_eq!(model.strays(), [""; 0]);
 }

@@ -261,7 +261,7 @@ fn exactly(environment: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 
 impl std::fmt::Debug for Shell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let walls = self.within.as_ref().map(|within| within.walls.is_some());
-        f.debug_struct("Shell").field("walls", &walls).finish()
+        let is_sandboxed = self.within.as_ref().map(|within| within.walls.is_some());
+        f.debug_struct("Shell").field("is_sandboxed", &is_sandboxed).finish()
     }
 }

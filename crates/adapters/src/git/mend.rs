@@ -94,7 +94,7 @@ pub fn put_back(
     aside: &Path,
 ) -> Result<(), MendError> {
     let git = Repository::bare(location, LIMIT);
-    let log = "warp: moved without leave, moved back";
+    let log = "warp: moved without permission, moved back";
     let is_nothing = |object: &str| -> Result<bool, GitError> {
         let is_there = || git.run(&["cat-file", "-e", object], &[]);
         Ok(object == BROKEN || (is_object(object) && !is_there()?.is_success()))
@@ -145,7 +145,7 @@ pub fn put_head_back(root: &Path, location: &Location, then: &HeadAt, aside: &Pa
         return fs::write(&path, text).map_err(|source| MendError::Aside { path, source });
     }
     let git = Repository::new(root, location, LIMIT);
-    let log = "warp: moved without leave, moved back";
+    let log = "warp: moved without permission, moved back";
     match then {
         HeadAt::Branch(name) => git.text(&["symbolic-ref", "-m", log, "HEAD", name], &[])?,
         HeadAt::Commit(commit) => git.text(&["update-ref", "--no-deref", "-m", log, "HEAD", commit], &[])?,

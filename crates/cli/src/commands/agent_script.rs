@@ -53,11 +53,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         TurnOutcome::Exit(code) => process::exit(code),
         TurnOutcome::Hang => {
             thread::sleep(HANGS);
-            Ok(Exit::OutsideSaidNo)
+            Ok(Exit::Failed)
         }
         TurnOutcome::Killed => {
             machine::kill_self();
-            Ok(Exit::OutsideSaidNo)
+            Ok(Exit::Failed)
         }
         TurnOutcome::Nothing | TurnOutcome::Stopped => Ok(Exit::Done),
     }
@@ -85,7 +85,7 @@ fn print(line: &Line) -> Exit {
 fn write(bytes: &[u8]) {
     let mut out = io::stdout().lock();
     if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
-        process::exit(i32::from(Exit::OutsideSaidNo as u8));
+        process::exit(i32::from(Exit::Failed as u8));
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
                 .and_then(|()| clap_mangen::generate_to(Warp::command(), &directory));
             written.map_err(|error| {
                 let what = format!("the man pages cannot be written to `{}`: {error}", directory.display());
-                CommandError::new(Exit::OutsideSaidNo, what)
+                CommandError::new(Exit::Failed, what)
             })?;
             output::say(&format!("the man pages are in {}", directory.display()));
             return Ok(Exit::Done);

@@ -47,11 +47,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
 
     let mut line = vec!["run", "1", "--level", "3", "--once", "--agent", "script:../agent.toml"];
     if let Err(none) = Sandbox::find() {
-        output::print(&format!("There is no sandbox here ({none}); {}. So without one:", none.mend()))?;
+        output::print(&format!("There is no sandbox here ({none}); {}. So without one:", none.fix()))?;
         line.push("--no-sandbox");
     }
     demo.kill_midway(&line)?;
-    output::print("\nThat was `kill -9` in the middle of the agent's work. The same command goes on:\n")?;
+    output::print("\nThat was `kill -9` in the middle of the agent's work. The same command resumes it:\n")?;
     demo.show("warp", &line)?;
 
     output::print("\nWhat is left of it:\n")?;
@@ -181,7 +181,7 @@ impl Demo {
             ProgramEvent::Out(text) | ProgramEvent::Err(text) => line(text),
             ProgramEvent::Tick { .. } => Control::On,
         };
-        process::follow(job, &mut watch).map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))
+        process::follow(job, &mut watch).map_err(|error| CommandError::of(Exit::Failed, &error))
     }
 
     /// Sees to it that everything came out as it should.
@@ -220,5 +220,5 @@ fn say(program: &str, arguments: &[&str]) -> Result<(), CommandError> {
 }
 
 fn failed(what: &str, why: &dyn std::fmt::Display) -> CommandError {
-    CommandError::new(Exit::OutsideSaidNo, format!("the demonstration failed: {what}: {why}"))
+    CommandError::new(Exit::Failed, format!("the demonstration failed: {what}: {why}"))
 }

@@ -215,7 +215,7 @@ fn check_seeds(place: &Place, json: bool) -> Result<Exit, CommandError> {
         output::print(&format!("no seed data for {}", missing.join(", ")))?;
         output::say("add some in the same commit as the schema");
     }
-    Ok(if missing.is_empty() { Exit::Done } else { Exit::OutsideSaidNo })
+    Ok(if missing.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 fn show(dev: &Dev<'_>, up: &StartReport) -> Result<(), CommandError> {
@@ -263,7 +263,7 @@ fn check(place: &Place, json: bool) -> Result<Exit, CommandError> {
             (Exit::Done, Some(*port), None, text)
         }
         Health::Unhealthy { port, why } => {
-            (Exit::OutsideSaidNo, Some(*port), Some(why.as_str()), format!("not healthy: {why}"))
+            (Exit::Failed, Some(*port), Some(why.as_str()), format!("not healthy: {why}"))
         }
     };
     if json {

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     }
     let mut is_cut = false;
     for part in shown {
-        let (text, cut) = part.map_err(|problem| CommandError::new(Exit::OutsideSaidNo, problem))?;
+        let (text, cut) = part.map_err(|problem| CommandError::new(Exit::Failed, problem))?;
         is_cut |= cut;
         output::print_patch(&text)?;
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::place;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Find what the docs say and the project does not bear out any more, and mend it
+/// Find what the docs say that is no longer true, and fix it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Mend what needs no judgement: links to files that moved, anchors, counts, tables
+    /// Fix what needs no judgement: links to files that moved, anchors, counts, tables
     Sync {
         /// Print JSON
         #[arg(long)]
@@ -38,7 +38,7 @@ enum Command {
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     version: u32,
-    /// Those that were mended, or those that are there.
+    /// Those that were fixed, or those that are there.
     findings: &'a [Finding],
 }
 
@@ -50,20 +50,20 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         Command::Sync { json } => {
             let fixed = docs.sync()?;
             show(&fixed, json)?;
-            output::say(&format!("{} mended", places(&fixed)));
+            output::say(&format!("{} fixed", places(&fixed)));
             Ok(Exit::Done)
         }
         Command::Audit { fail_on_drift, json } => {
             let audit = docs.audit()?;
             show(&audit.findings, json)?;
             let mechanical = audit.findings.iter().filter(|finding| finding.fix_kind == FixKind::Mechanical);
-            let mends = match mechanical.count() {
+            let fixes = match mechanical.count() {
                 0 => String::new(),
-                count => format!(", {count} of which `warp docs sync` mends"),
+                count => format!(", {count} of which `warp docs sync` fixes"),
             };
             let pages = counted(audit.pages as u64, "page", "pages");
-            output::say(&format!("{} found on {pages}{mends}", places(&audit.findings)));
-            Ok(if fail_on_drift && audit.has_high() { Exit::OutsideSaidNo } else { Exit::Done })
+            output::say(&format!("{} found on {pages}{fixes}", places(&audit.findings)));
+            Ok(if fail_on_drift && audit.has_high() { Exit::Failed } else { Exit::Done })
         }
     }
 }

@@ -13,7 +13,7 @@ use journal::{
     sqlite::{self, Outcome, RepairReport},
 };
 use project::{
-    Dirs, Place, config,
+    Dirs, Place, config, counted,
     rails::backstop::{self, State},
     setup,
     slots::Pool,
@@ -61,22 +61,22 @@ struct Check {
     name: &'static str,
     result: Finding,
     found: String,
-    /// What mends it.
+    /// What fixes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
+    fix: Option<String>,
 }
 
 impl Check {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, result: Finding::Ok, found: found.into(), mend: None }
+        Self { name, result: Finding::Ok, found: found.into(), fix: None }
     }
 
-    fn absent(name: &'static str, found: impl Into<String>, mend: &str) -> Self {
-        Self { name, result: Finding::Absent, found: found.into(), mend: Some(mend.to_owned()) }
+    fn absent(name: &'static str, found: impl Into<String>, fix: &str) -> Self {
+        Self { name, result: Finding::Absent, found: found.into(), fix: Some(fix.to_owned()) }
     }
 
-    fn failed(name: &'static str, found: impl Into<String>, mend: &str) -> Self {
-        Self { name, result: Finding::Failed, found: found.into(), mend: Some(mend.to_owned()) }
+    fn failed(name: &'static str, found: impl Into<String>, fix: &str) -> Self {
+        Self { name, result: Finding::Failed, found: found.into(), fix: Some(fix.to_owned()) }
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     } else {
         output::print(&render(&checks))?;
     }
-    Ok(if failed { Exit::OutsideSaidNo } else { Exit::Done })
+    Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
 fn render(checks: &[Check]) -> String {
@@ -123,8 +123,8 @@ fn render(checks: &[Check]) -> String {
             Finding::Failed => "FAIL",
         };
         text.push_str(&format!("{word:<5} {:<13} {}\n", check.name, check.found));
-        if let Some(mend) = &check.mend {
-            text.push_str(&format!("{:<19} mend: {mend}\n", ""));
+        if let Some(fix) = &check.fix {
+            text.push_str(&format!("{:<19} fix: {fix}\n", ""));
         }
     }
     text
@@ -212,7 +212,7 @@ fn backstop(place: &Place) -> Check {
             Check::absent("backstop", found, "warp init")
         }
         Err(error) => {
-            let found = CommandError::of(Exit::OutsideSaidNo, &error).to_string();
+            let found = CommandError::of(Exit::Failed, &error).to_string();
             Check::failed("backstop", found, "warp init")
         }
     }
@@ -226,13 +226,12 @@ fn forge(place: &Place) -> Check {
     }
 }
 
-/// Tells whether all that an agent without walls has started ends with it, whatever it does to get away.
+/// Tells whether all that an agent without the sandbox has started ends with it, whatever it does to get away.
 fn cgroups() -> Check {
     if process::has_cgroups() {
         return Check::ok("cgroups", "each job has a control group of its own: nothing outlives it");
     }
-    let found =
-        "none can be made: without walls, a process that throws its environment away may outlive its job";
+    let found = "none can be made: without the sandbox, a process that throws its environment away may outlive its job";
     Check::absent("cgroups", found, "`systemd-run --user --scope -p Delegate=yes warp run …` has them")
 }
 
@@ -249,7 +248,7 @@ fn sandbox() -> Check {
             "bubblewrap works: agents run in a sandbox, as a user of their own, not as root",
         ),
         Ok(_) => Check::ok("sandbox", "bubblewrap works: agents run in a sandbox"),
-        Err(why) => Check::absent("sandbox", format!("{why}: agents run without a sandbox"), why.mend()),
+        Err(why) => Check::absent("sandbox", format!("{why}: agents run without a sandbox"), why.fix()),
     }
 }
 
@@ -267,9 +266,8 @@ fn bounds() -> Check {
     }
     let found =
         format!("the system does not let warp bound {}, nor disk space as a whole", open.join(" and "));
-    let mend =
-        "`systemd-run --user --scope -p MemoryMax=75% -p TasksMax=8192 warp run …` bounds all of a run";
-    Check::absent("bounds", found, mend)
+    let fix = "`systemd-run --user --scope -p MemoryMax=75% -p TasksMax=8192 warp run …` bounds all of a run";
+    Check::absent("bounds", found, fix)
 }
 
 fn configuration(place: &Place, dirs: &Dirs) -> Check {
@@ -307,13 +305,13 @@ fn journal(place: &Place, dirs: &Dirs) -> Result<Vec<Check>, CommandError> {
 
 /// Checks a whole store.
 fn verify(name: &'static str, path: &Path) -> Vec<Check> {
-    let mend = "warp doctor --repair";
+    let fix = "warp doctor --repair";
     match sqlite::verify(path) {
         Ok(verification) if verification.is_sound() => {
             let found = format!(
-                "{} streams, {} events, chain verified ({})",
-                verification.streams,
-                verification.events,
+                "{}, {}, chain verified ({})",
+                counted(verification.streams, "stream", "streams"),
+                counted(verification.events, "event", "events"),
                 path.display()
             );
             vec![Check::ok(name, found)]
@@ -322,7 +320,7 @@ fn verify(name: &'static str, path: &Path) -> Vec<Check> {
             .faults
             .iter()
             .take(50)
-            .map(|fault| Check::failed(name, fault.to_string(), mend))
+            .map(|fault| Check::failed(name, fault.to_string(), fix))
             .collect(),
         Err(error) => {
             let outside = match &error {
@@ -330,7 +328,7 @@ fn verify(name: &'static str, path: &Path) -> Vec<Check> {
                 OpenError::Directory { .. } | OpenError::Foreign { .. } | OpenError::Newer { .. } => None,
             };
             let found = CommandError::of(Exit::BadData, &error).to_string();
-            vec![Check::failed(name, found, outside.as_deref().unwrap_or(mend))]
+            vec![Check::failed(name, found, outside.as_deref().unwrap_or(fix))]
         }
     }
 }
@@ -349,7 +347,7 @@ fn repair(place: &Place, dirs: &Dirs) -> Result<(), CommandError> {
     let ledger = Some(("ledger", dirs.user_store(), dirs.state.clone())).filter(|(_, path, _)| path.exists());
     for (name, path, directory) in journal.into_iter().chain(ledger) {
         let report = sqlite::repair(path, directory.join("set-aside"), machine::now().millis())
-            .map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))?;
+            .map_err(|error| CommandError::of(Exit::Failed, &error))?;
         output::print(&render_repair(name, &report))?;
     }
     Ok(())
@@ -369,7 +367,11 @@ fn render_repair(name: &str, report: &RepairReport) -> String {
             Some(lost) => format!("{lost} lost"),
             None => "it is not known how many were lost".to_owned(),
         };
-        text.push_str(&format!("{}: {} events kept, {lost}\n", stream.stream, stream.kept));
+        text.push_str(&format!(
+            "{}: {} kept, {lost}\n",
+            stream.stream,
+            counted(stream.kept, "event", "events")
+        ));
     }
     text
 }

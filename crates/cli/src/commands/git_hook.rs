@@ -64,6 +64,5 @@ fn pass_on(arguments: &Arguments, input: Option<&[u8]>) -> Result<Exit, CommandE
     let Some(hook) = hook.filter(|hook| hooks::is_runnable(hook)) else { return Ok(Exit::Done) };
     let error = hooks::become_hook(&hook, &arguments.arguments, input, USER_HOOK);
     let problem = format!("your own hook `{}` could not be run: {error}", hook.display());
-    Err(CommandError::new(Exit::OutsideSaidNo, problem)
-        .hint("its first line must name a program that is there"))
+    Err(CommandError::new(Exit::Failed, problem).hint("its first line must name a program that is there"))
 }

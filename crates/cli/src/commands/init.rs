@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// The coding agent to set up
     #[arg(long, value_name = "AGENT", default_value = "claude")]
     agent: Client,
-    /// Write this automation level down: 1 asks, 2 hands over a pull request, 3 merges
+    /// Write this automation level down: 1 asks, 2 opens a pull request, 3 merges
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u64).range(1..=3))]
     level: Option<u64>,
     /// Leave the skills out, as where the plugin brings them

@@ -24,7 +24,7 @@ impl From<ServeError> for CommandError {
         match error {
             ServeError::Client(_) => Self::of(Exit::BadData, &error)
                 .hint("an agent's client starts this; `warp init` registers it with Claude Code and Codex"),
-            ServeError::Start(_) | ServeError::Failed(_) => Self::of(Exit::OutsideSaidNo, &error),
+            ServeError::Start(_) | ServeError::Failed(_) => Self::of(Exit::Failed, &error),
         }
     }
 }

@@ -52,16 +52,14 @@ impl From<JobError> for CommandError {
             JobError::Failed(error) => error.into(),
             JobError::Forge(error) => error.into(),
             JobError::Slot(error) => error.into(),
-            JobError::Known(error) => Self::of(Exit::OutsideSaidNo, &error),
-            JobError::Snapshot(error) => Self::of(Exit::OutsideSaidNo, &error),
-            JobError::Dev(problem) => Self::new(Exit::OutsideSaidNo, problem)
+            JobError::Known(error) => Self::of(Exit::Failed, &error),
+            JobError::Snapshot(error) => Self::of(Exit::Failed, &error),
+            JobError::Dev(problem) => Self::new(Exit::Failed, problem)
                 .hint("`warp dev up` brings it up; `dev_health_check = false` leaves it out of runs"),
-            held @ JobError::Held(_) => Self::new(Exit::OutsideSaidNo, held.to_string())
+            held @ JobError::Held(_) => Self::new(Exit::Failed, held.to_string())
                 .hint("fix what is held; `warp config commit_guard=false` switches the guard off"),
             JobError::Undecided { .. } => Self::of(Exit::Parked, &error),
-            JobError::World(problem) | JobError::RemoteLocked(problem) => {
-                Self::new(Exit::OutsideSaidNo, problem)
-            }
+            JobError::World(problem) | JobError::RemoteLocked(problem) => Self::new(Exit::Failed, problem),
         }
     }
 }

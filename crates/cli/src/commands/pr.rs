@@ -200,7 +200,7 @@ fn update(
     let (branch, target) = (&pull.branch, &pull.target);
     let Some(issue) = pull.issue else {
         let why = format!("`{branch}` and `{target}` have changed the same lines of {files}");
-        return Err(CommandError::new(Exit::OutsideSaidNo, why).hint(format!(
+        return Err(CommandError::new(Exit::Failed, why).hint(format!(
             "it is about no issue that an agent could be given: `git switch {branch}` and `git rebase {target}`"
         )));
     };
@@ -258,7 +258,7 @@ impl From<MergeError> for CommandError {
                     .hint(format!("`warp answer {} {answers}`, then `warp pr merge {number}`", asked.id))
             }
             MergeError::NoRun { number } | MergeError::NoBranch { number, .. } => {
-                Self::of(Exit::OutsideSaidNo, &error)
+                Self::of(Exit::Failed, &error)
                     .hint(format!("merge it with git, then `warp pr close {number} --reason merged`"))
             }
             MergeError::Stuck { number, ref branch, ref mend, .. } => {
@@ -269,14 +269,14 @@ impl From<MergeError> for CommandError {
                              rebase {onto}` let you do so"
                         )
                     }
-                    Mend::Branch => format!("`git switch {branch}` lets you mend it"),
+                    Mend::Branch => format!("`git switch {branch}` lets you fix it"),
                     Mend::Target => "put that right".to_owned(),
                 };
-                Self::of(Exit::OutsideSaidNo, &error).hint(format!(
+                Self::of(Exit::Failed, &error).hint(format!(
                     "no branch was moved; {how}, then `warp pr merge {number}` again, or `warp pr close {number}`"
                 ))
             }
-            MergeError::NotTaken { number, ref target, .. } => Self::of(Exit::OutsideSaidNo, &error)
+            MergeError::NotTaken { number, ref target, .. } => Self::of(Exit::Failed, &error)
                 .hint(format!("`warp pr merge {number}` tries again"))
                 .hint(format!("where `{target}` is protected, merge it at the remote: `warp config push=branch` lets warp push its branch"))
                 .hint(format!("`WARP_PUSH=never warp pr merge {number}` merges it into your own `{target}` only")),

@@ -161,7 +161,7 @@ fn test(place: &Place, dirs: &Dirs) -> Result<Exit, CommandError> {
     let Config { settings, .. } = config::load(place, dirs, None, &[])?;
     let bot = Bot::alone(dirs, &settings)?;
     let mut telegram = Telegram::new(bot.clone(), Wake::default())
-        .map_err(|error| CommandError::of(Exit::OutsideSaidNo, &error))?;
+        .map_err(|error| CommandError::of(Exit::Failed, &error))?;
     let name = telegram.name()?;
     output::print(&format!("the bot is @{name}"))?;
     if bot.chats.is_empty() {
@@ -205,7 +205,7 @@ impl From<NoBot> for CommandError {
 
 impl From<Trouble> for CommandError {
     fn from(trouble: Trouble) -> Self {
-        Self::of(Exit::OutsideSaidNo, &trouble)
+        Self::of(Exit::Failed, &trouble)
     }
 }
 
@@ -217,7 +217,7 @@ impl From<notify::AwayError> for CommandError {
             | notify::AwayError::Store(_)
             | notify::AwayError::Kept { .. }
             | notify::AwayError::Random(_)
-            | notify::AwayError::Contended => Self::of(Exit::OutsideSaidNo, &error),
+            | notify::AwayError::Contended => Self::of(Exit::Failed, &error),
         }
     }
 }

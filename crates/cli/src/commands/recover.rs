@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let mut again = Workspace::open(recovered.slot.place.clone(), workspace.dirs.clone())?;
     refresh(&mut again);
     output::print(&lines.join("\n"))?;
-    Ok(if recovered.missing.is_empty() { Exit::Done } else { Exit::OutsideSaidNo })
+    Ok(if recovered.missing.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 /// Finds the open run whose workspace is gone; there must be exactly one.

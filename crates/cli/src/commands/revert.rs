@@ -52,12 +52,12 @@ impl From<RevertError> for CommandError {
             RevertError::NotMerged { .. } => Self::of(Exit::Refused, &error)
                 .hint("what was never merged has nothing to undo; `warp diff` shows its commits"),
             RevertError::Undone { .. } => Self::of(Exit::Refused, &error),
-            RevertError::Conflicts { .. } => Self::of(Exit::OutsideSaidNo, &error)
+            RevertError::Conflicts { .. } => Self::of(Exit::Failed, &error)
                 .hint("nothing was changed; `git revert --no-commit` lets a person sort that out"),
-            RevertError::TestsFail { .. } => Self::new(Exit::OutsideSaidNo, error.to_string())
+            RevertError::TestsFail { .. } => Self::new(Exit::Failed, error.to_string())
                 .hint("nothing was changed; fix what still needs the work, then revert again"),
             RevertError::Slot(error) => error.into(),
-            RevertError::Undo(_) | RevertError::Forward(_) => Self::of(Exit::OutsideSaidNo, &error),
+            RevertError::Undo(_) | RevertError::Forward(_) => Self::of(Exit::Failed, &error),
             RevertError::Forge(error) => error.into(),
             RevertError::Next(error) => error.into(),
             RevertError::Failed(error) => error.into(),

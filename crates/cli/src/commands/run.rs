@@ -13,17 +13,17 @@ use crate::{
     output,
 };
 
-/// Take an issue or a feature through all its phases, or go on where it was left
+/// Take an issue or a feature through all its phases, or resume it where it was left
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The issue, the run to go on with, or the feature in words with a workflow that builds one; without it, an
+    /// The issue, the run to resume, or the feature in words with a workflow that builds one; without it, an
     /// unfinished run or the next issue that is approved
     #[arg(value_name = "ISSUE|RUN|FEATURE")]
     issue: Option<String>,
     /// More words, which are a mistake.
     #[arg(hide = true)]
     rest: Vec<String>,
-    /// The automation level: 2 hands over a pull request, 3 merges [default: as set, else 2]
+    /// The automation level: 2 opens a pull request, 3 merges [default: as set, else 2]
     #[arg(long)]
     level: Option<u64>,
     /// Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE [default: as set]
@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     /// End when the issue is done
     #[arg(long, conflicts_with_all = ["until_empty", "continue_"])]
     once: bool,
-    /// Ask whether to go on with the next issue, which is the default at a terminal
+    /// Ask whether to continue with the next issue, which is the default at a terminal
     #[arg(long = "continue")]
     continue_: bool,
-    /// Go on with the next issue until none is ready
+    /// Continue with the next issue until none is ready
     #[arg(long, conflicts_with = "continue_")]
     until_empty: bool,
     /// Wait for a person's yes to the plan
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// Let the agent work in a terminal (tmux) that you can look at, and take its pull request to the merge
     #[arg(long, conflicts_with_all = ["until_empty", "approve_plan"])]
     attach: bool,
-    /// Let the agent work without walls around it; it can then reach all that you can
+    /// Let the agent work without the sandbox; it can then reach all that you can
     #[arg(long)]
     no_sandbox: bool,
     /// Another workflow than warp-drive: autonomous-loop builds a feature that is described in words
@@ -104,7 +104,7 @@ impl Shorts {
 }
 
 impl Arguments {
-    /// Returns the command that goes on with what this one began.
+    /// Returns the command that continues with what this one began.
     fn again(&self) -> String {
         match &self.issue {
             Some(issue) if self.attach => format!("warp run --attach {issue}"),
@@ -182,20 +182,20 @@ fn unquoted(first: &str, rest: &[String]) -> CommandError {
     }
 }
 
-/// Says how it ended, and what to do next: `again` goes on.
+/// Says how it ended, and what to do next: `again` continues.
 fn close(finish: Finish, again: &str) -> Result<Exit, CommandError> {
     let (exit, text) = match finish {
         Finish::Done => (Exit::Done, "done".to_owned()),
         Finish::PutOff(chunks) => {
             let were = if chunks == 1 { "was" } else { "were" };
             let text =
-                format!("over, but {chunks} of its chunks {were} put off: the session's summary says why");
+                format!("over, but {chunks} of its chunks {were} skipped: the session's summary says why");
             (Exit::Parked, text)
         }
         Finish::Aborted => {
-            (Exit::OutsideSaidNo, "stopped for good; what was done is kept, as said above".to_owned())
+            (Exit::Failed, "stopped for good; what was done is kept, as said above".to_owned())
         }
-        Finish::Ended(how) => (Exit::OutsideSaidNo, format!("the run is over ({how})")),
+        Finish::Ended(how) => (Exit::Failed, format!("the run is over ({how})")),
         Finish::Parked(asked) => {
             let text = format!(
                 "waits for you: {}\nanswer with `warp answer {} {}`, then `{again}`",
@@ -205,12 +205,12 @@ fn close(finish: Finish, again: &str) -> Result<Exit, CommandError> {
             );
             (Exit::Parked, text)
         }
-        Finish::Stopped => (Exit::Done, "stopped; `warp status` says how it goes on".to_owned()),
-        Finish::Interrupted => (Exit::Interrupted, format!("interrupted; `{again}` goes on where it was")),
+        Finish::Stopped => (Exit::Done, "stopped; `warp status` says how to resume it".to_owned()),
+        Finish::Interrupted => (Exit::Interrupted, format!("interrupted; `{again}` resumes")),
         Finish::Blocked(why) => {
-            (Exit::Parked, format!("waits: {why}\n`{again}` goes on when that is done; nothing was skipped"))
+            (Exit::Parked, format!("waits: {why}\n`{again}` resumes when that is done; nothing was skipped"))
         }
-        Finish::Refused(problem) => return Err(CommandError::new(Exit::OutsideSaidNo, problem)),
+        Finish::Refused(problem) => return Err(CommandError::new(Exit::Failed, problem)),
     };
     output::say(&text);
     Ok(exit)
@@ -242,11 +242,11 @@ impl From<StartError> for CommandError {
             StartError::InCheckout { .. } => Self::of(Exit::Claimed, &error)
                 .hint("finish it there, or `warp stop --hard` takes it off that checkout"),
             StartError::OnTarget { .. } => Self::of(Exit::Refused, &error)
-                .hint("`git switch -c feature/NAME` makes a branch for the work, then `warp run` goes on"),
+                .hint("`git switch -c feature/NAME` makes a branch for the work, then `warp run` resumes"),
             StartError::Claimed { .. } | StartError::Claim(_) => Self::of(Exit::Claimed, &error)
                 .hint("`warp status` shows how far it is; `warp stop` stops it"),
-            StartError::NoSandbox(ref none) => Self::of(Exit::Configuration, &error).hint(none.mend()).hint(
-                "`--no-sandbox` goes without walls: what agents do and write can then reach all that you can",
+            StartError::NoSandbox(ref none) => Self::of(Exit::Configuration, &error).hint(none.fix()).hint(
+                "`--no-sandbox` runs without it: what agents do and write can then reach all that you can",
             ),
             StartError::Walls(_) => Self::of(Exit::Configuration, &error)
                 .hint("`--set workspace=worktree` works beside the checkout, which agents can then read"),
@@ -264,7 +264,7 @@ impl From<StartError> for CommandError {
             StartError::Hooks(_)
             | StartError::Program(_)
             | StartError::PhaseFile { .. }
-            | StartError::NotForTerminal { .. } => Self::of(Exit::OutsideSaidNo, &error),
+            | StartError::NotForTerminal { .. } => Self::of(Exit::Failed, &error),
             StartError::Dev(error) => error.into(),
             StartError::Begin(error) => error.into(),
             StartError::Slot(error) => error.into(),
@@ -286,9 +286,9 @@ impl From<DriveError> for CommandError {
             DriveError::Slot(error) => error.into(),
             DriveError::More(error) => error.into(),
             DriveError::Agent(error) => StartError::from(error).into(),
-            DriveError::Spend(_) | DriveError::Admission(_) => Self::of(Exit::OutsideSaidNo, &error),
+            DriveError::Spend(_) | DriveError::Admission(_) => Self::of(Exit::Failed, &error),
             DriveError::Claim(_) | DriveError::TakenOver { .. } => Self::of(Exit::Claimed, &error),
-            DriveError::World(_) => Self::of(Exit::OutsideSaidNo, &error),
+            DriveError::World(_) => Self::of(Exit::Failed, &error),
         }
     }
 }

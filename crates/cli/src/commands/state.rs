@@ -62,7 +62,7 @@ enum Action {
     Verify { root: PathBuf, event: String },
     /// Abort the run, as `transition ROOT abort` does
     Abort { root: PathBuf },
-    /// Let a stopped run go on
+    /// Resume a stopped run
     Resume { root: PathBuf },
     /// Take the run off its workspace and archive its state file
     Reset { root: PathBuf },
@@ -71,7 +71,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct Init {
     root: PathBuf,
-    /// Automation level: 2 hands over a pull request, 3 merges
+    /// Automation level: 2 opens a pull request, 3 merges
     #[arg(long)]
     level: Option<u64>,
     /// The issue to work on
@@ -86,7 +86,7 @@ struct Init {
     /// What to build, for workflows that are about a feature
     #[arg(long, value_name = "TEXT")]
     feature: Option<String>,
-    /// The workspace was made for this run: a branch that the agent moves without leave is moved back
+    /// The workspace was made for this run: a branch that the agent moves without permission is moved back
     #[arg(long)]
     own: bool,
     /// A setting for this run alone
@@ -269,7 +269,9 @@ fn gate(mut workspace: Workspace, operation: &str) -> Result<Exit, CommandError>
 
 fn verify(mut workspace: Workspace, event: &str) -> Result<Exit, CommandError> {
     let Some((current, observations)) = workspace.verify(event)? else {
-        return Err(CommandError::no_session());
+        return Err(
+            CommandError::no_session().hint("`warp state init . --level 2 --issue 42` starts one here")
+        );
     };
     let results = &observations.commands;
     if !current.workflow.events().iter().any(|known| **known == *event) {
@@ -287,8 +289,6 @@ fn verify(mut workspace: Workspace, event: &str) -> Result<Exit, CommandError> {
             }
             Ok(Exit::Done)
         }
-        Verdict::Doubted(reason) | Verdict::Refused(reason) => {
-            Err(CommandError::new(Exit::OutsideSaidNo, reason))
-        }
+        Verdict::Doubted(reason) | Verdict::Refused(reason) => Err(CommandError::new(Exit::Failed, reason)),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// A run id or an issue; without it, this workspace's run, or those that warp drives
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
-    /// Go on and show every event, until Ctrl-C or until the named run is over
+    /// Keep running and show every event, until Ctrl-C or until the named run is over
     #[arg(long)]
     watch: bool,
     /// Print JSON
@@ -121,7 +121,7 @@ fn which(workspace: &mut Workspace, current: &Current) -> Result<String, Command
             let then = if is_left { format!(", then `warp run {name}`") } else { String::new() };
             text.push_str(&format!("Next: `warp answer {} {}`{then}\n", asked.id, asked.options.join("|")));
         }
-        (None, true) => text.push_str(&format!("Next: `warp run {name}` goes on\n")),
+        (None, true) => text.push_str(&format!("Next: `warp run {name}` resumes\n")),
         (None, false) => {}
     }
     Ok(text)
@@ -190,11 +190,14 @@ fn nothing_here(
     if let Some(selector) = selector {
         return named_nothing(workspace, name, selector);
     }
-    let mut text = format!("No active session in {name}.\n");
+    let runs = workspace.runs()?;
+    let mut text = match runs.is_empty() {
+        true => "No run yet: `warp run N` starts one; `warp issue list` shows the issues.\n".to_owned(),
+        false => format!("No open run in {name}.\n"),
+    };
     for file in workspace.stray_state_files() {
         text.push_str(&format!("{0} is there; `warp adopt {0}` takes it over.\n", file.display()));
     }
-    let runs = workspace.runs()?;
     for other in runs.iter().filter(|other| other.run.is_open()) {
         let run = &other.run;
         text.push_str(&format!("Run {} ({}) is in {} at {}.\n", run.id, about(other), run.phase, run.root));

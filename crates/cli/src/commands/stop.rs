@@ -59,7 +59,7 @@ fn clean_up(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     let Some(answer) = &done.taken else { return Ok(Exit::Done) };
     output::print(&summary(answer))?;
     let has_failed = answer.records.iter().any(|record| record.data.contains_key("failure"));
-    Ok(if has_failed { Exit::OutsideSaidNo } else { Exit::Done })
+    Ok(if has_failed { Exit::Failed } else { Exit::Done })
 }
 
 /// Stops a run whose workspace is not on this machine.

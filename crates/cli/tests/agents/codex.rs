@@ -71,7 +71,7 @@ fn a_turn_is_held_by_the_gate_answered_by_schema_and_resumed() {
         let (ended, said) = driver.ask(&agent, "Say it again.", Some(&session));
         assert_eq!(ended.answer.unwrap(), json!({ "summary": "second" }), "{said:#?}");
         assert!(ended.usage.input < first.input, "only its own: {:?} after {first:?}", ended.usage);
-        let (ended, _) = driver.ask(&agent, "Go on.", Some("00000000-0000-7000-8000-000000000000"));
+        let (ended, _) = driver.ask(&agent, "Continue.", Some("00000000-0000-7000-8000-000000000000"));
         assert!(matches!(ended.answer, Err(NoAnswer::NoConversation)), "{ended:?}");
     });
 }

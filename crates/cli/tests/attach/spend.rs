@@ -53,7 +53,7 @@ fn an_agent_at_a_cap_is_told_when_there_is_more_and_what_it_used_is_recorded() {
         return;
     }
     let model = Model::start(Script::function(|_| Turn::say("well").usage(0, 1000, 0, 0)));
-    let mut attached = asking(&model, "ask; heard 'There is more. Go on.'; ask; exit 1");
+    let mut attached = asking(&model, "ask; heard 'The cap was raised. Continue.'; ask; exit 1");
     attached.start(&["--set", "budget_limit_tokens=500"]);
     let asked = attached.asked();
     assert_eq!(model.requests().len(), 1, "the second is refused");

@@ -25,7 +25,7 @@ use crate::support::{InProject as _, workspace};
 /// Whose the workspace is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workplace {
-    /// Made for the run: what was moved without leave goes back.
+    /// Made for the run: what was moved without permission goes back.
     Own,
     /// A person's: nothing is moved, the run waits for a word.
     Persons,

@@ -125,7 +125,7 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
         bash("warp state transition . plan_ready", &["planning -> chunking"]),
     ]);
     let model = Model::start(script);
-    launch(&claude, &sandbox, &model, "Go on.").run().ends(0);
+    launch(&claude, &sandbox, &model, "Continue.").run().ends(0);
     assert_eq!(*done.lock().unwrap(), 2, "{}", model.text());
     let told = model.text();
     assert!(told.contains("It stands in phase `discovering`") && told.contains("(stale)"), "{told}");

@@ -114,7 +114,7 @@ fn an_issue_becomes_a_pull_request() {
     let handed_over = sandbox.warp_ok(&["pr", "list"]);
     assert!(handed_over.contains(&format!("{branch} -> main  Greet people  for #42")), "{handed_over}");
     let issue = sandbox.warp_ok(&["issue", "show", "42"]);
-    assert!(issue.contains("Handed over as pull request") && !issue.contains("[ ]"), "{issue}");
+    assert!(issue.contains("Ready for review as pull request") && !issue.contains("[ ]"), "{issue}");
 }
 
 #[test]

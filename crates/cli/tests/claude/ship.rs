@@ -89,7 +89,7 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
             ),
             &["work -> review"],
         ),
-        bash(&report("review_clean", r#""summary":"nothing to mend""#), &["review -> compound"]),
+        bash(&report("review_clean", r#""summary":"nothing to fix""#), &["review -> compound"]),
         write(&file("docs/solutions/shell/greet.md"), "# A greeting\n", &[]),
         bash("git add -A && git commit -q -m 'docs: what was learnt'", &[]),
         bash(

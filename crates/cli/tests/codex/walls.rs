@@ -36,7 +36,7 @@ fn a_command_within_codexs_walls_is_the_agents() {
     let requests = model.requests();
     let told = |request: usize| requests[request].last_tool_result().unwrap();
     if !told(1).contains("\ncodex") {
-        return skip("Codex cannot put up its walls here");
+        return skip("Codex cannot start its sandbox here");
     }
     assert!(told(2).contains("prerequisites -> discovering"), "{}", told(2));
     assert!(told(3).contains("git_commit is only allowed during committing phase"), "{}", told(3));

@@ -30,7 +30,7 @@ fn an_adopted_run_never_stands_in_a_phase_that_gives_leave() {
     let sandbox = sandbox();
     sandbox.write("old.json", r#"{"version":1,"session":{"started_at":"2026-05-08T15:56:59.401Z","level":3},"phase":"committing","requirement":"42"}"#);
     let said = sandbox.warp(&["adopt", "old.json"]);
-    insta::assert_snapshot!(sandbox.stable(&said.err), @"note: `committing` gives leave, so the run stands in `testing`: its last step is done again");
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"note: `committing` gives permission, so the run stands in `testing`: its last step is done again");
     sandbox.warp(&["state", "gate", ".", "git_commit"]).ends(2);
     assert!(sandbox.read("old.json").is_some(), "a file outside its place is left alone");
 }

@@ -389,8 +389,8 @@ fn a_damaged_ledger_is_named_by_doctor_and_mended_there() {
     hint: `warp doctor --repair` sets the file aside and keeps all that can be verified
     ");
     assert!(spent.sandbox.warp(&["doctor"]).out.contains("FAIL  ledger"));
-    let mended = spent.sandbox.warp(&["doctor", "--repair"]);
-    assert!(mended.out.contains("nothing of the ledger could be read; a new one was begun"), "{mended:?}");
+    let fixed = spent.sandbox.warp(&["doctor", "--repair"]);
+    assert!(fixed.out.contains("nothing of the ledger could be read; a new one was begun"), "{fixed:?}");
     assert!(spent.sandbox.warp_ok(&["cost"]).starts_with("Nothing was spent on demo"));
 }
 

@@ -13,7 +13,7 @@ fn the_demonstration_goes_from_an_issue_to_a_merged_branch_over_a_kill() {
         "the tests can fail: with 1 source file broken they did",
         "not ok 3 - f2c converts to celsius",
         "doom loop: `convert.sh` was edited 6 times",
-        "goes on in `coding`",
+        "resumes in `coding`",
         "closed  5/5  Convert temperatures and distances",
         "closed  -    Chunk 3/3 of #1",
         "feat(convert): list every conversion",

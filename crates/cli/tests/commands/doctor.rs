@@ -28,7 +28,7 @@ fn doctor_checks_every_need_and_the_whole_journal() {
             said.out
         );
     }
-    assert!(said.out.contains("1 streams, 5 events, chain verified"), "{}", said.out);
+    assert!(said.out.contains("1 stream, 5 events, chain verified"), "{}", said.out);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_damaged_journal_is_reported_and_repaired_without_losing_a_byte() {
     let checks = json(&said.out);
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "journal").unwrap();
     assert_eq!(
-        (check["result"].as_str(), check["mend"].as_str()),
+        (check["result"].as_str(), check["fix"].as_str()),
         (Some("failed"), Some("warp doctor --repair"))
     );
     let said = sandbox.warp(&["doctor", "--repair"]).ends(0);
@@ -79,11 +79,11 @@ fn a_journal_that_may_not_be_written_is_told_with_what_lets_it() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout) + &text(&output.stderr))
     };
-    let mend = format!("let yourself write there, e.g. `chmod -R u+rwX {}`", directory.display());
+    let fix = format!("let yourself write there, e.g. `chmod -R u+rwX {}`", directory.display());
     for command in ["status", "doctor"] {
         let (code, said) = said(command);
         assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains("may not be written") && said.contains(&mend), "{said}");
+        assert!(said.contains("may not be written") && said.contains(&fix), "{said}");
         assert!(!said.contains("--repair"), "{said}");
     }
     sandbox.warp(&["status"]).ends(0);

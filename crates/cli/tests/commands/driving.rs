@@ -29,7 +29,7 @@ fn without_a_run_the_status_is_what_was_last_and_what_is_next() {
     driven.issue(50, 1, "");
     driven.sandbox.warp(&["status"]).ends(2);
     insta::assert_snapshot!(plain(&driven, &["status"]), @"
-    No active session in demo.
+    No open run in demo.
     The last one was run [RUN] (issue 42), over at [TIME].
     `warp run` would take issue 50 (Words for 50).
     ");
@@ -48,7 +48,7 @@ fn one_driven_run_is_the_status_and_several_are_a_table() {
     let mut first = started(&driven, &["42"], "turn_started");
     let status = driven.sandbox.warp_ok(&["status"]);
     assert!(status.contains("\nPhase: coding\nIssue: 42\n"), "{status}");
-    assert!(status.contains("\nRails: behind walls (bubblewrap)"), "{status}");
+    assert!(status.contains("\nRails: in the sandbox (bubblewrap)"), "{status}");
     assert_eq!(status, driven.sandbox.warp_ok(&["status", "42"]));
     assert!(driven.sandbox.warp_ok(&["log"]).contains("chunks_defined"));
 
@@ -63,7 +63,7 @@ fn one_driven_run_is_the_status_and_several_are_a_table() {
     [RUN-2] #50 coding 1/1 [PID] (gone) `warp run 50`
     [RUN] #42 coding 1/1 [PID] an agent in the role of coder
 
-    Rails: behind walls (bubblewrap), in the agent and in git
+    Rails: in the sandbox (bubblewrap), in the agent and in git
     ");
     assert_eq!(json(&driven.sandbox.warp_ok(&["status", "--json"])).as_array().unwrap().len(), 2);
     insta::assert_snapshot!(driven.sandbox.refused(64, &["stop"]), @"
@@ -265,7 +265,7 @@ fn what_an_agent_wrote_is_tested_without_walls_only_at_a_persons_word() {
         let refused = without_walls(command);
         assert_eq!(refused.0, Some(78), "{refused:?}");
         assert!(refused.1.contains("there is no sandbox for what agents write: "), "{refused:?}");
-        assert!(refused.1.contains("hint: `--no-sandbox` goes without walls"), "{refused:?}");
+        assert!(refused.1.contains("hint: `--no-sandbox` runs without it"), "{refused:?}");
         assert_eq!(sandbox.git(&["rev-parse", "main"]), before);
         let done = without_walls(&[command, &["--no-sandbox"]].concat());
         assert_eq!(done.0, Some(0), "{done:?}");

@@ -211,11 +211,11 @@ fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) was interrupted, in `coding`, chunk 1 of 1: process [PID] is gone, and nobody carries it on.
     What to do:
-      warp run 42          goes on where it was
+      warp run 42          resumes where it was
       warp stop 42 --hard  gives it up; its files are kept
     ");
     insta::assert_snapshot!(plain(&driven, &["explain"]), @"
-    `warp run` would go on with issue 42: run [RUN] stands in `coding`, and nobody carries it on.
+    `warp run` would resume issue 42: run [RUN] stands in `coding`, and nobody carries it on.
     In this order:
       #42  run [RUN] has it, in coding  Words for 42
     What to do:
@@ -238,7 +238,7 @@ fn an_issue_that_waits_for_a_decision() {
     word by word
     What to do:
       warp answer [RUN].6 approve|reject|abort  answers it
-      warp run 42                                    goes on after that
+      warp run 42                                    resumes after that
     ");
     let told = json(&driven.sandbox.warp_ok(&["explain", "42", "--json"]));
     assert_eq!(
@@ -258,10 +258,10 @@ fn an_issue_that_a_budget_has_stopped() {
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) is stopped by a budget, in `budget_exceeded`, chunk 1 of 1.
     Used up: coding_cycles_exceeded (2 of 1)
-    Question: coding_cycles_exceeded in `testing`: a budget is used up. Go on? (until [TIME])
+    Question: Tests still fail after 2 attempts (limit 1). Try again, or stop? (until [TIME])
     What to do:
       warp answer [RUN].e17 continue|abort  answers it
-      warp run 42                                goes on after that
+      warp run 42                                resumes after that
     ");
 }
 
@@ -306,7 +306,7 @@ fn an_issue_that_is_handed_over() {
     let driven = Driven::with_issue(WARP, 1, 1);
     driven.run(&["42", "--level", "2"]).ends(0);
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
-    Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, waits for a person).
+    Issue 42 (Words for 42) is ready for review as pull request #44 (`feature/issue-42-words-for-42` -> `main`, waits for a person).
     What to do:
       warp pr show 44                  shows it
       warp pr merge 44                 tests it and merges it
@@ -316,7 +316,7 @@ fn an_issue_that_is_handed_over() {
     insta::assert_snapshot!(plain(&driven, &["explain"]), @"
     `warp run` would do nothing: every issue that is ready is taken already.
     In this order:
-      #42  handed over as pull request #44  Words for 42
+      #42  ready for review as pull request #44  Words for 42
     What to do:
       warp explain N  says more about one
     ");
@@ -330,7 +330,7 @@ fn an_issue_that_is_handed_over() {
     ");
     driven.sandbox.warp_ok(&["pr", "request-changes", "44", "another word"]);
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
-    Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, changes are wanted).
+    Issue 42 (Words for 42) is ready for review as pull request #44 (`feature/issue-42-words-for-42` -> `main`, changes are wanted).
     What to do:
       warp run 42       makes the changes, on the same branch
       warp pr show 44   shows it

@@ -196,13 +196,13 @@ fn a_file_with_a_syntax_error_is_left_alone_and_so_is_everything_else() {
     assert_eq!(
         said.err,
         "error: `.claude/settings.json` cannot be edited: line 2, column 9: trailing commas are not allowed\n\
-         hint: nothing was changed; mend `.claude/settings.json` there, then run the same again\n"
+         hint: nothing was changed; fix `.claude/settings.json` there, then run the same again\n"
     );
     assert_eq!(tree(sandbox.home()), before);
     sandbox.write(SETTINGS, "{\"hooks\": {\"Stop\": \"x\"}}");
     insta::assert_snapshot!(sandbox.refused(65, &["init"]), @"
     error: `.claude/settings.json` cannot be edited: `hooks.Stop` must be a list
-    hint: nothing was changed; mend `.claude/settings.json` there, then run the same again
+    hint: nothing was changed; fix `.claude/settings.json` there, then run the same again
     ");
     sandbox.write(SETTINGS, "{}");
     sandbox.write(LOCAL, "{\"a\": }");

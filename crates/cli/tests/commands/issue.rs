@@ -384,11 +384,11 @@ fn an_issue_that_somebody_has_is_not_said_to_be_ready() {
         run: None,
     };
     workspace.forge().ensure_pull(&pull, "pull").unwrap();
-    assert_snapshot!(plain(&["issue", "list"]).lines().next().unwrap(), @"#42  handed over as pull request #43  0/1  Names  approved, req");
+    assert_snapshot!(plain(&["issue", "list"]).lines().next().unwrap(), @"#42  ready for review as pull request #43  0/1  Names  approved, req");
     let shown = json(&sandbox.warp_ok(&["issue", "show", "42", "--json"]));
     assert_eq!(
         (&shown["readiness"], &shown["taken"]),
-        (&"ready".into(), &"handed over as pull request #43".into())
+        (&"ready".into(), &"ready for review as pull request #43".into())
     );
 }
 

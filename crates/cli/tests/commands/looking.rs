@@ -30,7 +30,9 @@ fn a_session_whose_process_has_ended_is_stale() {
     let pid = child.id().to_string();
     child.wait().unwrap();
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--pid", &pid]);
-    assert!(sandbox.warp_ok(&["status"]).contains(&format!("\nPID: {pid} (stale)\n")));
+    let said = sandbox.warp_ok(&["status"]);
+    assert!(said.starts_with("INTERRUPTED: the next session here resumes\n"), "{said}");
+    assert!(said.contains(&format!("\nPID: {pid} (stale)\n")), "{said}");
     let live = std::process::id().to_string();
     sandbox.warp_ok(&["state", "reset", "."]);
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--pid", &live]);

@@ -54,10 +54,10 @@ fn outside_warp_drive_a_stop_leaves_the_phase_and_can_be_resumed() {
     sandbox.warp_ok(&["stop"]);
     let status = sandbox.warp_ok(&["status"]);
     assert!(status.starts_with("WARP DRIVE STOPPED\n"), "{status}");
-    assert!(status.contains("`warp state resume` lets it go on"), "{status}");
+    assert!(status.contains("`warp state resume` resumes it"), "{status}");
     insta::assert_snapshot!(sandbox.refused(3, &["state", "transition", ".", "submit_plan"]), @"
     error: `submit_plan` is refused: the run was stopped in `PLANNING`
-    hint: `warp state resume .` lets it go on; `warp state reset .` archives it
+    hint: `warp state resume .` resumes it; `warp state reset .` archives it
     ");
     sandbox.warp_ok(&["state", "resume", "."]);
     sandbox.transitions(&["submit_plan"]);

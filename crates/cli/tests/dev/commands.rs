@@ -122,7 +122,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
       running 1 test
       the demo is broken
       [warp] it ended with exit 3
-    hint: mend `server` in dev.json, or what it starts
+    hint: fix `server` in dev.json, or what it starts
     ");
     demo.is_quiet();
     let slow = Demo::with(|dev| {
@@ -133,7 +133,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
     insta::assert_snapshot!(slow.sandbox.stable(&said.err), @"
     the server has 1 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
     error: the server did not come up: after 1 s nothing listens on port [PORT]
-    hint: mend `server` in dev.json, or what it starts
+    hint: fix `server` in dev.json, or what it starts
     ");
     slow.is_quiet();
 }
@@ -222,7 +222,7 @@ fn a_seed_file_that_fails_is_named_and_tried_again() {
         said.err.contains("seed file `5-bad.sql` failed") && said.err.contains("no such table"),
         "{said:?}"
     );
-    demo.sandbox.write("seed/5-bad.sql", "INSERT INTO teas VALUES (5, 'mended');\n");
+    demo.sandbox.write("seed/5-bad.sql", "INSERT INTO teas VALUES (5, 'fixed');\n");
     insta::assert_snapshot!(demo.sandbox.seen(&["dev", "up"]), @"
     migrations are run
     seed data is applied: 5-bad.sql, 10-assam.sql

@@ -1,4 +1,4 @@
-//! Drifts that were planted: each is found, and those that need no judgement are mended to the letter.
+//! Drifts that were planted: each is found, and those that need no judgement are fixed to the letter.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ struct Planted {
     found: (&'static str, u64, &'static str),
     actual: &'static str,
     expected: &'static str,
-    /// The page when it was mended; nothing if that needs a person.
-    mended: Option<&'static str>,
+    /// The page when it was fixed; nothing if that needs a person.
+    fixed: Option<&'static str>,
 }
 
 const fn planted(
@@ -21,9 +21,9 @@ const fn planted(
     found: (&'static str, u64, &'static str),
     actual: &'static str,
     expected: &'static str,
-    mended: Option<&'static str>,
+    fixed: Option<&'static str>,
 ) -> Planted {
-    Planted { page, found, actual, expected, mended }
+    Planted { page, found, actual, expected, fixed }
 }
 
 /// The pages are in `docs/planted/`.
@@ -445,7 +445,7 @@ fn every_planted_drift_is_found_and_mended_to_the_letter() {
         let of_page: Vec<_> = found.iter().filter(|finding| finding["file"] == file.as_str()).collect();
         let [finding] = of_page.as_slice() else { panic!("{:?}: {of_page:#?}", planted.page) };
         let (kind, line, severity) = planted.found;
-        let fix_kind = if planted.mended.is_some() { "mechanical" } else { "manual" };
+        let fix_kind = if planted.fixed.is_some() { "mechanical" } else { "manual" };
         let expected = planted.expected.replace("/N.md", &format!("/{index}.md"));
         assert!(finding["id"].as_str().unwrap().starts_with(&format!("{kind}-")), "{finding:#}");
         assert_eq!(finding["line"], line, "{:?}", planted.page);
@@ -459,14 +459,14 @@ fn every_planted_drift_is_found_and_mended_to_the_letter() {
 
     let (fixed, code) = findings(&sandbox, &["sync"]);
     assert_eq!(code, Some(0));
-    assert_eq!(fixed.len(), PLANTED.iter().filter(|planted| planted.mended.is_some()).count());
+    assert_eq!(fixed.len(), PLANTED.iter().filter(|planted| planted.fixed.is_some()).count());
     for (index, planted) in PLANTED.iter().enumerate() {
         let page = sandbox.read(&name(index)).unwrap();
-        assert_eq!(page, planted.mended.unwrap_or(planted.page));
+        assert_eq!(page, planted.fixed.unwrap_or(planted.page));
     }
     let (left, _) = findings(&sandbox, &["audit"]);
     assert!(left.iter().all(|finding| finding["fix_kind"] == "manual"), "{left:#?}");
-    assert_eq!(findings(&sandbox, &["sync"]).0.len(), 0, "what was mended stays as it is");
+    assert_eq!(findings(&sandbox, &["sync"]).0.len(), 0, "what was fixed stays as it is");
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn only_high_severity_fails_an_audit() {
     insta::assert_snapshot!(sandbox.stable(&said.out), @"
     README.md:1: `none.md` should be a path that is there: `none.md` is gone [high, link-e584caab]
     docs/page.md:1: `src/never.rs` should be a file in `src` [low, path-03905888]
-    docs/page.md:1: `9` should be 2 [medium, count-dc2f7b44, `warp docs sync` mends it]
+    docs/page.md:1: `9` should be 2 [medium, count-dc2f7b44, `warp docs sync` fixes it]
     ");
-    insta::assert_snapshot!(sandbox.stable(&said.err), @"3 drifts found on 6 pages, 1 of which `warp docs sync` mends");
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"3 drifts found on 6 pages, 1 of which `warp docs sync` fixes");
 }

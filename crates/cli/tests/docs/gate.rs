@@ -48,7 +48,7 @@ fn mended_docs_are_a_commit_of_their_own() {
     run(&driven, &["doc_drift_fix=commit"]).ends(0);
     let subjects = subjects(&driven);
     assert_eq!(subjects.len(), 2, "{subjects:?}");
-    assert_eq!(subjects[0], "docs: mend what has drifted");
+    assert_eq!(subjects[0], "docs: fix what has drifted");
     assert_eq!(readme(&driven), "# Tea\n\n[How](docs/guide.md#guide)");
 }
 
@@ -68,8 +68,8 @@ fn mended_docs_are_put_into_the_commit_of_the_chunk() {
 fn drift_that_matters_sends_the_run_back_to_coding_with_the_findings() {
     let driven = project("");
     let first = Driven::coding_turn(1, 1..=1, REMOVE).replace("chunk = 1\n", "chunk = 1\ncycle = 0\n");
-    let mend = "  { write = \"README.md\", text = \"# Tea\\n\\nNo guide.\\n\" },\n";
-    let second = Driven::coding_turn(1, 1..=1, mend);
+    let fix = "  { write = \"README.md\", text = \"# Tea\\n\\nNo guide.\\n\" },\n";
+    let second = Driven::coding_turn(1, 1..=1, fix);
     driven.script(&format!("{first}{second}"));
     let said = run(&driven, &[]).ends(0);
     assert!(
@@ -130,12 +130,12 @@ fn pages_that_were_mended_before_a_crash_are_committed_and_nothing_else_is() {
         commit(sandbox, "feat: words");
         sandbox.transitions(&["commit_with_doc_gate"]);
         // As a crash leaves it, between the mending and the commit; a person has begun something else beside it.
-        sandbox.write("README.md", "# Words, mended\n");
+        sandbox.write("README.md", "# Words, fixed\n");
         sandbox.write("draft.txt", "not yet\n");
         let said = sandbox.warp_ok(&["next"]);
         assert!(said.contains("drift_clean"), "{said}");
         assert_eq!(sandbox.git(&["rev-list", "--count", "main~1..HEAD"]), count, "{fix}");
-        assert_eq!(sandbox.git(&["show", "HEAD:README.md"]), "# Words, mended");
+        assert_eq!(sandbox.git(&["show", "HEAD:README.md"]), "# Words, fixed");
         assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? draft.txt");
         let state = sandbox.json(&["state", "status", "."]);
         let made = sandbox.git(&["rev-list", "--reverse", "main..HEAD"]);

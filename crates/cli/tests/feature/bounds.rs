@@ -77,7 +77,7 @@ fn the_whole_loop_has_an_end_and_a_person_lets_it_go_on() {
     let project = Project::new();
     project.otherwise(r#"case $WARP_PHASE$n in plan[1-9]) echo 'I am thinking.'; exit 0 ;; esac"#);
     project.run_alone(&["--max-iterations", "3"]).ends(5);
-    assert_eq!(project.question().1, "max_iterations reached its limit of 3 in `plan`. Go on?");
+    assert_eq!(project.question().1, "The loop has taken 3 turns (limit 3). Continue, or stop?");
     project.answer("continue", &[]);
     project.run(&[]).ends(0);
     project.is_shipped();
@@ -88,7 +88,7 @@ fn nobody_is_forced_past_a_persons_look_at_the_tests() {
     let project = Project::new();
     project.otherwise(r#"if test "$WARP_PHASE" = spec_test; then put $tests true; fi; failing=true"#);
     project.run(&["--skip-brainstorm", "--max-phase-iterations", "2"]).ends(5);
-    assert_eq!(project.question().1, "max_phase_iterations reached its limit of 2 in `spec_test`. Go on?");
+    assert_eq!(project.question().1, "`spec_test` has taken 2 turns (limit 2). Continue, or stop?");
     assert!(forced(&project).is_empty());
 }
 

@@ -59,12 +59,11 @@ fn good(phase: &str, turn: usize) -> Does {
             json!({ "summary": "it greets", "commit": { "type": "feat", "subject": "greet" } }),
         ),
         ("review", _) => does(&["cat greet"], json!({ "summary": "one P1", "findings": p1("no name") })),
-        ("fix", turn) => does(
-            &[&format!("echo '# mended {turn}' >> greet")],
-            json!({ "summary": format!("mended {turn}") }),
-        ),
+        ("fix", turn) => {
+            does(&[&format!("echo '# fixed {turn}' >> greet")], json!({ "summary": format!("fixed {turn}") }))
+        }
         ("re_review", 1) => does(&[], json!({ "summary": "not yet", "findings": p1("still no name") })),
-        ("re_review", _) => does(&[], json!({ "summary": "mended", "findings": [] })),
+        ("re_review", _) => does(&[], json!({ "summary": "fixed", "findings": [] })),
         ("compound", _) => {
             does(&[&put(solution, "# Shebangs")], json!({ "artifact": solution, "summary": "learnt" }))
         }
@@ -270,7 +269,7 @@ fn a_loop_that_was_typed_in_the_client_is_finished_headless() {
     typed(&claude, &project, &model, &prompt).max_turns(4).run();
 
     let done = said(project.command_of(&[])).ends(0);
-    assert!(done.out.contains("goes on in `spec_test`"), "{done:?}");
+    assert!(done.out.contains("resumes in `spec_test`"), "{done:?}");
     assert_eq!(project.log().last().unwrap()["event"], "shipped");
     let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
     assert!(pull.contains("feature/add-a-greeting -> main"), "{pull}");
@@ -321,7 +320,7 @@ fn a_loop_that_was_begun_headless_is_finished_in_the_client() {
         ("warp next".to_owned(), "is offered as pull request #1"),
     ];
     let model = Model::start(plays(moves));
-    let ended = typed(&claude, &project, &model, "Go on.").directory(project.tree()).run();
+    let ended = typed(&claude, &project, &model, "Continue.").directory(project.tree()).run();
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", model.text());
     project.is_shipped();
 }

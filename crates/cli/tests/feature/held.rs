@@ -251,7 +251,7 @@ fn easier_tests_with_another_plan_are_not_slipped_past_a_person() {
     project.run(&["--skip-brainstorm"]).ends(5);
     project.answer("approve", &[]);
     project.run(&[]).ends(5);
-    assert_eq!(project.phases().last().unwrap(), "work", "nothing goes on before a person has looked");
+    assert_eq!(project.phases().last().unwrap(), "work", "nothing continues before a person has looked");
     project.answer("reject", &["--note", "a greeting is wanted"]);
     project.run(&[]).ends(0);
     assert!(project.prompt("work", 2).contains("rejected by a person: a greeting is wanted"));

@@ -25,7 +25,7 @@ echo "hello $1"'; chmod +x greet; answer '{"summary":"it greets"}'
     project.answer("reject", &["--note", "greet somebody by name"]);
     // The same words go on with the same run.
     let said = project.run(&[]).ends(5);
-    assert!(said.out.contains("goes on in `spec_test`"), "{said:?}");
+    assert!(said.out.contains("resumes in `spec_test`"), "{said:?}");
     assert_eq!(project.question().1, asks);
     project.answer("approve", &[]);
     project.run(&[]).ends(0);
@@ -60,7 +60,7 @@ fn who_stops_at_changed_tests_is_asked_again_and_who_rejects_them_gets_the_other
     let said = project.run(&[]).ends(0);
     assert!(
         said.out.contains(&format!("the acceptance tests are frozen: {TESTS} was put back")),
-        "before the agent goes on: {said:?}"
+        "before the agent continues: {said:?}"
     );
     let prompt = project.prompt("work", 3);
     assert!(prompt.contains("rejected by a person: it has to be said quietly"), "{prompt}");
@@ -135,11 +135,11 @@ fn a_loop_that_was_stopped_goes_on_by_its_name_as_it_says_itself() {
     let said = project.sandbox.warp(&["explain"]);
     assert!(said.out.contains(&format!("once it is answered: `warp answer {asked} ")), "{said:?}");
     let said = project.sandbox.warp(&["stop"]);
-    assert!(said.err.contains(&format!("`warp run {run}` lets it go on")), "{said:?}");
+    assert!(said.err.contains(&format!("`warp run {run}` resumes it")), "{said:?}");
     let refused = said_by(&project, &[run, "--set", "max_fix_cycles=x"]);
     assert_eq!(refused.code, Some(78), "what counts for nothing may not be wrong either: {refused:?}");
     let goes_on = said_by(&project, &[run]).ends(5);
-    assert!(goes_on.out.contains(&format!("run {run} goes on")), "{goes_on:?}");
+    assert!(goes_on.out.contains(&format!("run {run} resumes")), "{goes_on:?}");
 }
 
 #[test]

@@ -73,14 +73,14 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
     let refused = said(project.command_of(&[])).ends(3);
     insta::assert_snapshot!(project.sandbox.stable(&refused.err), @"
     error: `[HOME]/demo` is on `main`, where the work goes in the end
-    hint: `git switch -c feature/NAME` makes a branch for the work, then `warp run` goes on
+    hint: `git switch -c feature/NAME` makes a branch for the work, then `warp run` resumes
     ");
 
     sandbox.git(&["switch", "--quiet", "feature/add-a-greeting"]);
     commit(sandbox, &root, PLAN, "# A greeting\n", "docs: plan it");
     offer(sandbox, &root, "plan_written", &json!({ "artifact": PLAN, "summary": "planned" }));
     let done = said(project.command_of(&[])).ends(0);
-    assert!(done.out.contains("goes on in `spec_test`"), "{done:?}");
+    assert!(done.out.contains("resumes in `spec_test`"), "{done:?}");
     let log = project.log();
     assert_eq!(log.last().unwrap()["event"], "shipped");
     assert_eq!(log[0]["event"], "init", "it is one run from its beginning to its end");
@@ -200,7 +200,7 @@ fn what_was_committed_after_the_tests_is_tested_before_it_is_merged() {
     insta::assert_snapshot!(sandbox.stable(&merged.err), @"
     error: #1 is not merged: on top of the newest `main` the tests fail: `make test` ended with exit 2
       make: *** [Makefile:2: test] Error 1
-    hint: no branch was moved; `git switch feature/add-a-greeting` lets you mend it, then `warp pr merge 1` again, or `warp pr close 1`
+    hint: no branch was moved; `git switch feature/add-a-greeting` lets you fix it, then `warp pr merge 1` again, or `warp pr close 1`
     ");
     assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "chore: tests");
 }

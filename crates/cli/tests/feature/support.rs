@@ -45,11 +45,11 @@ deepen)
 work)
     greet
     answer '{"summary":"it greets","failed_approaches":["a file that cannot be run"],"commit":{"type":"feat","scope":"greet","subject":"say hello"}}' ;;
-review) answer '{"summary":"nothing to mend","findings":[{"severity":"p3","text":"short"}]}' ;;
+review) answer '{"summary":"nothing to fix","findings":[{"severity":"p3","text":"short"}]}' ;;
 fix)
-    echo "# mended $n" >> greet
-    answer '{"summary":"mended"}' ;;
-re_review) answer '{"summary":"mended indeed","findings":[]}' ;;
+    echo "# fixed $n" >> greet
+    answer '{"summary":"fixed"}' ;;
+re_review) answer '{"summary":"fixed indeed","findings":[]}' ;;
 compound)
     put docs/solutions/shell/greet.md '# A script needs a shebang'
     answer '{"artifact":"docs/solutions/shell/greet.md","summary":"learnt"}' ;;

@@ -59,10 +59,10 @@ fn a_feature_becomes_a_pull_request_by_way_of_two_fix_cycles() {
     let pushed = project.sandbox.git(&["ls-remote", "origin", &format!("refs/heads/{branch}")]);
     assert!(pushed.starts_with(&project.sandbox.git(&["rev-parse", branch])), "{pushed}");
     let pull = project.sandbox.warp_ok(&["pr", "show", "1"]);
-    assert!(pull.contains("- work: it greets") && pull.contains("- fix: mended"), "{pull}");
+    assert!(pull.contains("- work: it greets") && pull.contains("- fix: fixed"), "{pull}");
     assert!(!pull.contains("Left by force"), "{pull}");
     project.sandbox.warp_ok(&["pr", "merge", "1"]);
-    assert_eq!(project.sandbox.read("greet").unwrap(), "#!/bin/sh\necho hello\n# mended 1\n# mended 2\n");
+    assert_eq!(project.sandbox.read("greet").unwrap(), "#!/bin/sh\necho hello\n# fixed 1\n# fixed 2\n");
     let asked = project.log().into_iter().filter(|row| row["event"] == "decision_answered");
     assert_eq!(asked.count(), 0, "every receipt held when the promise was given, so nobody was asked");
 }
@@ -142,7 +142,7 @@ fn what_is_no_issue_is_said_to_be_a_feature() {
     hint: `warp run --workflow autonomous-loop "FEATURE"` builds a feature that you describe
     "#);
     let said = project.run(&["--until-empty"]).ends(64);
-    insta::assert_snapshot!(project.sandbox.stable(&said.err), @"error: `--until-empty` goes on with issues, and `autonomous-loop` is about a feature");
+    insta::assert_snapshot!(project.sandbox.stable(&said.err), @"error: `--until-empty` continues with issues, and `autonomous-loop` is about a feature");
 }
 
 #[test]

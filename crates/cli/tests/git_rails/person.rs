@@ -203,7 +203,7 @@ fn a_persons_commit_without_hooks_is_asked_about_and_theirs_when_they_say_so() {
     let commit = project.git(&["rev-parse", "HEAD"]);
     let engine::Standing::Parked { decision } = project.standing() else { panic!("nobody is asked") };
     assert!(decision.question.starts_with("branch `feature/issue-42-parser` was moved from"), "{decision:?}");
-    assert!(decision.question.ends_with("and nobody gave leave: was it you?"), "{decision:?}");
+    assert!(decision.question.ends_with("and nobody gave permission: was it you?"), "{decision:?}");
     assert_eq!(decision.options, ["mine", "stop"]);
     let log = project.sandbox.warp_ok(&["log", "--json"]);
     assert!(log.contains("\"rail_broken\""), "{log}");

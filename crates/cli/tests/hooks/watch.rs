@@ -122,7 +122,7 @@ fn ticked_criteria_are_noticed_and_the_gate_of_that_event_decides() {
     insta::assert_snapshot!(sandbox.stable(&told), @"`docs_updated` is refused in `updating_docs` by ac_count_check: 0 of 2 criteria are ticked in the issue; after this chunk it must be 1");
     sandbox.issue(42, "# T\n- [x] parse one\n- [ ] parse two\n");
     let told = edit();
-    insta::assert_snapshot!(sandbox.stable(&told), @"`docs_updated` was noticed: the run is in `testing` now; `warp next` goes on");
+    insta::assert_snapshot!(sandbox.stable(&told), @"`docs_updated` was noticed: the run is in `testing` now; `warp next` continues");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn a_question_that_nobody_answers_is_put_off_wherever_somebody_looks_next() {
             );
             if let Some(telegram) = telegram {
                 let asked = telegram.until_sent("Which store?").text;
-                assert!(asked.contains("put off -- nobody decided in time; see #1"), "{name}: {asked}");
+                assert!(asked.contains("skipped -- nobody decided in time; see #1"), "{name}: {asked}");
                 telegram.until_sent("[warp-drive] coding -- chunk 2/2");
             }
         }
@@ -178,8 +178,8 @@ fn a_question_that_nobody_answers_in_time_is_put_off_and_the_agent_is_woken() {
     assert_eq!(after_stop(&sandbox), None, "nothing was asked");
     ask(&sandbox);
     let words = after_stop(&sandbox).unwrap();
-    assert!(words.contains("nobody decided in time") && words.contains("The chunk is put off"), "{words}");
-    assert!(words.contains("phase `coding`"), "it goes on with the next: {words}");
+    assert!(words.contains("nobody decided in time") && words.contains("The chunk is skipped"), "{words}");
+    assert!(words.contains("phase `coding`"), "it continues with the next: {words}");
     assert_eq!(after_stop(&sandbox), None, "nothing is open any more");
 }
 

@@ -84,7 +84,7 @@ fn level_two_wants_a_branch_of_the_persons_and_pushes_it() {
     insta::assert_snapshot!(sandbox.stable(&said), @"error: Must not be on main/master: `/start-work` or `git switch -c feature/NAME` leaves `main`");
     sandbox.git(&["switch", "--quiet", "-c", "feature/mine"]);
     let said = to_the_end(&sandbox);
-    assert!(said.contains("is handed over as pull request #"), "{said}");
+    assert!(said.contains("is ready for review as pull request #"), "{said}");
     assert!(said.contains("pushed: origin feature/mine"), "{said}");
     assert!(remote(&sandbox).contains(&("feature/mine".to_owned(), at(&sandbox, "HEAD"))));
 }

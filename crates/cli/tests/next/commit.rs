@@ -98,7 +98,7 @@ fn what_was_not_tested_is_tested_before_it_is_committed() {
     sandbox.write("Makefile", "test:\n\t@echo broken; false\n");
     let said = refused(&sandbox);
     insta::assert_snapshot!(sandbox.stable(&said), @"
-    error: the files have changed since the tests passed, and the tests fail now; mend that first
+    error: the files have changed since the tests passed, and the tests fail now; fix that first
       broken
       make: *** [Makefile:2: test] Error 1
     ");

@@ -158,7 +158,7 @@ fn a_hook_before_the_push_is_told_what_is_pushed_and_may_refuse() {
     sandbox
         .program(".git/hooks/pre-push", "#!/bin/sh\necho \"$1 $2\" > .git/told\ncat >> .git/told\nexit 3\n");
     let said = next(&sandbox).ends(1);
-    insta::assert_snapshot!(sandbox.stable(&said.err), @"error: your pre-push hook ended with exit 3; mend what it says, then `warp next`");
+    insta::assert_snapshot!(sandbox.stable(&said.err), @"error: your pre-push hook ended with exit 3; fix what it says, then `warp next`");
     let (head, zero) = (sandbox.git(&["rev-parse", "HEAD"]), "0".repeat(40));
     let branch = "refs/heads/feature/issue-42-parser";
     let told = format!("origin ../remote.git\n{branch} {head} {branch} {zero}\n");

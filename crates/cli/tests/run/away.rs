@@ -125,7 +125,7 @@ fn heartbeat_on_commit_off_says_no_word_about_commits() {
 fn at_a_limit_a_run_with_nobody_there_waits_for_an_answer_from_away() {
     let (project, telegram) = (Project::new(STUCK), Telegram::start());
     let running = start(&project, &telegram, &[]);
-    let question = telegram.until_sent("no_progress");
+    let question = telegram.until_sent("The same failures came back");
     project.script(GOOD);
     telegram.press(ANN, question.id, "abort");
     let ended = running.end().ends(1);
@@ -136,7 +136,7 @@ fn at_a_limit_a_run_with_nobody_there_waits_for_an_answer_from_away() {
     let (project, telegram) = (Project::new(STUCK), Telegram::start());
     let ended = start(&project, &telegram, &["--set", "decision_timeout_minutes=0"]).end().ends(5);
     assert!(ended.said.contains("answer with `warp answer"), "{}", ended.said);
-    telegram.until_sent("no_progress");
+    telegram.until_sent("The same failures came back");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_question_that_nobody_answers_is_put_off_and_says_so() {
     let nobody = [CHUNKS.as_slice(), &["--set", "decision_timeout_minutes=0"]].concat();
     start(&project, &telegram, &nobody).end().ends(5);
     let texts = telegram.texts(501);
-    assert!(texts.iter().any(|text| text.contains("1 put off")), "{texts:#?}");
+    assert!(texts.iter().any(|text| text.contains("1 skipped")), "{texts:#?}");
     assert!(!texts.iter().any(|text| text.contains("Press a button")), "{texts:#?}");
 }
 

@@ -15,10 +15,10 @@ answer = { summary = "It greets.", evidence = [
 "#;
 
 /// Runs until a budget is used up, and returns the id of the question.
-fn trips(project: &Project, reason: &str, more: &[&str]) -> String {
+fn trips(project: &Project, words: &str, more: &[&str]) -> String {
     let ended = project.run(more).ends(5);
     let (id, question) = project.question();
-    assert!(question.contains(reason), "{question}");
+    assert!(question.contains(words), "{question}");
     assert!(ended.said.contains(&format!("answer with `warp answer {id} continue|abort`")), "{}", ended.said);
     // Asked again, it still waits, and says so.
     let again = project.run(&[]);
@@ -38,7 +38,7 @@ fn continues(project: &Project, id: &str) {
 #[test]
 fn the_same_failing_diff_again_and_again_is_no_progress() {
     let project = Project::new(STUCK);
-    let id = trips(&project, "no_progress", &[]);
+    let id = trips(&project, "The same failures came back", &[]);
     continues(&project, &id);
 }
 
@@ -49,7 +49,7 @@ fn turns_that_change_nothing_are_no_progress_whatever_the_tests_say() {
     let test = "test ! -e broken || { od -An -N8 -tu8 /dev/urandom | tr 0-9 a-j; exit 1; }";
     let command = format!("test_command={test}");
     let free = ["--set", "max_coding_cycles=20", "--set", "max_retries_per_chunk=20", "--set", &command];
-    let id = trips(&project, "no_progress", &free);
+    let id = trips(&project, "The same failures came back", &free);
     let failures = project.log().into_iter().filter(|(event, _)| event == "tests_failed");
     let failures: std::collections::BTreeSet<String> = failures.map(|(_, data)| data.to_string()).collect();
     assert!(failures.len() >= 3, "every failure is another: {failures:?}");
@@ -59,7 +59,7 @@ fn turns_that_change_nothing_are_no_progress_whatever_the_tests_say() {
 #[test]
 fn a_budget_that_is_not_renewed_ends_the_run_and_keeps_the_work() {
     let project = Project::new(STUCK);
-    let id = trips(&project, "no_progress", &[]);
+    let id = trips(&project, "The same failures came back", &[]);
     project.sandbox.warp_ok(&["answer", &id, "abort"]);
     let ended = project.run(&[]).ends(1);
     assert!(ended.said.contains("stopped for good"), "{}", ended.said);
@@ -73,10 +73,11 @@ fn a_budget_that_is_not_renewed_ends_the_run_and_keeps_the_work() {
 #[test]
 fn coding_cycles_and_retries_are_counted() {
     let project = Project::new(STUCK);
-    let id = trips(&project, "coding_cycles_exceeded", &["--set", "max_coding_cycles=1"]);
+    let id =
+        trips(&project, "Tests still fail after 2 attempts (limit 1)", &["--set", "max_coding_cycles=1"]);
     continues(&project, &id);
     let project = Project::new(STUCK);
-    let id = trips(&project, "retry_exceeded", &["--set", "max_retries_per_chunk=0"]);
+    let id = trips(&project, "This chunk has failed 1 time (limit 0)", &["--set", "max_retries_per_chunk=0"]);
     continues(&project, &id);
 }
 
@@ -108,7 +109,7 @@ answer = { summary = "x", evidence = [{ ac = "AC-02", file = "greeting.txt", lin
 #[test]
 fn a_session_that_lasts_too_long_waits_for_a_person() {
     let project = Project::new(GOOD);
-    trips(&project, "session_timeout", &["--set", "max_session_minutes=0"]);
+    trips(&project, "The session has taken", &["--set", "max_session_minutes=0"]);
 }
 
 #[test]
@@ -124,7 +125,9 @@ fn a_phase_that_lasts_too_long_is_only_warned_of_by_default() {
 
 #[test]
 fn a_phase_that_lasts_too_long_ends_the_agent_where_that_is_enforced() {
-    for (enforcement, code, words) in [("block", 5, "phase_timeout in"), ("abort", 1, "stopped for good")] {
+    for (enforcement, code, words) in
+        [("block", 5, "minutes (limit 0). Continue, or stop?"), ("abort", 1, "stopped for good")]
+    {
         let project = Project::new("");
         let enforcement = format!("phase_timeout_enforcement={enforcement}");
         let ended = project.run(&["--set", "max_phase_minutes=0", "--set", &enforcement]);

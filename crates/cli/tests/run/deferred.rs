@@ -24,7 +24,7 @@ fn a_chunk_that_nobody_decides_about_leaves_a_pull_request_with_the_rest() {
     let nobody = ["--level", "2", "--set", "decision_timeout_minutes=0"];
     let said = driven.run(&[CHUNKS.as_slice(), &nobody].concat()).ends(5);
     assert!(
-        said.out.contains("`feature/issue-42-words-for-42` is handed over as pull request #"),
+        said.out.contains("`feature/issue-42-words-for-42` is ready for review as pull request #"),
         "{said:?}"
     );
     let sandbox = &driven.sandbox;
@@ -33,7 +33,10 @@ fn a_chunk_that_nobody_decides_about_leaves_a_pull_request_with_the_rest() {
     let kept = sandbox.warp_ok(&["salvage", "show", "1"]);
     assert!(kept.contains("draft.txt"), "{kept}");
     let told = sandbox.warp_ok(&["explain", "42"]);
-    assert!(told.contains("is handed over as pull request #") && told.contains("warp pr merge "), "{told}");
+    assert!(
+        told.contains("is ready for review as pull request #") && told.contains("warp pr merge "),
+        "{told}"
+    );
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn a_chunk_that_a_person_skips_leaves_a_pull_request_with_the_rest() {
     let mut run = driven.start(&[CHUNKS.as_slice(), &["--level", "2"]].concat());
     let asked: serde_json::Value = serde_json::from_str(&run.line("\"type\":\"asked\"")).unwrap();
     driven.sandbox.warp_ok(&["answer", asked["asked"]["id"].as_str().unwrap(), "skip"]);
-    run.line("is handed over as pull request #");
+    run.line("is ready for review as pull request #");
     assert_eq!(run.end(), Some(5));
     insta::assert_snapshot!(driven.sandbox.seen(&["pr", "list"]), @"
     #44  waits for review  feature/issue-42-words-for-42 -> main  Words for 42  for #42

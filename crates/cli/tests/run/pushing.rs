@@ -225,11 +225,11 @@ fn a_refused_target_is_handed_over_instead() {
     let ended = project.run(&[]).ends(0);
     assert_eq!(left(&project, &remote), (true, false, false), "nothing has moved here: {}", ended.said);
     assert!(ended.said.contains("this branch is protected"), "{}", ended.said);
-    assert!(ended.said.contains("nothing was moved, the work is handed over instead"), "{}", ended.said);
+    assert!(ended.said.contains("nothing was moved, a pull request is opened instead"), "{}", ended.said);
     assert!(ended.said.contains(&format!("pushed: origin {BRANCH} ")), "{}", ended.said);
     let number = pull(&project);
     let told = project.sandbox.warp_ok(&["explain", "1"]);
-    assert!(told.contains(&format!("is handed over as pull request #{number}")), "{told}");
+    assert!(told.contains(&format!("is ready for review as pull request #{number}")), "{told}");
     assert!(told.contains("the remote refuses pushes to `main`: merge it there"), "{told}");
     assert!(told.contains(&format!("warp pr close {number} --reason merged")), "{told}");
     // To merge it here would be refused as well, and moves nothing.

@@ -85,7 +85,7 @@ fn a_question_that_nobody_answers_becomes_an_issue_and_the_next_chunk_is_done() 
     assert!(todo.contains("assigned to Test") && todo.contains("hello, good day"), "{todo}");
     is_half_done(&project);
     let told = project.sandbox.warp_ok(&["explain", "1"]);
-    assert!(told.contains("was put off; TODO #2 asks: Which greeting?\n"), "{told}");
+    assert!(told.contains("was skipped; TODO #2 asks: Which greeting?\n"), "{told}");
     assert!(told.contains("warp issue show 2 "), "{told}");
     // The issue stays open for what was put off, and can be run again.
     project.script(&ASKS.replace("resumed = false", "issue = 99"));

@@ -43,7 +43,7 @@ fn requested_changes_are_made_on_the_same_branch_and_reviewed_again() {
     let driven = changes_requested();
     let sandbox = &driven.sandbox;
     insta::assert_snapshot!(sandbox.seen(&["explain", "42"]), @"
-    Issue 42 (Words for 42) is handed over as pull request #44 (`feature/issue-42-words-for-42` -> `main`, changes are wanted).
+    Issue 42 (Words for 42) is ready for review as pull request #44 (`feature/issue-42-words-for-42` -> `main`, changes are wanted).
     What to do:
       warp run 42       makes the changes, on the same branch
       warp pr show 44   shows it
@@ -78,7 +78,7 @@ fn requested_changes_are_made_on_the_same_branch_and_reviewed_again() {
     let again = driven.run(&["42", "--level", "2"]);
     assert_eq!(again.code, Some(3), "{again:?}");
     insta::assert_snapshot!(driven.sandbox.stable(&again.err), @"
-    error: issue 42 cannot be worked on: it is handed over as pull request #44: `warp pr merge 44`, `warp pr request-changes 44 TEXT` or `warp pr close 44`
+    error: issue 42 cannot be worked on: it is ready for review as pull request #44: `warp pr merge 44`, `warp pr request-changes 44 TEXT` or `warp pr close 44`
     hint: `warp explain 42` says more
     ");
 
@@ -167,7 +167,7 @@ fn a_pull_request_that_is_behind_is_updated_without_an_agent() {
     insta::assert_snapshot!(sandbox.refused(1, &["pr", "update", "44"]), @"
     error: #44 is not merged: on top of the newest `main` the tests fail: `make test` ended with exit 2
       make: *** [Makefile:2: test] Error 1
-    hint: no branch was moved; `git switch feature/issue-42-words-for-42` lets you mend it, then `warp pr merge 44` again, or `warp pr close 44`
+    hint: no branch was moved; `git switch feature/issue-42-words-for-42` lets you fix it, then `warp pr merge 44` again, or `warp pr close 44`
     ");
     assert_eq!(sandbox.git(&["rev-parse", BRANCH]), before);
     assert_eq!(sandbox.git(&["for-each-ref", "refs/warp/salvage"]), "");

@@ -63,7 +63,7 @@ fn every_issue_has_a_run_of_its_own_that_can_be_undone_by_itself() {
     let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
     assert_eq!(
         summary,
-        "  merged         #1 Words for 1\n  merged         #3 Words for 3\n  merged         #2 Words for 2\n"
+        "  merged            #1 Words for 1\n  merged            #3 Words for 3\n  merged            #2 Words for 2\n"
     );
     let sandbox = &driven.sandbox;
     let log = sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
@@ -95,10 +95,10 @@ fn the_end_of_a_session_says_what_waits_for_a_person_and_how_it_is_answered() {
     let said = driven.run(&[&["--until-empty", "--level", "2"], limits.as_slice()].concat()).ends(5);
     let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
     let rows: Vec<&str> = summary.lines().collect();
-    assert!(rows[0].starts_with("  handed over    #1 Words for 1: `warp pr show "), "{summary}");
-    assert!(rows[1].starts_with("  waits for you  #2 Words for 2: `warp answer "), "{summary}");
+    assert!(rows[0].starts_with("  ready for review  #1 Words for 1: `warp pr show "), "{summary}");
+    assert!(rows[1].starts_with("  waits for you     #2 Words for 2: `warp answer "), "{summary}");
     assert!(rows[1].ends_with(" continue|abort`"), "{summary}");
-    assert_eq!(rows[2..], ["  put off        #3 Words for 3: 1 chunk"], "{summary}");
+    assert_eq!(rows[2..], ["  skipped           #3 Words for 3: 1 chunk"], "{summary}");
     let json = driven.run(&[&["--until-empty", "--level", "2", "--json"], limits.as_slice()].concat());
     assert!(!json.out.contains("This session"), "{json:?}");
 }
@@ -113,7 +113,7 @@ fn an_issue_that_is_deferred_is_taken_once_in_a_session_and_asks_once() {
     driven.script(&format!("{asks}{}", apart(&[2])));
     let said = driven.run(&["--until-empty", "--level", "3", "--set", "decision_timeout_minutes=0"]).ends(5);
     let (_, summary) = said.out.split_once("\nThis session:\n").unwrap();
-    let expected = "  put off        #1 Words for 1: 1 chunk\n  merged         #2 Words for 2\n";
+    let expected = "  skipped           #1 Words for 1: 1 chunk\n  merged            #2 Words for 2\n";
     assert_eq!(summary, expected);
     let todos = driven.sandbox.warp_ok(&["issue", "list", "--json"]);
     let todos: Value = serde_json::from_str(&todos).unwrap();
@@ -154,7 +154,7 @@ fn an_issue_that_is_handed_over_is_not_worked_on_again() {
     let said = driven.run(&["42", "--level", "2"]);
     assert_eq!(said.code, Some(3), "{said:?}");
     insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
-    error: issue 42 cannot be worked on: it is handed over as pull request #44: `warp pr merge 44`, `warp pr request-changes 44 TEXT` or `warp pr close 44`
+    error: issue 42 cannot be worked on: it is ready for review as pull request #44: `warp pr merge 44`, `warp pr request-changes 44 TEXT` or `warp pr close 44`
     hint: `warp explain 42` says more
     ");
 }
@@ -166,9 +166,10 @@ fn the_status_of_a_run_that_nobody_carries_on_says_which_it_is_and_what_goes_on(
     killed(&driven);
     let status = driven.sandbox.json(&["status", "--json"]);
     let said = driven.sandbox.warp_ok(&["status"]);
+    assert!(said.starts_with("INTERRUPTED: `warp run 42` resumes\n"), "{said}");
     assert!(said.contains(" (stale)\nRails: "), "{said}");
     let run = status["run"].as_str().unwrap();
-    let end = format!("\nRun: {run}\nTitle: Words for 42\nNext: `warp run 42` goes on\n");
+    let end = format!("\nRun: {run}\nTitle: Words for 42\nNext: `warp run 42` resumes\n");
     assert!(said.ends_with(&end), "{said}");
 }
 
@@ -179,7 +180,7 @@ fn a_run_that_nobody_carries_on_is_cleaned_up_by_the_stop_itself() {
     killed(&driven);
     let said = driven.sandbox.warp_ok(&["stop", "42"]);
     assert!(said.contains("the abort report is #") && said.contains("abort_resolved"), "{said}");
-    assert_eq!(driven.sandbox.warp(&["status"]).code, Some(2), "nothing is left to go on with");
+    assert_eq!(driven.sandbox.warp(&["status"]).code, Some(2), "nothing is left to continue with");
 }
 
 #[test]

@@ -237,12 +237,12 @@ fn a_cap_of_tokens_and_one_of_the_day_stop_a_run_too() {
     // One request passes the cap, so that a day may begin in between.
     let (code, said) = spending.finish(&["--set", "daily_tokens=500"]);
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("this day is reached: 1000 tokens of 500 tokens"), "{said}");
+    assert!(said.contains("of this day reached (1000 tokens of 500 tokens). Raise it?"), "{said}");
     let sandbox = &spending.driven.sandbox;
     insta::assert_snapshot!(sandbox.refused(64, &["answer", &spending.decision(), "more", "--usd", "5"]), @"error: the cap is one of tokens, so more of it is wanted: `--tokens N`");
     sandbox.warp_ok(&["answer", &spending.decision(), "tomorrow"]);
     let explained = sandbox.warp_ok(&["explain", "42"]);
-    assert!(explained.contains("a person lets it go on tomorrow, until"), "{explained}");
+    assert!(explained.contains("a person lets it resume tomorrow, until"), "{explained}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn a_signal_ends_the_agent_and_the_run_goes_on_later() {
         let (project, running) = at_work(&mark, &[]);
         running.signal(signal);
         let ended = running.end().ends(130);
-        assert!(ended.said.contains("interrupted; `warp run` goes on where it was"), "{}", ended.said);
+        assert!(ended.said.contains("interrupted; `warp run` resumes"), "{}", ended.said);
         assert!(!is_running(&mark));
         goes_on_with(&project);
     }

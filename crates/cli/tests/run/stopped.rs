@@ -62,7 +62,7 @@ fn the_next_run_resumes_from_finished_chunks_and_has_the_unfinished_work_in_its_
     assert!(said.out.contains(&format!("resumes from {BRANCH}: 1 of 3 chunks done\n")), "{said:?}");
     assert!(said.out.contains("its unfinished work is in the tree, not committed"), "{said:?}");
     assert_eq!(subjects(&driven), [&["feat: later"], ALL.as_slice()].concat());
-    assert_eq!(sandbox.git(&["show", "main:half.txt"]), "half", "the agent went on with it");
+    assert_eq!(sandbox.git(&["show", "main:half.txt"]), "half", "the agent continued with it");
     let shown = sandbox.warp_ok(&["issue", "show", "42"]);
     assert!(shown.contains("\nclosed (merged)") && !shown.contains("- [ ]"), "{shown}");
 

@@ -76,7 +76,10 @@ fn auto_merge_merges_or_hands_over() {
     let (driven, said) = one(&["auto_merge=true"]);
     assert!(is_done(&said) && commits(&driven) == 1, "{said:?}");
     let (driven, said) = one(&["auto_merge=false"]);
-    assert!(said.out.contains("is handed over as pull request #44") && commits(&driven) == 0, "{said:?}");
+    assert!(
+        said.out.contains("is ready for review as pull request #44") && commits(&driven) == 0,
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn pre_exit_verification_wants_evidence_unless_it_is_off() {
 fn decision_timeout_minutes_is_how_long_a_question_waits() {
     let said = unproved(&[AT_ONCE]);
     assert!(said.out.contains("nobody decided in time; see #43"), "{said:?}");
-    assert!(said.err.starts_with("over, but 1 of its chunks was put off"), "{said:?}");
+    assert!(said.err.starts_with("over, but 1 of its chunks was skipped"), "{said:?}");
 
     let driven = Driven::with_issue(WARP, 1, 1);
     let question = "{ kind = \"scope\", text = \"Also the server?\", options = [\"yes\", \"no\"] }";

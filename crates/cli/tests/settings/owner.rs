@@ -96,7 +96,7 @@ fn a_level_or_a_push_that_was_merged_moves_nothing() {
     merged(&driven, "[automation]\nactive_level = 3\n\n[workflow]\npush = \"target\"\n");
     let before = driven.sandbox.git(&["rev-parse", "main"]);
     let said = driven.run(&["42"]);
-    assert!(said.out.contains("is handed over as pull request #44"), "{said:?}");
+    assert!(said.out.contains("is ready for review as pull request #44"), "{said:?}");
     assert_eq!(driven.sandbox.git(&["rev-parse", "main"]), before);
 }
 

@@ -50,7 +50,7 @@ pub(super) fn recovery(
 /// What an agent is told whose work came back to it: what the checks, a reviewer or a person said.
 pub(super) fn came_back(current: &Current) -> Result<String, DriveError> {
     let said = led_here(&current.run)?;
-    let what = if said.is_empty() { "Go on with the issue.".to_owned() } else { said.join("\n\n") };
+    let what = if said.is_empty() { "Continue with the issue.".to_owned() } else { said.join("\n\n") };
     Ok(format!("{what}\n\nThen write PHASE:awaiting_ci to $PHASE_FILE again."))
 }
 

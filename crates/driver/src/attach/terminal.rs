@@ -251,7 +251,7 @@ impl Terminal {
         if Self::is_kept_waiting(driver, current) {
             // No fault of the agent's: its client has given up, and tries again when it is typed to.
             self.idle.begin();
-            driver.show.show(Shown::Warned("the agent's provider fails; it is asked to go on"));
+            driver.show.show(Shown::Warned("the agent's provider fails; it is asked to continue"));
             return self.type_in(driver, GO_ON);
         }
         if self.idle.nudges < MOST_NUDGES {

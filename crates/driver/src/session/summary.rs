@@ -27,17 +27,17 @@ impl Summary {
         let about = format!("#{number} {title}");
         self.rows.push(match finish {
             Finish::Done => match handed_over(here, number)? {
-                Some(pull) => ("handed over", format!("{about}: `warp pr show {pull}`")),
+                Some(pull) => ("ready for review", format!("{about}: `warp pr show {pull}`")),
                 None => ("merged", about),
             },
             Finish::PutOff(chunks) => {
-                ("put off", format!("{about}: {}", counted(*chunks as u64, "chunk", "chunks")))
+                ("skipped", format!("{about}: {}", counted(*chunks as u64, "chunk", "chunks")))
             }
             Finish::Parked(asked) => {
                 let options = asked.options.join("|");
                 ("waits for you", format!("{about}: `warp answer {} {options}`", asked.id))
             }
-            Finish::Interrupted => ("interrupted", format!("{about}: `warp run {number}` goes on")),
+            Finish::Interrupted => ("interrupted", format!("{about}: `warp run {number}` resumes")),
             Finish::Aborted | Finish::Stopped => ("stopped", about),
             Finish::Ended(how) => ("over", format!("{about} ({how})")),
             Finish::Blocked(why) => ("waits", format!("{about}: {why}")),
@@ -56,7 +56,7 @@ impl Summary {
         if self.rows.is_empty() {
             return;
         }
-        let row = |(what, about): &(&str, String)| format!("  {what:<13}  {about}\n");
+        let row = |(what, about): &(&str, String)| format!("  {what:<16}  {about}\n");
         let rows: String = self.rows.iter().map(row).collect();
         show.show(Shown::Plain(&format!("\nThis session:\n{rows}")));
     }

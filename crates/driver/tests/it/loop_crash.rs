@@ -67,10 +67,10 @@ answer = { summary = "one P1", findings = [{ severity = "p1", text = "no comment
 [[turn]]
 phase = "fix"
 steps = [{ write = "hello", text = "#!/bin/sh\n# greets\necho hello\n" }]
-answer = { summary = "mended" }
+answer = { summary = "fixed" }
 [[turn]]
 phase = "re_review"
-answer = { summary = "mended indeed", findings = [] }
+answer = { summary = "fixed indeed", findings = [] }
 [[turn]]
 phase = "compound"
 steps = [{ write = "docs/solutions/shell/hello.md", text = "# Comments\n" }]

@@ -121,19 +121,37 @@ pub struct CapReached {
     pub spent: u64,
 }
 
-impl fmt::Display for CapReached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl CapReached {
+    /// Asks a person whether the cap is raised.
+    pub fn question(&self) -> String {
         let of = match self.cap {
+            Scope::Run => "",
+            Scope::Project | Scope::Pool | Scope::Day => &format!(" of {}", self.of()),
+        };
+        format!("Spending cap{of} reached ({}). Raise it?", self.amounts())
+    }
+
+    fn of(&self) -> &'static str {
+        match self.cap {
             Scope::Run => "this run",
             Scope::Project => "this project and day",
             Scope::Pool => "these credentials and this day",
             Scope::Day => "this day",
-        };
+        }
+    }
+
+    fn amounts(&self) -> String {
         let amount = |amount: u64| match self.unit {
             Unit::Usd => super::report::dollars(amount),
             Unit::Tokens => format!("{amount} tokens"),
         };
-        write!(f, "the cap of {of} is reached: {} of {}", amount(self.spent), amount(self.limit))
+        format!("{} of {}", amount(self.spent), amount(self.limit))
+    }
+}
+
+impl fmt::Display for CapReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the cap of {} is reached: {}", self.of(), self.amounts())
     }
 }
 
@@ -157,8 +175,13 @@ mod tests {
     fn a_cap_that_is_reached_says_so_in_its_unit() {
         let usd = CapReached { cap: Scope::Run, unit: Unit::Usd, limit: 5_000_000, spent: 5_014_999 };
         assert_eq!(usd.to_string(), "the cap of this run is reached: $5.02 of $5.00");
+        assert_eq!(usd.question(), "Spending cap reached ($5.02 of $5.00). Raise it?");
         let tokens = CapReached { cap: Scope::Day, unit: Unit::Tokens, limit: 100, spent: 100 };
         assert_eq!(tokens.to_string(), "the cap of this day is reached: 100 tokens of 100 tokens");
+        assert_eq!(
+            tokens.question(),
+            "Spending cap of this day reached (100 tokens of 100 tokens). Raise it?"
+        );
     }
 
     #[test]

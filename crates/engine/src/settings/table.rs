@@ -121,7 +121,7 @@ pub(super) const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhig
 
 settings! {
     AUTOMATION_ACTIVE_LEVEL: Count = "automation.active_level", "1", safety(Smaller),
-        "Automation level: 2 hands over a pull request, 3 merges";
+        "Automation level: 2 opens a pull request, 3 merges";
     RDB_ENABLED: Flag = "rdb.enabled", "false", UNORDERED, "Away mode: notices and decisions go to Telegram";
     RDB_CHATS: Text = "rdb.chats", "\"none\"", PERSONS,
         "Ids of the Telegram chats that are told and may decide; commas between";
@@ -141,7 +141,7 @@ settings! {
     GUARD_MAX_FILE_MB: Count = "guard_max_file_mb", "5", safety(Smaller), "commit_guard: the largest new file, in MB";
     GUARD_MAX_NEW_FILES: Count = "guard_max_new_files", "200", safety(Smaller),
         "commit_guard: the most new files in one commit";
-    AUTO_MERGE: Flag = "auto_merge", "true", safety(Off), "Level 3: merge; if false, hand over a pull request";
+    AUTO_MERGE: Flag = "auto_merge", "true", safety(Off), "Level 3: merge; if false, open a pull request";
     REVIEW_PATHS: Paths = "review_paths", REVIEW_PATHS, safety(MoreEntries),
         "Paths whose change a person merges, even at level 3; a project can only add";
     PUSH: Choice(&["ask", "never", "branch", "target"]) = "push", "\"ask\"", safety(FirstOf(&["never", "ask", "branch", "target"])),
@@ -171,7 +171,7 @@ settings! {
     MAX_SESSION_MINUTES: Count = "max_session_minutes", "480", ordered(Smaller), "Minutes in one session";
     DOC_DRIFT_GATE: Flag = "doc_drift_gate", "false", ordered(On), "Go through doc_drift_check after each commit";
     DOC_DRIFT_FIX: Choice(&["commit", "amend"]) = "doc_drift_fix", "\"commit\"", UNORDERED,
-        "Where mended docs go: a commit of their own, or the chunk's";
+        "Where fixed docs go: a commit of their own, or the chunk's";
     DOCS_PROGRAMS: Text = "docs_programs", "\"none\"", UNORDERED,
         "Programs whose calls in the docs are checked: `tea` or `tea=./bin/tea`; commas between";
     DIFF_RELEVANCE: Choice(&["advise", "enforce"]) = "diff_relevance", "\"advise\"", safety(FirstOf(&["enforce", "advise"])),

@@ -178,8 +178,9 @@ fn record_forced(draft: &mut Draft<'_>, phase: &PhaseName, reason: &str) {
 }
 
 pub(super) fn park(draft: &mut Draft<'_>, budget: &Budget) {
-    let limit = budget.limit.value(&draft.run.settings);
-    let question = format!("{} reached its limit of {limit} in `{}`. Go on?", budget.reason, draft.run.phase);
+    let run = &draft.run;
+    let used = budget.used(run, run.phase_started_at, draft.at);
+    let question = budget.question(run, &run.phase, used, Budget::CONTINUE);
     draft.park(&budget.reason, question, &["continue", "stop"]);
 }
 

@@ -219,7 +219,7 @@ fn stand(workflow: &Workflow, run: &Run, ask: &Ask, standing: Standing) -> Step 
     draft.finish()
 }
 
-/// Notes that something moved without leave. Where it could not be put back, the run waits until a person has looked.
+/// Notes that something moved without permission. Where it could not be put back, the run waits until a person has looked.
 ///
 /// In a person's checkout it may have been that person, by a git without hooks: so they are asked.
 fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, what: &str, breach: Breach) -> Step {
@@ -233,7 +233,7 @@ fn rail_broken(workflow: &Workflow, run: &Run, ask: &Ask, what: &str, breach: Br
     };
     if can_be_asked && breach == Breach::Doubtful {
         let what: String = what.chars().take(LONGEST_ASKED).collect();
-        let question = format!("{what}, and nobody gave leave: was it you?");
+        let question = format!("{what}, and nobody gave permission: was it you?");
         draft.park(RAIL_BROKEN, question, &[MINE, "stop"]);
     } else {
         draft.change(Change::StandingSet { standing: Standing::Stopped });
@@ -291,7 +291,7 @@ fn deadline_passed(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         }
         DeadlineOutcome::Park => {
             let question =
-                format!("`{}` has waited longer than {minutes} minutes. Go on waiting?", run.phase);
+                format!("`{}` has waited longer than {minutes} minutes. Continue waiting?", run.phase);
             draft.park("deadline", question, &["continue", "stop"]);
         }
     }

@@ -87,7 +87,7 @@ pub(super) fn raised(
         return Err(Refused::not_possible(workflow, run, &refused.event));
     }
     let question = format!(
-        "`{}` cannot go on: `{}` is refused by {}: {}\nAccept it all the same?",
+        "`{}` cannot continue: `{}` is refused by {}: {}\nAccept it all the same?",
         run.phase, refused.event, refused.gate, refused.reason
     );
     let options = [ACCEPT, CONTINUE].map(str::to_owned);

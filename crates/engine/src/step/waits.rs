@@ -80,7 +80,7 @@ pub(super) fn cap_reached(
     let mut draft = Draft::new(workflow, run, &ask);
     draft.park_on(Decision {
         id: format!("{}.{}", run.id, run.events),
-        question: format!("{}. Is there more?", capital(&capped.cap.to_string())),
+        question: capped.cap.question(),
         options: [Decision::MORE, "stop", Decision::TOMORROW].map(str::to_owned).into(),
         reason: SPEND.to_owned(),
         asked_at: ask.at,
@@ -96,15 +96,9 @@ pub(super) fn wait_for_tomorrow(draft: &mut Draft<'_>) {
     let until = Time::from_millis(today.saturating_add(1).saturating_mul(DAY));
     let wait = Wait {
         kind: WaitKind::Spend,
-        why: "a person lets it go on tomorrow".to_owned(),
+        why: "a person lets it resume tomorrow".to_owned(),
         since: draft.at,
         until: Some(until),
     };
     draft.change(Change::StandingSet { standing: Standing::Suspended { wait } });
-}
-
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(characters).collect()
 }

@@ -1,7 +1,7 @@
 //! Adopting a state file of the original tools: a run that begins where the file says it stands.
 //!
 //! What nothing here knows is kept and shown again. Receipts are not carried over, for nobody checked them,
-//! and a phase that gives leave for what is warp's own work is never landed in.
+//! and a phase that gives permission for what is warp's own work is never landed in.
 
 use serde_json::{Map, Value};
 
@@ -74,7 +74,7 @@ pub fn adopt(text: &str, beginning: Beginning) -> Result<(Workflow, Adopted), Ad
         let before = workflow.origins(&run.phase).into_iter().next().cloned();
         let landing = before.unwrap_or_else(|| workflow.initial.clone());
         notes.push(format!(
-            "`{}` gives leave, so the run stands in `{landing}`: its last step is done again",
+            "`{}` gives permission, so the run stands in `{landing}`: its last step is done again",
             run.phase
         ));
         run.phase = landing;

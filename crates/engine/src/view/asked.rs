@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use crate::{Run, Standing, Time, Workflow, workflow::Activity};
+use super::explain;
+use crate::{
+    Run, Standing, Time, Workflow,
+    workflow::{Activity, Budget},
+};
 
 /// A question that `warp answer` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,17 +40,18 @@ fn of_phase(workflow: &Workflow, run: &Run) -> Option<Asked> {
         return None;
     }
     let effect = run.effect.as_ref()?;
-    let about = match &run.trip {
-        Some(trip) if trip.at == run.phase_started_at => {
-            format!("{} in `{}`: ", trip.reasons.join(", "), trip.from_phase)
-        }
-        Some(_) | None => String::new(),
-    };
-    let question = phase.question.as_ref().unwrap_or(&phase.purpose);
+    let trip = run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at);
+    let tripped = trip.and_then(|trip| {
+        let budget = workflow.budgets.iter().find(|budget| trip.reasons.contains(&budget.reason))?;
+        let used = budget.used(run, explain::entered(run, trip), trip.at);
+        let otherwise = phase.question.as_deref().unwrap_or(Budget::CONTINUE);
+        Some(budget.question(run, &trip.from_phase, used, otherwise))
+    });
+    let question = tripped.unwrap_or_else(|| phase.question.as_ref().unwrap_or(&phase.purpose).clone());
     let words = run.phase_reason.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
     Some(Asked {
         id: format!("{}.{}", run.id, effect.id),
-        question: format!("{about}{question}{words}"),
+        question: format!("{question}{words}"),
         options,
         deadline: run.deadline(workflow),
     })

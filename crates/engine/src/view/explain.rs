@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::{Asked, asked};
 use crate::{
-    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, Workflow, gate, keys,
+    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, Trip, Workflow, gate, keys,
     step::{evidence, receipts},
-    workflow::{Act, Activity, Limit, Measure, Row, SemanticGate},
+    workflow::{Act, Activity, Limit, Row, SemanticGate},
 };
 
 /// What `warp explain --json` prints.
@@ -94,10 +94,15 @@ pub fn exceeded(workflow: &Workflow, run: &Run) -> Vec<Used> {
     let Some(trip) = run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at) else {
         return Vec::new();
     };
-    let entered = run.history.iter().rev().find(|row| row.phase == trip.from_phase).map(|row| row.at);
-    let mut budgets = used(workflow, run, entered.unwrap_or(run.phase_started_at), trip.at);
+    let mut budgets = used(workflow, run, entered(run, trip), trip.at);
     budgets.retain(|budget| trip.reasons.contains(&budget.reason));
     budgets
+}
+
+/// Returns when the phase was entered in which a budget was used up.
+pub(super) fn entered(run: &Run, trip: &Trip) -> Time {
+    let row = run.history.iter().rev().find(|row| row.phase == trip.from_phase);
+    row.map_or(run.phase_started_at, |row| row.at)
 }
 
 fn waits_for(workflow: &Workflow, run: &Run) -> String {
@@ -107,10 +112,10 @@ fn waits_for(workflow: &Workflow, run: &Run) -> String {
     match &run.standing {
         Standing::Stopped if run.owns_workspace => {
             let name = run.issue.as_deref().unwrap_or(run.id.as_str());
-            format!("a person: `warp run {name}` lets it go on, `warp stop {name} --hard` archives it")
+            format!("a person: `warp run {name}` resumes it, `warp stop {name} --hard` archives it")
         }
         Standing::Stopped => {
-            "a person: `warp state resume` lets it go on, `warp state reset` archives it".to_owned()
+            "a person: `warp state resume` resumes it, `warp state reset` archives it".to_owned()
         }
         Standing::Ended { how } => format!("nothing; it is over ({how})"),
         Standing::Active => match workflow.phase(&run.phase) {
@@ -205,15 +210,10 @@ fn used(workflow: &Workflow, run: &Run, entered: Time, now: Time) -> Vec<Used> {
         matches!(budget.limit, Limit::Setting(_))
     });
     budgets
-        .map(|budget| {
-            let used = match &budget.measure {
-                Measure::Counter(counter) => run.counter(counter),
-                Measure::SameFailures => run.without_progress(),
-                Measure::PhaseMinutes => now.minutes_since(entered),
-                Measure::SessionMinutes => now.minutes_since(run.session_clock),
-            };
-            let limit = budget.limit.value(&run.settings);
-            Used { reason: budget.reason.to_string(), used, limit }
+        .map(|budget| Used {
+            reason: budget.reason.to_string(),
+            used: budget.used(run, entered, now),
+            limit: budget.limit.value(&run.settings),
         })
         .collect()
 }

@@ -5,7 +5,7 @@
 
 use crate::{Owner, PhaseName, Run, Standing, Workflow, keys, workflow::Activity};
 
-/// Operations that need leave. What no phase gives leave for, only the engine may do.
+/// Operations that need leave. What no phase gives permission for, only the engine may do.
 pub const OPERATIONS: &[&str] = &["git_commit", "git_push", "git_merge"];
 
 const FIRST_LINE: &str = "warp-head 2";
@@ -26,9 +26,9 @@ pub struct Head {
     /// The present stay in the phase, and how often one file may be edited in it.
     pub stay: String,
     pub most_edits: u64,
-    /// What the phase gives leave for.
+    /// What the phase gives permission for.
     pub may: Vec<String>,
-    /// For each operation that some phase gives leave for: those phases.
+    /// For each operation that some phase gives permission for: those phases.
     pub leave: Vec<(String, Vec<String>)>,
 }
 
@@ -168,7 +168,7 @@ impl Run {
 }
 
 impl Workflow {
-    /// Tells whether a phase gives leave for work that is warp's own, which what came before it has to earn.
+    /// Tells whether a phase gives permission for work that is warp's own, which what came before it has to earn.
     ///
     /// In a phase of an agent's work, leave to commit is part of that work.
     pub fn gives_leave(&self, phase: &PhaseName) -> bool {

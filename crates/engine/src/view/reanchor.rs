@@ -14,7 +14,7 @@ const LONGEST_ENTRY: usize = 400;
 pub fn reanchor(workflow: &Workflow, run: &Run, now: Time) -> String {
     let phase = workflow.phase(&run.phase);
     let mut text = Text::default();
-    text.line(format!("Run {} of {} goes on. It stands in phase `{}`.", run.id, run.workflow, run.phase));
+    text.line(format!("Run {} of {} resumes. It stands in phase `{}`.", run.id, run.workflow, run.phase));
     if let Some(feature) = &run.feature {
         text.line(format!("Feature: {}", short(feature)));
     }

@@ -61,6 +61,9 @@ pub struct Status<'a> {
     pub root: &'a str,
     /// What holds an agent to its phase here.
     pub rails: &'a str,
+    /// Set when `warp run` carries it on, in a workspace of the run's own.
+    #[serde(skip)]
+    pub is_driven: bool,
     #[serde(skip)]
     pub works_in_chunks: bool,
     #[serde(skip)]
@@ -109,6 +112,7 @@ pub fn status<'a>(
         events: run.events,
         root: &run.root,
         rails,
+        is_driven: run.owns_workspace,
         works_in_chunks: workflow.works_in_chunks(),
         is_over_budget: workflow.decides_on_budgets(&run.phase),
     }
@@ -116,14 +120,23 @@ pub fn status<'a>(
 
 /// Writes a status as people read it.
 pub fn render_status(status: &Status<'_>) -> String {
-    let title = match status.standing {
-        Standing::Active => "ACTIVE".to_owned(),
-        Standing::Parked { decision } => format!("WAITING FOR A DECISION ({})", decision.id),
-        Standing::Suspended { wait } => format!("WAITING ({wait})"),
-        Standing::Stopped => "STOPPED".to_owned(),
-        Standing::Ended { how } => format!("ENDED ({how})"),
+    let title = match (status.standing, &status.asked) {
+        (Standing::Active, _) if status.owner == Owned::Live => "WARP DRIVE ACTIVE".to_owned(),
+        (Standing::Active, None) if status.is_driven => {
+            format!("INTERRUPTED: `warp run {}` resumes", status.issue.unwrap_or(status.run))
+        }
+        (Standing::Active, None) => "INTERRUPTED: the next session here resumes".to_owned(),
+        (Standing::Active | Standing::Parked { .. }, Some(asked)) => {
+            format!("WARP DRIVE WAITING FOR A DECISION ({})", asked.id)
+        }
+        (Standing::Parked { decision }, None) => {
+            format!("WARP DRIVE WAITING FOR A DECISION ({})", decision.id)
+        }
+        (Standing::Suspended { wait }, _) => format!("WARP DRIVE WAITING ({wait})"),
+        (Standing::Stopped, _) => "WARP DRIVE STOPPED".to_owned(),
+        (Standing::Ended { how }, _) => format!("WARP DRIVE ENDED ({how})"),
     };
-    let mut text = format!("WARP DRIVE {title}\n");
+    let mut text = format!("{title}\n");
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
             writeln!(text, "{name}: {value}").expect("writing to a string cannot fail");
@@ -151,7 +164,8 @@ pub fn render_status(status: &Status<'_>) -> String {
         line("Exceeded", &format!("{} (from {})", trip.reasons.join(", "), trip.from_phase));
     }
     if status.chunks_deferred > 0 {
-        line("Put off", &format!("{} chunks", status.chunks_deferred));
+        let chunks = if status.chunks_deferred == 1 { "chunk" } else { "chunks" };
+        line("Skipped", &format!("{} {chunks}", status.chunks_deferred));
     }
     if !status.usage.is_zero() {
         line("Used", &status.usage.to_string());

@@ -402,6 +402,7 @@ impl RawBudget {
             trips: self.trips,
             enforcement,
             forced: self.forced,
+            question: self.question.clone(),
             outcomes: self.outcomes.iter().filter_map(|outcome| outcome.check(reason, names)).collect(),
         })
     }

@@ -183,6 +183,7 @@ pub(super) struct RawBudget {
     pub(super) enforcement: Option<String>,
     #[serde(default)]
     pub(super) forced: bool,
+    pub(super) question: Option<String>,
     pub(super) outcomes: Vec<RawOutcome>,
 }
 

@@ -117,7 +117,7 @@ impl Workflow {
         let shown = self.phases.iter().filter(|phase| phase.receipt.is_some() || !phase.may.is_empty());
         for (index, phase) in shown.enumerate() {
             if index == 0 {
-                text.push_str("\n| Phase | Leave | What an agent has to show |\n|---|---|---|\n");
+                text.push_str("\n| Phase | Permission | What an agent has to show |\n|---|---|---|\n");
             }
             let wants = phase.receipt.map(receipts::wants).unwrap_or("–");
             push(text, format!("| {} | {} | {wants} |\n", phase.name, leave(phase)));

@@ -85,7 +85,7 @@ fn every_wait_of_the_factory_ends() {
         (
             "backlog",
             20160,
-            "backlog, parked on r1.1: `backlog` has waited longer than 20160 minutes. Go on waiting?",
+            "backlog, parked on r1.1: `backlog` has waited longer than 20160 minutes. Continue waiting?",
         ),
         ("blocked", 43200, "needs_human"),
         ("underspecified", 43200, "failed, ended (failed)"),

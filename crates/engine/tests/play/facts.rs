@@ -75,7 +75,7 @@ fn a_verdict_stays_known_with_what_was_answered_to_it() {
     assert!(known.reviews[0].wants_changes && !known.reviews[1].wants_changes);
     assert_eq!(known.plan.unwrap()["plan"], "two");
     let work =
-        "approve, code_complete summary=done, tests_fail failure=red, fix_done summary=mended, tests_pass, ";
+        "approve, code_complete summary=done, tests_fail failure=red, fix_done summary=fixed, tests_pass, ";
     let fixed = format!("{planned}{work}changes feedback=slow, fix_done summary=faster");
     let known = coder(&fixed);
     assert!(known.failure.is_none(), "its tests passed since: {:?}", known.failure);

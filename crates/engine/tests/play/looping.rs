@@ -88,8 +88,8 @@ fn the_whole_loop_parks_at_its_last_turn_and_goes_on_with_fresh_turns() {
     assert_snapshot!(play(&script), @"
     turn_finished: work [global_iteration 1, phase_iteration 1]
     turn_finished: work [global_iteration 2, phase_iteration 2]
-    turn_finished: work, parked on r1.7: max_iterations reached its limit of 3 in `work`. Go on? [global_iteration 3, phase_iteration 3]
-    work_finished: refused: `work_finished` is refused: the run waits for decision r1.7: max_iterations reached its limit of 3 in `work`. Go on? (continue, stop)
+    turn_finished: work, parked on r1.7: The loop has taken 3 turns (limit 3). Continue, or stop? [global_iteration 3, phase_iteration 3]
+    work_finished: refused: `work_finished` is refused: the run waits for decision r1.7: The loop has taken 3 turns (limit 3). Continue, or stop? (continue, stop)
     answer continue: work [phase_iteration 3]
     work_finished: review e9
     ");
@@ -122,7 +122,7 @@ fn tests_that_fail_when_the_fix_cycles_are_used_up_ask_a_person() {
     assert_snapshot!(play("autonomous-loop max_fix_cycles=1: @fix, fixes_made, @test, tests_failed,
         answer continue, tests_failed"), @"
     fixes_made: re_review [fix_review_cycles 1] e7
-    tests_failed: test, parked on r1.10: max_fix_cycles reached its limit of 1 in `test`. Go on? [fix_review_cycles 1]
+    tests_failed: test, parked on r1.10: Tests still fail after 1 round of fixes (limit 1). Try again, or stop? [fix_review_cycles 1]
     answer continue: test
     tests_failed: fix e12
     ");

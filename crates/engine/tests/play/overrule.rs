@@ -32,7 +32,7 @@ fn a_refused_change_that_a_person_accepts_is_taken_as_it_was_offered() {
     let script = format!("{ENFORCED}, raise {refused}, answer accept by ann with {refused}");
     let (run, _) = play_to(&script);
     assert_snapshot!(after(&script), @r#"
-    raise agent code_complete evidence=[{"ac":"AC-01","file":"src/a.rs","line":12}] diff=~src/a.rs: coding, parked on r1.5: `coding` cannot go on: `code_complete` is refused by diff_relevance_check: no changed path or added line has a word of the chunk's criteria (login, page, opens, dashboard); changed: src/a.rs
+    raise agent code_complete evidence=[{"ac":"AC-01","file":"src/a.rs","line":12}] diff=~src/a.rs: coding, parked on r1.5: `coding` cannot continue: `code_complete` is refused by diff_relevance_check: no changed path or added line has a word of the chunk's criteria (login, page, opens, dashboard); changed: src/a.rs
     Accept it all the same?
     answer accept by ann with agent code_complete evidence=[{"ac":"AC-01","file":"src/a.rs","line":12}] diff=~src/a.rs, then code_complete: updating_docs e7
       accepted by ann: diff_relevance_check: no changed path or added line has a word of the chunk's criteria (login, page, opens, dashboard); changed: src/a.rs
@@ -94,7 +94,7 @@ fn a_second_check_is_a_second_question() {
     let (run, lines) = play_to(&format!("{ENFORCED}, raise {both}, answer accept by ann with {both}"));
     assert!(
         lines.contains(
-            "parked on r1.7: `coding` cannot go on: `code_complete` is refused by self_verification"
+            "parked on r1.7: `coding` cannot continue: `code_complete` is refused by self_verification"
         ),
         "{lines}"
     );

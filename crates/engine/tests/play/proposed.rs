@@ -34,7 +34,7 @@ fn the_question_has_its_own_options_and_a_deadline() {
     let run = asks(3);
     let Standing::Parked { decision } = &run.standing else { panic!("{:?}", run.standing) };
     assert_eq!(decision.options, ["accept", "reject", "stop", "skip"]);
-    assert!(decision.deadline.is_some(), "what nobody answers is put off");
+    assert!(decision.deadline.is_some(), "what nobody answers is skipped");
 }
 
 #[test]

@@ -52,13 +52,13 @@ fn a_deadline_trips_the_budget_that_it_names() {
 fn a_deadline_parks_where_no_event_is_named() {
     assert_snapshot!(play("coder: @PLANNING, +121m, deadline, submit_plan, deadline, answer maybe,
         answer continue, +120m, deadline, +1m, deadline, answer stop, submit_plan, resume, submit_plan"), @"
-    deadline: PLANNING, parked on r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting?
-    submit_plan: refused: `submit_plan` is refused: the run waits for decision r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting? (continue, stop)
-    deadline: refused: `deadline_passed` is refused: the run waits for decision r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting? (continue, stop)
+    deadline: PLANNING, parked on r1.3: `PLANNING` has waited longer than 120 minutes. Continue waiting?
+    submit_plan: refused: `submit_plan` is refused: the run waits for decision r1.3: `PLANNING` has waited longer than 120 minutes. Continue waiting? (continue, stop)
+    deadline: refused: `deadline_passed` is refused: the run waits for decision r1.3: `PLANNING` has waited longer than 120 minutes. Continue waiting? (continue, stop)
     answer maybe: refused: `option` must be one of continue, stop
     answer continue: PLANNING
     deadline: refused: `deadline_passed` is refused: the deadline of `PLANNING` is 2026-05-08T19:57:59.401Z
-    deadline: PLANNING, parked on r1.5: `PLANNING` has waited longer than 120 minutes. Go on waiting?
+    deadline: PLANNING, parked on r1.5: `PLANNING` has waited longer than 120 minutes. Continue waiting?
     answer stop: PLANNING, stopped
     submit_plan: refused: `submit_plan` is refused: the run was stopped in `PLANNING`
     resume: PLANNING
@@ -70,7 +70,7 @@ fn a_deadline_parks_where_no_event_is_named() {
 fn every_phase_with_work_left_has_a_deadline() {
     assert_snapshot!(play("autonomous-loop: @ship, +480m, deadline, +1ms, deadline"), @"
     deadline: refused: `deadline_passed` is refused: the deadline of `ship` is 2026-05-08T23:56:59.401Z
-    deadline: ship, parked on r1.9: `ship` has waited longer than 480 minutes. Go on waiting?
+    deadline: ship, parked on r1.9: `ship` has waited longer than 480 minutes. Continue waiting?
     ");
 }
 
@@ -79,8 +79,8 @@ fn nobody_answers_a_budget_decision_so_the_run_parks() {
     assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline,
         budget_continue, answer continue, budget_continue"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
-    deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
-    budget_continue: refused: `budget_continue` is refused: the run waits for decision r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? (continue, stop)
+    deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Continue waiting? [coding_cycles 1, retry_count 1]
+    budget_continue: refused: `budget_continue` is refused: the run waits for decision r1.8: `budget_exceeded` has waited longer than 10 minutes. Continue waiting? (continue, stop)
     answer continue: budget_exceeded [coding_cycles 1, retry_count 1]
     budget_continue: coding [retry_count 1] e10
     ");
@@ -91,7 +91,7 @@ fn an_answer_counts_once_and_only_for_its_own_decision() {
     assert_snapshot!(play("coder: @PLANNING, answer continue, +121m, deadline, answer continue,
         answer continue"), @"
     answer continue: refused: `decision_answered` is refused: decision `r1.0` is not open
-    deadline: PLANNING, parked on r1.3: `PLANNING` has waited longer than 120 minutes. Go on waiting?
+    deadline: PLANNING, parked on r1.3: `PLANNING` has waited longer than 120 minutes. Continue waiting?
     answer continue: PLANNING
     answer continue: refused: `decision_answered` is refused: decision `r1.0` is not open
     ");
@@ -106,13 +106,13 @@ fn stopping_warp_drive_aborts_it_even_when_it_is_parked() {
     ");
     assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline, stop"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
-    deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
+    deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Continue waiting? [coding_cycles 1, retry_count 1]
     stop, then abort: aborted [coding_cycles 1, retry_count 1] e10
     ");
     assert_snapshot!(play("warp-drive max_coding_cycles=0: @testing, tests_failed, +11m, deadline,
         answer stop, budget_continue, stop"), @"
     tests_failed: budget_exceeded, redirected by coding_cycles_exceeded [coding_cycles 1, retry_count 1] e7
-    deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Go on waiting? [coding_cycles 1, retry_count 1]
+    deadline: budget_exceeded, parked on r1.8: `budget_exceeded` has waited longer than 10 minutes. Continue waiting? [coding_cycles 1, retry_count 1]
     answer stop, then abort: aborted [coding_cycles 1, retry_count 1] e10
     budget_continue: refused: `budget_continue` is not possible in `aborted`; possible: abort_resolved, abort_cleanup_failed, restart
     stop: aborted [coding_cycles 1, retry_count 1]
@@ -133,8 +133,8 @@ fn stopping_another_workflow_leaves_the_phase() {
     code_complete: TESTING [coding_iterations 1, planning_iterations 1] e7
     ");
     assert_snapshot!(play("coder: @CODING, +121m, deadline, resume, stop"), @"
-    deadline: CODING, parked on r1.5: `CODING` has waited longer than 120 minutes. Go on waiting? [planning_iterations 1]
-    resume: refused: `resumed` is refused: the run waits for decision r1.5: `CODING` has waited longer than 120 minutes. Go on waiting? (continue, stop)
+    deadline: CODING, parked on r1.5: `CODING` has waited longer than 120 minutes. Continue waiting? [planning_iterations 1]
+    resume: refused: `resumed` is refused: the run waits for decision r1.5: `CODING` has waited longer than 120 minutes. Continue waiting? (continue, stop)
     stop: CODING, stopped [planning_iterations 1]
     ");
 }

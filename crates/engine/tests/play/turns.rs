@@ -75,7 +75,7 @@ fn a_turn_counts_and_the_loop_goes_on() {
     let (run, decision) = finish(&at("work"), &turn("Done for now."));
     assert_eq!((run.phase.as_str(), run.counter("phase_iteration")), ("work", 1));
     assert_snapshot!(reason(&decision), @r#"
-    Run r1 of autonomous-loop goes on. It stands in phase `work`.
+    Run r1 of autonomous-loop resumes. It stands in phase `work`.
     Feature: Add a login
     Purpose of the phase: Implements the plan until the acceptance tests pass.
     Iteration 1/50 of the loop, 1/10 of the phase, fix cycles 0/3; minutes in the phase: 1.
@@ -173,7 +173,7 @@ fn defect_5_a_loop_that_is_over_blocks_no_later_stop_and_leaves_no_state_file() 
     // Out of turns it waits for a person, and blocks nothing either.
     let (run, _) = play_to("autonomous-loop max_iterations=1: @work");
     let (run, decision) = finish(&run, &turn(""));
-    assert_snapshot!(note(&decision).unwrap(), @"Run r1 waits for a person: max_iterations reached its limit of 1 in `work`. Go on? (warp answer r1.5 continue|stop)");
+    assert_snapshot!(note(&decision).unwrap(), @"Run r1 waits for a person: The loop has taken 1 turn (limit 1). Continue, or stop? (warp answer r1.5 continue|stop)");
     let (after, decision) = finish(&run, &turn(""));
     assert_eq!(after, run);
     assert!(note(&decision).is_some());
@@ -234,7 +234,7 @@ fn defect_10_another_session_and_background_work_are_left_alone() {
     let seventh = TurnEnd { blocks: 7, ..turn("…") };
     let (after, decision) = finish(&run, &seventh);
     assert_eq!(after, run);
-    assert_snapshot!(note(&decision).unwrap(), @"The turn was kept going 7 times without a tool call and may end now. Run r1 stays in `work` and goes on with the next prompt");
+    assert_snapshot!(note(&decision).unwrap(), @"The turn was kept going 7 times without a tool call and may end now. Run r1 stays in `work` and resumes with the next prompt");
     assert!(matches!(finish(&run, &TurnEnd { blocks: 6, ..turn("…") }).1, TurnDecision::Block { .. }));
     // A new turn starts the count again; a kept promise counts whatever the count.
     let fresh = TurnEnd { stop_hook_active: false, ..seventh.clone() };
@@ -287,7 +287,7 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
         agent plan_written artifact=docs/p.md, noted error=the_build_broke"#;
     let (run, _) = play_to(script);
     assert_snapshot!(reanchor(workflow(LOOP), &run, run.updated_at), @r#"
-    Run r1 of autonomous-loop goes on. It stands in phase `spec_test`.
+    Run r1 of autonomous-loop resumes. It stands in phase `spec_test`.
     Feature: Add a login
     Purpose of the phase: Writes acceptance tests from plan and brainstorm alone; they must fail; a person looks at them.
     Iteration 0/50 of the loop, 0/10 of the phase, fix cycles 0/3; minutes in the phase: 0.
@@ -309,7 +309,7 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
     - brainstorm: thought
     "#);
     assert_snapshot!(reanchor(workflow(LOOP), &shipping(), shipping().updated_at), @r#"
-    Run r1 of autonomous-loop goes on. It stands in phase `ship`.
+    Run r1 of autonomous-loop resumes. It stands in phase `ship`.
     Feature: Add a login
     Purpose of the phase: Pushes, opens the pull request and keeps the promise.
     Iteration 0/50 of the loop, 0/10 of the phase, fix cycles 0/3; minutes in the phase: 0.

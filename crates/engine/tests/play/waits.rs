@@ -65,14 +65,14 @@ fn a_question_about_the_provider_has_no_deadline_and_ends_when_it_serves_again()
 #[test]
 fn a_cap_asks_for_more_or_for_tomorrow() {
     assert_snapshot!(play("@coding, engine cap, code_complete, agent answer more, answer more, engine cap, answer tomorrow, engine over, engine cap, answer stop"), @"
-    engine cap: coding, parked on r1.5: The cap of this run is reached: $20.03 of $20.00. Is there more?
-    code_complete: refused: `code_complete` is refused: the run waits for decision r1.5: The cap of this run is reached: $20.03 of $20.00. Is there more? (more, stop, tomorrow)
+    engine cap: coding, parked on r1.5: Spending cap reached ($20.03 of $20.00). Raise it?
+    code_complete: refused: `code_complete` is refused: the run waits for decision r1.5: Spending cap reached ($20.03 of $20.00). Raise it? (more, stop, tomorrow)
     agent answer more: refused: `decision_answered` is refused in `coding`: it needs a person; tell them, and wait
     answer more: coding
-    engine cap: coding, parked on r1.7: The cap of this run is reached: $20.03 of $20.00. Is there more?
-    answer tomorrow: coding, waits: a person lets it go on tomorrow, until 2026-05-09T00:00:00Z
+    engine cap: coding, parked on r1.7: Spending cap reached ($20.03 of $20.00). Raise it?
+    answer tomorrow: coding, waits: a person lets it resume tomorrow, until 2026-05-09T00:00:00Z
     engine over: coding
-    engine cap: coding, parked on r1.10: The cap of this run is reached: $20.03 of $20.00. Is there more?
+    engine cap: coding, parked on r1.10: Spending cap reached ($20.03 of $20.00). Raise it?
     answer stop, then abort: aborted e12
     ");
     let (run, _) = play_to("@coding, engine cap, answer tomorrow");

@@ -43,7 +43,7 @@ pub(crate) enum Happening {
     Reset,
     /// Noted and nothing else: a file set aside, another owner.
     Noted,
-    /// Something was moved without leave, and put back or not.
+    /// Something was moved without permission, and put back or not.
     RailBroken {
         restored: bool,
     },

@@ -99,7 +99,7 @@ impl Prospect {
                     Some(command) => format!("once it is answered: `{command}`"),
                     None => "and nobody carries it on".to_owned(),
                 };
-                format!("`warp run` would go on{about}: run {run} stands in `{phase}`, {why}.\n")
+                format!("`warp run` would resume{about}: run {run} stands in `{phase}`, {why}.\n")
             }
             Would::Take { issue, title } => format!("`warp run` would take issue {issue} ({title}).\n"),
             Would::Nothing { why } => format!("`warp run` would do nothing: {why}.\n"),

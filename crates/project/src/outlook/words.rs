@@ -47,7 +47,7 @@ fn said(is: &Is) -> String {
                 [] => "The next run takes it up again.".to_owned(),
                 after => format!("It is taken up again after {}.", numbers(after, ", ")),
             };
-            format!("was put off; {}\n{then}", asks.collect::<Vec<_>>().join("; "))
+            format!("was skipped; {}\n{then}", asks.collect::<Vec<_>>().join("; "))
         }
         Is::Ready { after } if after.is_empty() => "is approved and ready, and the next one.".to_owned(),
         Is::Ready { after } => {
@@ -94,7 +94,7 @@ fn said(is: &Is) -> String {
             format!("was merged by run {run}, and taken back at {}.", at.to_seconds())
         }
         Is::HandedOver(handed) => {
-            format!("is handed over as pull request #{} {}.", handed.pull, pull(handed))
+            format!("is ready for review as pull request #{} {}.", handed.pull, pull(handed))
         }
         Is::PullRequest(handed) => match handed.about {
             Some(issue) => format!("is about issue {issue} {}.", pull(handed)),
@@ -172,29 +172,29 @@ pub(super) fn remedies(issue: ItemId, is: &Is) -> Vec<Remedy> {
         ],
         Is::Interrupted(by) if by.cleans_up => vec![run("ends it, as it was asked to")],
         Is::Interrupted(_) => vec![
-            run("goes on where it was"),
+            run("resumes where it was"),
             remedy(format!("warp stop {issue} --hard"), "gives it up; its files are kept"),
         ],
         Is::Parked { by, decision } | Is::OverBudget { by, decision, .. } => {
             let mut next = answers(decision);
             if by.is_driven && !by.is_live {
-                next.push(run("goes on after that"));
+                next.push(run("resumes after that"));
             }
             next
         }
         Is::Waiting { by, .. } => {
             let mut next =
-                vec![remedy(format!("warp state resume {}", by.root), "lets it go on at once, limit or not")];
+                vec![remedy(format!("warp state resume {}", by.root), "resumes it at once, limit or not")];
             if by.is_driven && !by.is_live {
-                next.push(run("goes on once that is over"));
+                next.push(run("resumes once that is over"));
             }
             next
         }
         Is::Halted(by) => vec![
             if by.is_driven {
-                run("goes on where it was")
+                run("resumes where it was")
             } else {
-                remedy(format!("warp state resume {}", by.root), "lets it go on")
+                remedy(format!("warp state resume {}", by.root), "resumes it")
             },
             remedy(format!("warp log {issue} --all"), "shows what stopped it"),
             remedy(format!("warp stop {issue} --hard"), "gives it up; its files are kept"),

@@ -1,4 +1,4 @@
-//! Seeing a move that nobody gave leave for, and putting it back.
+//! Seeing a move that nobody gave permission for, and putting it back.
 //!
 //! Git's hooks can be got round (`-c core.hooksPath=`, a file written by hand), so refs are compared after every tool
 //! call. In a workspace of the run's own everything goes back: the commits are kept as salvage, and the files stay as
@@ -26,7 +26,7 @@ pub struct Committed {
     pub hash: String,
 }
 
-/// What was moved without leave.
+/// What was moved without permission.
 #[derive(Debug)]
 pub struct Broken {
     pub what: String,
@@ -63,7 +63,7 @@ pub enum DetectError {
     Git(#[from] refs::GitError),
     #[error(transparent)]
     Workspace(#[from] Error),
-    #[error("what was moved without leave could not be recorded")]
+    #[error("what was moved without permission could not be recorded")]
     Record(#[source] AskError),
 }
 
@@ -85,7 +85,7 @@ pub fn after_tool(workspace: &mut Workspace) -> Result<After, DetectError> {
 
 /// Looks at the refs after a tool call of a session that does not carry the run on.
 ///
-/// What was moved without leave is seen to; commits with leave stay untold until the owner looks.
+/// What was moved without permission is seen to; commits with leave stay untold until the owner looks.
 pub fn after_others_tool(workspace: &mut Workspace) -> Result<After, DetectError> {
     look(workspace, Looker::Other)
 }

@@ -17,7 +17,7 @@ use engine::{Breach, Event};
 use serde_json::Map;
 
 use super::vault::{self, VaultError};
-use crate::{AskError, Dirs, Error, Place, Workspace, atomic, text};
+use crate::{AskError, Dirs, Error, Place, Workspace, atomic, counted, text};
 
 const MARKS: &str = "open-calls";
 const LONGEST_MARK: u64 = 64 * 1024;
@@ -127,8 +127,9 @@ fn put_back(dirs: &Dirs, root: &Path) -> Result<String, RescueError> {
     }
     let rebuilt = snapshots.rebuild(record, root)?;
     let what = format!(
-        "the repository was deleted or damaged, and was put back as it was before: {} refs, {} files{aside}",
-        rebuilt.refs, rebuilt.files
+        "the repository was deleted or damaged, and was put back as it was before: {}, {}{aside}",
+        counted(rebuilt.refs as u64, "ref", "refs"),
+        counted(rebuilt.files as u64, "file", "files")
     );
     let mut workspace = Workspace::open(Place::at(root).map_err(Error::from)?, dirs.clone())?;
     let event = Event::RailBroken { what: what.clone(), kept: None, breach: Breach::Undone };

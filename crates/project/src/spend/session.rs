@@ -19,7 +19,7 @@ use super::{
     Ledger, LedgerError, Tags,
     transcripts::{self, Message, Transcripts},
 };
-use crate::{Current, Error, Place, Workspace, spelled};
+use crate::{Current, Error, Place, Workspace, counted, spelled};
 
 /// The file of all sessions, in the agent's own directory.
 const FILE: &str = "token-usage.jsonl";
@@ -51,7 +51,8 @@ pub(crate) fn look_up(
 
 /// Says what is missing from what transcripts tell.
 fn doubts(transcripts: &Transcripts) -> Vec<Advice> {
-    let broken = format!("{} lines of the agent's transcripts cannot be read", transcripts.broken);
+    let broken =
+        format!("{} of the agent's transcripts cannot be read", counted(transcripts.broken, "line", "lines"));
     let cut =
         "the agent's transcripts are too long to be read whole: more was used than is booked".to_owned();
     let doubts = [(transcripts.broken > 0, broken), (transcripts.is_cut, cut)];

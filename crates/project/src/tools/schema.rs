@@ -125,7 +125,7 @@ fn finding_properties() -> Map<String, Value> {
         "severity": {
             "type": "string",
             "enum": ["p1", "p2", "p3", "bug"],
-            "description": "p1 or bug is wrong and forbids approval, p2 should be mended, p3 is a remark",
+            "description": "p1 or bug is wrong and forbids approval, p2 should be fixed, p3 is a remark",
         },
         "text": { "type": "string", "minLength": 1, "maxLength": 4000 },
         "file": text(500),

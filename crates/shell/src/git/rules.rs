@@ -150,7 +150,7 @@ fn commit(arguments: &[Field]) -> Judgement {
         return denied(
             "`git commit` without its checks",
             "is refused",
-            "commit with them and mend what they find",
+            "commit with them and fix what they find",
         );
     }
     if options.has("amend") {

@@ -77,7 +77,7 @@ fn stays_within(turn: &Turn<'_>, kind: ToolKind, tools: &[Tool]) -> Result<(), S
     if !tools.is_empty() && tools.iter().all(may) {
         Ok(())
     } else {
-        Err("without walls an agent edits its tree and runs the tests of the project".to_owned())
+        Err("without the sandbox an agent edits its tree and runs the tests of the project".to_owned())
     }
 }
 

@@ -122,7 +122,7 @@ fn an_agent_that_asks_is_answered_and_its_answer_taken() {
     let (ended, said) = ask("Do it.", None, &[]);
     assert_eq!(ended.answer.unwrap(), json!({ "summary": "no" }), "{said:?}");
     assert_eq!((ended.session.as_deref(), ended.usage.input, ended.usage.output), (Some("s-1"), 7, 2));
-    let why = "without walls an agent edits its tree and runs the tests of the project";
+    let why = "without the sandbox an agent edits its tree and runs the tests of the project";
     let expected = [
         AgentUpdate::Session("s-1".to_owned()),
         AgentUpdate::Notice(Notice::refused("Bash", why)),
@@ -146,7 +146,7 @@ fn a_conversation_is_gone_on_with_and_what_was_said_in_it_does_not_count() {
 fn an_agent_is_stopped_by_a_word_and_its_failure_is_told() {
     let (ended, _) = ask("Wait.", None, &[]);
     assert!(matches!(ended.answer, Err(NoAnswer::Stopped)), "{ended:?}");
-    assert_eq!(ended.session.as_deref(), Some("s-1"), "it can be gone on with");
+    assert_eq!(ended.session.as_deref(), Some("s-1"), "it can be resumed");
     let (ended, _) = ask("Fail.", None, &[]);
     let why = ended.answer.unwrap_err().to_string();
     assert!(why.starts_with("it failed") && why.ends_with("Internal error: the model is gone"), "{why}");
