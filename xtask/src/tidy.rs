@@ -112,15 +112,15 @@ fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
             let (begin, close) = (hashes + 2, format!("\"{}", "#".repeat(hashes)));
             let end = rest[begin..].find(&close).map_or(rest.len(), |end| begin + end);
             (end + close.len(), rest.get(begin..end))
-        } else if rest.starts_with('"') {
+        } else if let Some(body) = rest.strip_prefix('"') {
             let mut is_escaped = false;
             let is_end = |next: char| {
                 let ends = next == '"' && !is_escaped;
                 is_escaped = next == '\\' && !is_escaped;
                 ends
             };
-            let end = rest[1..].find(is_end).map_or(rest.len(), |end| end + 1);
-            (end + 1, rest.get(1..end))
+            let end = body.find(is_end).unwrap_or(body.len());
+            (end + 2, body.get(..end))
         } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") {
             (if rest.starts_with("'\"'") { 3 } else { 4 }, None)
         } else {

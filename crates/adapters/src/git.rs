@@ -60,7 +60,7 @@ use crate::{
 const LIMIT: Duration = Duration::from_secs(60);
 /// How many names of changed files are kept.
 const FILES_KEPT: usize = 300;
-/// Of how many commits it is remembered what is in them.
+/// Size of the cache of tree listings, in commits.
 const COMMITS_SEEN: usize = 4;
 /// How much of a new file is searched for words.
 const SEARCHED: u64 = 512 * 1024;

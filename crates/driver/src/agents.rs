@@ -144,7 +144,7 @@ impl Driver<'_> {
             if !self.stands(current)? {
                 return Ok(Flow::On);
             }
-            if let Some(flow) = self.past_hurdles(current, &ready.hand, &ended)? {
+            if let Some(flow) = self.handle_provider_failure(current, &ready.hand, &ended)? {
                 return Ok(flow);
             }
             if self.is_replaced(current, &ready.hand, &ended)? {

@@ -151,8 +151,8 @@ impl Driver<'_> {
         Ok(Flow::On)
     }
 
-    /// Acts on what kept an agent from its answer, if it was none of its own doing.
-    pub(crate) fn past_hurdles(
+    /// Handles what kept an agent from its answer, if the agent did not cause it: a cap, a usage limit, an outage.
+    pub(crate) fn handle_provider_failure(
         &mut self,
         current: &Current,
         hand: &Hand,

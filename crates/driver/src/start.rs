@@ -304,7 +304,7 @@ fn take_up(here: &mut Workspace, found: Found, options: &Options) -> Result<Take
     let dirs = here.dirs.clone();
     let pool = Pool::of(&here.place, &dirs)?;
     let mut workspace = match &found.run {
-        Some(current) => resume(&pool, &dirs, current, options.walled)?,
+        Some(current) => resume(&pool, here, &dirs, current, options.walled)?,
         None => begin(&pool, here, &dirs, options, &found)?,
     };
     workspace.take_claim_of(here)?;
@@ -492,7 +492,14 @@ pub(crate) fn chosen_level(options: &Options, config: &Config) -> Option<u64> {
     options.level.or_else(|| unset.then_some(2))
 }
 
-fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result<Workspace, StartError> {
+/// Opens the workspace of a run and takes the run over, under the claim that `here` holds.
+fn resume(
+    pool: &Pool,
+    here: &mut Workspace,
+    dirs: &Dirs,
+    current: &Current,
+    walled: Walled,
+) -> Result<Workspace, StartError> {
     let mut workspace = if current.run.owns_workspace {
         let (owner, root) = (&current.run.owner, current.run.root.as_ref());
         let may_live = machine::is_live(owner) || !machine::is_here(owner);
@@ -502,6 +509,8 @@ fn resume(pool: &Pool, dirs: &Dirs, current: &Current, walled: Walled) -> Result
     } else {
         Workspace::open(checkout(current)?, dirs.clone())?
     };
+    // Before anything is recorded: whoever has lost the claim takes nothing over.
+    workspace.take_claim_of(here)?;
     // A workspace that was lost and made again does not know yet what is kept out of commits.
     workspace.exclude(&current.workflow)?;
     let session = Some(driver(walled).to_owned());

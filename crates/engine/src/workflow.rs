@@ -516,6 +516,11 @@ impl Workflow {
         self.phases.iter().find(|phase| phase.name == *name)
     }
 
+    /// Tells whether a program does this job in one of its phases.
+    pub fn has_job(&self, job: Job) -> bool {
+        self.phases.iter().any(|phase| phase.job == Some(job))
+    }
+
     /// Returns the rows that lead out of `phase`.
     pub fn rows(&self, phase: &PhaseName) -> &[Row] {
         self.phase(phase).map(|phase| phase.rows.as_slice()).unwrap_or_default()

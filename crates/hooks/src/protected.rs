@@ -54,7 +54,7 @@ pub(crate) fn of(root: &Path) -> Vec<Protected> {
     }
     if let Ok(dirs) = Dirs::from_environment() {
         let instead = "warp keeps its journal and settings there".to_owned();
-        let paths = around(&dirs.state, root).into_iter().chain([dirs.config]);
+        let paths = all_but_workspace(&dirs.state, root).into_iter().chain([dirs.config]);
         all.extend(paths.map(|path| Protected { path, instead: instead.clone() }));
     }
     if let Some(location) = git::locate(root) {
@@ -65,8 +65,8 @@ pub(crate) fn of(root: &Path) -> Vec<Protected> {
     all
 }
 
-/// Returns a directory, or, if the workspace is inside it as a slot's tree is, all that is there beside the workspace.
-fn around(directory: &Path, root: &Path) -> Vec<PathBuf> {
+/// Returns the paths to protect so that everything in a directory is covered but the workspace.
+fn all_but_workspace(directory: &Path, root: &Path) -> Vec<PathBuf> {
     let real = resolve(directory);
     if !root.starts_with(&real) || root == real {
         return vec![directory.to_owned()];
@@ -146,7 +146,7 @@ mod tests {
         fs::create_dir_all(state.join("projects/id/slots/2/tree")).unwrap();
         fs::write(state.join("projects/id/journal.db"), "").unwrap();
         let entry = |path| Protected { path, instead: String::new() };
-        let protected: Vec<Protected> = around(&state, &root).into_iter().map(entry).collect();
+        let protected: Vec<Protected> = all_but_workspace(&state, &root).into_iter().map(entry).collect();
         assert_eq!(refuses(&protected, &root, Path::new("src/a.rs")), None);
         for path in ["../git/config", "../../2/tree/a.rs", "../../../journal.db"] {
             assert!(refuses(&protected, &root, Path::new(path)).is_some(), "{path}");

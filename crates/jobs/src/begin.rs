@@ -10,10 +10,13 @@ use adapters::git::{
     sight::Need,
     slug,
 };
-use engine::{Actor, Event, EventName, Run, workflow::Subject};
+use engine::{
+    Actor, Event, EventName, Run,
+    workflow::{Job, Subject},
+};
 use forge::ItemId;
 use project::{
-    Current, DEFAULT_WORKFLOW, Left, Leftover, Rework, counted, rails,
+    Current, Left, Leftover, Rework, counted, rails,
     slots::{Slot, SlotError},
     spelled, unfinished_subject,
 };
@@ -209,7 +212,8 @@ impl Context<'_> {
         begun.said.extend(gone(leftover));
         let open = issue::open_criteria(&*self.tracker(), &issue.to_string())?;
         // Other workflows have no chunks: their agent finds the work on the branch.
-        let is_done = run.workflow == *DEFAULT_WORKFLOW
+        let has_chunks = self.current()?.is_some_and(|current| current.workflow.has_job(Job::DefineChunks));
+        let is_done = has_chunks
             && !open.is_empty()
             && open.iter().all(|criterion| leftover.on_branch.contains(criterion));
         let slot = self.own_slot()?;

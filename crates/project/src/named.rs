@@ -1,21 +1,23 @@
 //! An issue that a person has named, for `warp run 42` and for `/warp-drive 42` alike: whether it can be worked on, and the
 //! approval that naming it stands for.
 
+use engine::workflow::Job;
 use forge::{ItemId, Query, REQUIREMENT, Readiness, readiness, readiness_if_approved};
 
-use crate::{DEFAULT_WORKFLOW, Error, Workspace, person_in};
+use crate::{DEFAULT_WORKFLOW, Error, Workspace, find_workflow, person_in};
 
 impl Workspace {
     /// Says why an issue that a person has named cannot be worked on; nothing if it can.
     pub fn why_not_ready(&mut self, number: ItemId, workflow: Option<&str>) -> Result<Option<String>, Error> {
         self.settle_left(number)?;
         let readiness = readiness_if_approved(&*self.tracker(), number)?;
-        let is_default = workflow.is_none_or(|workflow| workflow == DEFAULT_WORKFLOW);
+        let name = workflow.unwrap_or(DEFAULT_WORKFLOW);
+        let reworks = find_workflow(&self.place, name).is_ok_and(|found| found.has_job(Job::DefineChunks));
         let pulls = self.forge().pulls(Query::Open)?;
         let pull =
             pulls.iter().find(|item| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number)));
         match (pull, self.rework(number)?) {
-            (Some(_), Some(_)) if is_default && readiness != Readiness::Closed => return Ok(None),
+            (Some(_), Some(_)) if reworks && readiness != Readiness::Closed => return Ok(None),
             (Some(_), Some(rework)) => {
                 return Ok(Some(format!(
                     "pull request #{0} waits for changes: `warp run {number}`, without `--attach` or `--workflow`, makes them",

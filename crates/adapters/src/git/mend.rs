@@ -170,7 +170,7 @@ pub fn switch_back(root: &Path, location: &Location, then: &HeadAt) -> Result<bo
 
 /// Takes the files and the index from one commit to another, as a switch does, and leaves HEAD alone.
 ///
-/// Files that were changed and would have to be overwritten are left, and so is everything else then.
+/// If a file with changes of its own would be overwritten, changes nothing and returns false.
 pub fn switch_files(root: &Path, location: &Location, from: &str, to: &str) -> Result<bool, GitError> {
     let git = Repository::new(root, location, LIMIT);
     // Without a fresh look at the files, all of them would count as changed.

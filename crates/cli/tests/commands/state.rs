@@ -245,7 +245,7 @@ fn what_a_session_is_told_are_facts() {
     - abort
     Commits are only allowed during committing phase; pushes and merges are warp's.
     "#);
-    assert!(prompt.contains("## Done when"), "{prompt}");
+    assert!(prompt.contains("Done means:"), "{prompt}");
     sandbox.write(".warp/prompts/warp-drive/coding.md", "The project's own words.\n");
     let told = sandbox.warp_ok(&["state", "inject", "."]);
     assert!(told.ends_with("The project's own words.\n"), "{told}");

@@ -154,7 +154,7 @@ fn at_a_terminal_ones_own_commits_go_along_by_ones_word() {
 fn at_a_terminal_it_is_asked_once_for_a_project() {
     let (project, remote) = Project::with_remote(None);
     let Some(mut running) = Running::at_terminal(&project.sandbox, &project.command(&[])) else { return };
-    running.until("What may warp push to origin (");
+    running.until("What may warp push to origin");
     running.until("type: 1 never, 2 branch, 3 target");
     running.type_line("sometimes");
     running.until("`sometimes` is none of never, branch, target");

@@ -13,7 +13,7 @@ use adapters::{
 };
 use driver::{DriveError, Finish};
 use forge::Query;
-use project::{Dirs, Place, config};
+use project::{Dirs, Place, Workspace, config};
 use testkit::Sandbox;
 
 use crate::world::{Nobody, World, drive, git, later, once, player, project, turn, with_each};
@@ -116,8 +116,8 @@ fn a_push_that_began_before_the_driver_fell_asleep_is_refused() {
         // goes straight on from there.
         boundary::watch(move |point| {
             if point == "before push" && noted.lock().unwrap().is_empty() {
-                let mut taker = there.workspace(&there.root());
-                taker.dirs = later.clone();
+                let place = Place::at(&there.root()).unwrap();
+                let mut taker = Workspace::open(place, later.clone()).unwrap();
                 taker.claim("1").unwrap();
                 let remote = remote(&there);
                 git(&remote, &["update-ref", "refs/heads/main", "main~1"]);
