@@ -97,7 +97,7 @@ answer = { summary = "x", evidence = [{ ac = "AC-02", file = "greeting.txt", lin
 "#;
     let project = Project::new(script);
     let settings = ["--set", "max_total_chunks=0", "--set", "max_acs_per_commit=1"];
-    let id = trips(&project, "total_chunks_exceeded", &settings);
+    let id = trips(&project, "This session has done 1 chunk (limit 0)", &settings);
     project.sandbox.warp_ok(&["answer", &id, "continue"]);
     project.run(&[]).ends(5);
     let (id, _) = project.question();

@@ -138,7 +138,7 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
         told.contains("issue 2 is being worked on") && told.contains("the next one is taken"),
         "{said:?}"
     );
-    assert!(said.out.contains("\n  passed over    issue 2 is being worked on"), "{said:?}");
+    assert!(said.out.contains("\n  passed over       issue 2 is being worked on"), "{said:?}");
     let log = driven.sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
     let subjects: Vec<&str> = log.lines().skip(2).collect();
     assert_eq!(subjects, ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)"]);
