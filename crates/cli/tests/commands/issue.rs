@@ -432,7 +432,7 @@ fn at_a_terminal_the_persons_editor_writes_an_issue() {
     }
     let sandbox = sandbox();
     // An editor that puts another text in the place of the one it is given.
-    let editor = sandbox.program(&sandbox.home().join("editor"), "#!/bin/sh\ncp \"$HOME/text.md\" \"$1\"\n");
+    let editor = sandbox.program(sandbox.home().join("editor"), "#!/bin/sh\ncp \"$HOME/text.md\" \"$1\"\n");
     let edits = |text: &str, arguments: &[&str], says: &str| {
         fs::write(sandbox.home().join("text.md"), text).unwrap();
         // A terminal whose program is over loses its first line.
