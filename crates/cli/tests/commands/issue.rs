@@ -438,7 +438,7 @@ fn at_a_terminal_the_persons_editor_writes_an_issue() {
         // A terminal whose program is over loses its first line.
         let mut command = sandbox.command("sh");
         command.args(["-c", "\"$@\"; exec cat", "sh", env!("CARGO_BIN_EXE_warp")]).args(arguments);
-        command.env_remove("VISUAL").env("EDITOR", &editor);
+        command.env_remove("VISUAL").env("EDITOR", &editor).env("TMPDIR", sandbox.home());
         Terminal::start(&command, (100, 20)).wait_for(says);
     };
     edits("", &["issue", "new"], "no issue is filed");
