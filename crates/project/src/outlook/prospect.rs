@@ -94,7 +94,7 @@ impl Prospect {
     pub fn render(&self) -> String {
         let mut text = match &self.would {
             Would::GoOn { run, issue, phase, answer } => {
-                let about = issue.as_ref().map(|issue| format!(" with issue {issue}")).unwrap_or_default();
+                let about = issue.as_ref().map(|issue| format!(" issue {issue}")).unwrap_or_default();
                 let why = match answer {
                     Some(command) => format!("once it is answered: `{command}`"),
                     None => "and nobody carries it on".to_owned(),
