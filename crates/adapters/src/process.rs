@@ -153,6 +153,16 @@ pub fn run_without<S: AsRef<OsStr>>(
     run_reading(Vec::new(), hidden, program, arguments, directory, environment, limit)
 }
 
+/// Runs a program at the terminal of this one, for as long as the person there needs it: an editor has no deadline.
+pub fn run_at_terminal<S: AsRef<OsStr>>(
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+) -> Result<End, RunError> {
+    reset_in_children();
+    let status = Command::new(program).args(arguments).status();
+    status.map(end_of).map_err(|source| RunError::Start { program: program.to_owned(), source })
+}
+
 /// Runs a program as [`run_without`] does, and lets it read an input.
 pub(crate) fn run_reading<S: AsRef<OsStr>>(
     input: Vec<u8>,

@@ -34,6 +34,7 @@ mod state;
 mod status;
 mod stop;
 mod tell;
+mod watch;
 mod workflow;
 
 use std::{
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
 /// The commands as the help groups them; those in none are plumbing that other programs call.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Everyday commands", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
-    ("Status commands", &["status", "report", "explain", "log", "diff", "cost"]),
+    ("Status commands", &["status", "watch", "report", "explain", "log", "diff", "cost"]),
     ("Setup commands", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
     ("Project commands", &["docs", "dev"]),
     ("Repair commands", &["revert", "salvage", "recover", "adopt"]),
@@ -75,6 +76,7 @@ enum Command {
     Run(run::Arguments),
     Init(init::Arguments),
     Status(status::Arguments),
+    Watch(watch::Arguments),
     Log(log::Arguments),
     Explain(explain::Arguments),
     Cost(cost::Arguments),
@@ -123,6 +125,7 @@ impl Arguments {
             Command::Run(arguments) => run::run(&arguments, project),
             Command::Init(arguments) => init::run(&arguments, project),
             Command::Status(arguments) => status::run(&arguments, project),
+            Command::Watch(arguments) => watch::run(&arguments, project),
             Command::Log(arguments) => log::run(&arguments, project),
             Command::Explain(arguments) => explain::run(&arguments, project),
             Command::Cost(arguments) => cost::run(&arguments, project),
@@ -180,6 +183,7 @@ impl Command {
                 None => return Ok(()),
             },
             Self::Status(_)
+            | Self::Watch(_)
             | Self::Log(_)
             | Self::Explain(_)
             | Self::Cost(_)

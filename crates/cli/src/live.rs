@@ -5,18 +5,22 @@
 mod block;
 mod lines;
 mod replies;
+pub(crate) mod transcript;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use adapters::agent::AgentUpdate;
 use driver::{Reply, Show, Shown};
 use engine::{
     Record, Run, Workflow,
     view::{self, Asked, Status},
 };
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use block::Block;
 use replies::Replies;
+use transcript::{Told, Transcript};
 
 /// In which form events are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +29,21 @@ pub(crate) enum Form {
     Json,
 }
 
+/// Tells whether an event is shown as text.
+pub(crate) fn is_worth_a_line(record: &Record, run: &Run, workflow: &Workflow) -> bool {
+    lines::recorded(record, run, workflow).is_some()
+}
+
 /// Whoever looks on at this terminal.
 pub(crate) struct Live {
     form: Form,
     /// The part that changes; none without a terminal.
     block: Option<Block>,
     replies: Option<Replies>,
+    /// Where other terminals read along; none for one that only looks on.
+    transcript: Option<Transcript>,
+    /// What each line begins with, where several runs are watched.
+    label: String,
     /// Set once nobody reads what is printed any more.
     is_unheard: bool,
 }
@@ -39,7 +52,18 @@ impl Live {
     pub(crate) fn new(form: Form) -> Self {
         let is_terminal = form == Form::Text && io::stdout().is_terminal();
         let replies = (is_terminal && io::stdin().is_terminal()).then(Replies::default);
-        Self { form, block: is_terminal.then(Block::default), replies, is_unheard: false }
+        let block = is_terminal.then(Block::default);
+        Self { form, block, replies, transcript: None, label: String::new(), is_unheard: false }
+    }
+
+    /// Returns one that also writes the transcripts of the runs that it shows.
+    pub(crate) fn with_transcript(self, transcript: Transcript) -> Self {
+        Self { transcript: Some(transcript), ..self }
+    }
+
+    /// Begins every following line with a label.
+    pub(crate) fn label(&mut self, label: String) {
+        self.label = label;
     }
 
     /// Takes the changing part away and lets the terminal say that it is over.
@@ -52,7 +76,8 @@ impl Live {
 
     /// Prints lines that stay.
     fn print(&mut self, lines: &str) {
-        let lines = engine::shown(lines).into_owned();
+        let lines = engine::shown(lines);
+        let lines: String = lines.lines().map(|line| format!("{}{line}\n", self.label)).collect();
         let text = match &mut self.block {
             Some(block) => {
                 let lines = lines::wrapped(&lines, block::width());
@@ -114,8 +139,42 @@ impl Live {
     }
 }
 
+impl Live {
+    /// Shows a line of a run's transcript.
+    pub(crate) fn retell(&mut self, told: &Told) {
+        if self.form == Form::Json {
+            return self.json(&told.value);
+        }
+        let said = told.value.get("said").and_then(|said| AgentUpdate::deserialize(said).ok());
+        if let (Some(block), Some(said)) = (&mut self.block, &said) {
+            block.hear(said);
+        }
+        if let Some(lines) = told.value.get("lines").and_then(Value::as_str) {
+            self.print(lines);
+        }
+    }
+
+    /// Lets other terminals see it too.
+    fn transcribe(&mut self, shown: Shown<'_>) {
+        let Some(transcript) = &mut self.transcript else { return };
+        if let Shown::Recorded { run, .. } = shown {
+            transcript.follow(run.id.as_str(), run.issue.as_deref());
+        } else if let Shown::Header(header) = shown {
+            transcript.follow(&header.run, header.issue.as_deref());
+        }
+        let failed = lines::as_json(shown)
+            .zip(lines::text(shown))
+            .and_then(|(value, lines)| transcript.append(value, &lines));
+        if let Some(error) = failed {
+            let text = format!("`warp watch` shows less from here on: its file cannot be written: {error}");
+            self.show(Shown::Warned(&text));
+        }
+    }
+}
+
 impl Show for Live {
     fn show(&mut self, shown: Shown<'_>) {
+        self.transcribe(shown);
         if let Shown::Recorded { record, run, workflow } = shown {
             return self.recorded(record, run, workflow);
         }

@@ -11,12 +11,15 @@ use serde_json::{Map, Value, json};
 use super::place;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Show every setting and where it came from, or set one for this project
+/// Show settings and where each came from, or set them for this project
+///
+/// `KEY` alone shows one setting with its purpose. `KEY VALUE`, or `KEY=VALUE` several times, sets it for this project, on
+/// this machine only; `KEY=` without a value takes yours back.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Set settings for this project, on this machine only; `KEY=` without a value takes yours back
-    #[arg(value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "set")]
-    keep: Vec<(String, String)>,
+    /// The setting to show or to set
+    #[arg(value_name = "KEY [VALUE]|KEY=VALUE")]
+    words: Vec<String>,
     /// Try a setting out, as `state init` takes it
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
@@ -39,7 +42,26 @@ struct Row {
 impl Arguments {
     /// Tells whether nothing is changed: then it is an agent's as well.
     pub(super) fn only_looks(&self) -> bool {
-        self.keep.is_empty()
+        match self.words.as_slice() {
+            [] => true,
+            [key] => !key.contains('='),
+            _ => false,
+        }
+    }
+
+    /// Returns what is to be set.
+    fn changes(&self) -> Result<Vec<(String, String)>, CommandError> {
+        let wrong = |problem: String| CommandError::new(Exit::Usage, problem);
+        if !self.set.is_empty() {
+            return Err(wrong("`--set` tries a setting out, so nothing can be set beside it".to_owned()));
+        }
+        match self.words.as_slice() {
+            [key, value] if !key.contains('=') => Ok(vec![(key.trim().to_owned(), value.trim().to_owned())]),
+            words => words
+                .iter()
+                .map(|word| key_value(word).map_err(|why| wrong(format!("`{word}`: {why}"))))
+                .collect(),
+        }
     }
 }
 
@@ -53,8 +75,10 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let place = place(project)?;
     let dirs = Dirs::from_environment()?;
     if !arguments.only_looks() {
-        return keep(&place, &dirs, &arguments.keep);
+        return keep(&place, &dirs, &arguments.changes()?);
     }
+    let key = arguments.words.first().map(String::as_str);
+    key.map_or(Ok(()), config::check_key)?;
     let here = config::load(&place, &dirs, None, &arguments.set)?;
     let (runs, differs) = match config::of_runs(&place, &dirs, &arguments.set) {
         Ok((runs, differs)) => (Some(runs), differs),
@@ -63,11 +87,14 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     for warning in here.warnings.iter().chain(&differs) {
         output::note(warning);
     }
-    let rows = rows(&here, runs.as_ref());
-    if arguments.json {
-        output::print_json(&rows.iter().map(Row::json).collect::<Map<String, Value>>())?;
-    } else {
-        output::print(&table(&place.name(), &rows))?;
+    let mut rows = rows(&here, runs.as_ref());
+    rows.retain(|row| key.is_none_or(|key| key == row.key));
+    match rows.as_slice() {
+        rows if arguments.json => {
+            output::print_json(&rows.iter().map(Row::json).collect::<Map<String, Value>>())?;
+        }
+        [row] => output::print(&row.text())?,
+        rows => output::print(&table(&place.name(), rows))?,
     }
     Ok(Exit::Done)
 }
@@ -102,7 +129,6 @@ fn rows(here: &Config, runs: Option<&Config>) -> Vec<Row> {
 fn table(project: &str, rows: &[Row]) -> String {
     let mut text =
         format!("Settings ({project})\n\n{:<26} {:<10} {:<10} from\n", "setting", "here", "in runs");
-    let word = |value: &Value| value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
     for Row { key, value, origin, run_value, run_origin, .. } in rows {
         let value = word(value);
         let in_runs = run_value.as_ref().map_or_else(|| "-".to_owned(), word);
@@ -115,7 +141,24 @@ fn table(project: &str, rows: &[Row]) -> String {
     text
 }
 
+/// Writes a value as it is set.
+fn word(value: &Value) -> String {
+    value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string())
+}
+
 impl Row {
+    fn text(&self) -> String {
+        let Self { key, purpose, value, origin, run_value, run_origin } = self;
+        let mut text = format!("{key} = {}\nfrom: {origin}\n", word(value));
+        if let (Some(run_value), Some(run_origin)) = (run_value, run_origin)
+            && run_value != value
+        {
+            text.push_str(&format!("in runs: {} (from {run_origin})\n", word(run_value)));
+        }
+        text.push_str(&format!("\n{purpose}\n\n`warp config {key} VALUE` sets it for this project.\n"));
+        text
+    }
+
     fn json(&self) -> (String, Value) {
         let Self { key, purpose, value, origin, run_value, run_origin } = self;
         let row = json!({

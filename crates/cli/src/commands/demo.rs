@@ -210,7 +210,7 @@ impl Demo {
              \x20 warp issue new --title \"Add a parser\" --body \"- [ ] empty files are read\"\n\
              \x20 warp run 1                 # level 2: ends with a pull request that you merge\n\
              \x20 warp run 1 --level 3       # ends with a merged branch\n\
-             \x20 warp status --watch        # from another terminal\n"
+             \x20 warp watch                 # from another terminal: what the agent says and does\n"
         )
     }
 }

@@ -114,9 +114,10 @@ fn report<'a>(arguments: &Arguments, plan: &'a Plan) -> Report<'a> {
 }
 
 fn render(arguments: &Arguments, plan: &Plan) -> String {
-    let mut text: String = plan.files.iter().map(FilePlan::diff).collect();
-    if !text.is_empty() {
-        text.push('\n');
+    let mut text = String::new();
+    if arguments.dry_run {
+        text.extend(plan.files.iter().map(FilePlan::diff));
+        text.push_str(if text.is_empty() { "" } else { "\n" });
     }
     for file in &plan.files {
         let word = match (file.action, arguments.dry_run) {
@@ -143,7 +144,10 @@ fn render(arguments: &Arguments, plan: &Plan) -> String {
         (true, false, true, _) => "Nothing had to be changed.",
         (true, false, false, false) => "The set-up is taken back.",
         (false, _, true, _) => "Everything is set up already; nothing was changed.",
-        (false, _, false, false) => "`warp init --undo` takes it all back.",
+        (false, _, false, false) => {
+            "Next: `warp issue new` files an issue, and `warp run` works on it.\n\
+             `warp init --undo` takes it all back."
+        }
         (_, _, false, true) => "Nothing was written.",
     };
     text.push_str(last);

@@ -1,6 +1,13 @@
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    fmt::Display,
+    fs,
+    io::{self, IsTerminal as _},
+    path::{Path, PathBuf},
+};
 
-use engine::Actor;
+use adapters::process::{self, End};
+use engine::{Actor, split_title};
 use forge::{
     Author, Edit, ForgeError, IssueFile, Item, ItemId, NewItem, Readiness, Refusal, import, readiness,
 };
@@ -22,10 +29,12 @@ pub(crate) struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// File an issue; one with `- [ ]` criteria is labelled `req`
+    ///
+    /// Without a text, at a terminal, your editor opens ($VISUAL, $EDITOR or vi).
     New {
         /// The title, in one line
         #[arg(long, value_name = "TEXT")]
-        title: String,
+        title: Option<String>,
         /// The text, in Markdown
         #[arg(long, value_name = "TEXT", conflicts_with = "body_file", allow_hyphen_values = true)]
         body: Option<String>,
@@ -61,16 +70,17 @@ enum Action {
         json: bool,
     },
     /// Change an issue's title or text
-    #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+    ///
+    /// Without either, at a terminal, your editor opens ($VISUAL, $EDITOR or vi).
     Edit {
         /// Its number, as `warp issue list` shows it
         #[arg(value_parser = number)]
         number: ItemId,
         /// The title, in one line
-        #[arg(long, value_name = "TEXT", group = "what")]
+        #[arg(long, value_name = "TEXT")]
         title: Option<String>,
         /// A file with the text; `-` is the standard input
-        #[arg(long, value_name = "FILE", group = "what")]
+        #[arg(long, value_name = "FILE")]
         body_file: Option<PathBuf>,
     },
     /// Add a comment
@@ -171,9 +181,22 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     match &arguments.action {
         Action::List { .. } | Action::Show { .. } => {}
         Action::New { title, body, body_file, label, approve } => {
-            let body = match body_file {
-                Some(file) => read(file)?,
-                None => body.clone().unwrap_or_default(),
+            let body = body_file.as_deref().map(read).transpose()?.or_else(|| body.clone());
+            let (title, body) = match (title, body) {
+                (Some(title), Some(body)) => (title.clone(), body),
+                (title, None) if is_at_terminal() => {
+                    match edited(title.as_deref().unwrap_or_default(), "- [ ] \n")? {
+                        Some(written) => written,
+                        None => {
+                            output::note("nothing was written, so no issue is filed");
+                            return Ok(Exit::Done);
+                        }
+                    }
+                }
+                (Some(title), None) => (title.clone(), String::new()),
+                (None, _) => {
+                    return Err(CommandError::new(Exit::Usage, "an issue needs a title: `--title TEXT`"));
+                }
             };
             let filed = tracker.file(&NewItem::of(title, body, label.iter().cloned().collect()), None)?;
             if *approve {
@@ -186,8 +209,27 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             }
         }
         Action::Edit { number, title, body_file } => {
-            let body = body_file.as_deref().map(read).transpose()?;
-            let item = tracker.edit(*number, &Edit { title: title.clone(), body, base: None })?;
+            let edit = match (title, body_file) {
+                (None, None) if is_at_terminal() => {
+                    let item = tracker.get(*number)?;
+                    let Some((title, body)) = edited(&item.title, &item.body)? else {
+                        output::note(&format!("#{number} stays as it is"));
+                        return Ok(Exit::Done);
+                    };
+                    Edit { title: Some(title), body: Some(body), base: Some(item.body.clone()) }
+                }
+                (None, None) => {
+                    let error = CommandError::new(Exit::Usage, "nothing is said to change");
+                    return Err(
+                        error.hint("`--title TEXT` or `--body-file FILE`; at a terminal an editor opens")
+                    );
+                }
+                (title, file) => {
+                    let body = file.as_deref().map(read).transpose()?;
+                    Edit { title: title.clone(), body, base: None }
+                }
+            };
+            let item = tracker.edit(*number, &edit)?;
             output::print(&items::line(&item))?;
             hint_criteria(&item);
         }
@@ -237,6 +279,40 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         }
     }
     Ok(Exit::Done)
+}
+
+fn is_at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Lets the person edit a title and a text in their editor; returns nothing if both stay as they are, or all is deleted.
+fn edited(title: &str, body: &str) -> Result<Option<(String, String)>, CommandError> {
+    let before = format!("# {title}\n\n{body}");
+    let failed = |problem: &dyn Display| {
+        CommandError::new(Exit::Failed, format!("the issue cannot be edited: {problem}"))
+    };
+    let file = tempfile::Builder::new().prefix("issue-").suffix(".md").tempfile();
+    let file = file.map_err(|error| failed(&error))?;
+    fs::write(file.path(), &before).map_err(|error| failed(&error))?;
+    let set = |name| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let line = format!("{editor} \"$1\"");
+    let arguments = ["-c".as_ref(), line.as_ref(), "sh".as_ref(), file.path().as_os_str()];
+    let end = process::run_at_terminal("sh", arguments).map_err(|error| failed(&error))?;
+    if end != End::Exit(0) {
+        return Err(failed(&format!("`{editor}` ended with {end}")));
+    }
+    let after = read(file.path())?;
+    if after.trim().is_empty() || after == before {
+        return Ok(None);
+    }
+    if let Some(written) = split_title(&after).filter(|(title, _)| !title.is_empty()) {
+        return Ok(Some(written));
+    }
+    // What was written is not lost.
+    let (_, path) = file.keep().map_err(|error| failed(&error))?;
+    let error = CommandError::new(Exit::BadData, "the text has no `# ` heading for a title");
+    Err(error.hint(format!("what you wrote is in {}", path.display())))
 }
 
 /// Refuses to make a project of a directory by the way: one begins in a git repository, or with `warp init`.

@@ -9,7 +9,7 @@ use super::{config::key_value, place};
 use crate::{
     error::CommandError,
     exit::Exit,
-    live::{self, Form},
+    live::{Form, Live, transcript::Transcript},
     output,
 };
 
@@ -159,7 +159,8 @@ fn work(place: &Place, options: &Options, form: Form, again: &str) -> Result<Exi
     let interrupts = Interrupts::listen().map_err(|error| {
         CommandError::new(Exit::Internal, format!("signals cannot be listened to: {error}"))
     })?;
-    let mut show = live::Live::new(form);
+    let transcript = Transcript::new(place.clone(), dirs.clone());
+    let mut show = Live::new(form).with_transcript(transcript);
     let outcome = driver::drive(place, &dirs, options, &interrupts, &mut show);
     show.end();
     let finish = match outcome {

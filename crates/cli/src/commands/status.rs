@@ -1,10 +1,6 @@
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use adapters::machine;
-use driver::{Show as _, Shown};
 use engine::{
     Standing,
     view::{self, Owned, Status},
@@ -12,18 +8,8 @@ use engine::{
 use forge::ItemId;
 use project::{Current, Place, Workspace, outlook::Is, rails};
 
-use super::{items, open};
-use crate::{
-    error::CommandError,
-    exit::Exit,
-    live::{Form, Live},
-    output,
-};
-
-/// How often the clock of a terminal's changing part is moved.
-const CLOCK: Duration = Duration::from_secs(1);
-/// How long one wait for events takes where there is no clock to move.
-const PATIENCE: Duration = Duration::from_secs(600);
+use super::{items, open, watch};
+use crate::{error::CommandError, exit::Exit, output};
 
 /// How much of a feature is shown beside its run.
 const FEATURE: usize = 30;
@@ -34,8 +20,8 @@ pub(crate) struct Arguments {
     /// A run id or an issue; without it, this workspace's run, or those that warp drives
     #[arg(value_name = "RUN|ISSUE")]
     selector: Option<String>,
-    /// Keep running and show every event, until Ctrl-C or until the named run is over
-    #[arg(long)]
+    /// The former name of `warp watch`.
+    #[arg(long, hide = true)]
     watch: bool,
     /// Print JSON
     #[arg(long)]
@@ -46,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let mut workspace = open(project)?;
     let selector = arguments.selector.as_deref();
     if arguments.watch {
-        return watch(&mut workspace, selector, arguments.json);
+        return watch::watch(&mut workspace, selector, arguments.json);
     }
     let shown = meant(&mut workspace, selector)?;
     let name = workspace.place.name();
@@ -77,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
 }
 
 /// Returns the runs that are meant: the named one, this workspace's, or all that warp drives.
-fn meant(workspace: &mut Workspace, selector: Option<&str>) -> Result<Vec<Current>, CommandError> {
+pub(super) fn meant(workspace: &mut Workspace, selector: Option<&str>) -> Result<Vec<Current>, CommandError> {
     if selector.is_some() {
         return Ok(workspace.select(selector)?.into_iter().collect());
     }
@@ -88,7 +74,7 @@ fn meant(workspace: &mut Workspace, selector: Option<&str>) -> Result<Vec<Curren
     }
 }
 
-fn status_of<'a>(current: &'a Current, name: &'a str) -> Status<'a> {
+pub(super) fn status_of<'a>(current: &'a Current, name: &'a str) -> Status<'a> {
     let place = Place::at(Path::new(&current.run.root)).ok();
     let rails = place.as_ref().map_or("", |place| rails::in_force(place, &current.run));
     let status = view::status(&current.workflow, &current.run, name, owned(current), rails);
@@ -232,35 +218,4 @@ pub(super) fn about(current: &Current) -> String {
         (None, Some(feature)) => shortened(feature),
         (None, None) => "no issue".to_owned(),
     }
-}
-
-/// Shows where the runs are, and then every event as it is recorded. Ctrl-C ends it, as it ends any program.
-fn watch(workspace: &mut Workspace, selector: Option<&str>, json: bool) -> Result<Exit, CommandError> {
-    let name = workspace.place.name();
-    // What is recorded after this is followed, so nothing falls between the first look and the first event.
-    let Some(mut follower) = workspace.follower()? else { return Err(CommandError::no_session()) };
-    let shown = meant(workspace, selector)?;
-    let named = match (selector, shown.first()) {
-        (Some(selector), None) => return Err(CommandError::unknown(selector, &name)),
-        (Some(_), Some(current)) => Some(&current.run),
-        (None, _) => None,
-    };
-    let mut live = Live::new(if json { Form::Json } else { Form::Text });
-    for current in &shown {
-        live.begin(&status_of(current, &name), &current.run, &current.workflow);
-    }
-    let patience = if live.is_redrawn() { CLOCK } else { PATIENCE };
-    let mut is_over = named.is_some_and(|named| !named.is_open());
-    while !is_over && !live.is_unheard() {
-        for seen in workspace.follow(&mut follower, patience)? {
-            let (run, workflow) = (&seen.current.run, &*seen.current.workflow);
-            if named.is_none_or(|named| named.id == run.id) {
-                live.show(Shown::Recorded { record: &seen.record, run, workflow });
-                is_over |= named.is_some() && !run.is_open();
-            }
-        }
-        live.show(Shown::Tick);
-    }
-    live.end();
-    Ok(Exit::Done)
 }

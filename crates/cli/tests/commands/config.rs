@@ -91,3 +91,32 @@ fn a_run_is_pinned_to_the_merge_targets_settings() {
     assert_eq!(said.code, Some(65));
     assert_eq!(said.err, "error: `acs` has 2 criteria in chunk 1; max_acs_per_commit is 1\n");
 }
+
+#[test]
+fn one_setting_is_shown_with_its_purpose_and_set_by_its_name() {
+    let sandbox = sandbox();
+    sandbox.warp_ok(&["config", "max_coding_cycles", "7"]);
+    insta::assert_snapshot!(sandbox.stable(&sandbox.warp_ok(&["config", "max_coding_cycles"])), @"
+    max_coding_cycles = 7
+    from: [HOME]/state/warp/projects/[ID]/settings.toml
+
+    Code and test cycles per chunk
+
+    `warp config max_coding_cycles VALUE` sets it for this project.
+    ");
+    let shown = json(&sandbox.warp_ok(&["config", "max_coding_cycles", "--json"]));
+    assert_eq!(
+        (shown.as_object().unwrap().len(), shown["max_coding_cycles"]["value"].as_u64()),
+        (1, Some(7))
+    );
+    sandbox.warp_ok(&["config", "max_coding_cycles="]);
+    assert!(
+        sandbox
+            .warp_ok(&["config", "max_coding_cycles"])
+            .starts_with("max_coding_cycles = 3\nfrom: default\n")
+    );
+    let said = sandbox.warp(&["config", "max_codng_cycles"]).ends(78);
+    assert!(said.err.contains("is not a setting; did you mean `max_coding_cycles`?"), "{}", said.err);
+    sandbox.warp(&["config", "max_coding_cycles", "7", "8"]).ends(64);
+    sandbox.warp(&["config", "max_coding_cycles", "many"]).ends(78);
+}

@@ -79,24 +79,58 @@ fn one_driven_run_is_the_status_and_several_are_a_table() {
 #[test]
 fn a_run_is_watched_until_it_is_over() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    driven.script(&busy());
-    let mut run = started(&driven, &["42"], "turn_started");
-    let watch = |arguments: &[&str]| {
-        let all = [&["status", "42", "--watch"], arguments].concat();
-        Driving::start(driven.sandbox.warp_command(&all))
-    };
-    let (mut lines, mut events) = (watch(&[]), watch(&["--json"]));
-    // What stands there first is printed by now: what is recorded from here on is followed.
+    let token = ["ghp_", &"x1".repeat(18)].concat();
+    let steps = format!(
+        "  {{ say = \"I read it, {token}\" }},\n  {{ say = \"I begin\" }},\n  {{ wait_ms = 60000 }},\n"
+    );
+    driven.script(&Driven::coding_turn(1, 1..=1, &steps));
+    let mut run = started(&driven, &["42"], "I begin");
+    let watch = |arguments: &[&str]| Driving::start(driven.sandbox.warp_command(arguments));
+    // The only run is meant; the former name does the same.
+    let mut lines = watch(&["watch"]);
+    let mut former = watch(&["status", "--watch", "42"]);
+    let mut events = watch(&["watch", "42", "--json"]);
+    // What stands there first is printed by now: what happens from here on is followed.
     assert_eq!(lines.line(""), "WARP DRIVE ACTIVE");
+    assert_eq!(lines.line("> I read it"), "          > I read it, [secret removed]");
+    lines.line("> I begin");
+    former.line("> I begin");
     let first = json(&events.line(""));
     assert_eq!((first["type"].as_str(), first["status"]["phase"].as_str()), (Some("status"), Some("coding")));
+    let said = json(&events.line("I begin"));
+    assert_eq!((said["type"].as_str(), said["issue"].as_str()), (Some("agent"), Some("42")));
     driven.sandbox.warp_ok(&["stop", "42"]);
     assert_eq!(run.end(), Some(1), "it was stopped");
     let text = lines.rest().join("\n");
     assert!(text.contains("aborted 1/1              abort\n"), "{text}");
     assert!(text.ends_with("completed 1/1            abort_resolved"), "{text}");
+    former.rest();
     let last = json(events.rest().last().unwrap());
     assert_eq!((last["type"].as_str(), last["event"].as_str()), (Some("event"), Some("abort_resolved")));
+    // What is over is shown as it was.
+    let over = driven.sandbox.warp_ok(&["watch", "42"]);
+    assert!(over.contains("> I begin\n") && over.contains("abort_resolved\n"), "{over}");
+}
+
+#[test]
+fn what_agents_say_is_seen_at_once_with_the_issue_where_several_runs_are_open() {
+    let driven = Driven::with_issue(WARP, 1, 1);
+    let start = |number: u64| {
+        let steps = format!("  {{ say = \"I work on {number}\" }},\n  {{ wait_ms = 60000 }},\n");
+        driven.script(&Driven::coding_turn(1, 1..=1, &steps));
+        started(&driven, &[&number.to_string()], "I work on")
+    };
+    driven.issue(50, 1, "");
+    driven.issue(60, 1, "");
+    let mut runs = vec![start(42), start(50)];
+    let mut watch = Driving::start(driven.sandbox.warp_command(&["watch"]));
+    assert_eq!(watch.line("> I work on 50"), "#50             > I work on 50");
+    // It follows by now, and this run begins later.
+    runs.push(start(60));
+    assert_eq!(watch.line("> I work on 60"), "#60             > I work on 60");
+    driven.sandbox.warp_ok(&["stop", "42"]);
+    assert!(watch.line("abort_resolved").starts_with("#42   "));
+    assert!(watch.is_under_way(), "others are open");
 }
 
 #[test]

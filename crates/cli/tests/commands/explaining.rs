@@ -46,7 +46,7 @@ fn an_issue_that_is_not_there() {
 #[test]
 fn a_name_that_nothing_has() {
     let driven = Driven::with_issue(WARP, 1, 1);
-    for command in [["explain", "abc"].as_slice(), &["status", "abc", "--watch"], &["cost", "abc"]] {
+    for command in [["explain", "abc"].as_slice(), &["watch", "abc"], &["cost", "abc"]] {
         let said = driven.sandbox.warp(command).ends(2);
         assert_eq!(
             said.err,
@@ -190,9 +190,9 @@ fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
     Issue 42 (Words for 42) is being worked on, in `coding`, chunk 1 of 1, by process [PID] in [HOME]/state/warp/projects/[ID]/slots/1/tree.
     What to do:
-      warp status 42 --watch  follows it
-      warp tell 42 TEXT       says something to its agent
-      warp stop 42            stops it; what is done is kept
+      warp watch 42      follows it
+      warp tell 42 TEXT  says something to its agent
+      warp stop 42       stops it; what is done is kept
     ");
     insta::assert_snapshot!(plain(&driven, &["explain"]), @"
     `warp run` would do nothing: every issue that is ready is taken already.

@@ -41,10 +41,11 @@ fn tree(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 fn there_and_back(sandbox: &Sandbox, arguments: &[&str]) {
     let before = tree(sandbox.home());
     let dry = sandbox.warp_ok(&[&["init", "--dry-run"], arguments].concat());
-    assert!(dry.ends_with("Nothing was written.\n"), "{dry}");
+    assert!(dry.contains("\n+++ ") && dry.ends_with("Nothing was written.\n"), "{dry}");
     assert_eq!(tree(sandbox.home()), before);
     let said = sandbox.warp_ok(&[&["init"], arguments].concat());
-    assert!(said.contains("\n+++ "), "{said}");
+    assert!(said.contains("created ") && !said.contains("+++ "), "{said}");
+    assert!(said.contains("\nNext: `warp issue new` files an issue"), "{said}");
     let set_up = tree(sandbox.home());
     assert_ne!(set_up, before);
     let again = sandbox.warp_ok(&[&["init"], arguments].concat());

@@ -3,7 +3,7 @@ use std::fs;
 use forge::{ItemId, Merge, NewPull};
 use insta::assert_snapshot;
 use project::{HeadLookup, Place, Workspace, quick_head};
-use testkit::{Said, Sandbox};
+use testkit::{Said, Sandbox, terminal::Terminal};
 
 use super::{json, sandbox};
 use crate::support::{Ends as _, InProject as _, dirs};
@@ -423,4 +423,32 @@ fn an_agent_files_issues_and_approves_none() {
     let listed = sandbox.warp_ok(&["issue", "list"]);
     assert_eq!(listed.matches("not approved").count(), 2, "{listed}");
     assert!(sandbox.warp_ok(&["issue", "show", "1"]).contains("opened by agent"));
+}
+
+#[test]
+fn at_a_terminal_the_persons_editor_writes_an_issue() {
+    if Terminal::is_skipped() {
+        return;
+    }
+    let sandbox = sandbox();
+    // An editor that puts another text in the place of the one it is given.
+    let editor = sandbox.program(sandbox.home().join("editor"), "#!/bin/sh\ncp \"$HOME/text.md\" \"$1\"\n");
+    let edits = |text: &str, arguments: &[&str], says: &str| {
+        fs::write(sandbox.home().join("text.md"), text).unwrap();
+        // A terminal whose program is over loses its first line.
+        let mut command = sandbox.command("sh");
+        command.args(["-c", "\"$@\"; exec cat", "sh", env!("CARGO_BIN_EXE_warp")]).args(arguments);
+        command.env_remove("VISUAL").env("EDITOR", &editor).env("TMPDIR", sandbox.home());
+        Terminal::start(&command, (100, 20)).wait_for(says);
+    };
+    edits("", &["issue", "new"], "no issue is filed");
+    assert!(sandbox.warp_ok(&["issue", "list"]).contains("No open issues"));
+    edits("# A parser\n\n- [ ] reads lines\n", &["issue", "new"], "#1 A parser");
+    edits("# A parser\n\n- [ ] reads lines\n", &["issue", "edit", "1"], "#1 stays as it is");
+    edits("# Parser\n\n- [ ] reads words\n", &["issue", "edit", "1"], "#1 Parser");
+    assert!(sandbox.warp_ok(&["issue", "show", "1"]).contains("reads words"));
+    edits("no heading\n", &["issue", "edit", "1"], "what you wrote is in");
+    // Without a terminal nothing waits for an editor.
+    sandbox.warp(&["issue", "edit", "1"]).ends(64);
+    sandbox.warp(&["issue", "new"]).ends(64);
 }

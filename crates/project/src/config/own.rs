@@ -39,11 +39,7 @@ pub(crate) fn answered(place: &Place, dirs: &Dirs, key: &str) -> Result<Option<(
 /// Sets or unsets a setting for this project on this machine; returns the file that holds it.
 pub fn remember(place: &Place, dirs: &Dirs, key: &str, text: Option<&str>) -> Result<PathBuf, ConfigError> {
     let value = text.map(|text| Settings::row(key).map_or(Value::Null, |row| row.kind.read(text)));
-    // What is not a setting, or not a value of it, is refused before anything is written.
-    Settings::default().set(key, value.clone().unwrap_or_else(|| default_of(key))).map_err(|error| {
-        let nearest = nearest(key).filter(|_| matches!(error, BadSetting::Unknown { .. }));
-        ConfigError::Setting { place: "`warp config`".to_owned(), error, nearest }
-    })?;
+    check(key, value.clone().unwrap_or_else(|| default_of(key)))?;
     let project = |problem: String| ConfigError::Project { problem };
     let id = place.ensure_project_id().map_err(|error| project(crate::spelled(&error)))?;
     // A project that is known by its name has a journal: one without is damaged.
@@ -63,6 +59,19 @@ pub fn remember(place: &Place, dirs: &Dirs, key: &str, text: Option<&str>) -> Re
     path.parent().map_or(Ok(()), fs::create_dir_all).map_err(write)?;
     atomic::replace(&path, &text).map_err(write)?;
     Ok(path)
+}
+
+/// Refuses what is not a setting, and names the nearest one.
+pub fn check_key(key: &str) -> Result<(), ConfigError> {
+    check(key, default_of(key))
+}
+
+/// Refuses what is not a setting, or not a value of it.
+fn check(key: &str, value: Value) -> Result<(), ConfigError> {
+    Settings::default().set(key, value).map_err(|error| {
+        let nearest = nearest(key).filter(|_| matches!(error, BadSetting::Unknown { .. }));
+        ConfigError::Setting { place: "`warp config`".to_owned(), error, nearest }
+    })
 }
 
 fn own_tables(path: &Path) -> Result<Map<String, Value>, ConfigError> {

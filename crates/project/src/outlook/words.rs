@@ -159,7 +159,7 @@ pub(super) fn remedies(issue: ItemId, is: &Is) -> Vec<Remedy> {
         Is::Ready { .. } => vec![run("takes it now"), remedy("warp explain".to_owned(), "shows the queue")],
         Is::Claimed { pid, .. } => vec![remedy(format!("ps -fp {pid}"), "shows what that process is")],
         Is::Working(_) => vec![
-            remedy(format!("warp status {issue} --watch"), "follows it"),
+            remedy(format!("warp watch {issue}"), "follows it"),
             remedy(format!("warp tell {issue} TEXT"), "says something to its agent"),
             remedy(format!("warp stop {issue}"), "stops it; what is done is kept"),
         ],
