@@ -38,6 +38,7 @@ fn looseness(key: &str, value: &Value) -> Option<f64> {
         "phase_timeout_enforcement" => word(&["abort", "block", "warn"]),
         "diff_relevance" => word(&["enforce", "advise"]),
         "workspace" => word(&["clone", "worktree"]),
+        "on_timeout" => word(&["skip", "default"]),
         "min_free_mb" => number.map(|number| -number),
         _ if key.contains("_usd") || key.contains("_tokens") || key.starts_with("max_agents") => {
             number.map(|number| if number == 0.0 { f64::MAX } else { number })

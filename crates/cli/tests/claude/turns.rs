@@ -55,11 +55,11 @@ fn first_moves(root: &Path) -> Vec<Move> {
             &[
                 "plan -> spec_test",
                 "It stands in phase `spec_test`",
-                "before any implementation exists",
+                "there is no implementation yet",
                 "warp state transition . tests_written --data '{\"artifact\":\"tests/acceptance/",
             ],
         ),
-        ends(&["It stands in phase `spec_test`", "warp state transition . tests_approved --data"]),
+        ends(&["It stands in phase `spec_test`", "`tests_approved`"]),
         write(&file(TESTS), "./greet | grep hello\n", &[]),
         bash("git add tests && git commit -q -m 'test: the greeting is wanted'", &[]),
         bash(
