@@ -59,7 +59,7 @@ fn first_moves(root: &Path) -> Vec<Move> {
                 "warp state transition . tests_written --data '{\"artifact\":\"tests/acceptance/",
             ],
         ),
-        ends(&["It stands in phase `spec_test`", "`tests_approved`"]),
+        ends(&["It stands in phase `spec_test`", "warp state transition . tests_approved --data"]),
         write(&file(TESTS), "./greet | grep hello\n", &[]),
         bash("git add tests && git commit -q -m 'test: the greeting is wanted'", &[]),
         bash(
