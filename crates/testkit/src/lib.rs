@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod driven;
+pub mod forges;
 pub mod machine;
 pub mod model;
 pub mod processes;
