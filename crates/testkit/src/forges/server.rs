@@ -1,6 +1,7 @@
 //! The server below a double: connections on loopback and on a Unix socket, faults, and a log of what was asked.
 
 use std::{
+    collections::VecDeque,
     io,
     net::TcpListener,
     os::unix::net::UnixListener,
@@ -91,6 +92,8 @@ struct Traffic {
     faults: Vec<(Fault, usize)>,
     exchanges: Vec<Exchange>,
     deliveries: Vec<Delivery>,
+    queue: VecDeque<Delivery>,
+    /// How many are queued or on their way.
     undelivered: usize,
 }
 
@@ -315,22 +318,35 @@ impl Shared {
         fate
     }
 
-    /// Tells those who want to be told, without keeping the one who asked waiting.
+    /// Tells those who want to be told, one after the other, without keeping the one who asked waiting.
     fn deliver(self: &Arc<Self>, deliveries: Vec<Delivery>) {
         if deliveries.is_empty() {
             return;
         }
-        self.traffic().undelivered += deliveries.len();
-        let shared = Arc::clone(self);
-        thread::spawn(move || {
-            for delivery in deliveries {
-                let delivery = deliver(delivery);
-                let mut traffic = shared.traffic();
-                traffic.deliveries.push(delivery);
-                traffic.undelivered -= 1;
-                shared.delivered.notify_all();
+        let mut traffic = self.traffic();
+        let is_idle = traffic.undelivered == 0;
+        traffic.undelivered += deliveries.len();
+        traffic.queue.extend(deliveries);
+        drop(traffic);
+        if is_idle {
+            let shared = Arc::clone(self);
+            thread::spawn(move || shared.work_off());
+        }
+    }
+
+    /// Sends what is queued until nothing is left.
+    fn work_off(&self) {
+        loop {
+            let Some(delivery) = self.traffic().queue.pop_front() else { return };
+            let delivery = deliver(delivery);
+            let mut traffic = self.traffic();
+            traffic.deliveries.push(delivery);
+            traffic.undelivered -= 1;
+            self.delivered.notify_all();
+            if traffic.undelivered == 0 {
+                return;
             }
-        });
+        }
     }
 
     /// Tells those who want to be told of what a test has done.
@@ -385,11 +401,11 @@ impl Traffic {
 
 /// Shows a list's first entry twice, as happens when something is added while pages are read.
 fn first_twice(mut answer: Answer) -> Answer {
-    if let Value::Array(mut list) = answer.value() {
-        if let Some(first) = list.first().cloned() {
-            list.insert(0, first);
-            answer.body = Value::Array(list).to_string().into_bytes();
-        }
+    if let Value::Array(mut list) = answer.value()
+        && let Some(first) = list.first().cloned()
+    {
+        list.insert(0, first);
+        answer.body = Value::Array(list).to_string().into_bytes();
     }
     answer
 }

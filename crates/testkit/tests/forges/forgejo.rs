@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use testkit::forges::{ForgejoDouble, Kind, Outcome, Protection, Review, Role, State, Trap};
 
+use crate::contract;
 use crate::support::{self, Answer, Client, clone, commit_and_push};
 
 struct Scene {
@@ -12,9 +13,19 @@ struct Scene {
     /// An admin of the repository.
     root: Client,
     eve: Client,
+    is_gitea: bool,
 }
 
 const SHOP: &str = "acme/shop";
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let description = if self.is_gitea { &contract::GITEA } else { &contract::FORGEJO };
+            description.check(&self.forge.requests());
+        }
+    }
+}
 
 impl Scene {
     fn new() -> Self {
@@ -28,7 +39,7 @@ impl Scene {
         let (ada, bob) = (client("ada", Role::Write), client("bob", Role::Write));
         let (root, eve) = (client("root", Role::Admin), client("eve", Role::None));
         forge.create_repo("acme", "shop");
-        Self { forge, ada, bob, root, eve }
+        Self { forge, ada, bob, root, eve, is_gitea: kind == Kind::Gitea }
     }
 
     fn pull(&self, branch: &str, body: &str) -> u64 {
@@ -295,6 +306,8 @@ fn a_pull_request_outlives_its_branch() {
     assert!(scene.forge.look(SHOP, number).unwrap().is_open);
     scene.forge.break_pull(SHOP, number);
     assert_eq!(scene.ada.get("/pulls").expect(200), json!([null]));
+    // No description knows of that.
+    scene.forge.clear_requests();
 }
 
 /// Row 19: the timeline says who set which label.

@@ -1,5 +1,6 @@
 //! The double of GitHub: the life of an issue and its pull request, its rules, traps and faults.
 
+use crate::contract;
 use crate::support::{self, Client, clone, commit_and_push};
 use serde_json::json;
 use testkit::forges::{Fault, FaultKind, GitHubDouble, Outcome, Protection, Review, Role, State, Trap};
@@ -27,6 +28,14 @@ impl Scene {
         self.github.commit(SHOP, "ada", branch, &[("price.txt", Some("7\n"))], "feat: a price");
         let wanted = json!({ "title": "A price", "head": branch, "base": "main", "body": body });
         self.ada.post("/repos/acme/shop/pulls", &wanted).expect(201)["number"].as_u64().unwrap()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            contract::GITHUB.check(&self.github.requests());
+        }
     }
 }
 

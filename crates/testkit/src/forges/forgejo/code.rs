@@ -110,7 +110,7 @@ impl Call<'_> {
             self.repository(repo).protections.iter().map(|one| self.shown_protection(repo, one)).collect();
         match rest {
             [] => Ok(Answer::json(200, &Value::Array(all))),
-            [name @ ..] => {
+            name => {
                 let name = name.join("/");
                 let found = all.into_iter().find(|protection| protection["rule_name"] == name);
                 Ok(Answer::json(200, &found.ok_or_else(|| self.not_found())?))

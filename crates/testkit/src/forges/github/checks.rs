@@ -176,7 +176,7 @@ pub(super) fn newest_checks<'a>(world: &'a World, repo: usize, sha: &str) -> Vec
     for check in world.repos[repo].check_runs.iter().rev().filter(|check| check.sha == sha) {
         // Two workflows may have jobs of one name; the newer run of one job hides the older.
         let same_run = |other: &&CheckRun| other.name == check.name && other.suite == check.suite;
-        if !found.iter().any(|other| same_run(&other)) {
+        if !found.iter().any(same_run) {
             found.push(check);
         }
     }

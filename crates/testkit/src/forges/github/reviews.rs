@@ -95,7 +95,7 @@ impl Call<'_> {
         let login = self.may_decide(repo, number, verdict)?;
         let body = self.bounded("PullRequestReview", "body")?.unwrap_or_default();
         let comments: Vec<(String, u64, String)> =
-            self.body["comments"].as_array().map(places).unwrap_or_default();
+            self.body["comments"].as_array().map(|all| places(all)).unwrap_or_default();
         let needs_text = matches!(verdict, Verdict::ChangesRequested | Verdict::Commented);
         if needs_text && body.is_empty() && comments.is_empty() {
             return Err(error(422, "Unprocessable Entity: a body is required for this event"));
@@ -224,7 +224,7 @@ impl Call<'_> {
 }
 
 /// Reads where comments stand and what they say.
-fn places(all: &Vec<Value>) -> Vec<(String, u64, String)> {
+fn places(all: &[Value]) -> Vec<(String, u64, String)> {
     let place = |comment: &Value| {
         let line = comment["line"].as_u64().or_else(|| comment["position"].as_u64()).unwrap_or(1);
         Some((comment["path"].as_str()?.to_owned(), line, comment["body"].as_str()?.to_owned()))

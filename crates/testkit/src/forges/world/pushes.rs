@@ -58,12 +58,12 @@ impl World {
                 self.head_moved(repo, actor, number, &head_sha, new);
             }
         }
-        if branch == self.repos[repo].default_branch {
-            if let Some(old) = old {
-                let commits = self.repos[repo].bare.log(old, new);
-                for number in commits.iter().flat_map(|commit| closes(&commit.message)) {
-                    self.close_named(repo, number, actor);
-                }
+        if branch == self.repos[repo].default_branch
+            && let Some(old) = old
+        {
+            let commits = self.repos[repo].bare.log(old, new);
+            for number in commits.iter().flat_map(|commit| closes(&commit.message)) {
+                self.close_named(repo, number, actor);
             }
         }
     }
