@@ -2,6 +2,7 @@
 
 mod checks;
 mod code;
+mod graphql;
 mod issues;
 mod labels;
 pub(crate) mod limits;
@@ -116,6 +117,7 @@ impl Call<'_> {
             if path == self.request.path { all.as_slice() } else { &all[path_prefix(self.request, path)..] };
         let method = self.request.method.clone();
         match (method.as_str(), all) {
+            ("POST", ["graphql"]) => graphql::answer(self),
             ("GET", ["user"]) => self.whoami(),
             ("GET", ["users", login]) => self.somebody(login),
             ("GET", ["search", "issues"]) => self.search(),

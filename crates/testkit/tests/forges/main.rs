@@ -5,4 +5,5 @@
 mod contract;
 mod forgejo;
 mod github;
+mod strangers;
 mod support;

@@ -49,7 +49,8 @@ pub(super) fn words(query: &str) -> Vec<String> {
         }
     }
     words.push(word);
-    words.retain(|word| !word.is_empty());
+    // Brackets group what is joined by "and", which all words are.
+    words.retain(|word| !matches!(word.as_str(), "" | "(" | ")"));
     words
 }
 
@@ -92,6 +93,6 @@ mod tests {
 
     #[test]
     fn quoted_words_stay_together() {
-        assert_eq!(words("repo:a/b  label:\"good first\" x"), ["repo:a/b", "label:good first", "x"]);
+        assert_eq!(words("( repo:a/b )  label:\"good first\" x"), ["repo:a/b", "label:good first", "x"]);
     }
 }
