@@ -22,9 +22,12 @@ const PYTHON_NAME: &str = "forge-clients-1";
 const CRATE: (&str, &str) = ("forgejo-api", "0.12.0");
 const DESCRIPTION: &str = "swagger.v1.json";
 
+/// Fetches something and returns where it is.
+type Provide = fn() -> Result<PathBuf>;
+
 /// Fetches what is not there; returns the environment variables by which tests find it.
 pub(crate) fn install() -> Vec<(&'static str, PathBuf)> {
-    let wanted: [(_, fn() -> Result<PathBuf>); 2] =
+    let wanted: [(&'static str, Provide); 2] =
         [("WARP_TEST_FORGE_CLIENTS", clients), ("WARP_TEST_FORGEJO_SWAGGER", description)];
     let mut found = Vec::new();
     for (variable, provide) in wanted {

@@ -23,6 +23,7 @@ mod hooks;
 mod http;
 mod server;
 mod traps;
+mod woodpecker;
 mod world;
 
 use std::ops::Deref;
@@ -32,6 +33,7 @@ pub use faults::{Call, Fault, FaultKind};
 pub use hooks::{Delivery, hmac_sha256};
 pub use server::Exchange;
 pub use traps::Trap;
+pub use woodpecker::{BuildState, WoodpeckerDouble};
 pub use world::{
     Kind, Protection, Role,
     checks::{Outcome, State},

@@ -142,7 +142,7 @@ fn git_path(path: &str) -> Option<(String, String, String)> {
 }
 
 impl Forge {
-    fn lock(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
         // A request that panicked has answered 599; what it has changed stays to be looked at.
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,6 +194,10 @@ impl Double {
         let socket = directory.path().join("http.sock");
         let server = Server::start(listener, &socket, &origin, Box::new(Arc::clone(&forge)));
         Self { server, forge, origin, directory }
+    }
+
+    pub(crate) fn forge(&self) -> &Arc<Forge> {
+        &self.forge
     }
 
     fn world(&self) -> MutexGuard<'_, World> {

@@ -312,6 +312,10 @@ fn rewrite(value: &mut Value, is_go: bool) {
             // Where nothing says what may be null, it is what Go leaves out: lists, objects and times.
             if is_go && let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {
                 for (name, field) in fields {
+                    // Go writes a list of bytes as text.
+                    if name == "data" && field["items"]["type"] == "integer" {
+                        *field = json!({ "type": "string" });
+                    }
                     let is_open = name == "merge_commit_sha"
                         || field.get("$ref").is_some()
                         || field["type"] == "array"

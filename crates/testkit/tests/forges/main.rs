@@ -7,3 +7,4 @@ mod forgejo;
 mod github;
 mod strangers;
 mod support;
+mod woodpecker;
