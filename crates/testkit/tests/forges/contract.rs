@@ -24,6 +24,8 @@ pub(crate) struct Description {
 
 struct Loaded {
     spec: Value,
+    /// Whether the server is written in Go.
+    is_go: bool,
     registry: Registry<'static>,
     /// Validators by the place of their schema.
     validators: Mutex<BTreeMap<String, Option<&'static Validator>>>,
@@ -118,7 +120,7 @@ impl Loaded {
         rewrite(&mut spec, is_go);
         let registry =
             Registry::new().draft(Draft::Draft4).add(SPEC, spec.clone()).unwrap().prepare().unwrap();
-        Self { spec, registry, validators: Mutex::default() }
+        Self { spec, is_go, registry, validators: Mutex::default() }
     }
 
     fn faults(&self, exchange: &Exchange) -> Vec<String> {
@@ -184,8 +186,16 @@ impl Loaded {
             let is_empty = body.as_object().is_some_and(Map::is_empty);
             return if is_empty { Vec::new() } else { vec!["no body is wanted".to_owned()] };
         }
-        let mut faults: Vec<String> = self.compare(&place, &body, "request");
         let known = self.fields(self.at(&place));
+        let mut body = body;
+        if let (true, Some(object)) = (self.is_go, body.as_object_mut()) {
+            // Go reads the names of fields in any case.
+            for (key, value) in std::mem::take(object) {
+                let meant = known.iter().find(|known| known.eq_ignore_ascii_case(&key));
+                object.insert(meant.cloned().unwrap_or(key), value);
+            }
+        }
+        let mut faults: Vec<String> = self.compare(&place, &body, "request");
         if let (Some(object), false) = (body.as_object(), known.is_empty()) {
             let unknown = object.keys().filter(|key| !known.contains(key));
             faults.extend(unknown.map(|key| format!("the request has a field `{key}` that nobody knows")));
@@ -309,6 +319,15 @@ fn rewrite(value: &mut Value, is_go: bool) {
                 }
             }
             object.values_mut().for_each(|one| rewrite(one, is_go));
+            if is_go {
+                // An empty text stands for none, whatever a text should be.
+                if object.get("format").is_some_and(|format| format == "uri" || format == "email") {
+                    object.remove("format");
+                }
+                if let Some(Value::Array(words)) = object.get_mut("enum") {
+                    words.push(json!(""));
+                }
+            }
             // Where nothing says what may be null, it is what Go leaves out: lists, objects and times.
             if is_go && let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {
                 for (name, field) in fields {

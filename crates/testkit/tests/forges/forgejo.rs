@@ -71,7 +71,32 @@ fn message(answer: &Answer) -> &str {
 
 #[test]
 fn an_issue_becomes_a_merged_pull_request() {
-    let scene = Scene::new();
+    lives(&Scene::new());
+}
+
+#[test]
+fn an_issue_becomes_a_merged_pull_request_on_gitea() {
+    let scene = Scene::of(Kind::Gitea);
+    lives(&scene);
+    scene.ada.post("/issues/1/comments", &json!({ "body": "done" })).expect(201);
+    scene.ada.get("/issues/1/timeline").expect(200);
+    scene.ada.get("/issues?state=all").expect(200);
+    scene.ada.get("/pulls/2/reviews").expect(200);
+    let branch = scene.ada.get("/branches/main").expect(200);
+    let path = format!("/commits/{}/status", branch["commit"]["id"].as_str().unwrap());
+    let none = scene.ada.get(&path).expect(200);
+    assert_eq!((&none["state"], &none["statuses"]), (&json!(""), &Value::Null));
+    scene.forge.workflow(SHOP, "ci", &["push"], &["unit"]);
+    let sha = scene.forge.commit(SHOP, "ada", "b", &[("x", Some("x"))], "feat: x");
+    scene.forge.finish(SHOP, &sha, State::Ended(Outcome::Failure), "3 failed\n");
+    let run = scene.ada.get("/actions/runs").expect(200)["workflow_runs"][0].clone();
+    assert_eq!((&run["status"], &run["conclusion"]), (&json!("completed"), &json!("failure")));
+    let jobs = scene.ada.get(&format!("/actions/runs/{}/jobs", run["id"])).expect(200);
+    assert_eq!(jobs["jobs"][0]["name"], "unit");
+}
+
+/// Takes an issue to its end, on any of the forges.
+fn lives(scene: &Scene) {
     let backlog = scene.forge.label(SHOP, "backlog", "00ff00");
     let issue = scene.ada.post("/issues", &json!({ "title": "Prices", "labels": [backlog] })).expect(201);
     assert_eq!(issue["labels"][0]["name"], "backlog");

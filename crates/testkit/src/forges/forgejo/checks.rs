@@ -53,7 +53,13 @@ impl Call<'_> {
             return self.list(all, |status| shapes::status(self.world, repo, status));
         }
         let all = repository.newest_statuses(&sha);
-        // The worst one counts; without any there is no state at all.
+        // Without any, nothing is filled in: not even the commit.
+        if all.is_empty() {
+            let empty = json!({ "state": "", "sha": "", "total_count": 0, "statuses": null, "repository": null,
+                "commit_url": "", "url": "" });
+            return Ok(Answer::json(200, &empty));
+        }
+        // The worst one counts.
         let order = ["error", "failure", "pending", "warning", "success", "skipped"];
         let state = order.into_iter().find(|state| all.iter().any(|status| status.state == *state));
         let api = shapes::api(self.world, repository);

@@ -8,7 +8,7 @@ use crate::forges::{
     http::{Answer, Reply},
     traps::Trap,
     world::{
-        Happened, Issue, Role,
+        Happened, Issue, Kind, Role,
         checks::Standing,
         issues::Edit,
         pulls::{MergeWish, NewPull, NotMerged, NotOpened},
@@ -208,15 +208,22 @@ impl Call<'_> {
 
     fn merge(&mut self, repo: usize, number: u64) -> Reply {
         let login = self.login()?;
-        let style = match self.body["Do"].as_str() {
+        // Gitea writes these words apart; both read them in any case.
+        let (title_name, message_name) = if self.world.kind == Kind::Gitea {
+            ("merge_title_field", "merge_message_field")
+        } else {
+            ("MergeTitleField", "MergeMessageField")
+        };
+        let style = self.any_case("Do");
+        let style = match style.as_deref() {
             Some("merge") => Style::Merge,
             Some("squash") => Style::Squash,
             Some("rebase" | "rebase-merge") => Style::Rebase,
             Some("fast-forward-only") => Style::FastForward,
             _ => return Err(self.refuse(422, "[Do]: Required")),
         };
-        let (head, title) = (self.text("head_commit_id"), self.text("MergeTitleField"));
-        let message = self.text("MergeMessageField");
+        let (head, title) = (self.text("head_commit_id"), self.any_case(title_name));
+        let message = self.any_case(message_name);
         let wish = MergeWish {
             head: head.as_deref().filter(|head| !head.is_empty()),
             style,
@@ -235,6 +242,13 @@ impl Call<'_> {
             }
         }
         Ok(Answer::empty(200))
+    }
+
+    /// Returns a text of the body whose name is written in any case.
+    fn any_case(&self, name: &str) -> Option<String> {
+        let mut fields = self.body.as_object()?.iter();
+        let (_, value) = fields.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
+        value.as_str().map(str::to_owned)
     }
 
     fn not_merged(&self, refused: &NotMerged) -> Answer {
