@@ -338,7 +338,10 @@ fn refused(refusal: &Refusal) -> CommandError {
         }
         Refusal::Merged { .. } => shown.hint("`warp issue new` files an issue about what is left"),
         Refusal::NotAPerson { .. } | Refusal::OwnPull { .. } => shown,
-        Refusal::Unsupported { .. } | Refusal::Said { .. } => CommandError::of(Exit::Failed, refusal),
+        Refusal::Unsupported { .. }
+        | Refusal::Credentials { .. }
+        | Refusal::Forbidden { .. }
+        | Refusal::Said { .. } => CommandError::of(Exit::Failed, refusal),
     }
 }
 

@@ -57,6 +57,12 @@ pub enum Refusal {
     /// The forge has no such thing, see [`crate::Capabilities`].
     #[error("{forge} cannot do that: {what}")]
     Unsupported { forge: &'static str, what: &'static str },
+    /// The forge does not know who asks: the token is missing, wrong or has run out.
+    #[error("the forge does not accept the token: {why}")]
+    Credentials { why: String },
+    /// The account may not do that.
+    #[error("the account may not do that: {why}")]
+    Forbidden { why: String },
     /// The forge said no, in its own words.
     #[error("{why}")]
     Said { why: String },

@@ -15,8 +15,9 @@ use engine::Time;
 use journal::{MemoryStore, Store};
 
 use crate::{
-    Author, Capabilities, Checks, ChecksState, Edit, FiledItem, Forge, ForgeError, Host, Hosting, Item,
-    ItemId, LocalForge, Merge, NewItem, NewPull, Query, Refusal, Review, StepId, Tracker,
+    Author, Capabilities, ChangedFile, Checks, ChecksState, Edit, FiledItem, Forge, ForgeError, Host,
+    Hosting, Item, ItemId, LocalForge, Merge, NewItem, NewPull, Query, Refusal, Requirements, Review, StepId,
+    Tracker,
 };
 
 /// How a call fails.
@@ -131,6 +132,7 @@ impl Tracker for Fake {
         whoami() -> Author;
         item(id: ItemId) -> Option<Arc<Item>>;
         items(query: Query<'_>) -> Vec<Arc<Item>>;
+        changed_since(since: Time) -> Vec<Arc<Item>>;
         count_closed() -> u64;
         filed(marker: &str) -> Option<ItemId>;
         file(new: &NewItem, marker: Option<&str>) -> FiledItem;
@@ -160,11 +162,14 @@ impl Forge for Fake {
         count_closed() -> u64;
         opened(marker: &str) -> Option<ItemId>;
         ensure_pull(new: &NewPull, marker: &str) -> FiledItem;
-        offer_head(id: ItemId, head: &str, keeps_review: bool) -> Arc<Item>;
+        offer_head(id: ItemId, head: &str, same_as: Option<&str>) -> Arc<Item>;
         comment(id: ItemId, text: &str, marker: Option<&str>) -> Arc<Item>;
         review(id: ItemId, head: &str, review: Review, text: Option<&str>) -> Arc<Item>;
         merge(id: ItemId, merge: &Merge<'_>) -> Arc<Item>;
         close(id: ItemId, reason: Option<&str>) -> Arc<Item>;
+        ensure_branch_removed(id: ItemId) -> ();
+        files(id: ItemId) -> Vec<ChangedFile>;
+        requirements(target: &str) -> Requirements;
     }
 }
 

@@ -6,7 +6,8 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    Author, Capabilities, FiledItem, Forge, ForgeError, Item, ItemId, Merge, NewPull, Query, Refusal, Review,
+    Author, Capabilities, ChangedFile, FiledItem, Forge, ForgeError, Item, ItemId, Merge, NewPull,
+    OwnVerdict, Query, Refusal, Requirements, Review, text,
 };
 
 /// GitHub, through the `gh` command.
@@ -50,7 +51,15 @@ impl fmt::Debug for Gh {
 
 impl Forge for Gh {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { name: NAME, chooses_ids: false, shares_ids: true, moves_branches: false }
+        Capabilities {
+            name: NAME,
+            chooses_ids: false,
+            shares_ids: true,
+            moves_branches: false,
+            reviews_own: OwnVerdict::None,
+            longest_text: text::BODY,
+            longest_comment: text::COMMENT,
+        }
     }
 
     fn whoami(&self) -> Result<Author, ForgeError> {
@@ -90,7 +99,7 @@ impl Forge for Gh {
         Err(unsupported("finding pull requests"))
     }
 
-    fn offer_head(&self, _: ItemId, _: &str, _: bool) -> Result<Arc<Item>, ForgeError> {
+    fn offer_head(&self, _: ItemId, _: &str, _: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         Err(unsupported("moving pull requests on"))
     }
 
@@ -108,6 +117,18 @@ impl Forge for Gh {
 
     fn close(&self, _: ItemId, _: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         Err(unsupported("closing pull requests"))
+    }
+
+    fn ensure_branch_removed(&self, _: ItemId) -> Result<(), ForgeError> {
+        Err(unsupported("removing branches"))
+    }
+
+    fn files(&self, _: ItemId) -> Result<Vec<ChangedFile>, ForgeError> {
+        Err(unsupported("listing files"))
+    }
+
+    fn requirements(&self, _: &str) -> Result<Requirements, ForgeError> {
+        Err(unsupported("reading what a branch asks"))
     }
 }
 

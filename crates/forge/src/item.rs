@@ -54,6 +54,27 @@ pub struct Item {
     pub pull: Option<Pull>,
     pub opened_at: Time,
     pub updated_at: Time,
+    /// Whether its author may write here. The text of anybody else is data, whatever it says.
+    #[serde(default, skip_serializing_if = "Trust::is_trusted")]
+    pub trust: Trust,
+}
+
+/// Whether the author of a text has write access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    #[default]
+    Trusted,
+    Untrusted,
+    /// The forge does not say. Whoever reads it takes it for untrusted.
+    Unknown,
+}
+
+impl Trust {
+    /// Returns whether the author is known to have write access.
+    pub fn is_trusted(&self) -> bool {
+        *self == Self::Trusted
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +89,11 @@ pub struct Comment {
     pub author: Author,
     pub at: Time,
     pub text: String,
-    /// Idempotency marker of its creation.
+    /// Idempotency marker of its creation. One in a text by somebody who may not write here is none.
     pub marker: Option<String>,
+    /// Whether its author may write here.
+    #[serde(default, skip_serializing_if = "Trust::is_trusted")]
+    pub trust: Trust,
 }
 
 /// Fields of a pull request.

@@ -16,35 +16,51 @@
 //! What is deliberately absent: git, processes, the clock and the network. They are passed in.
 
 mod checks;
+mod client;
 mod error;
 pub mod fake;
+mod forgejo;
 mod gh;
+mod github;
+pub mod http;
 mod id;
 mod import;
 mod item;
 mod local;
+mod marker;
+mod plain;
 mod readiness;
+mod remote;
+mod text;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use engine::{Actor, Boxes, Seen, read_boxes};
+use engine::{Actor, Boxes, Seen, Time, read_boxes};
 
 pub use checks::{Checks, ChecksState, CommandChecks, CommandRun, CommandState, StepId};
+pub use client::Budget;
 pub use error::{ForgeError, Refusal};
+pub use forgejo::Version;
 pub use gh::{Gh, GhAnswer};
 pub use id::ItemId;
 pub use import::{Imported, IssueFile, import};
-pub use item::{Author, Comment, Item, ItemState, Pull, Review, Round};
-pub use local::{BODY, Host, LocalForge};
+pub use item::{Author, Comment, Item, ItemState, Pull, Review, Round, Trust};
+pub use local::{Host, LocalForge};
+pub use plain::plain_text;
 pub use readiness::{
     APPROVED, Candidate, Priority, REQUIREMENT, Readiness, candidates, readiness, readiness_if_approved,
     ready,
 };
+pub use remote::{MergeMethod, Remote, Settings};
+pub use text::BODY;
 
 use item::CAPABILITY;
 
 /// Prefix of the marker of comments that request changes.
 pub const REQUESTED: &str = "changes-requested:";
+
+/// Name of the commit status that holds the verdict of the account that has opened the pull request.
+pub const VERDICT: &str = "warp/review";
 
 /// What hosts the issues and pull requests of a project, for whoever acts in it.
 pub trait Hosting: fmt::Debug + Send + Sync {
@@ -53,6 +69,11 @@ pub trait Hosting: fmt::Debug + Send + Sync {
 
     /// Returns the pull requests, in somebody's name.
     fn forge(&self, by: Author) -> Arc<dyn Forge>;
+
+    /// Returns what a server still allows; none where there is no server.
+    fn budget(&self) -> Option<Budget> {
+        None
+    }
 }
 
 /// The issues of a project, accessed as one author.
@@ -70,6 +91,10 @@ pub trait Tracker: fmt::Debug + Send + Sync {
 
     /// Returns the issues that are asked for, all of them, in the order of their ids. Their comments may be left out.
     fn items(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError>;
+
+    /// Returns the issues and, where they share their ids, the pull requests that have changed at this time or later.
+    /// What has changed twice is there once.
+    fn changed_since(&self, since: Time) -> Result<Vec<Arc<Item>>, ForgeError>;
 
     /// Returns how many issues are closed, without reading them.
     fn count_closed(&self) -> Result<u64, ForgeError>;
@@ -138,7 +163,8 @@ pub trait Forge: fmt::Debug + Send + Sync {
     /// Returns a pull request; none only where it is certain that there is no such item.
     fn pull(&self, id: ItemId) -> Result<Option<Arc<Item>>, ForgeError>;
 
-    /// Returns the pull requests that are asked for, all of them, with their comments, in the order of their ids.
+    /// Returns the pull requests that are asked for, all of them, in the order of their ids. Those that are open come with
+    /// their comments and reviews.
     fn pulls(&self, query: Query<'_>) -> Result<Vec<Arc<Item>>, ForgeError>;
 
     /// Returns how many pull requests are closed, without reading them.
@@ -150,8 +176,9 @@ pub trait Forge: fmt::Debug + Send + Sync {
     /// Sees to it that there is a pull request for this branch under this marker.
     fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<FiledItem, ForgeError>;
 
-    /// Offers another commit, which was pushed. `keeps_review` says that it is the same work on a newer target.
-    fn offer_head(&self, id: ItemId, head: &str, keeps_review: bool) -> Result<Arc<Item>, ForgeError>;
+    /// Offers another commit, which is pushed before or after. `same_as` names the commit that was offered until then if
+    /// this is the same work on a newer target: a review of that one stays good.
+    fn offer_head(&self, id: ItemId, head: &str, same_as: Option<&str>) -> Result<Arc<Item>, ForgeError>;
 
     /// Adds a comment, once for each marker.
     fn comment(&self, id: ItemId, text: &str, marker: Option<&str>) -> Result<Arc<Item>, ForgeError>;
@@ -170,6 +197,15 @@ pub trait Forge: fmt::Debug + Send + Sync {
 
     /// Closes a pull request. One that is closed stays as it is.
     fn close(&self, id: ItemId, reason: Option<&str>) -> Result<Arc<Item>, ForgeError>;
+
+    /// Sees to it that the branch of a merged pull request is gone, unless there is other work on it.
+    fn ensure_branch_removed(&self, id: ItemId) -> Result<(), ForgeError>;
+
+    /// Returns the files that a pull request changes, all of them.
+    fn files(&self, id: ItemId) -> Result<Vec<ChangedFile>, ForgeError>;
+
+    /// Returns what a target branch asks of a pull request.
+    fn requirements(&self, target: &str) -> Result<Requirements, ForgeError>;
 
     /// Returns a pull request that has to be there.
     fn get(&self, id: ItemId) -> Result<(Arc<Item>, Pull), ForgeError> {
@@ -190,6 +226,38 @@ pub struct Capabilities {
     pub shares_ids: bool,
     /// Whether it moves branches itself. Where it does not, a merge says which commit the work was landed as.
     pub moves_branches: bool,
+    /// What becomes of a verdict on what the same account has opened.
+    pub reviews_own: OwnVerdict,
+    /// The longest text of an item, in bytes.
+    pub longest_text: usize,
+    /// The longest comment, in bytes.
+    pub longest_comment: usize,
+}
+
+/// What becomes of a verdict of the account that has opened the pull request, given in somebody else's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnVerdict {
+    /// Accounts do not matter: the name alone does.
+    None,
+    /// A status of the commit ([`VERDICT`]), because the server refuses the review.
+    CommitStatus,
+}
+
+/// A file that a pull request changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    pub path: String,
+    pub additions: u64,
+    pub deletions: u64,
+}
+
+/// What a branch asks of what is merged into it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// The names of the checks that have to pass; `*` stands for anything.
+    pub contexts: BTreeSet<String>,
+    /// How many people have to approve.
+    pub approvals: u64,
 }
 
 /// A query for items.

@@ -8,7 +8,6 @@
 
 mod event;
 mod streams;
-mod text;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -16,13 +15,12 @@ use engine::{Actor, Time, open_boxes, read_boxes, without_ticks};
 use journal::Store;
 
 use crate::{
-    APPROVED, Author, Capabilities, Edit, FiledItem, Forge, ForgeError, Hosting, Item, ItemId, ItemState,
-    Merge, NewItem, NewPull, Pull, Query, REQUESTED, REQUIREMENT, Refusal, Review, Tracker, check_person,
+    APPROVED, Author, Capabilities, ChangedFile, Edit, FiledItem, Forge, ForgeError, Hosting, Item, ItemId,
+    ItemState, Merge, NewItem, NewPull, OwnVerdict, Pull, Query, REQUESTED, REQUIREMENT, Refusal,
+    Requirements, Review, Tracker, check_person, text,
 };
 use event::ItemChange;
 use streams::{CLOSED_ISSUES, CLOSED_PULLS, Items, OPEN_ISSUES, OPEN_PULLS};
-
-pub use text::BODY;
 
 /// Environment of the embedded forge.
 pub trait Host: fmt::Debug + Send + Sync {
@@ -100,6 +98,9 @@ impl LocalForge {
             chooses_ids: true,
             shares_ids: true,
             moves_branches: false,
+            reviews_own: OwnVerdict::None,
+            longest_text: text::BODY,
+            longest_comment: text::COMMENT,
         }
     }
 
@@ -131,7 +132,7 @@ impl LocalForge {
     }
 
     fn add_comment(&self, id: ItemId, text: &str, marker: Option<&str>) -> Result<Arc<Item>, ForgeError> {
-        let text = text::comment(text, |text| self.redact(text))?;
+        let text = text::comment(text, text::COMMENT, |text| self.redact(text))?;
         let marker = marker.map(|marker| self.marker(marker)).transpose()?;
         self.change(id, |item| {
             let is_known = marker.as_ref().is_some_and(|marker| item.has_comment(marker));
@@ -176,6 +177,12 @@ impl Tracker for LocalForge {
         self.query(query, OPEN_ISSUES, |item| item.pull.is_none())
     }
 
+    fn changed_since(&self, since: Time) -> Result<Vec<Arc<Item>>, ForgeError> {
+        let mut items = self.items.all()?;
+        items.retain(|item| item.updated_at >= since);
+        Ok(items)
+    }
+
     fn count_closed(&self) -> Result<u64, ForgeError> {
         self.items.count(CLOSED_ISSUES)
     }
@@ -187,7 +194,7 @@ impl Tracker for LocalForge {
     fn file(&self, new: &NewItem, marker: Option<&str>) -> Result<FiledItem, ForgeError> {
         let mut whats = vec![ItemChange::IssueOpened {
             title: self.line(text::TITLE, &new.title)?,
-            body: text::body(&new.body, |text| self.redact(text))?,
+            body: text::body(&new.body, text::BODY, |text| self.redact(text))?,
             labels: self.labels(new.labels.iter().map(String::as_str))?,
             marker: marker.map(|marker| self.marker(marker)).transpose()?,
         }];
@@ -199,7 +206,8 @@ impl Tracker for LocalForge {
 
     fn edit(&self, id: ItemId, edit: &Edit) -> Result<Arc<Item>, ForgeError> {
         let title = edit.title.as_deref().map(|title| self.line(text::TITLE, title)).transpose()?;
-        let body = edit.body.as_deref().map(|body| text::body(body, |text| self.redact(text))).transpose()?;
+        let clean = |body: &str| text::body(body, text::BODY, |text| self.redact(text));
+        let body = edit.body.as_deref().map(clean).transpose()?;
         self.change(id, |item| {
             if edit.base.as_ref().is_some_and(|base| *base != item.body) {
                 let problem = "its text is another by now".to_owned();
@@ -335,7 +343,7 @@ impl Forge for LocalForge {
     fn ensure_pull(&self, new: &NewPull, marker: &str) -> Result<FiledItem, ForgeError> {
         let what = ItemChange::PullOpened {
             title: self.line(text::TITLE, &new.title)?,
-            body: text::body(&new.body, |text| self.redact(text))?,
+            body: text::body(&new.body, text::BODY, |text| self.redact(text))?,
             marker: Some(self.marker(marker)?),
             pull: Pull {
                 branch: self.line(text::BRANCH, &new.branch)?,
@@ -352,9 +360,10 @@ impl Forge for LocalForge {
         self.items.open(&self.by, &[what], None)
     }
 
-    fn offer_head(&self, id: ItemId, head: &str, keeps_review: bool) -> Result<Arc<Item>, ForgeError> {
+    fn offer_head(&self, id: ItemId, head: &str, same_as: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         let head = self.line(text::COMMIT, head)?;
         self.change_pull(id, |_, pull| {
+            let keeps_review = same_as == Some(pull.head.as_str());
             let moved = || ItemChange::HeadMoved { head: head.clone(), keeps_review };
             Ok(if pull.head == head { Vec::new() } else { vec![moved()] })
         })
@@ -371,7 +380,8 @@ impl Forge for LocalForge {
         review: Review,
         text: Option<&str>,
     ) -> Result<Arc<Item>, ForgeError> {
-        let said = text.map(|text| text::comment(text, |text| self.redact(text))).transpose()?;
+        let said =
+            text.map(|text| text::comment(text, text::COMMENT, |text| self.redact(text))).transpose()?;
         self.change_pull(id, |item, pull| {
             check_head(id, pull, head)?;
             if review == Review::Approved && item.author == self.by {
@@ -404,6 +414,21 @@ impl Forge for LocalForge {
 
     fn close(&self, id: ItemId, reason: Option<&str>) -> Result<Arc<Item>, ForgeError> {
         self.close_item(id, reason)
+    }
+
+    /// It has no branches, so none is left.
+    fn ensure_branch_removed(&self, id: ItemId) -> Result<(), ForgeError> {
+        Forge::get(self, id).map(drop)
+    }
+
+    fn files(&self, id: ItemId) -> Result<Vec<ChangedFile>, ForgeError> {
+        Forge::get(self, id)?;
+        Err(Refusal::Unsupported { forge: self.capabilities().name, what: "it has no files" }.into())
+    }
+
+    /// It protects no branch.
+    fn requirements(&self, _: &str) -> Result<Requirements, ForgeError> {
+        Ok(Requirements::default())
     }
 }
 

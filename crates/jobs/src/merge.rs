@@ -338,7 +338,7 @@ impl Context<'_> {
             true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), durable)?,
             false => None,
         };
-        self.forge().offer_head(number, commit, false)?;
+        self.forge().offer_head(number, commit, None)?;
         let words = format!("Run {} offers {} (before: {}).", run.id, short(commit), short(&pull.head));
         self.comment(number, &words, &round(run))?;
         Ok(Outcome::Offered {

@@ -133,7 +133,7 @@ impl Context<'_> {
 
     pub(crate) fn offer_pull(&mut self, run: &Run, branch: &str, commit: &str) -> Result<ItemId, JobError> {
         if let Some(item) = self.pull_of(run)? {
-            boundary::around("offer", || self.forge().offer_head(item.id, commit, false))?;
+            boundary::around("offer", || self.forge().offer_head(item.id, commit, None))?;
             return Ok(item.id);
         }
         let number = run.issue.as_deref().and_then(ItemId::typed);

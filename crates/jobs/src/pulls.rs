@@ -208,7 +208,7 @@ impl Context<'_> {
             .and_then(|shell| update_in(&slot, &shell, &mut run, (number, &pull), &durable));
         let mut failed = None;
         if let Ok(UpdatedPull::Moved { commit, said, .. }) = &mut updated {
-            self.forge().offer_head(number, commit, true)?;
+            self.forge().offer_head(number, commit, Some(&pull.head))?;
             let durable = self.sync_journal()?;
             match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch), &durable) {
                 Ok(pushed) => *said = pushed,

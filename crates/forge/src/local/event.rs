@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use engine::{Actor, Time, with_ticks};
 use serde::{Deserialize, Serialize};
 
-use crate::{APPROVED, Author, Comment, Item, ItemId, ItemState, Pull, Review, Round};
+use crate::{APPROVED, Author, Comment, Item, ItemId, ItemState, Pull, Review, Round, Trust};
 
 /// How many rounds of a pull request are kept.
 const ROUNDS_KEPT: usize = 50;
@@ -153,6 +153,7 @@ impl Item {
             pull,
             opened_at: at,
             updated_at: at,
+            trust: Trust::Trusted,
         })
     }
 
@@ -170,6 +171,7 @@ impl Item {
                 at,
                 text: text.clone(),
                 marker: marker.clone(),
+                trust: Trust::Trusted,
             }),
             ItemChange::Labelled { added, removed } => {
                 self.labels.retain(|label| !removed.contains(label));

@@ -19,9 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Host,
     event::{FORMAT, ItemChange, ItemEvent},
-    text,
 };
-use crate::{Author, FiledItem, ForgeError, Item, ItemId, ItemState, Refusal};
+use crate::{Author, FiledItem, ForgeError, Item, ItemId, ItemState, Refusal, text};
 
 /// How the names of the streams begin. The number that follows has as many digits as the highest one, so that the
 /// last name is that of the highest number.

@@ -28,7 +28,7 @@ fn lead(fake: &Fake) -> Result<(), ForgeError> {
     let new = NewPull { issue: Some(id), run: Some("run-a".to_owned()), ..pull() };
     let pull = warp.ensure_pull(&new, "pull:run-a:1")?.id;
     if fake.get_pull(pull)?.merged.is_none() {
-        warp.offer_head(pull, "another", false)?;
+        warp.offer_head(pull, "another", None)?;
         fake.review(pull, "another", Review::Approved, None)?;
         warp.merge(pull, &Merge { head: "another", landed: Some("landed") })?;
     }

@@ -67,7 +67,7 @@ pub(crate) fn an_issue_is_no_pull_request(world: &dyn World) {
         forge.pull(issue).map(drop),
         forge.review(issue, &head, Review::Approved, None).map(drop),
         merge(&*forge, issue, &head).map(drop),
-        forge.offer_head(issue, &head, false).map(drop),
+        forge.offer_head(issue, &head, None).map(drop),
     ] {
         assert!(matches!(refused, Err(ForgeError::Refused(Refusal::NotAPull { .. }))), "{refused:?}");
     }
@@ -94,12 +94,12 @@ pub(crate) fn another_commit_is_not_reviewed_yet(world: &dyn World) {
     let (forge, id, head) = opened(world, "feature/rounds");
     world.forge(ada()).review(id, &head, Review::Approved, None).unwrap();
     let rebased = world.push(&world.unused("feature/rounds"));
-    let item = forge.offer_head(id, &rebased, true).unwrap();
+    let item = forge.offer_head(id, &rebased, Some(&head)).unwrap();
     assert_eq!(review_of(&item), (Review::Approved, Some("Ada")), "the same work on a newer target");
     let next = world.push(&world.unused("feature/rounds"));
-    let item = forge.offer_head(id, &next, false).unwrap();
+    let item = forge.offer_head(id, &next, None).unwrap();
     assert_eq!(review_of(&item), (Review::Pending, None));
-    assert_eq!(forge.offer_head(id, &next, false).unwrap(), item, "again changes nothing");
+    assert_eq!(forge.offer_head(id, &next, None).unwrap(), item, "again changes nothing");
     let pull = item.pull.as_ref().unwrap();
     assert_eq!(pull.head, next);
     let rounds: Vec<_> =
@@ -111,7 +111,7 @@ pub(crate) fn only_the_reviewed_commit_is_merged(world: &dyn World) {
     let (forge, id, head) = opened(world, "feature/merge");
     world.forge(ada()).review(id, &head, Review::Approved, None).unwrap();
     let unreviewed = world.push(&world.unused("feature/merge"));
-    forge.offer_head(id, &unreviewed, false).unwrap();
+    forge.offer_head(id, &unreviewed, None).unwrap();
     let stale = merge(&*forge, id, &head);
     assert!(matches!(stale, Err(ForgeError::Conflict { .. })), "{stale:?}");
     let (item, pull) = forge.get(id).unwrap();
@@ -131,7 +131,7 @@ pub(crate) fn what_is_merged_stays_closed(world: &dyn World) {
     let merged = |done: Result<Arc<Item>, ForgeError>| {
         assert!(matches!(done, Err(ForgeError::Refused(Refusal::Merged { .. }))), "{done:?}");
     };
-    merged(forge.offer_head(id, &"e".repeat(40), false));
+    merged(forge.offer_head(id, &"e".repeat(40), None));
     merged(world.forge(ada()).review(id, &head, Review::Approved, None));
     if forge.capabilities().shares_ids {
         merged(world.tracker(ada()).reopen(id));
