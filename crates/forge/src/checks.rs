@@ -1,12 +1,20 @@
 //! What tests a commit: a server's pipelines, or the project's own command.
 
+mod classify;
+mod judge;
+
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use crate::{ForgeError, Refusal};
+
+pub(crate) use classify::exit_code;
+pub use classify::{Cause, classify};
+pub use judge::Contexts;
+pub(crate) use judge::{Check, CheckState, Configured, judge};
 
 /// The checks of commits.
 pub trait Checks: fmt::Debug {
@@ -18,6 +26,29 @@ pub trait Checks: fmt::Debug {
 
     /// Starts the checks of a commit, again if they have run.
     fn restart(&self, commit: &str) -> Result<(), ForgeError>;
+}
+
+/// Checks that any thread may ask.
+pub type SharedChecks = Arc<dyn Checks + Send + Sync>;
+
+/// The longest log that is returned, in bytes of its end.
+const LONGEST_LOG: usize = 64 * 1024;
+
+/// Returns the end of a log.
+pub(crate) fn end_of(log: &str) -> String {
+    let from = log.len().saturating_sub(LONGEST_LOG);
+    let from = (from..=log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or_default();
+    log[from..].to_owned()
+}
+
+/// Says that a log is not there yet.
+pub(crate) fn log_later(step: &str) -> ForgeError {
+    ForgeError::Later { until: None, why: format!("the log of `{step}` is not there yet") }
+}
+
+/// Says that a step has no log.
+pub(crate) fn no_log(step: &str) -> ForgeError {
+    Refusal::Said { why: format!("there is no log of `{step}`") }.into()
 }
 
 /// State of a commit's checks.
@@ -107,7 +138,7 @@ impl Checks for CommandChecks<'_> {
     fn log(&self, step: &StepId) -> Result<String, ForgeError> {
         match self.known(&step.commit).filter(|_| step.name == Self::STEP) {
             Some(run) => Ok(run.output),
-            None => Err(Refusal::Said { why: format!("there is no log of `{}`", step.name) }.into()),
+            None => Err(no_log(&step.name)),
         }
     }
 

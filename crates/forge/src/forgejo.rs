@@ -4,6 +4,7 @@
 //! unknown name drops the filter; an answer of 200 may have changed nothing; whether somebody may write is told to
 //! administrators only, and what a branch asks for is told with the branch.
 
+mod actions;
 mod wire;
 
 use std::sync::{
@@ -15,7 +16,7 @@ use engine::Time;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Budget, ChangedFile, Remote, Requirements, Settings,
+    Budget, ChangedFile, Contexts, Remote, Requirements, Settings, SharedChecks,
     client::{Client, Failure, escaped},
     http::{Method, SharedNet},
     remote::{
@@ -26,6 +27,8 @@ use crate::{
         },
     },
 };
+
+use actions::Actions;
 
 pub use wire::Version;
 
@@ -328,6 +331,10 @@ impl Server for Forgejo {
         let new = wire::new_status(status);
         let set: wire::Status = self.client.write(Method::Post, &path, &new)?;
         wire::check_status(set.into(), status)
+    }
+
+    fn actions(self: Arc<Self>, contexts: Contexts) -> SharedChecks {
+        Arc::new(Actions { forgejo: self, contexts })
     }
 }
 

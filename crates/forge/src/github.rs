@@ -4,6 +4,7 @@
 //! module of its JSON: pull requests are issues too, a branch's rules come from two places, and a merge that is refused
 //! answers 405 whatever the cause.
 
+mod actions;
 mod wire;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use engine::Time;
 use serde_json::{Value, json};
 
 use crate::{
-    Budget, ChangedFile, Remote, Requirements, Settings,
+    Budget, ChangedFile, Contexts, Remote, Requirements, Settings, SharedChecks,
     client::{Client, Failure, escaped},
     http::{Method, SharedNet},
     remote::{
@@ -23,6 +24,8 @@ use crate::{
         },
     },
 };
+
+use actions::Actions;
 
 /// The longest text of an issue and a comment: 65,536 characters, which may have one byte each.
 const LONGEST: usize = 65_536;
@@ -316,5 +319,9 @@ impl Server for Github {
         let new = wire::new_status(status);
         let set: wire::Status = self.client.write(Method::Post, &path, &new)?;
         wire::check_status(set.into(), status)
+    }
+
+    fn actions(self: Arc<Self>, contexts: Contexts) -> SharedChecks {
+        Arc::new(Actions { github: self, contexts })
     }
 }

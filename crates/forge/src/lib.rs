@@ -31,13 +31,18 @@ mod marker;
 mod plain;
 mod readiness;
 mod remote;
+mod site;
 mod text;
+mod woodpecker;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use engine::{Actor, Boxes, Seen, Time, read_boxes};
 
-pub use checks::{Checks, ChecksState, CommandChecks, CommandRun, CommandState, StepId};
+pub use checks::{
+    Cause, Checks, ChecksState, CommandChecks, CommandRun, CommandState, Contexts, SharedChecks, StepId,
+    classify,
+};
 pub use client::Budget;
 pub use error::{ForgeError, Refusal};
 pub use forgejo::Version;
@@ -52,7 +57,9 @@ pub use readiness::{
     ready,
 };
 pub use remote::{MergeMethod, Remote, Settings};
+pub use site::{Site, SiteKind};
 pub use text::BODY;
+pub use woodpecker::Woodpecker;
 
 use item::CAPABILITY;
 

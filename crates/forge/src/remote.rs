@@ -25,8 +25,8 @@ use std::{
 use engine::{Actor, Time};
 
 use crate::{
-    APPROVED, Author, Budget, Capabilities, Comment, Forge, ForgeError, Hosting, Item, ItemId, ItemState,
-    OwnVerdict, Refusal, Tracker, Trust,
+    APPROVED, Author, Budget, Capabilities, Comment, Contexts, Forge, ForgeError, Hosting, Item, ItemId,
+    ItemState, OwnVerdict, Refusal, SharedChecks, Tracker, Trust,
     marker::{self, Marks},
     text,
 };
@@ -104,6 +104,11 @@ impl Remote {
     /// Returns whether this account may push to the repository; none if the server does not say.
     pub fn can_push(&self) -> Result<Option<bool>, ForgeError> {
         Ok(self.repository()?.can_push)
+    }
+
+    /// Returns the checks that the server runs, and what others report to it.
+    pub fn actions(&self, contexts: Contexts) -> SharedChecks {
+        Arc::clone(&self.shared.server).actions(contexts)
     }
 
     fn server(&self) -> &dyn Server {

@@ -2,11 +2,11 @@
 //!
 //! An answer says what the server said and no more. What may be believed of it is decided by whoever asks.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use engine::Time;
 
-use crate::{Budget, ChangedFile, Requirements, client::Failure};
+use crate::{Budget, ChangedFile, Contexts, Requirements, SharedChecks, client::Failure};
 
 /// A server with one repository, accessed as one account.
 pub(crate) trait Server: fmt::Debug + Send + Sync {
@@ -77,6 +77,9 @@ pub(crate) trait Server: fmt::Debug + Send + Sync {
     /// Returns the statuses of a commit, newest first.
     fn statuses(&self, commit: &str) -> Result<Vec<Status>, Failure>;
     fn set_status(&self, commit: &str, status: &NewStatus<'_>) -> Result<(), Failure>;
+
+    /// Returns the checks that the server itself runs, and what others report to it.
+    fn actions(self: Arc<Self>, contexts: Contexts) -> SharedChecks;
 }
 
 /// What is the same for every repository of a server.
