@@ -27,8 +27,8 @@ pub struct Dirs {
 
 /// Finds what hosts the issues and pull requests of a project.
 pub trait Hosts: fmt::Debug + Send + Sync {
-    /// Returns what hosts those of the project that this is a workspace of.
-    fn of(&self, place: &Place) -> Arc<dyn Hosting>;
+    /// Returns what hosts those of the project that this is a workspace of; none if its own journal does.
+    fn of(&self, place: &Place) -> Option<Arc<dyn Hosting>>;
 }
 
 impl Dirs {

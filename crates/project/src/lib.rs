@@ -21,6 +21,7 @@ mod decide;
 mod describe;
 mod dev_env;
 mod dirs;
+pub mod hosting;
 mod leftover;
 mod named;
 pub mod outlook;

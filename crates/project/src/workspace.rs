@@ -146,8 +146,8 @@ impl Workspace {
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
         let runs = Runs::new(dirs.clock.clone(), dirs.leases.clone());
         let store = Arc::new(ProjectStore::open(&place, &dirs, runs.clone())?);
-        let hosting = match &dirs.hosts {
-            Some(hosts) => hosts.of(&place),
+        let hosting = match dirs.hosts.as_ref().and_then(|hosts| hosts.of(&place)) {
+            Some(hosting) => hosting,
             None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, Author::warp())),
         };
         Ok(Self {

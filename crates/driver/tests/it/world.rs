@@ -65,10 +65,10 @@ impl Fakes {
 }
 
 impl Hosts for Fakes {
-    fn of(&self, place: &Place) -> Arc<dyn Hosting> {
+    fn of(&self, place: &Place) -> Option<Arc<dyn Hosting>> {
         let project = place.origin().unwrap_or(&place.root).to_owned();
         let mut all = self.0.lock().unwrap();
-        Arc::new(all.entry(project).or_insert_with(|| Fake::new(Author::warp())).clone())
+        Some(Arc::new(all.entry(project).or_insert_with(|| Fake::new(Author::warp())).clone()))
     }
 }
 

@@ -1,0 +1,187 @@
+//! Which forge a project uses: found by its remote, asked with the token that belongs to that server.
+//!
+//! A project without a remote, or without a token for its server, has its issues in its own journal, unless it was said
+//! that they are on the server: then every call says what is missing. A workspace's repository decides nothing here; the
+//! person's checkout does.
+
+mod net;
+mod token;
+mod unusable;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use adapters::{clock::Clock, git::Git};
+use forge::{ForgeError, Hosting, Refusal, Remote, Settings, Site, SiteKind, http::SharedNet};
+
+use crate::{Hosts, Place};
+use unusable::Unusable;
+
+pub use net::ForgeNet;
+pub use token::{Environment, Found, LoginError, Logins, Source, Token};
+
+/// Where a project's issues and pull requests are to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// On the remote's server if there is a token for it; otherwise in the journal.
+    #[default]
+    Auto,
+    /// In the journal.
+    Local,
+    /// On the remote's server, of this kind if that cannot be found out.
+    Server(Option<SiteKind>),
+}
+
+/// What was found for a project.
+#[derive(Clone, Debug)]
+pub enum Forged {
+    /// The journal, for this reason.
+    Local { why: String },
+    /// A server.
+    Server { remote: Remote, site: Site, kind: SiteKind, source: Source },
+}
+
+/// Why a project's server cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HostingError {
+    #[error("the project has no remote on a server: {0}")]
+    NoRemote(String),
+    #[error("`{host}` is neither GitHub nor Forgejo, as far as it says")]
+    UnknownServer { host: String },
+    #[error("there is no token for `{host}`")]
+    NoToken { host: String },
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+}
+
+/// Finds servers by the remotes of projects. What was read of a server is shared by all who ask for it.
+pub struct Servers {
+    logins: Logins,
+    clock: Clock,
+    choose: Box<Choose>,
+    known: Mutex<BTreeMap<String, Remote>>,
+    kinds: Mutex<BTreeMap<String, SiteKind>>,
+}
+
+/// Says what a project has chosen.
+type Choose = dyn Fn(&Place) -> (Choice, Settings) + Send + Sync;
+
+impl Servers {
+    /// Creates it; `choose` says what the settings of a project say.
+    pub fn new(
+        logins: Logins,
+        clock: Clock,
+        choose: impl Fn(&Place) -> (Choice, Settings) + Send + Sync + 'static,
+    ) -> Self {
+        Self { logins, clock, choose: Box::new(choose), known: Mutex::default(), kinds: Mutex::default() }
+    }
+
+    /// Returns the tokens that there are.
+    pub fn logins(&self) -> &Logins {
+        &self.logins
+    }
+
+    /// Finds the forge of a project.
+    pub fn find(&self, place: &Place) -> Result<Forged, HostingError> {
+        let (choice, settings) = (self.choose)(place);
+        let wanted = match choice {
+            Choice::Local => return Ok(Forged::Local { why: "the settings say so".to_owned() }),
+            Choice::Auto => None,
+            Choice::Server(kind) => Some(kind),
+        };
+        let found = self.server_of(place.origin().unwrap_or(&place.root), wanted.flatten(), settings);
+        match found {
+            Err(
+                error @ (HostingError::NoRemote(_)
+                | HostingError::NoToken { .. }
+                | HostingError::UnknownServer { .. }),
+            ) if wanted.is_none() => Ok(Forged::Local { why: error.to_string() }),
+            found => found,
+        }
+    }
+
+    fn server_of(
+        &self,
+        checkout: &Path,
+        kind: Option<SiteKind>,
+        settings: Settings,
+    ) -> Result<Forged, HostingError> {
+        let (_, address) = Git::new(checkout).remote().map_err(HostingError::NoRemote)?;
+        let on_disk = || HostingError::NoRemote("it is on this machine".to_owned());
+        let site = Site::of(&address).ok_or_else(on_disk)?;
+        let no_token = || HostingError::NoToken { host: site.host.clone() };
+        let login = self.logins.find(&site.host, site.kind)?.ok_or_else(no_token)?;
+        let kind = match kind.or(site.kind).or(login.kind) {
+            Some(kind) => kind,
+            None => self.probe(&site)?,
+        };
+        let remote = self.remote(&site, kind, &login.token, settings)?;
+        Ok(Forged::Server { remote, site, kind, source: login.source })
+    }
+
+    fn remote(
+        &self,
+        site: &Site,
+        kind: SiteKind,
+        token: &Token,
+        settings: Settings,
+    ) -> Result<Remote, HostingError> {
+        let api = site.api(kind);
+        let key = format!("{api} {}/{} {settings:?} {}", site.owner, site.repository, token.fingerprint());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(remote) = known.get(&key) {
+            return Ok(remote.clone());
+        }
+        let net: SharedNet = Arc::new(self.net(&api, Some((kind, token.clone())))?);
+        let remote = match kind {
+            SiteKind::GitHub => Remote::github(net, &site.owner, &site.repository, settings),
+            SiteKind::Forgejo => Remote::forgejo(net, &site.owner, &site.repository, settings),
+        };
+        known.insert(key, remote.clone());
+        Ok(remote)
+    }
+
+    /// Asks a server what it is, once.
+    fn probe(&self, site: &Site) -> Result<SiteKind, HostingError> {
+        if let Some(kind) = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&site.web) {
+            return Ok(*kind);
+        }
+        let net: SharedNet = Arc::new(self.net(&site.web, None)?);
+        let unknown = || HostingError::UnknownServer { host: site.host.clone() };
+        let kind = Site::probe(&net)?.ok_or_else(unknown)?;
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(site.web.clone(), kind);
+        Ok(kind)
+    }
+
+    fn net(&self, base: &str, token: Option<(SiteKind, Token)>) -> Result<ForgeNet, ForgeError> {
+        ForgeNet::new(base, token, self.clock.clone()).map_err(ForgeError::unreachable)
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers").field("logins", &self.logins).finish_non_exhaustive()
+    }
+}
+
+impl Hosts for Servers {
+    fn of(&self, place: &Place) -> Option<Arc<dyn Hosting>> {
+        match self.find(place) {
+            Ok(Forged::Local { .. }) => None,
+            Ok(Forged::Server { remote, .. }) => Some(Arc::new(remote)),
+            Err(error) => Some(Arc::new(Unusable::new(&error))),
+        }
+    }
+}
+
+impl From<&HostingError> for Refusal {
+    fn from(error: &HostingError) -> Self {
+        Self::Credentials { why: error.to_string() }
+    }
+}
