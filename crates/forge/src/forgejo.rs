@@ -294,10 +294,8 @@ impl Server for Forgejo {
             MergeMethod::Squash => "squash",
             MergeMethod::Rebase => "rebase",
         };
-        // The same field has two spellings.
-        let field = if self.version()?.is_forgejo { "Do" } else { "do" };
         let path = self.at(format!("/pulls/{number}/merge"));
-        self.client.write_only(Method::Post, &path, &json!({field: method, "head_commit_id": head})).map(drop)
+        self.client.write_only(Method::Post, &path, &json!({"Do": method, "head_commit_id": head})).map(drop)
     }
 
     fn files(&self, number: u64) -> Result<Vec<ChangedFile>, Failure> {

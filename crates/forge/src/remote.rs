@@ -200,6 +200,8 @@ impl Remote {
         let trust = match told {
             Some(true) => Trust::Trusted,
             Some(false) => Trust::Untrusted,
+            // Where the server does not say, a list that names somebody is the whole answer.
+            None if !self.shared.settings.trusted.is_empty() => Trust::Untrusted,
             None => Trust::Unknown,
         };
         locked(&self.shared.trust).insert(key, (trust, now));

@@ -3,8 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cache;
+mod doubles;
 mod faults;
+mod net;
 mod pulls;
+mod real;
+mod servers;
 mod suite;
 
 use std::sync::{
@@ -27,6 +31,15 @@ macro_rules! on_every_forge {
         }
         mod local_forge {
             $(#[test] fn $name() { super::$suite::$name(&super::local()); })+
+        }
+        mod github {
+            $(#[test] fn $name() { super::$suite::$name(&super::doubles::github()); })+
+        }
+        mod forgejo {
+            $(#[test] fn $name() { super::$suite::$name(&super::doubles::forgejo()); })+
+        }
+        mod gitea {
+            $(#[test] fn $name() { super::$suite::$name(&super::doubles::gitea()); })+
         }
     };
 }

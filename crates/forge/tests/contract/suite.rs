@@ -199,12 +199,13 @@ pub(crate) fn comments_are_bounded_and_made_once(world: &dyn World) {
     let last = item.comments.last().unwrap();
     assert_eq!((item.comments.len(), last.text.as_str()), (3, "<!-- kept --> two\nlines"));
     assert_eq!(last.author, ada());
-    for text in [" \n".to_owned(), "x".repeat(64 * 1024 + 1)] {
+    let longest = tracker.capabilities().longest_comment;
+    for text in [" \n".to_owned(), "x".repeat(longest + 1)] {
         let refused = tracker.comment(id, &text, None);
         assert!(matches!(refused, Err(ForgeError::Refused(Refusal::Text { .. }))), "{refused:?}");
     }
     for index in 0..32 {
-        match tracker.comment(id, &"x".repeat(64 * 1024), None) {
+        match tracker.comment(id, &"x".repeat(longest), None) {
             Ok(_) => assert!(index < 31, "an item may be read whole"),
             Err(error) => {
                 assert!(matches!(error, ForgeError::Refused(Refusal::Full { .. })), "{error}");
@@ -238,7 +239,7 @@ pub(crate) fn texts_are_bounded_and_cleaned(world: &dyn World) {
     for bad in [
         new(" \u{7} ", "", &[]),
         new(&"x".repeat(201), "", &[]),
-        new("T", &"x".repeat(256 * 1024 + 1), &[]),
+        new("T", &"x".repeat(tracker.capabilities().longest_text + 1), &[]),
         new("T", "", &[""]),
     ] {
         let refused = tracker.file(&bad, None);
