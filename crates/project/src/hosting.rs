@@ -138,7 +138,7 @@ impl Servers {
         if let Some(remote) = known.get(&key) {
             return Ok(remote.clone());
         }
-        let net: SharedNet = Arc::new(self.net(&api, Some((kind, token.clone())))?);
+        let net: SharedNet = Arc::new(self.net(&api, Some(token.clone()))?);
         let remote = match kind {
             SiteKind::GitHub => Remote::github(net, &site.owner, &site.repository, settings),
             SiteKind::Forgejo => Remote::forgejo(net, &site.owner, &site.repository, settings),
@@ -159,7 +159,7 @@ impl Servers {
         Ok(kind)
     }
 
-    fn net(&self, base: &str, token: Option<(SiteKind, Token)>) -> Result<ForgeNet, ForgeError> {
+    fn net(&self, base: &str, token: Option<Token>) -> Result<ForgeNet, ForgeError> {
         ForgeNet::new(base, token, self.clock.clone()).map_err(ForgeError::unreachable)
     }
 }

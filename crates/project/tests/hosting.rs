@@ -5,7 +5,7 @@
 use std::{path::Path, process::Command, sync::Arc};
 
 use adapters::clock::Clock;
-use forge::{Author, ForgeError, NewItem, Refusal, Settings, SiteKind, Tracker as _};
+use forge::{Author, ForgeError, NewItem, Refusal, Settings, SiteKind};
 use project::{
     Hosts as _, Place,
     hosting::{Choice, Forged, HostingError, Logins, Servers, Token},

@@ -10,6 +10,7 @@ mod pulls;
 mod real;
 mod servers;
 mod suite;
+mod woodpecker;
 
 use std::sync::{
     Arc,

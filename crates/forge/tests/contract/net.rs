@@ -51,7 +51,7 @@ impl Web {
         }
         headers.insert(HeaderName::from_static("user-agent"), HeaderValue::from_static("warp"));
         if with_token {
-            let value = HeaderValue::from_str(&format!("token {}", self.token)).unwrap();
+            let value = HeaderValue::from_str(&format!("Bearer {}", self.token)).unwrap();
             headers.insert(HeaderName::from_static("authorization"), value);
         }
         let body = request.body.clone().unwrap_or_default().into();

@@ -1,4 +1,4 @@
-//! Requests to a forge, by the machine's HTTP client.
+//! Requests to a forge or a CI server, by the machine's HTTP client.
 
 use std::{fmt, time::Duration};
 
@@ -8,27 +8,24 @@ use adapters::{
     secrets::redacted,
 };
 use engine::Time;
-use forge::{
-    SiteKind,
-    http::{Method, Net, Request, Response, SendError, Target},
-};
+use forge::http::{Method, Net, Request, Response, SendError, Target};
 
 use super::Token;
 
 /// How long an answer may take. A list of a hundred issues takes a second or two; a log of some megabytes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The way to one forge. The token goes to its API and nowhere else.
+/// The way to one server. The token goes to its API and nowhere else.
 pub struct ForgeNet {
     base: String,
     client: Client,
-    token: Option<(SiteKind, Token)>,
+    token: Option<Token>,
     clock: Clock,
 }
 
 impl ForgeNet {
     /// Prepares requests to addresses that begin with `base`.
-    pub fn new(base: &str, token: Option<(SiteKind, Token)>, clock: Clock) -> Result<Self, ClientError> {
+    pub fn new(base: &str, token: Option<Token>, clock: Clock) -> Result<Self, ClientError> {
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self { client: Client::new(base.clone())?, base, token, clock })
     }
@@ -41,12 +38,8 @@ impl ForgeNet {
             headers.insert(HeaderName::from_static(name), value);
         }
         headers.insert(HeaderName::from_static("user-agent"), HeaderValue::from_static("warp"));
-        if let (Target::Api(_), Some((kind, token))) = (&request.target, &self.token) {
-            let scheme = match kind {
-                SiteKind::GitHub => "Bearer",
-                SiteKind::Forgejo => "token",
-            };
-            let value = HeaderValue::from_str(&format!("{scheme} {}", token.reveal()));
+        if let (Target::Api(_), Some(token)) = (&request.target, &self.token) {
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
             let mut value = value.map_err(|_| bad("authorization"))?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static("authorization"), value);

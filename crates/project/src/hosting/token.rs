@@ -103,7 +103,7 @@ enum KeptKind {
 const FORMAT: u32 = 1;
 
 /// Variables with tokens: each counts for this host, or for the one of the address that another variable holds.
-const VARIABLES: [(&str, Belongs); 7] = [
+const VARIABLES: [(&str, Belongs); 8] = [
     ("WARP_FORGE_TOKEN", Belongs::ToAddressIn("WARP_FORGE_URL")),
     ("GH_TOKEN", Belongs::To("github.com")),
     ("GITHUB_TOKEN", Belongs::To("github.com")),
@@ -111,6 +111,7 @@ const VARIABLES: [(&str, Belongs); 7] = [
     ("CODEBERG_TOKEN", Belongs::To("codeberg.org")),
     ("FORGEJO_TOKEN", Belongs::ToAddressIn("FORGEJO_URL")),
     ("GITEA_TOKEN", Belongs::ToAddressIn("GITEA_URL")),
+    ("WOODPECKER_TOKEN", Belongs::ToAddressIn("WOODPECKER_SERVER")),
 ];
 
 #[derive(Clone, Copy, Debug)]
