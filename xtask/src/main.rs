@@ -27,6 +27,7 @@ usage: cargo xtask COMMAND
   bench [ROUNDS]  measure the hot paths against a bare process and the original scripts, whole runs and the proxy
   bench run [N]   measure whole runs of N issues against git alone (default: 200)
   bench proxy [N] measure the metering proxy against no proxy, N requests each way (default: 500)
+  bench tokens    measure what Claude Code sends to its model by itself, in a loop, driven by warp and with warp in it
 ";
 
 fn main() -> ExitCode {
