@@ -8,9 +8,14 @@ mod arms;
 mod cache;
 mod worker;
 
-use std::{collections::HashMap, fs, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    env, fs,
+    path::Path,
+};
 
 use engine::{Usage, ledger::Prices};
+use serde_json::Value;
 use testkit::{agents::Claude, model::Sent};
 
 use self::{
@@ -102,18 +107,20 @@ fn sum(sent: &[Sent]) -> Sum {
         }
         before.insert(conversation, blocks);
     }
-    let sessions: std::collections::HashSet<&String> = before.keys().map(|(session, _)| session).collect();
+    let sessions: HashSet<&String> = before.keys().map(|(session, _)| session).collect();
     Sum { sessions: sessions.len(), ..sum }
 }
 
-/// Returns the conversation that a request is of, as the client names it.
-fn session(body: &serde_json::Value) -> String {
-    body["metadata"]["user_id"].as_str().unwrap_or_default().to_owned()
+/// Returns the conversation that a request is of, as the client names it in a text that is JSON.
+fn session(body: &Value) -> String {
+    let user = body["metadata"]["user_id"].as_str().unwrap_or_default();
+    let named: Value = serde_json::from_str(user).unwrap_or_default();
+    named["session_id"].as_str().unwrap_or(user).to_owned()
 }
 
 /// Keeps what was sent, a file each, if a person wants that.
 fn keep(sent: &[Sent], arm: &Arm, criteria: usize) -> Result {
-    let Some(directory) = std::env::var_os(KEPT) else { return Ok(()) };
+    let Some(directory) = env::var_os(KEPT) else { return Ok(()) };
     let directory = Path::new(&directory).join(format!("{}-{criteria}", arm.name.replace(' ', "-")));
     let failed = |error| format!("{}: {error}", directory.display());
     fs::create_dir_all(&directory).map_err(failed)?;

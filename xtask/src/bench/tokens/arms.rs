@@ -1,6 +1,11 @@
 //! The ways in which the same issue is put to the same client.
 
-use std::{env, fs, os::unix::fs::symlink, path::Path, time::Duration};
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use testkit::{
     Sandbox,
@@ -31,7 +36,7 @@ enum Lies {
     InMain,
 }
 
-pub(super) const ARMS: [Arm; 3] = [
+pub(super) const ARMS: [Arm; 4] = [
     Arm { name: "claude -p", aim: |_| None, run: plain, lies: Lies::InTree },
     Arm { name: "a while loop", aim: |_| None, run: repeated, lies: Lies::InTree },
     Arm {
@@ -40,6 +45,7 @@ pub(super) const ARMS: [Arm; 3] = [
         run: headless,
         lies: Lies::InMain,
     },
+    Arm { name: "warp in the agent", aim: |_| Some(1.3), run: in_agent, lies: Lies::InMain },
 ];
 
 /// A project with an issue, a client and its model.
@@ -47,6 +53,8 @@ struct Project<'a> {
     claude: &'a Claude,
     sandbox: Sandbox,
     model: Model,
+    /// Where warp is.
+    warp: PathBuf,
     criteria: usize,
 }
 
@@ -81,7 +89,7 @@ impl<'a> Project<'a> {
         sandbox.git(&["commit", "--quiet", "-m", "chore: begin the words"]);
         let root = sandbox.root().canonicalize().map_err(|error| error.to_string())?;
         let model = Model::start(worker::script(&root, criteria));
-        Ok(Self { claude, sandbox, model, criteria })
+        Ok(Self { claude, sandbox, model, warp: warp.to_owned(), criteria })
     }
 
     /// Makes sure that the work is done.
@@ -150,4 +158,25 @@ fn headless(project: &Project<'_>) -> Result {
     command.env("PATH", path).env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "dummy");
     let mut running = Running::start(command, PATIENCE).map_err(|error| error.to_string())?;
     ended_well(&running.wait())
+}
+
+/// A client that drives the run itself, in a project that is set up for it.
+fn in_agent(project: &Project<'_>) -> Result {
+    let Project { claude, sandbox, model, warp, .. } = project;
+    sandbox.issue(1, &worker::issue(project.criteria));
+    sandbox.warp_ok(&["config", "automation.active_level=3"]);
+    sandbox.warp_ok(&["config", "push=never"]);
+    sandbox.warp_ok(&["init", "--level", "3"]);
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: set up warp"]);
+    Claude::trust(sandbox);
+    let home = |name: &str| sandbox.home().join(name);
+    let launch = claude
+        .launch(sandbox, model, &format!("{} {ISSUE}", worker::COMMAND))
+        .path_first(warp.parent().map(Path::to_owned).unwrap_or_default())
+        .env("XDG_STATE_HOME", home("state"))
+        .env("XDG_CONFIG_HOME", home("config"))
+        .env("WARP_TEST_PROOF", "false")
+        .patience(PATIENCE);
+    ended_well(&launch.run())
 }

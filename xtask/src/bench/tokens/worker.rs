@@ -18,6 +18,9 @@ const CRITERIA: &str = "The criteria of this chunk: ";
 pub(super) const LIST: &str = "ISSUE.md";
 /// The tool by which the client's model gives an answer in a form.
 const STRUCTURED: &str = "StructuredOutput";
+const APPROACH: &str = "Each script has one line that prints: change that line, one script after the other.";
+/// How many calls of tools a criterion may take before something is wrong.
+const MOST_CALLS: usize = 20;
 /// Lines of a file that nobody has to change.
 const FILLING: usize = 60;
 
@@ -74,13 +77,46 @@ struct Worker {
 impl Worker {
     fn next(&self, request: &Request) -> Turn {
         let (prompt, since) = asked(request);
-        let moves = match prompt {
-            _ if prompt.contains(PHASE) => answering(&prompt, self),
-            _ if prompt.contains(LOOP) => self.ticking(&since),
-            _ => (1..=self.criteria).flat_map(|criterion| self.work(criterion)).collect(),
+        let all = || (1..=self.criteria).flat_map(|criterion| self.work(criterion)).collect();
+        let (moves, since) = match prompt {
+            _ if prompt.contains(PHASE) => (answering(&prompt, self), since.as_slice()),
+            _ if prompt.contains(LOOP) => (self.ticking(&since), since.as_slice()),
+            _ if prompt.contains(COMMAND) => self.commanding(&since),
+            _ => (all(), since.as_slice()),
         };
         let made = since.iter().filter(|part| matches!(part, Part::Call { .. } | Part::Text(_))).count();
         moves.into_iter().nth(made).unwrap_or_else(|| Turn::say("Done."))
+    }
+
+    /// Drives the run itself: returns what the phase asks for that warp named last, and what was done since.
+    fn commanding<'a>(&self, since: &'a [&'a Part]) -> (Vec<Turn>, &'a [&'a Part]) {
+        let is_warps = |index: &usize| since[*index].result().is_some_and(|text| phase(text).is_some());
+        let next = || vec![Turn::bash("warp next")];
+        let made = since.iter().filter(|part| matches!(part, Part::Call { .. })).count();
+        // Whatever goes wrong has an end.
+        if made > MOST_CALLS * self.criteria.max(2) {
+            return (Vec::new(), since);
+        }
+        let Some(last) = (0..since.len()).rfind(is_warps) else { return (next(), &since[since.len()..]) };
+        let told = since[last].result().unwrap_or_default();
+        let report = |event: &str, data: &Value| {
+            Turn::bash(&format!("warp state transition . {event} --data '{data}'"))
+        };
+        let moves = match phase(told) {
+            Some("planning") => vec![report("plan_ready", &json!({ "summary": APPROACH }))],
+            Some("coding") => {
+                let is_told = |criterion: &usize| told.contains(&format!("- AC-{criterion:02}: "));
+                let criteria: Vec<usize> = (1..=self.criteria).filter(is_told).collect();
+                let mut moves: Vec<Turn> =
+                    criteria.iter().flat_map(|criterion| self.work(*criterion)).collect();
+                moves.push(report("code_complete", &json!({ "evidence": answer(&criteria)["evidence"] })));
+                moves
+            }
+            Some("awaiting_continue") => vec![report("continue_no", &json!({}))],
+            Some("completed") => Vec::new(),
+            Some(_) | None => next(),
+        };
+        (moves, &since[last + 1..])
     }
 
     /// The work for one criterion.
@@ -116,7 +152,7 @@ impl Worker {
 /// What a model does for a brief of warp's.
 fn answering(prompt: &str, worker: &Worker) -> Vec<Turn> {
     if !prompt.contains(CRITERIA) {
-        let plan = json!({ "approach": "Each script has one line that prints: change that line, one script after the other." });
+        let plan = json!({ "approach": APPROACH });
         return vec![Turn::bash("ls src && cat Makefile"), Turn::call(STRUCTURED, plan)];
     }
     let criteria = numbers(prompt.split(CRITERIA).last().unwrap_or_default());
@@ -133,6 +169,14 @@ fn answer(criteria: &[usize]) -> Value {
         "evidence": criteria.iter().map(evidence).collect::<Vec<_>>(),
         "commit": { "type": "feat", "scope": "words", "subject": "print the words" },
     })
+}
+
+/// Returns the phase that warp says a run is in: after the last step that it tells, else where it says that the run stands.
+fn phase(told: &str) -> Option<&str> {
+    let steps = told.lines().filter(|line| line.starts_with('#'));
+    let stepped = steps.filter_map(|line| line.split(" -> ").nth(1)?.split(' ').next()).last();
+    let stands = told.split("stands in phase `").skip(1).filter_map(|rest| rest.split('`').next()).last();
+    stepped.or(stands)
 }
 
 /// Reads the criteria that stand at the beginning of a text: `AC-01, AC-02.`
