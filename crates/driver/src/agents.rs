@@ -12,7 +12,7 @@ use adapters::{
     refs, secrets,
 };
 use engine::{
-    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Usage, Worker, keys,
+    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Run, Usage, Worker, keys,
     workflow::{Answer as Asks, SemanticGate},
 };
 use journal::Durable;
@@ -32,7 +32,7 @@ use crate::{
     second_look,
     show::Shown,
     spend::Spend,
-    work::{Given, Talk},
+    work::{Given, Offered, Talk},
 };
 
 /// How often it is looked whether the run still stands where the agent works.
@@ -245,13 +245,8 @@ impl Driver<'_> {
         }
         let again = Again { refusal, cut_short: earlier.cut_short.as_deref() };
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
-        let is_known = worker.head.is_some() && worker.base.is_some();
-        let before = run.conversation.clone().filter(|conversation| {
-            is_known
-                && conversation.worker == worker
-                && conversation.issue == run.issue
-                && conversation.role.as_deref() == role
-        });
+        let before = run.conversations().find(|conversation| conversation.role.as_deref() == role);
+        let before = before.filter(|before| self.resumes(before, &worker, run)).cloned();
         let resume = before.as_ref().map(|conversation| conversation.session.as_str());
         let prompt = match &before {
             Some(conversation) => work.since(again, &conversation.brief),
@@ -291,7 +286,8 @@ impl Driver<'_> {
             None => reported,
         };
         let is_idle = ended.answer.is_ok() && tree.is_some() && tree == self.tree_to_change(current);
-        let over = Event::TurnEnded { how, session: ended.session.clone(), brief, usage, is_idle };
+        let (session, context) = (ended.session.clone(), ended.context);
+        let over = Event::TurnEnded { how, session, brief, usage, context, is_idle };
         let data = if self.is_unmetered(hand, &ended) {
             Map::from_iter([("unmetered".to_owned(), json!(true))])
         } else {
@@ -315,6 +311,20 @@ impl Driver<'_> {
             self.show.show(Shown::Warned(&text));
         }
         true
+    }
+
+    /// Tells whether a turn resumes a conversation: nothing but the run's own commits has come since, and it is worth it.
+    fn resumes(&self, conversation: &Conversation, worker: &Worker, run: &Run) -> bool {
+        let before = &conversation.worker;
+        let is_same = conversation.issue == run.issue
+            && (&before.agent, &before.model) == (&worker.agent, &worker.model)
+            && worker.base.is_some()
+            && before.base == worker.base;
+        let (Some(head), Some(now)) = (&before.head, &worker.head) else { return false };
+        let commits = || self.workspace.place.git().commits(head).found().unwrap_or_default();
+        let is_own =
+            |commits: Vec<String>| commits.contains(now) && commits.iter().all(|commit| run.has_made(commit));
+        is_same && (head == now || is_own(commits())) && conversation.is_worth_resuming(run, self.now())
     }
 
     /// Says who works, and on what, as far as that can be read.
@@ -388,7 +398,9 @@ impl Driver<'_> {
         let given =
             Given { model: hand.model.as_deref(), effort: hand.effort.as_deref(), route: route.as_ref() };
         let talk = Talk { prompt, session: named.as_deref(), ..talk };
+        let offered = Offered::of(&current.run);
         let turn = confined.turn(&current.run, talk, &facts, &given);
+        let turn = offered.to(turn);
         let mut known = talk.resume.or(talk.session).map(str::to_owned);
         let mut has_spoken = false;
         let mut lines = secrets::Lines::default();

@@ -105,6 +105,8 @@ pub enum Event {
         /// Digests of the parts of the brief that its conversation has.
         brief: Vec<String>,
         usage: Usage,
+        /// Tokens that its conversation holds; 0 where the agent does not say.
+        context: u64,
         /// Set when the agent says that its work is done, and the tree is as it was.
         is_idle: bool,
     },

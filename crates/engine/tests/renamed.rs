@@ -53,6 +53,7 @@ fn offers(workflow: &Workflow, run: &Run) -> Vec<Event> {
             session: None,
             brief: Vec::new(),
             usage: Usage::default(),
+            context: 0,
             is_idle: false,
         },
         Event::Suspended { kind: WaitKind::Limit, why: "full".to_owned(), until: None },

@@ -275,8 +275,8 @@ impl Terminal {
             Some(spend) => spend.end(&self.name, Usage::default(), None)?,
             None => Usage::default(),
         };
-        let over =
-            Event::TurnEnded { how: how.to_owned(), session: None, brief: Vec::new(), usage, is_idle: false };
+        let (how, brief) = (how.to_owned(), Vec::new());
+        let over = Event::TurnEnded { how, session: None, brief, usage, context: 0, is_idle: false };
         driver.offer(Actor::Engine, over, Map::new())?;
         Ok(())
     }

@@ -256,6 +256,7 @@ impl Agent for Limited {
             answer: Err(limit.into()),
             session: None,
             usage: Usage::default(),
+            context: 0,
             cost_usd: None,
             last_words: String::new(),
         }

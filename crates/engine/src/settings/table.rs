@@ -184,6 +184,12 @@ settings! {
         "Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE";
     AGENT_SILENCE_SECONDS: Count = "agent_silence_seconds", "600", ordered(Smaller),
         "Seconds without a word after which an agent counts as hung";
+    AGENT_TOOLS: Names = "agent_tools", "[]", UNORDERED,
+        "More of the client's own tools for agents that warp drives, such as `WebFetch`; `all` for everything that it has";
+    CONVERSATION_TOKENS: Count = "conversation_tokens", "60000", UNORDERED,
+        "Tokens in a conversation above which the next chunk or phase begins a new one; 0 for a new one each time";
+    CONVERSATION_MINUTES: Count = "conversation_minutes", "5", UNORDERED,
+        "Minutes that a provider keeps a prompt: after them only a conversation of a quarter of `conversation_tokens` goes on to the next chunk or phase";
     APPROVE_PLAN: Flag = "approve_plan", "false", safety(On),
         "Wait for a person's yes to the plan before anything is written";
     WORKSPACE: Choice(&["clone", "worktree"]) = "workspace", "\"clone\"", safety(FirstOf(&["clone", "worktree"])),

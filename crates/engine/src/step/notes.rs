@@ -125,8 +125,9 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         Event::BaselineTaken { baseline } => Ok(turns::baseline_taken(workflow, run, &ask, baseline)),
         Event::TurnStarted { worker } => turns::started(workflow, run, &ask, worker),
         Event::ConversationBegun { session } => turns::begun(workflow, run, &ask, session),
-        Event::TurnEnded { how, session, brief, usage, is_idle } => {
-            let end = turns::End { how, session: session.as_deref(), brief, usage, is_idle: *is_idle };
+        Event::TurnEnded { how, session, brief, usage, context, is_idle } => {
+            let session = session.as_deref();
+            let end = turns::End { how, session, brief, usage, context: *context, is_idle: *is_idle };
             turns::ended(workflow, run, &ask, &end)
         }
         Event::Suspended { kind, why, until } => waits::suspended(workflow, run, &ask, (*kind, why, *until)),
