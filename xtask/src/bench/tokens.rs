@@ -67,7 +67,7 @@ pub(super) fn run() -> Result {
     let mut rows = Vec::new();
     for criteria in ISSUES {
         for arm in &ARMS {
-            say(&format!("{} criteria: {}", criteria, arm.name));
+            say(&format!("{}: {}", counted(criteria), arm.name));
             let sent = arm.run(&claude, &warp, criteria)?;
             keep(&sent, arm, criteria)?;
             rows.push(Row { arm, criteria, sum: sum(&sent) });
@@ -177,6 +177,10 @@ fn table(rows: &[Row]) -> String {
     texts.join("\n")
 }
 
+fn counted(criteria: usize) -> String {
+    if criteria == 1 { "1 criterion".to_owned() } else { format!("{criteria} criteria") }
+}
+
 /// Returns what an arm costs against the client alone.
 fn ratio(rows: &[Row], row: &Row) -> Option<f64> {
     let plain = rows.iter().find(|other| other.criteria == row.criteria && other.arm.is_plain())?;
@@ -190,8 +194,9 @@ fn judged(rows: &[Row]) -> Vec<String> {
         // As it is printed.
         let met = if (ratio * 100.0).round() <= (aim * 100.0).round() { "aim met" } else { "aim missed" };
         format!(
-            "{}, {} criteria, against plain: {ratio:.2} times (aim: at most {aim}): {met}",
-            row.arm.name, row.criteria
+            "{}, {}, against plain: {ratio:.2} times (aim: at most {aim}): {met}",
+            row.arm.name,
+            counted(row.criteria)
         )
     })
     .collect()
