@@ -5,7 +5,10 @@ use std::time::Duration;
 use adapters::{agent::NamedError, clock::after};
 use engine::{
     Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Time, Usage, Workflow,
-    ledger::Scope, view, view::Asked, workflow::Job,
+    ledger::Scope,
+    view,
+    view::Asked,
+    workflow::{Answer as Asks, Job},
 };
 use forge::ForgeError;
 use jobs::{ABOUT_DEV, JobError, Wanted, escalation};
@@ -152,6 +155,9 @@ impl Driver<'_> {
                 (Standing::Stopped, _) => Flow::End(Finish::Stopped),
                 (Standing::Suspended { wait }, _) => self.wait(wait)?,
                 (Standing::Parked { .. }, _) | (_, Act::Person { .. }) => self.person(&current)?,
+                (Standing::Active, Act::Agent { asks: Asks::Promise, .. }) if self.promises(&current)? => {
+                    Flow::On
+                }
                 (Standing::Active, Act::Agent { .. }) => {
                     match self.with_terminal(|terminal, driver| terminal.turn(driver, &current)) {
                         Some(flow) => flow?,
@@ -204,6 +210,16 @@ impl Driver<'_> {
                 self.show.show(Shown::Warned(&words));
             }
         }
+    }
+
+    /// Gives the promise that ends a loop, if it is kept; says whether it was.
+    fn promises(&mut self, current: &Current) -> Result<bool, DriveError> {
+        let (said, kept) = jobs::on(&mut self.workspace).keep_promise(current)?;
+        said.iter().for_each(|said| self.show.show(Shown::Did(said)));
+        if let Some(answer) = &kept {
+            self.took(answer);
+        }
+        Ok(kept.is_some())
     }
 
     /// Keeps the work of a run that was ended before it was done.

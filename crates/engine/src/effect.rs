@@ -79,7 +79,8 @@ impl Run {
         }
     }
 
-    fn act_of_phase(&self, workflow: &Workflow) -> Act {
+    /// Returns what is to be done in the phase that the run is in, if nothing stands in the way.
+    pub fn act_of_phase(&self, workflow: &Workflow) -> Act {
         let Some(phase) = workflow.phase(&self.phase) else { return Act::Nothing };
         if let Some(on) = phase.job.and_then(Job::awaits) {
             return Act::Wait { on, until: self.deadline(workflow) };

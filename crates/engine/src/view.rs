@@ -18,7 +18,7 @@ pub use asked::{Asked, asked};
 pub use cost::{CapUse, Cost, render_cost};
 pub use explain::{Explanation, Possible, Used, exceeded, explain};
 pub use head::{Head, OPERATIONS, Permission};
-pub use inject::inject;
+pub use inject::{reports, standing};
 pub use log::{LogRow, render_log};
 pub use progress::{PROGRESS_FILE, PROGRESS_MARK, progress};
 pub use reanchor::reanchor;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Event, Run, Standing, view};
+use engine::{Actor, Event, Run, Standing, view};
 use forge::ItemId;
 use project::{
     AskError, BeginError, DecideError, Dirs, Error, Given, HeadLookup, Place, Request, Workspace,
@@ -114,7 +114,7 @@ fn decide(
     match workspace.decide(&Given { decision, option, note, by, via }, More::default()) {
         Ok(answer) => {
             here.tell_away(workspace, &answer);
-            Ok(format!("{words}\n{}", workspace.described(&answer.current)))
+            Ok(format!("{words}\n{}", workspace.news(&answer.current, Actor::Agent)))
         }
         Err(DecideError::Ask(AskError::Failed(error))) => Err(error.into()),
         Err(error) => Ok(format!("The person's answer was not taken: {}", spelled(&error))),
@@ -229,7 +229,7 @@ fn begin(here: &HookContext, input: &Input, request: Request) -> Result<String, 
             here.tell_away(&workspace, &answer);
             let branch = jobs::on(&mut workspace).begin_feature(&answer.current);
             let current = workspace.current()?.unwrap_or(answer.current);
-            let mut text = workspace.described(&current);
+            let mut text = workspace.described(&current, Actor::Agent);
             if let Err(error) = branch {
                 let why = spelled(&error);
                 text.push_str(&format!("Note: the loop has no branch of its own yet: {why}\n"));
@@ -241,7 +241,7 @@ fn begin(here: &HookContext, input: &Input, request: Request) -> Result<String, 
         }
         Err(error @ BeginError::Active { .. }) => {
             let told = match workspace.current()? {
-                Some(current) => workspace.described(&current),
+                Some(current) => workspace.described(&current, Actor::Agent),
                 None => String::new(),
             };
             Ok(format!("No run was begun: {error}.\n{told}"))
@@ -292,7 +292,7 @@ fn stop(here: &HookContext, workspace: &mut Workspace) -> Result<String, Failure
     match workspace.ask(Event::StopRequested, Map::new()) {
         Ok(answer) => {
             here.tell_away(workspace, &answer);
-            Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current)))
+            Ok(format!("The person stopped the run.\n{}", workspace.news(&answer.current, Actor::Agent)))
         }
         Err(AskError::NoRun) => Ok("There is no run to stop.".to_owned()),
         Err(AskError::Refused(refused)) => Ok(format!("The run was not stopped: {refused}")),

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use engine::{Event, Standing};
+use engine::{Actor, Event, Standing};
 use project::{AskError, Decided, HeadLookup, OTHER, Workspace};
 use serde_json::{Map, Value, json};
 
@@ -221,7 +221,7 @@ fn several<'a>(text: &str, labels: &'a [String]) -> Option<Vec<&'a str>> {
 /// Says something to the agent, and where the run stands.
 pub(crate) fn told(workspace: &mut Workspace, words: &str) -> Result<String, Failure> {
     let standing = match workspace.current()? {
-        Some(current) => workspace.described(&current),
+        Some(current) => workspace.news(&current, Actor::Agent),
         None => "The run is over.".to_owned(),
     };
     Ok(format!("{words}\n{standing}"))

@@ -13,12 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::{hold::FileLock, machine, process::Control};
+use adapters::{hold::FileLock, machine};
 use engine::{
-    Actor, Event, EventName, Run, Standing,
+    Actor, Event, EventName, Standing,
     turn::{self, TurnDecision, TurnEnd},
 };
-use project::{AskError, Current, Dirs, HeadLookup, Place, Shell, Workspace, spelled};
+use project::{AskError, Current, HeadLookup, Workspace};
 use serde_json::{Map, json};
 
 use crate::{
@@ -173,7 +173,7 @@ fn decide(
             Ok(answer) => {
                 here.tell_away(workspace, &answer);
                 current = answer.current;
-                merged = merge(workspace, &current);
+                merged = Some(jobs::on(workspace).merge_kept(&current)).filter(|said| !said.is_empty());
                 None
             }
             Err(AskError::Refused(refused)) => Some(refused),
@@ -184,25 +184,11 @@ fn decide(
     }
     Ok(match (decision, merged) {
         (TurnDecision::Allow { note }, Some(merged)) => {
-            let note = note.into_iter().chain([merged]).collect::<Vec<_>>().join("\n");
+            let note = note.into_iter().chain(merged).collect::<Vec<_>>().join("\n");
             TurnDecision::Allow { note: Some(note) }
         }
         (decision, _) => decision,
     })
-}
-
-/// Merges what a loop that has just ended has shipped, where its level says so; returns what came of it. A merge that
-/// fails leaves the pull request open, for a person.
-fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
-    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Control::On));
-    match jobs::on(workspace).merge_shipped(current, shell) {
-        Ok(merged) => merged.map(|merged| merged.lines().join("\n")),
-        Err(error) => {
-            let pull = current.run.artifacts.pr_url.as_deref().unwrap_or_default();
-            let number = pull.trim_start_matches('#');
-            Some(format!("{}; `warp pr merge {number}` tries again", spelled(&error)))
-        }
-    }
 }
 
 /// Notes that a turn ended because the model could not be reached.

@@ -24,7 +24,6 @@ mod commit_and_merge;
 mod context;
 mod define_chunks;
 mod dev;
-mod earlier;
 mod error;
 mod file_report;
 mod git_hooks;
@@ -51,7 +50,7 @@ mod take_chunk;
 mod tick_criteria;
 mod words;
 
-pub use advance::{Done, Wanted, escalation};
+pub use advance::{Done, Stepped, Wanted, escalation};
 pub use baseline::Ready;
 pub use context::{Context, on};
 pub use dev::ABOUT_DEV;

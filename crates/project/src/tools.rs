@@ -149,7 +149,7 @@ impl Workspace {
     }
 
     /// Says what a call has done, and what the agent has to do now.
-    fn words_of(&self, answer: &Answer) -> String {
+    fn words_of(&mut self, answer: &Answer) -> String {
         let mut lines: Vec<String> = Vec::new();
         for record in &answer.records {
             let event = &record.event;
@@ -175,7 +175,7 @@ impl Workspace {
         } else if waits {
             lines.push("Wait for the answer: end your turn.".to_owned());
         } else if has_moved {
-            lines.push(self.described(&answer.current));
+            lines.push(self.news(&answer.current, Actor::Agent));
         }
         lines.join("\n")
     }

@@ -189,7 +189,7 @@ fn ask(
         output::print(&summary(&answer))?;
         // An agent goes on at once, so it is told what its new phase wants and how that ends.
         if actor == Actor::Agent && answer.records.iter().any(Record::moves) {
-            output::print(workspace.described(&answer.current).trim_end())?;
+            output::print(workspace.news(&answer.current, actor).trim_end())?;
         }
     }
     let exit = exit_of(&answer.outcome);
@@ -243,7 +243,8 @@ fn parse_event(name: &str, data: &Map<String, Value>) -> Result<Event, CommandEr
 fn inject(mut workspace: Workspace) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
     let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
-    output::print(workspace.described(&current).trim_end())?;
+    let actor = project::actor(&workspace.place.root);
+    output::print(workspace.described_whole(&current, actor).trim_end())?;
     Ok(Exit::Done)
 }
 

@@ -52,11 +52,11 @@ fn clean_up(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     };
     let slot = Pool::of(&Place::at(origin)?, &workspace.dirs)?.reopen(run.root.as_ref())?;
     let mut slot = Workspace::open_slot(slot, workspace.dirs.clone())?;
-    let done = jobs::on(&mut slot).next(&Wanted::default())?;
-    for line in &done.said {
+    let done = jobs::on(&mut slot).next(&Wanted { is_single: true, ..Wanted::default() })?;
+    for line in done.steps.iter().flat_map(|step| &step.said) {
         output::print(line)?;
     }
-    let Some(answer) = &done.taken else { return Ok(Exit::Done) };
+    let Some(answer) = done.taken() else { return Ok(Exit::Done) };
     output::print(&summary(answer))?;
     let has_failed = answer.records.iter().any(|record| record.data.contains_key("failure"));
     Ok(if has_failed { Exit::Failed } else { Exit::Done })

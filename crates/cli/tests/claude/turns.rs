@@ -102,8 +102,12 @@ fn later_moves(root: &Path) -> Vec<Move> {
         ends(&["It stands in phase `test`"]),
         bash(&says("tests_passed", r#""summary":"greets""#), &["test -> ship", "warp next"]),
         ends(&["It stands in phase `ship`", "`warp next`"]),
-        bash("warp next", &["is offered as pull request #43"]),
-        Move { turn: Turn::say("<promise>SHIPPED</promise>"), told: &[] },
+        // Every receipt holds: nobody has to promise anything.
+        bash(
+            "warp next",
+            &["is offered as pull request #43", "every receipt holds: <promise>SHIPPED</promise>"],
+        ),
+        Move { turn: Turn::say("It is shipped."), told: &[] },
     ]
 }
 
@@ -205,7 +209,7 @@ fn in_a_terminal_a_trusted_project_goes_through_the_loop() {
         let terminal = with_warp(claude.interactive(&sandbox, &model), &sandbox).in_terminal((150, 50));
         terminal.wait_for("accept edits on");
         terminal.type_line(&prompt());
-        terminal.wait_for("is over (shipped)");
+        terminal.wait_for("It is shipped.");
         assert_eq!(*done.lock().unwrap(), wanted, "{}", terminal.screen());
         is_shipped(&sandbox);
         let pull = sandbox.warp_ok(&["pr", "show", "43"]);

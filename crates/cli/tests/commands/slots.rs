@@ -61,7 +61,7 @@ impl Running {
     }
 
     fn next(&self) {
-        self.warp_ok(&["next"]);
+        self.warp_ok(&["next", "--step"]);
     }
 
     /// Runs `warp` in the slot.

@@ -61,7 +61,7 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
     let told = hook(sandbox, &root, "user-prompt-submit", &input(&root, "UserPromptSubmit", &typed));
     let told = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     let stands = format!(
-        "A autonomous-loop run is under way in this project, for the feature: {FEATURE}.\nIt stands in phase `plan`: Writes the plan.\n"
+        "An autonomous-loop run is under way in this project, for the feature: {FEATURE}.\nIt stands in phase `plan`: Writes the plan.\n"
     );
     assert!(told.starts_with(&stands), "{told}");
     assert!(told.contains("- plan_written (needs from an agent a file in the repository"), "{told}");

@@ -62,11 +62,17 @@ fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
     sandbox.as_agent(&["state", "transition", ".", "noted", "--data", url]).ends(0);
     let said = next(&sandbox).ends(0);
     assert!(said.out.contains("the pull request is https://forge.localhost/pull/1"), "{said:?}");
+    assert!(said.out.contains("every receipt holds: <promise>SHIPPED</promise>"), "{said:?}");
     let branch = "refs/heads/feature/issue-42-parser";
     let pushed = sandbox.git(&["ls-remote", "origin", branch]);
     assert!(pushed.starts_with(&sandbox.git(&["rev-parse", "HEAD"])), "{pushed}");
-    let state = sandbox.warp_ok(&["state", "status", "."]);
-    assert!(state.contains("https://forge.localhost/pull/1") && !state.contains("made.up"), "{state}");
+    let log = sandbox.json(&["log", "--json"]);
+    let rows = log.as_array().unwrap();
+    assert_eq!(
+        (&rows[rows.len() - 1]["event"], &rows[rows.len() - 1]["actor"]),
+        (&"shipped".into(), &"engine".into())
+    );
+    assert_eq!(rows[rows.len() - 2]["data"]["pr_url"], "https://forge.localhost/pull/1");
 }
 
 #[test]
@@ -91,8 +97,14 @@ fn neither_a_remote_nor_a_forge_is_needed() {
         let said = sandbox.warp(&["next"]).ends(0);
         let then = if level == "3" { "it is merged when the promise is given" } else { "`warp pr merge 43`" };
         assert!(said.out.contains("is offered as pull request #43") && said.out.contains(then), "{said:?}");
-        let state = sandbox.warp_ok(&["state", "status", "."]);
-        assert!(state.contains("\"pr_url\": \"#43\""), "{state}");
+        let log = sandbox.json(&["log", "--json"]);
+        let address = log.as_array().unwrap().iter().rfind(|row| row["event"] == "noted").unwrap();
+        assert_eq!(address["data"]["pr_url"], "#43");
+        assert_eq!(
+            said.out.contains("is at ") && said.out.contains("which was tested"),
+            level == "3",
+            "{said:?}"
+        );
         let pull = sandbox.warp_ok(&["pr", "show", "43"]);
         assert!(pull.contains("feature/issue-42-parser -> main"), "{pull}");
     }
@@ -175,6 +187,6 @@ fn a_phase_of_that_name_in_another_workflow_pushes_nothing() {
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     begin(&sandbox, "3");
-    assert!(sandbox.warp_ok(&["next"]).contains("phase `ship`"));
+    assert!(sandbox.warp_ok(&["next"]).contains("is offered as pull request #43"));
     assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
 }

@@ -317,9 +317,9 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
     pr_url: https://forge.example/pull/7
     branch: feature/issue-42-title
     Commits are allowed in this phase. Warp pushes and opens the pull request.
-    `warp next` opens the pull request, pushes what may leave and knows the address.
+    `warp next` opens the pull request, pushes what may leave, and ends the loop if every receipt holds.
     A person who opened it says: warp state transition . noted --data '{"pr_url":"https://…"}'
-    Then the last message of the turn ends the loop, with this in it: <promise>SHIPPED</promise>
+    If it does not end, the last message of the turn ends it, with this in it: <promise>SHIPPED</promise>
     "#);
     let mut long = run;
     long.feature = Some("ü".repeat(20_000));

@@ -4,39 +4,40 @@ use engine::{Record, Run, Workflow, workflow::Meaning};
 use forge::ItemId;
 use serde_json::Value;
 
-use crate::{Context, JobError, words::short};
+use crate::{Error, Workspace};
 
 /// How much of what a failed test printed is told to the next run, in characters.
 const LONGEST_FAILURE: usize = 1500;
 /// How much is told of earlier runs in all, in characters.
 const LONGEST_EARLIER: usize = 8000;
+/// How many characters of a commit's name are shown.
+const HASH: usize = 10;
 
-impl Context<'_> {
-    /// Tells what earlier runs of the run's issue have planned, tried, learnt, decided and were told.
-    pub fn earlier(&mut self, run: &Run) -> Result<Option<String>, JobError> {
-        let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
-        let mut parts = Vec::new();
-        for stint in self.account(issue)?.stints.into_iter().filter(|stint| stint.run != run.id.as_str()) {
-            let Some(current) = self.select(Some(&stint.run))? else { continue };
-            let (from, to) = (stint.events.start, stint.events.end);
-            let records = self.records(&current)?;
-            let its = records.iter().enumerate().filter(|(seq, _)| (from..to).contains(&(*seq as u64)));
-            let told = told(&current.workflow, &its.map(|(_, record)| record).collect::<Vec<_>>());
-            let done = stint.chunks.iter().map(|chunk| {
-                let commit = chunk.commit.as_deref().map(|commit| format!(" ({})", short(commit)));
-                format!("- done: {}{}", chunk.acs.join(", "), commit.unwrap_or_default())
-            });
-            let lines: Vec<String> = done.chain(told).collect();
-            if !lines.is_empty() {
-                parts.push(format!("Run {}:\n{}", stint.run, lines.join("\n")));
-            }
+/// Tells what earlier runs of the run's issue have planned, tried, learnt, decided and were told.
+pub(crate) fn earlier(workspace: &mut Workspace, run: &Run) -> Result<Option<String>, Error> {
+    let Some(issue) = run.issue.as_deref().and_then(ItemId::typed) else { return Ok(None) };
+    let mut parts = Vec::new();
+    for stint in workspace.account(issue)?.stints.into_iter().filter(|stint| stint.run != run.id.as_str()) {
+        let Some(current) = workspace.select(Some(&stint.run))? else { continue };
+        let (from, to) = (stint.events.start, stint.events.end);
+        let records = workspace.records(&current)?;
+        let its = records.iter().enumerate().filter(|(seq, _)| (from..to).contains(&(*seq as u64)));
+        let told = told(&current.workflow, &its.map(|(_, record)| record).collect::<Vec<_>>());
+        let done = stint.chunks.iter().map(|chunk| {
+            let commit =
+                chunk.commit.as_deref().map(|commit| format!(" ({})", commit.get(..HASH).unwrap_or(commit)));
+            format!("- done: {}{}", chunk.acs.join(", "), commit.unwrap_or_default())
+        });
+        let lines: Vec<String> = done.chain(told).collect();
+        if !lines.is_empty() {
+            parts.push(format!("Run {}:\n{}", stint.run, lines.join("\n")));
         }
-        // The newest matter most.
-        let text = parts.join("\n\n");
-        let skipped = text.chars().count().saturating_sub(LONGEST_EARLIER);
-        let text: String = text.chars().skip(skipped).collect();
-        Ok(Some(text).filter(|text| !text.trim().is_empty()))
     }
+    // The newest matter most.
+    let text = parts.join("\n\n");
+    let skipped = text.chars().count().saturating_sub(LONGEST_EARLIER);
+    let text: String = text.chars().skip(skipped).collect();
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 /// Tells what matters of the records of an earlier run.
@@ -56,18 +57,12 @@ fn told(workflow: &Workflow, records: &[&Record]) -> Vec<String> {
         let phase = record.from.as_ref().unwrap_or(&record.phase);
         match workflow.meaning(phase, record.event.as_str()) {
             Some(Meaning::Plan) => {
-                lines.extend(text(record, "approach").map(|plan| format!("- its plan: {plan}")))
+                lines.extend(text(record, "approach").map(|plan| format!("- its plan: {plan}")));
+                lines.extend(notes(record));
             }
             Some(Meaning::Work) => {
                 tried = text(record, "summary");
-                for field in ["lessons", "decisions", "risks"] {
-                    let notes = record.data.get(field).and_then(Value::as_array).into_iter().flatten();
-                    for note in notes {
-                        let word = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
-                        let kind = field.trim_end_matches('s');
-                        lines.push(format!("- {kind}: {}: {}", word("title"), word("text")));
-                    }
-                }
+                lines.extend(notes(record));
             }
             Some(Meaning::Outcome("tests_failed" | "drift_blocked")) => {
                 let tried = tried.take().map(|tried| format!("{tried} ")).unwrap_or_default();
@@ -93,4 +88,17 @@ fn told(workflow: &Workflow, records: &[&Record]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Tells the decisions, lessons and risks that came with a plan or with work, a line each.
+fn notes(record: &Record) -> Vec<String> {
+    let of = |field: &'static str| {
+        let kind = field.trim_end_matches('s');
+        let notes = record.data.get(field).and_then(Value::as_array).into_iter().flatten();
+        notes.map(move |note| {
+            let word = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
+            format!("- {kind}: {}: {}", word("title"), word("text"))
+        })
+    };
+    ["lessons", "decisions", "risks"].into_iter().flat_map(of).collect()
 }
