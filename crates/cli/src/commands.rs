@@ -213,11 +213,10 @@ impl Command {
         let root = found.unwrap_or(root);
         match actor(&root) {
             Actor::Person | Actor::Engine => Ok(()),
-            Actor::Agent => Err(CommandError::new(
-                Exit::NoSessionOrDenied,
-                "this command is a person's, and it was given by an agent",
-            )
-            .hint("a person runs it in a terminal of their own")),
+            Actor::Agent => {
+                Err(CommandError::new(Exit::NoSessionOrDenied, "only a person may run this command")
+                    .hint("a person runs it in a terminal of their own"))
+            }
         }
     }
 }

@@ -18,6 +18,9 @@ use engine::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+pub(crate) use block::span;
+
+use crate::{colour, local_time};
 use block::Block;
 use replies::Replies;
 use transcript::{Told, Transcript};
@@ -80,7 +83,10 @@ impl Live {
         let lines: String = lines.lines().map(|line| format!("{}{line}\n", self.label)).collect();
         let text = match &mut self.block {
             Some(block) => {
-                let lines = lines::wrapped(&lines, block::width());
+                let mut lines = lines::wrapped(&lines, block::width());
+                if colour::is_on_stdout() {
+                    lines = lines.lines().map(|line| lines::painted(line, &self.label) + "\n").collect();
+                }
                 format!("{}{lines}{}", block.erase(), block.draw())
             }
             None => lines,
@@ -116,7 +122,7 @@ impl Live {
                 block.follow(run, workflow);
                 self.print("");
             }
-            (Form::Text, None) => self.print(&view::render_status(status)),
+            (Form::Text, None) => self.print(&view::render_status(status, local_time::minute)),
         }
     }
 

@@ -129,7 +129,7 @@ impl Driver<'_> {
                 Brief::Work(work) => work,
             };
             if let Some(complaint) = &complaint {
-                self.show.show(Shown::Warned(&format!("{}; it is asked again", complaint.why())));
+                self.show.show(Shown::Warned(&format!("{}; asking again", complaint.why())));
             }
             let form = work.form.clone();
             let ready = match self.ready(&now)? {
@@ -264,7 +264,7 @@ impl Driver<'_> {
         let ran = self.run_agent(current, talk, hand);
         let (mut ended, mut is_heard) = self.after_turn(ran)?;
         if resume.is_some() && matches!(ended.answer, Err(NoAnswer::NoConversation)) {
-            self.show.show(Shown::Did("the agent's conversation is gone; another is begun"));
+            self.show.show(Shown::Did("the agent's conversation is gone; starting another"));
             let prompt = work.whole(again, &self.briefing(current, &earlier)?);
             let talk = Talk { prompt: &prompt, resume: None, ..talk };
             self.before_turn()?;
@@ -311,7 +311,7 @@ impl Driver<'_> {
         if ended.usage == adapters::agent::Usage::default() && !self.told_unmetered {
             self.told_unmetered = true;
             let agent = hand.agent.name();
-            let text = format!("{agent} is not metered: no request of it was seen, so no cap holds it");
+            let text = format!("{agent} is not metered: no requests seen, so caps cannot be enforced");
             self.show.show(Shown::Warned(&text));
         }
         true
@@ -376,7 +376,7 @@ impl Driver<'_> {
         if route.is_none() && hand.agent.name() != "script" && !self.told_unmetered {
             self.told_unmetered = true;
             let agent = hand.agent.name();
-            let text = format!("{agent} is not metered: caps hold by what it says itself");
+            let text = format!("{agent} is not metered: caps use the usage it reports");
             self.show.show(Shown::Warned(&text));
         }
         let confined = self.confined.clone();
@@ -638,7 +638,7 @@ impl Driver<'_> {
             return Ok(());
         }
         if let Some(kept) = jobs::on(&mut self.workspace).put_away(run)? {
-            self.show.show(Shown::Did(&format!("what the chunk before left is kept as {kept}")));
+            self.show.show(Shown::Did(&format!("leftovers of the previous chunk saved as {kept}")));
         }
         Ok(())
     }

@@ -340,7 +340,7 @@ impl Driver<'_> {
     /// Adds to a problem that a person has to solve where the work lies.
     fn with_place(&self, problem: &str) -> String {
         let root = self.workspace.place.root.display();
-        format!("{problem}\nWhat `continue` looks at again lies in {root}")
+        format!("{problem}\n`continue` checks again in {root}")
     }
 
     /// Offers an event and shows what came of it. One that came too late is no error: the loop looks again.

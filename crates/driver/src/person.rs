@@ -28,7 +28,7 @@ impl Driver<'_> {
     pub(crate) fn person(&mut self, current: &Current) -> Result<Flow, DriveError> {
         let Some(asked) = Self::asked(current) else {
             let problem =
-                format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
+                format!("`{}` needs a person: `warp explain` says what is possible", current.run.phase);
             return Ok(Flow::End(Finish::Refused(problem)));
         };
         if let Act::Person { unattended: Some(option), .. } = current.run.act()

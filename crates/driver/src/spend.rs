@@ -22,7 +22,7 @@ use project::{
 pub enum SpendError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    #[error("the way to the models cannot be opened")]
+    #[error("the connection to the models cannot be opened")]
     Proxy(#[from] ProxyError),
     #[error(transparent)]
     Failed(#[from] Error),

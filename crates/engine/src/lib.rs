@@ -69,6 +69,6 @@ pub use step::{
     VERIFICATION_GATES, begin, doom_loop, is_document, needs, note_of, step,
 };
 pub use test_name::names_test;
-pub use time::{BadTime, Time};
+pub use time::{BadTime, Time, TimeFormat};
 pub use wait::{Capped, Wait, WaitKind};
 pub use workflow::{Workflow, WorkflowError};

@@ -330,6 +330,15 @@ impl Decision {
     /// The answers at a cap that let more be spent.
     pub const MORE: &'static str = "more";
     pub const TOMORROW: &'static str = "tomorrow";
+    /// The answers that leave out what was asked about, or end the run.
+    pub const SKIP: &'static str = "skip";
+    pub const ABORT: &'static str = "abort";
+    pub const STOP: &'static str = "stop";
+
+    /// Tells whether an option says what becomes of the run, and nothing about what was asked.
+    pub fn leaves(option: &str) -> bool {
+        [Self::SKIP, Self::ABORT, Self::STOP].contains(&option)
+    }
 }
 
 /// That budgets were exceeded.

@@ -148,11 +148,10 @@ fn rest(run: &Run) -> Option<String> {
     match &run.standing {
         Standing::Active => None,
         Standing::Parked { decision } => Some(format!(
-            "Run {} waits for a person: {} (warp answer {} {})",
+            "Run {} waits for a person: {} ({})",
             run.id,
             decision.question,
-            decision.id,
-            decision.options.join("|")
+            view::Asked::from(decision).inline_commands()
         )),
         Standing::Suspended { wait } => Some(format!("Run {} waits: {wait}", run.id)),
         Standing::Stopped => {

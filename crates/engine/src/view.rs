@@ -14,7 +14,7 @@ mod state_file;
 mod status;
 
 pub use adopt::{AdoptError, Adopted, adopt};
-pub use asked::{Asked, asked};
+pub use asked::{AnswerCommand, Asked, asked};
 pub use cost::{CapUse, Cost, render_cost};
 pub use explain::{Explanation, Possible, Used, exceeded, explain};
 pub use head::{Head, OPERATIONS, Permission};

@@ -144,12 +144,12 @@ fn a_renamed_workflow_goes_the_same_ways() {
 fn look_alike(ours: (&Workflow, &Run), theirs: (&Workflow, &Run), now: Time) {
     let told = |(workflow, run): (&Workflow, &Run)| {
         let status = status(workflow, run, "project", Owned::Live, "rails");
-        let status = engine::view::render_status(&status);
+        let status = engine::view::render_status(&status, engine::Time::to_seconds);
         let events = workflow.events_of_agent(run);
         let tools = [Tool::SubmitPlan, Tool::AskQuestion, Tool::MarkStoryComplete, Tool::Done];
         let tools = tools.map(|tool| workflow.event_of_tool(run, tool));
         let phase = workflow.phase(&run.phase).unwrap();
-        let explained = explain(workflow, run, now).render();
+        let explained = explain(workflow, run, now).render(engine::Time::to_seconds);
         let probes: Vec<String> = offers(workflow, run)
             .iter()
             .map(|event| format!("{:?}", needs(workflow, run, Actor::Agent, event, &data())))

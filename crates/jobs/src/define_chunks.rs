@@ -52,9 +52,7 @@ impl Outcome {
                     .say_all(match grouping {
                         Grouping::InOrder => None,
                         Grouping::Planned => Some("as the plan groups them".to_owned()),
-                        Grouping::NotAsPlanned(why) => {
-                            Some(format!("the plan's own grouping is left: {why}"))
-                        }
+                        Grouping::NotAsPlanned(why) => Some(format!("the plan's grouping is ignored: {why}")),
                     })
             }
         }

@@ -31,6 +31,11 @@ impl Context<'_> {
                 parts.push(format!("Run {}:\n{}", stint.run, lines.join("\n")));
             }
         }
+        let answers = self.late_answers(issue)?;
+        if !answers.is_empty() {
+            let lines: Vec<String> = answers.iter().map(|answer| format!("- decided: {answer}")).collect();
+            parts.push(format!("A person has answered since:\n{}", lines.join("\n")));
+        }
         // The newest matter most.
         let text = parts.join("\n\n");
         let skipped = text.chars().count().saturating_sub(LONGEST_EARLIER);

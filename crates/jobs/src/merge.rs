@@ -254,7 +254,7 @@ impl Context<'_> {
                 short(onto)
             ),
             Mend::Branch => {
-                format!("\nMend and commit it in the run's workspace (`cd {root}`), then {then}")
+                format!("\nFix and commit it in the run's workspace (`cd {root}`), then {then}")
             }
             Mend::Target => String::new(),
         }

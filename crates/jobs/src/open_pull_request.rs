@@ -118,7 +118,7 @@ impl Context<'_> {
             Goal::Stay | Goal::HandOver => format!("`warp pr merge {number}` merges it"),
         };
         Ok(vec![
-            format!("`{branch}` is offered as pull request #{number}"),
+            format!("`{branch}`: opened pull request #{number}"),
             format!("`warp pr show {number}` shows it; {then}"),
         ])
     }

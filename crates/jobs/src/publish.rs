@@ -164,7 +164,7 @@ impl Published {
     pub fn said(&self) -> String {
         let pushed = self.pushed.as_ref().map(|pushed| format!("; {pushed}")).unwrap_or_default();
         format!(
-            "`{}` is at {} and offered as pull request #{}{pushed}",
+            "`{}` is at {}; opened pull request #{}{pushed}",
             self.branch,
             short(&self.commit),
             self.number

@@ -70,7 +70,7 @@ pub enum MergeError {
     Undecided { number: ItemId, asked: Asked },
     #[error("it is not known which run has made #{number}")]
     NoRun { number: ItemId },
-    #[error("branch `{branch}` of #{number} cannot be had: {why}")]
+    #[error("branch `{branch}` of #{number} is not available: {why}")]
     NoBranch { number: ItemId, branch: String, why: String },
     #[error("#{number} is not merged: {why}")]
     Stuck { number: ItemId, branch: String, why: String, mend: Mend },

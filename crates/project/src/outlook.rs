@@ -24,6 +24,7 @@ use forge::{Comment, Item, ItemId, Pull, Query, Readiness, Review, readiness};
 use serde::Serialize;
 
 pub use prospect::{Place, Prospect, Would};
+pub use unpushed::AtRemote;
 
 use crate::{Current, Error, Leftover, Taken, Workspace, pushing::REFUSED_PUSH, rework::rework_of};
 

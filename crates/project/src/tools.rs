@@ -145,7 +145,12 @@ impl Workspace {
         let (name, rails) = (self.place.name(), rails::in_force(&self.place, &current.run));
         let status = view::status(&current.workflow, &current.run, &name, live, rails);
         let explanation = view::explain(&current.workflow, &current.run, self.dirs.clock.now());
-        format!("{}\n{}\n{}", view::render_status(&status), explanation.render(), possible(current))
+        format!(
+            "{}\n{}\n{}",
+            view::render_status(&status, engine::Time::to_seconds),
+            explanation.render(engine::Time::to_seconds),
+            possible(current)
+        )
     }
 
     /// Says what a call has done, and what the agent has to do now.

@@ -11,7 +11,7 @@ use super::{
     items::{self, State},
     open, person_place, pool, run,
 };
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, output, progress};
 
 /// List, show, review and merge the pull requests of this project
 #[derive(Debug, clap::Args)]
@@ -177,9 +177,11 @@ fn update(
     let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
+    let progress = progress::start(&format!("bringing #{number} onto its target and testing that"));
     let updated = jobs::on(workspace).update_pull(&pool, number, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
+    drop(progress);
     let files = match updated {
         UpdatedPull::Current { target } => {
             output::print(&format!("#{number} is on top of the newest `{target}` already"))?;
@@ -219,9 +221,11 @@ fn merge(workspace: &mut Workspace, number: ItemId, walled: Walled) -> Result<()
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
     let by = person_in(&workspace.place.root);
+    let progress = progress::start(&format!("testing #{number} on its newest target and merging it"));
     let merged = jobs::on(workspace).merge_pull(&pool, number, by, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
+    drop(progress);
     let MergedPull { target, commit, branch, behind, said, closed } = merged;
     output::print(&format!("#{number} is merged: `{target}` is at {commit} now, which was tested"))?;
     for line in said {
@@ -253,9 +257,9 @@ impl From<MergeError> for CommandError {
                 made.hint(format!("`warp pr approve {number}` takes it as it is"))
             }
             MergeError::Undecided { number, ref asked } => {
-                let answers = asked.options.join("|");
+                let answers = asked.inline_commands();
                 Self::of(Exit::Refused, &error)
-                    .hint(format!("`warp answer {} {answers}`, then `warp pr merge {number}`", asked.id))
+                    .hint(format!("{answers}, then `warp pr merge {number}`"))
             }
             MergeError::NoRun { number } | MergeError::NoBranch { number, .. } => {
                 Self::of(Exit::Failed, &error)

@@ -128,7 +128,7 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
     launch(&claude, &sandbox, &model, "Continue.").run().ends(0);
     assert_eq!(*done.lock().unwrap(), 2, "{}", model.text());
     let told = model.text();
-    assert!(told.contains("It stands in phase `discovering`") && told.contains("(stale)"), "{told}");
+    assert!(told.contains("It stands in phase `discovering`") && told.contains("has exited"), "{told}");
     let log = sandbox.json(&["log", "--json"]);
     let owners = log.as_array().unwrap().iter().filter(|row| row["event"] == "owner_changed").count();
     assert_eq!(owners, 1, "the run was begun by the first session and carried on by the second");

@@ -8,7 +8,7 @@ fn a_second_session_on_the_same_root_is_refused() {
     let sandbox = coding();
     insta::assert_snapshot!(sandbox.refused(3, &["state", "init", ".", "--level", "2", "--issue", "43"]), @"
     error: Active session exists: run `[RUN]` is in `coding`
-    hint: `warp status` shows whether it is stale
+    hint: `warp status` shows whether its process still runs
     hint: `warp stop --hard` resets it; the journal keeps everything
     ");
 }

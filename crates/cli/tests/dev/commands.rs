@@ -117,7 +117,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
     demo.sandbox.write("broken", "");
     let said = demo.warp(&["dev", "up"]).ends(1);
     insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
-    the server has 120 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    the server has 120 s to come up; its output is in [HOME]/demo/.git/warp/dev/server.log
     error: the server did not come up: `PORT=$PORT DEMO=serve exec [TEST] --exact dev::demo::program --nocapture` has ended
       running 1 test
       the demo is broken
@@ -131,7 +131,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
     });
     let said = slow.warp(&["dev", "up"]);
     insta::assert_snapshot!(slow.sandbox.stable(&said.err), @"
-    the server has 1 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    the server has 1 s to come up; its output is in [HOME]/demo/.git/warp/dev/server.log
     error: the server did not come up: after 1 s nothing listens on port [PORT]
     hint: fix `server` in dev.json, or what it starts
     ");
@@ -206,7 +206,7 @@ fn what_leads_out_of_the_project_is_not_read() {
     std::os::unix::fs::symlink(&outside, demo.sandbox.root().join("seed")).unwrap();
     let said = demo.warp(&["dev", "up"]).ends(78);
     insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
-    the server has 120 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    the server has 120 s to come up; its output is in [HOME]/demo/.git/warp/dev/server.log
     error: dev.json: `seed` leads out of the project
     hint: docs/dev.md has a whole one
     ");
@@ -294,7 +294,7 @@ fn in_a_checkout_a_server_that_does_not_come_up_again_is_a_persons_to_decide_on(
         status["asked"].clone()
     };
     let asked = question();
-    assert!(asked["question"].as_str().unwrap().contains("brought up 2 times in vain"), "{asked}");
+    assert!(asked["question"].as_str().unwrap().contains("restarted 2 times without success"), "{asked}");
     assert_eq!(asked["options"], json!(["continue", "skip", "abort"]));
     demo.sandbox.warp_ok(&["answer", asked["id"].as_str().unwrap(), "continue"]);
     demo.sandbox.warp(&["next"]).ends(5);

@@ -77,7 +77,7 @@ fn without_leave_the_pull_request_stays_in_the_repository() {
         sandbox.warp_ok(&["config", &format!("push={push}")]);
         begin(&sandbox, "2");
         let said = next(&sandbox).ends(0);
-        assert!(said.out.contains("`feature/issue-42-parser` is offered as pull request #43"), "{said:?}");
+        assert!(said.out.contains("`feature/issue-42-parser`: opened pull request #43"), "{said:?}");
         assert!(said.out.contains(&format!("not pushed: {words}")), "{said:?}");
         assert_eq!(branches(&sandbox), ["refs/heads/main"]);
     }
@@ -90,7 +90,7 @@ fn neither_a_remote_nor_a_forge_is_needed() {
         begin(&sandbox, level);
         let said = sandbox.warp(&["next"]).ends(0);
         let then = if level == "3" { "it is merged when the promise is given" } else { "`warp pr merge 43`" };
-        assert!(said.out.contains("is offered as pull request #43") && said.out.contains(then), "{said:?}");
+        assert!(said.out.contains("opened pull request #43") && said.out.contains(then), "{said:?}");
         let state = sandbox.warp_ok(&["state", "status", "."]);
         assert!(state.contains("\"pr_url\": \"#43\""), "{state}");
         let pull = sandbox.warp_ok(&["pr", "show", "43"]);
@@ -104,7 +104,7 @@ fn a_forge_that_opens_nothing_leaves_the_projects_own_pull_request() {
     sandbox.program("../bin/gh", "#!/bin/sh\nexit 1\n");
     let said = next(&sandbox).ends(0);
     assert!(said.out.contains("`gh` opened no pull request"), "{said:?}");
-    assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
+    assert!(said.out.contains("opened pull request #43"), "{said:?}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn an_agent_cannot_allow_itself_to_push() {
     let sandbox = shipping("3");
     sandbox.warp_ok(&["config", "push=never"]);
     let said = sandbox.as_agent(&["config", "push=target"]);
-    assert!(said.code != Some(0) && said.err.contains("this command is a person's"), "{said:?}");
+    assert!(said.code != Some(0) && said.err.contains("only a person may run this command"), "{said:?}");
     assert_eq!(sandbox.as_agent(&["config"]).code, Some(0), "it may look");
     let shown = sandbox.warp_ok(&["config"]);
     assert!(shown.lines().any(|line| line.starts_with("push                       never ")), "{shown}");
@@ -133,7 +133,7 @@ fn an_agents_own_pull_request_is_a_persons_to_accept() {
 fn at_level_one_nothing_is_pushed() {
     let sandbox = shipping("1");
     let said = next(&sandbox).ends(0);
-    assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
+    assert!(said.out.contains("opened pull request #43"), "{said:?}");
     assert_eq!(branches(&sandbox), ["refs/heads/main"]);
 }
 

@@ -222,7 +222,7 @@ impl Terminal {
             None => String::new(),
         };
         let words = secrets::redacted(words);
-        driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
+        driver.show.show(Shown::Warned(&format!("the agent exited on its own\n{words}")));
         self.end_session(driver, "crashed")?;
         let workflow = &current.workflow;
         let crashed = workflow.crash_event.as_ref();
@@ -251,12 +251,12 @@ impl Terminal {
         if Self::is_kept_waiting(driver, current) {
             // No fault of the agent's: its client has given up, and tries again when it is typed to.
             self.idle.begin();
-            driver.show.show(Shown::Warned("the agent's provider fails; it is asked to continue"));
+            driver.show.show(Shown::Warned("provider error; asking the agent to continue"));
             return self.type_in(driver, GO_ON);
         }
         if self.idle.nudges < MOST_NUDGES {
             self.idle.nudged();
-            driver.show.show(Shown::Warned("the agent stands at its prompt; it is reminded"));
+            driver.show.show(Shown::Warned("the agent is idle; sent a reminder"));
             return self.type_in(driver, NUDGE);
         }
         let data = Map::from_iter([("reason".to_owned(), json!("idle_prompt"))]);

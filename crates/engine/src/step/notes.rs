@@ -107,6 +107,9 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             attempt_started(workflow, run, &ask, effect)
         }
         Event::DecisionAnswered { decision, option } => {
+            // An option may be given by its number; what is recorded is its text.
+            let asked = crate::view::asked(workflow, run).filter(|asked| asked.id == *decision);
+            let option = asked.as_ref().and_then(|asked| asked.option(option)).unwrap_or(option);
             ask.data.insert("decision".to_owned(), json!(decision));
             ask.data.insert("option".to_owned(), json!(option));
             decision_answered(workflow, run, &ask, decision, option)

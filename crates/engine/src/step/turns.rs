@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::{Refused, Step, acts, draft::Draft, measure};
 use crate::{
-    Actor, AgentTurn, Ask, Baseline, COMMIT_GUARD, Change, Conversation, DeferredChunk, DevKind, DevSeen,
-    Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, keys,
+    Actor, AgentTurn, Ask, Baseline, COMMIT_GUARD, Change, Conversation, Decision, DeferredChunk, DevKind,
+    DevSeen, Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, keys,
     workflow::Activity,
 };
 
 /// The answers that every question has beside its own, where they mean something.
-pub(super) const SKIP: &str = "skip";
-pub(super) const ABORT: &str = "abort";
-pub(super) const STOP: &str = "stop";
+pub(super) const SKIP: &str = Decision::SKIP;
+pub(super) const ABORT: &str = Decision::ABORT;
+pub(super) const STOP: &str = Decision::STOP;
 
 /// The kind of the question whether a plan is right.
 const PLAN: &str = "plan";

@@ -40,7 +40,7 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
     }
     add(format!(".\nIt stands in phase `{}`: {}.\n", run.phase, explanation.purpose));
     if owner == Owned::Stale {
-        add("The process that began it has ended (stale); the run resumes here.\n".to_owned());
+        add("The process that began it has exited; the run resumes here.\n".to_owned());
     }
     if run.aborted && workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::CleanUp)) {
         add("It was aborted. What is left is to save uncommitted work and to file the abort report.\n"

@@ -173,7 +173,7 @@ fn defect_5_a_loop_that_is_over_blocks_no_later_stop_and_leaves_no_state_file() 
     // Out of turns it waits for a person, and blocks nothing either.
     let (run, _) = play_to("autonomous-loop max_iterations=1: @work");
     let (run, decision) = finish(&run, &turn(""));
-    assert_snapshot!(note(&decision).unwrap(), @"Run r1 waits for a person: The loop has taken 1 turn (limit 1). Continue, or stop? (warp answer r1.5 continue|stop)");
+    assert_snapshot!(note(&decision).unwrap(), @"Run r1 waits for a person: The loop has taken 1 turn (limit 1). Continue, or stop? (`warp answer r1.5 continue` or `warp answer r1.5 stop`)");
     let (after, decision) = finish(&run, &turn(""));
     assert_eq!(after, run);
     assert!(note(&decision).is_some());
