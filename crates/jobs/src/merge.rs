@@ -277,7 +277,7 @@ impl Context<'_> {
         if let Some(slot) = &self.slot {
             branch = slot.deliver(run.id.as_str(), commit, &branch, durable)?;
         }
-        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch), durable)?;
+        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch))?;
         let issue = run.issue.as_deref().and_then(ItemId::typed);
         let title = match issue {
             Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()),
@@ -335,7 +335,7 @@ impl Context<'_> {
         }
         let outlet = self.outlet(run, Goal::HandOver)?;
         let pushed = match self.slot.is_some() {
-            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), durable)?,
+            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch))?,
             false => None,
         };
         self.forge().offer_head(number, commit, false)?;

@@ -60,7 +60,7 @@ impl Context<'_> {
                 let branch = slot.deliver(run.id.as_str(), &commit, &branch, durable)?;
                 let outlet = self.outlet(run, Goal::of(run.level, false))?;
                 let target = run.branches.merge_target.clone();
-                let pushed = self.push_or_keep(None, &outlet, &target, (&commit, &branch), durable)?;
+                let pushed = self.push_or_keep(None, &outlet, &target, (&commit, &branch))?;
                 (branch, pushed)
             }
             None => (branch, None),

@@ -209,8 +209,7 @@ impl Context<'_> {
         let mut failed = None;
         if let Ok(UpdatedPull::Moved { commit, said, .. }) = &mut updated {
             self.forge().offer_head(number, commit, true)?;
-            let durable = self.sync_journal()?;
-            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch), &durable) {
+            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch)) {
                 Ok(pushed) => *said = pushed,
                 Err(error) => failed = Some(error),
             }

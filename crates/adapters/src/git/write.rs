@@ -499,20 +499,6 @@ impl<'a> Git<'a> {
         !["remote", "include", "worktreeconfig"].iter().any(|word| text.contains(word))
     }
 
-    /// Returns what a hook is told of a push: local and remote ref, each with its commit.
-    pub fn push_line(&self, remote: &str, branch: &str) -> Result<String, String> {
-        let local = format!("refs/heads/{branch}");
-        let commit = self.text(&["rev-parse", "--verify", "--quiet", &format!("{local}^{{commit}}")], &[])?;
-        let there = self.text(&["ls-remote", remote, &local], &[])?;
-        let there = there.split_whitespace().next().map_or_else(|| "0".repeat(commit.len()), str::to_owned);
-        Ok(format!("{local} {commit} {local} {there}\n"))
-    }
-
-    /// Pushes a branch to a remote, without force.
-    pub fn push(&self, remote: &str, branch: &str) -> Result<(), String> {
-        self.text(&["push", "--quiet", "--no-verify", remote, &format!("refs/heads/{branch}")], &[]).map(drop)
-    }
-
     /// Returns the working tree in which a branch is checked out.
     fn checked_out_at(&self, branch: &str) -> Result<Option<String>, String> {
         let list = self.text(&["worktree", "list", "--porcelain"], &[])?;
