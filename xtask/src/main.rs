@@ -6,6 +6,7 @@ mod bench;
 mod fuzz;
 mod generate;
 mod hermetic;
+mod names;
 mod run;
 mod suites;
 mod system;

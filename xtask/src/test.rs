@@ -4,7 +4,7 @@ use crate::{
     agents::{self, Versions},
     arrows,
     fuzz::{self, Looked},
-    generate, hermetic,
+    generate, hermetic, names,
     run::{Result, capture, cargo, check, say},
     suites::{self, Totals},
     system, tidy,
@@ -16,6 +16,7 @@ const NOT_IN_ENGINE: &[&str] = &["rusqlite", "rustix", "tokio", "tempfile", "cla
 pub(crate) fn run(clients: Versions) -> Result {
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
     tidy::check()?;
+    names::check()?;
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     engine_is_pure()?;
     arrows::check()?;

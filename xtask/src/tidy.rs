@@ -99,7 +99,7 @@ fn check_words(file: &str, text: &str) -> Vec<String> {
 }
 
 /// Returns the string literals of code up to its tests, and its doc comments if they are help; each with its line.
-fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
+pub(crate) fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
     let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or(code);
     let mut found = Vec::new();
     let (mut at, mut line) = (0, 1);

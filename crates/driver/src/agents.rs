@@ -385,8 +385,8 @@ impl Driver<'_> {
         let mut facts = confined.facts(&current.run);
         facts.extend(self.workspace.shell.env());
         facts.extend(self.dev_facts());
-        let given =
-            Given { model: hand.model.as_deref(), effort: hand.effort.as_deref(), route: route.as_ref() };
+        let effort = hand.effort.as_deref().or_else(|| current.run.effort(&current.workflow));
+        let given = Given { model: hand.model.as_deref(), effort, route: route.as_ref() };
         let talk = Talk { prompt, session: named.as_deref(), ..talk };
         let turn = confined.turn(&current.run, talk, &facts, &given);
         let mut known = talk.resume.or(talk.session).map(str::to_owned);

@@ -21,7 +21,7 @@ use adapters::{
 };
 use engine::{
     Actor, Event, Record, Standing, Time, Worker, keys,
-    workflow::{ATTACHED, Meaning, Means},
+    workflow::{ATTACHED, JobOutcome, Meaning, Means},
 };
 use project::{Answer, BeginError, Current, Dirs, Place, Workspace, admission::Seat, find_workflow, spelled};
 use serde_json::{Map, json};
@@ -223,7 +223,7 @@ impl Terminal {
         let has_passed = |record: &Record| {
             let phase = record.from.as_ref().unwrap_or(&record.phase);
             let meaning = answer.current.workflow.meaning(phase, record.event.as_str());
-            meaning == Some(Meaning::Outcome("checks_passed"))
+            meaning == Some(Meaning::Outcome(JobOutcome::ChecksPassed))
         };
         if answer.records.iter().any(has_passed) { self.type_in(driver, PASSED) } else { Ok(()) }
     }

@@ -118,8 +118,6 @@ impl Confined {
         facts: &'a [(String, String)],
         given: &Given<'a>,
     ) -> Turn<'a> {
-        let efforts = run.settings.get(keys::REASONING_BUDGET);
-        let of_phase = || efforts.and_then(|levels| levels.get(run.phase.as_str())).and_then(Value::as_str);
         let minutes = |key: Key<u64>| Duration::from_secs(60 * run.settings.get(key).max(1));
         let whole = match run.settings.get(keys::PHASE_TIMEOUT_ENFORCEMENT) {
             "warn" => LONGEST.min(minutes(keys::MAX_SESSION_MINUTES)),
@@ -132,7 +130,7 @@ impl Confined {
             schema: talk.schema,
             resume: talk.resume,
             session: talk.session,
-            effort: given.effort.or_else(of_phase),
+            effort: given.effort,
             model: given.model,
             route: given.route,
             mcp: self.mcp.as_ref(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    PhaseName, Run, Standing, Time, WaitKind, Workflow,
+    PhaseName, Run, Standing, Time, WaitKind, Workflow, keys,
     workflow::{Activity, Answer, Job},
 };
 
@@ -59,6 +59,13 @@ impl Run {
     /// Returns what is to be done; nothing once the run is over.
     pub fn act(&self) -> &Act {
         self.effect.as_ref().map_or(&Act::Nothing, |effect| &effect.act)
+    }
+
+    /// Returns how hard an agent is to think where the run stands: as the settings say for the phase, else as the workflow does.
+    pub fn effort<'a>(&'a self, workflow: &'a Workflow) -> Option<&'a str> {
+        let set =
+            self.settings.get(keys::REASONING_BUDGET).and_then(|efforts| efforts.get(self.phase.as_str()));
+        set.and_then(Value::as_str).or_else(|| workflow.phase(&self.phase)?.effort.as_deref())
     }
 
     /// Works out what is to be done where the run stands.

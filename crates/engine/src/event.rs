@@ -137,6 +137,8 @@ pub enum Breach {
 impl Event {
     /// The event that adds to what a run knows and moves nothing.
     pub const NOTED: &'static str = "noted";
+    /// The name of a person's answer to a question.
+    pub const ANSWERED: &'static str = "decision_answered";
 
     /// Names that are the engine's own; no workflow may use them.
     pub(crate) const RESERVED: &'static [&'static str] = &[
@@ -146,7 +148,7 @@ impl Event {
         "edits_counted",
         "deadline_passed",
         "attempt_started",
-        "decision_answered",
+        Self::ANSWERED,
         "stop_requested",
         "resumed",
         "reset_requested",
@@ -181,7 +183,7 @@ impl Event {
             Event::EditsCounted { .. } => "edits_counted",
             Event::DeadlinePassed => "deadline_passed",
             Event::AttemptStarted { .. } => "attempt_started",
-            Event::DecisionAnswered { .. } => "decision_answered",
+            Event::DecisionAnswered { .. } => Event::ANSWERED,
             Event::StopRequested => "stop_requested",
             Event::Resumed => "resumed",
             Event::ResetRequested => "reset_requested",

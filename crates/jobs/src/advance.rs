@@ -2,7 +2,8 @@
 
 use adapters::process::Control;
 use engine::{
-    Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, workflow::Job,
+    Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind,
+    workflow::{Job, JobOutcome},
 };
 use project::{Answer, AskError, Current, Overdue};
 use serde_json::{Map, Value};
@@ -16,7 +17,7 @@ use crate::{
 const SETTLED: &str = "settled";
 
 /// The outcomes of a phase that send its work back to the agent with what failed.
-const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
+const FAILURES: &[JobOutcome] = &[JobOutcome::TestsFailed, JobOutcome::DriftBlocked];
 /// How a shell says that a command is not there or cannot be run.
 const NOT_RUN: &[&str] = &["(exit 126)", "(exit 127)"];
 
@@ -97,17 +98,18 @@ impl Context<'_> {
         outcome: Outcome,
         is_settled: bool,
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
-        let Report { word, mut data, said } = outcome.report();
+        let Report { outcome, mut data, said } = outcome.report();
         if is_settled {
             data.insert(SETTLED.to_owned(), Value::from(true));
         }
         let phase = current.workflow.phase(&current.run.phase);
         let noted = EventName::new(Event::NOTED);
-        let event =
-            if noted.as_str() == word { Some(&noted) } else { phase.and_then(|phase| phase.said(word)) };
-        let Some(event) = event else {
-            let (phase, said) = (&current.run.phase, said.join("; "));
-            return Err(JobError::World(format!("`{phase}` has no event for `{word}`: {said}")));
+        let event = match outcome {
+            None => &noted,
+            Some(outcome) => phase.and_then(|phase| phase.said(outcome)).ok_or_else(|| {
+                let (phase, said) = (&current.run.phase, said.join("; "));
+                JobError::World(format!("`{phase}` has no event for `{outcome}`: {said}"))
+            })?,
         };
         match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, data)) {
             Ok(answer) => Ok((said, Some(answer))),
@@ -163,7 +165,7 @@ impl Context<'_> {
         mut said: Vec<String>,
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let phase = current.workflow.phase(&current.run.phase);
-        let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(outcome)));
+        let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(*outcome)));
         let (Some(event), Refused::Gate { reason, .. }) = (failure.cloned(), &refused) else {
             return Err(AskError::Refused(refused).into());
         };

@@ -1,6 +1,7 @@
 //! The checks of a pull request: what was handed in is offered, and tested as it was committed.
 
 use adapters::process::Control;
+use engine::workflow::JobOutcome;
 use journal::Durable;
 
 pub(crate) use crate::job::leaves_no_trace as settle;
@@ -30,12 +31,12 @@ pub enum Outcome {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         match self {
-            Self::Passed { said } => Report::new("checks_passed").say_all(said),
+            Self::Passed { said } => Report::new(JobOutcome::ChecksPassed).say_all(said),
             Self::Failed { failure, said } => {
-                Report::new("checks_failed").with("failure", failure).say_all(said)
+                Report::new(JobOutcome::ChecksFailed).with("failure", failure).say_all(said)
             }
             Self::Broken { why, said } => {
-                Report::new("checks_broken").with("failure", why.clone()).say_all(said).say(why)
+                Report::new(JobOutcome::ChecksBroken).with("failure", why.clone()).say_all(said).say(why)
             }
         }
     }

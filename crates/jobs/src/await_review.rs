@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Act, Run, WaitKind};
+use engine::{Act, Run, WaitKind, workflow::JobOutcome};
 use forge::{Item, ItemId, Review};
 use journal::Durable;
 use project::{Answer, Current, Dirs, Error, Place, Shell, pushing::Goal, spelled};
@@ -38,10 +38,18 @@ pub enum Outcome {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         match self {
-            Self::Merged { commit, said } => Report::new("merged").with("commit", commit).say_all(said),
-            Self::ChangesRequested { review } => Report::new("changes_requested").with("review", review),
-            Self::Conflicted { why } => Report::new("merge_conflicted").with("failure", why.clone()).say(why),
-            Self::Undecided { why } => Report::new("undecided").with("reason", why.clone()).say(why),
+            Self::Merged { commit, said } => {
+                Report::new(JobOutcome::Merged).with("commit", commit).say_all(said)
+            }
+            Self::ChangesRequested { review } => {
+                Report::new(JobOutcome::ChangesRequested).with("review", review)
+            }
+            Self::Conflicted { why } => {
+                Report::new(JobOutcome::MergeConflicted).with("failure", why.clone()).say(why)
+            }
+            Self::Undecided { why } => {
+                Report::new(JobOutcome::Undecided).with("reason", why.clone()).say(why)
+            }
         }
     }
 }

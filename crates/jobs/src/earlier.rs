@@ -1,6 +1,9 @@
 //! What earlier runs of an issue tell the next one: what they planned, tried, learnt, decided and were told.
 
-use engine::{Record, Run, Workflow, workflow::Meaning};
+use engine::{
+    Record, Run, Workflow,
+    workflow::{JobOutcome, Meaning},
+};
 use forge::ItemId;
 use serde_json::Value;
 
@@ -69,7 +72,7 @@ fn told(workflow: &Workflow, records: &[&Record]) -> Vec<String> {
                     }
                 }
             }
-            Some(Meaning::Outcome("tests_failed" | "drift_blocked")) => {
+            Some(Meaning::Outcome(JobOutcome::TestsFailed | JobOutcome::DriftBlocked)) => {
                 let tried = tried.take().map(|tried| format!("{tried} ")).unwrap_or_default();
                 let failure = text(record, "failure").unwrap_or_default();
                 // What fails, by name; the runner's output below that is of no use any more.

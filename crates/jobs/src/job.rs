@@ -1,6 +1,9 @@
 //! The jobs by name, each in a file of its own: what carries it out, and what tells that it is done already.
 
-use engine::{Run, workflow::Job};
+use engine::{
+    Run,
+    workflow::{Job, JobOutcome},
+};
 use journal::Durable;
 use project::Current;
 use serde_json::{Map, Value};
@@ -25,17 +28,22 @@ impl<'a> Task<'a> {
     }
 }
 
-/// An outcome in the words of workflows, as data of an event, and in words for people.
+/// An outcome, as data of an event, and in words for people.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) word: &'static str,
+    /// What it came to; nothing if the run stays where it is, and only knows more.
+    pub(crate) outcome: Option<JobOutcome>,
     pub(crate) data: Map<String, Value>,
     pub(crate) said: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(word: &'static str) -> Self {
-        Self { word, data: Map::new(), said: Vec::new() }
+    pub(crate) fn new(outcome: JobOutcome) -> Self {
+        Self { outcome: Some(outcome), ..Self::noted() }
+    }
+
+    pub(crate) fn noted() -> Self {
+        Self { outcome: None, data: Map::new(), said: Vec::new() }
     }
 
     pub(crate) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {

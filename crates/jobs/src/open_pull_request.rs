@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use adapters::git::outgoing::HistoryScope;
-use engine::{Event, Run, keys};
+use engine::{Run, keys};
 use forge::{Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
 use project::{
@@ -45,7 +45,7 @@ pub struct Outcome {
 impl Outcome {
     /// The run learns its pull request, and stays where it is.
     pub(crate) fn report(self) -> Report {
-        Report::new(Event::NOTED).with("pr_url", self.address).say_all(self.said)
+        Report::noted().with("pr_url", self.address).say_all(self.said)
     }
 }
 

@@ -117,7 +117,8 @@ const REVIEW_PATHS: &str = concat!(
     r#""CODEOWNERS"]"#,
 );
 
-pub(super) const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhigh", "max"];
+/// How hard an agent can be told to think.
+pub(crate) const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhigh", "max"];
 
 settings! {
     AUTOMATION_ACTIVE_LEVEL: Count = "automation.active_level", "1", safety(Smaller),
@@ -178,8 +179,8 @@ settings! {
         "Changes that seem to have nothing to do with the criteria: advise, or enforce";
     VERIFICATION_GATES: Commands = "verification_gates", "{}", safety(MoreEntries),
         "Shell commands that must pass before an event is accepted";
-    REASONING_BUDGET: Levels(EFFORTS) = "reasoning_budget", r#"{"planning":"high","coding":"standard","testing":"high"}"#, UNORDERED,
-        "Reasoning effort by phase";
+    REASONING_BUDGET: Levels(EFFORTS) = "reasoning_budget", "{}", UNORDERED,
+        "Reasoning effort by phase, where it is not as the workflow says";
     AGENT: Text = "agent", "\"claude\"", UNORDERED,
         "Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE";
     AGENT_SILENCE_SECONDS: Count = "agent_silence_seconds", "600", ordered(Smaller),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Owned, explain, progress::one_line};
 use crate::{
-    Run, Standing, Time, Workflow, keys,
+    Run, Standing, Time, Workflow,
     workflow::{Activity, Job},
 };
 
@@ -67,7 +67,7 @@ pub fn inject(workflow: &Workflow, run: &Run, owner: Owned, now: Time) -> String
     if run.committed && !run.report_filed {
         add("A commit was made and its chunk report is not filed yet.\n".to_owned());
     }
-    if let Some(level) = reasoning(run) {
+    if let Some(level) = run.effort(workflow) {
         add(format!("Reasoning budget of this phase: {level}.\n"));
     }
     add(match workflow.phase(&run.phase).map(|phase| phase.activity) {
@@ -133,8 +133,4 @@ fn short(text: &str, most: usize) -> String {
         return text;
     }
     text.chars().take(most - 1).chain(['…']).collect()
-}
-
-fn reasoning(run: &Run) -> Option<&str> {
-    run.settings.get(keys::REASONING_BUDGET)?.get(run.phase.as_str())?.as_str()
 }
