@@ -7,9 +7,12 @@ mod lines;
 mod replies;
 pub(crate) mod transcript;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    time::Duration,
+};
 
-use adapters::agent::AgentUpdate;
+use adapters::{agent::AgentUpdate, clock::Bell};
 use driver::{Reply, Show, Shown};
 use engine::{
     Record, Run, Workflow,
@@ -226,5 +229,15 @@ impl Show for Live {
 
     fn is_attended(&self) -> bool {
         self.replies.is_some()
+    }
+
+    fn ring(&mut self, bell: Bell) {
+        if let Some(replies) = &mut self.replies {
+            replies.ring(bell);
+        }
+    }
+
+    fn redraws(&self) -> Option<Duration> {
+        self.block.as_ref().and_then(Block::redraws)
     }
 }

@@ -173,7 +173,7 @@ impl Terminal {
         let outside: Vec<PathBuf> = files.elsewhere.iter().cloned().chain([tmux::socket(&name)]).collect();
         let left = Left::note(&directory, &outside);
         let _left = left.map_err(|source| StartError::PhaseFile { path: directory, source })?;
-        let (idle, place) = (Idle::new(run), place.clone());
+        let (idle, place) = (Idle::new(run, driver.now()), place.clone());
         let (session, seat, told, owed, told_unread) = (None, None, None, None, false);
         Ok(Self { place, agent, name, files, session, seat, told, owed, told_unread, idle, _left })
     }
@@ -186,7 +186,7 @@ impl Terminal {
         self.tell(driver, current)?;
         if let Some(text) = self.owed.take() {
             self.type_in(driver, text)?;
-            self.idle.begin();
+            self.idle.begin(driver.now());
         }
         loop {
             match self.wait(driver, None)? {
@@ -252,7 +252,7 @@ impl Terminal {
             self.start(driver, &current)?;
         }
         self.type_in(driver, &text)?;
-        self.idle.begin();
+        self.idle.begin(driver.now());
         self.told = Some(stay);
         Ok(())
     }
@@ -271,7 +271,7 @@ impl Terminal {
         if woken.written
             && let Some(sentinel) = self.written(driver)
         {
-            self.idle.begin();
+            self.idle.begin(driver.now());
             return Ok(Happening::Wrote(sentinel));
         }
         Ok(if woken.ended { Happening::Ended } else { Happening::Nothing })

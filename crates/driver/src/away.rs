@@ -43,8 +43,10 @@ impl Driver<'_> {
                     }
                 }
                 AwayMode::Telegram(_) if self.away.bridge.is_none() => {
-                    self.away.bridge =
-                        Notifier::start(&workspace.dirs, &reach, RunRef::run(&workspace.place, run));
+                    let of = RunRef::run(&workspace.place, run);
+                    let bridge = Notifier::start(&workspace.dirs, &reach, of);
+                    bridge.iter().for_each(|bridge| bridge.ring(self.wake.bell.clone()));
+                    self.away.bridge = bridge;
                 }
                 AwayMode::Telegram(_) => {}
             }
@@ -61,11 +63,6 @@ impl Driver<'_> {
         for note in notes {
             self.show.show(Shown::Warned(&note));
         }
-    }
-
-    /// Tells whether there is a channel to whoever is away.
-    pub(crate) fn has_channel(&self) -> bool {
-        self.away.bridge.is_some()
     }
 
     /// Asks whoever is away; tells whether they can answer.

@@ -258,6 +258,7 @@ impl<'a> Driver<'a> {
         }
         workspace.shell = confined.shell.clone();
         let wake = Wake::of(&workspace, &interrupts)?;
+        show.ring(wake.bell.clone());
         Ok(Self {
             run: run.to_owned(),
             workspace,

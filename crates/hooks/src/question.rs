@@ -3,8 +3,7 @@
 //! The client would show it at a terminal where nobody is. Instead it becomes a decision of the run, is asked wherever
 //! the person can be reached, and the hook waits: its answer is what the client then takes for the person's own.
 
-use std::time::Instant;
-
+use adapters::clock::after;
 use engine::{Event, Standing};
 use project::{AskError, Decided, HeadLookup, OTHER, Workspace};
 use serde_json::{Map, Value, json};
@@ -109,7 +108,7 @@ fn answers(
     questions: &[Question],
     call: Option<&str>,
 ) -> Result<Outcome, Failure> {
-    let latest = Instant::now() + AN_HOUR;
+    let latest = after(workspace.dirs.clock.now(), AN_HOUR);
     let mut answers = Map::new();
     for (number, question) in questions.iter().enumerate() {
         let call = call.map(|call| format!("{call}.{number}"));

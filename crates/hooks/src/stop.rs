@@ -10,10 +10,10 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use adapters::{hold::FileLock, machine, process::Control};
+use adapters::{clock, hold::FileLock, machine, process::Control};
 use engine::{
     Actor, Event, EventName, Run, Standing,
     turn::{self, TurnDecision, TurnEnd},
@@ -87,7 +87,8 @@ fn heard(
     let run = current.run.id.as_str();
     let ended = match here.away.begin(&workspace.place, &workspace.dirs, run) {
         Some(exchange) => {
-            let ended = person::wait(workspace, &id, Instant::now() + person::AN_HOUR);
+            let ended =
+                person::wait(workspace, &id, clock::after(workspace.dirs.clock.now(), person::AN_HOUR));
             exchange.finish(person::LAST_WORDS);
             ended?
         }
@@ -130,7 +131,8 @@ pub(crate) fn after(here: &HookContext, input: &Input) -> Result<Answer, Failure
     let Some(_one) = one.map_err(|source| Failure::Count { file, source })? else {
         return Ok(Answer::silent());
     };
-    let words = match person::wait(&mut workspace, &id, Instant::now() + person::A_DAY)? {
+    let latest = clock::after(workspace.dirs.clock.now(), person::A_DAY);
+    let words = match person::wait(&mut workspace, &id, latest)? {
         End::Decided(decided) if decided.via.as_deref() == Some(VIA) => None,
         ended @ (End::Decided(_) | End::PutOff(_) | End::Over) => in_words(ended),
         End::Gone | End::Late => None,

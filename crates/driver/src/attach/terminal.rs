@@ -1,10 +1,10 @@
 //! The agent's terminal: it is started, typed to, and looked at.
 
-use std::time::Instant;
-
 use adapters::{
     agent::{Route, interactive::Interactive},
-    boundary, secrets,
+    boundary,
+    clock::after,
+    secrets,
     tmux::{Session, TmuxError},
 };
 use engine::{Actor, Event, Run, Usage, WaitKind, keys};
@@ -165,12 +165,12 @@ impl Terminal {
         driver: &mut Driver<'_>,
         current: &Current,
     ) -> Result<(), DriveError> {
-        let begun = Instant::now();
+        let ready = after(driver.now(), READY);
         let mut said = false;
         while let Some(session) = &self.session {
             let seen = session.seen().map_err(world)?;
             let asks = self.agent.asks(&seen);
-            if self.agent.is_ready(&seen) || (!asks && begun.elapsed() > READY) {
+            if self.agent.is_ready(&seen) || (!asks && driver.now() > ready) {
                 return Ok(());
             }
             let Some(process) = session.process() else { return Ok(()) };
@@ -240,22 +240,23 @@ impl Terminal {
         current: &Current,
     ) -> Result<(), DriveError> {
         let (Some(session), Some(prompt)) = (&self.session, self.agent.prompt) else { return Ok(()) };
-        if !self.idle.is_due() {
+        let now = driver.now();
+        if now < self.idle.due() {
             return Ok(());
         }
         // A terminal that cannot be seen is one whose program has just ended.
         let Ok(seen) = session.seen() else { return Ok(()) };
-        if !self.idle.look(&seen, prompt) {
+        if !self.idle.look(now, &seen, prompt) {
             return Ok(());
         }
         if Self::is_kept_waiting(driver, current) {
             // No fault of the agent's: its client has given up, and tries again when it is typed to.
-            self.idle.begin();
+            self.idle.begin(now);
             driver.show.show(Shown::Warned("the agent's provider fails; it is asked to continue"));
             return self.type_in(driver, GO_ON);
         }
         if self.idle.nudges < MOST_NUDGES {
-            self.idle.nudged();
+            self.idle.nudged(now);
             driver.show.show(Shown::Warned("the agent stands at its prompt; it is reminded"));
             return self.type_in(driver, NUDGE);
         }
