@@ -40,11 +40,12 @@ mod workflow;
 use std::{
     env,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::{Parser, Subcommand};
 use engine::{Actor, Advice, Outcome};
-use project::{Answer, Current, Dirs, Place, Workspace, actor, quick_roots, slots::Pool};
+use project::{Answer, Current, Dirs, Place, Recorded, Workspace, actor, quick_roots, slots::Pool};
 
 pub(crate) use hook::answer as answer_hook;
 
@@ -263,7 +264,7 @@ fn place(project: Option<PathBuf>) -> Result<Place, CommandError> {
 
 /// Opens the workspace around the current directory and brings its views up to date.
 fn open(project: Option<PathBuf>) -> Result<Workspace, CommandError> {
-    let mut workspace = Workspace::open(place(project)?, Dirs::from_environment()?)?;
+    let mut workspace = Workspace::open(place(project)?, dirs()?)?;
     refresh(&mut workspace);
     Ok(workspace)
 }
@@ -330,13 +331,23 @@ fn say(advice: &[Advice]) {
     }
 }
 
-/// Tells a person who is away what has become of a run.
-fn tell_away(workspace: &mut Workspace, answer: &Answer) {
-    if !notify::is_set_up(&workspace.dirs) {
-        return;
-    }
-    for note in notify::tell(&workspace.place, &workspace.dirs, answer.current.run.id.as_str()) {
-        output::note(&note);
+/// Returns the user's directories; what is recorded by them is told to a person who is away.
+fn dirs() -> Result<Dirs, CommandError> {
+    Ok(Dirs::from_environment()?.told_to(Arc::new(TellsAway)))
+}
+
+/// Tells a person who is away what becomes of a run.
+#[derive(Debug)]
+struct TellsAway;
+
+impl Recorded for TellsAway {
+    fn recorded(&self, place: &Place, dirs: &Dirs, answer: &Answer) {
+        if !notify::is_set_up(dirs) {
+            return;
+        }
+        for note in notify::tell(place, dirs, answer.current.run.id.as_str()) {
+            output::note(&note);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     attach::Terminal,
-    away::Away,
+    away::{Away, is_answered_here},
     crew::Crew,
     interrupts::Interrupts,
     ready,
@@ -135,9 +135,6 @@ impl Driver<'_> {
     }
 
     fn rounds(&mut self) -> Result<Finish, DriveError> {
-        if let Some(current) = self.workspace.current()? {
-            self.tell_of(&current.run);
-        }
         if self.show.is_attended() {
             self.workspace.decides = Decides::InRun;
         }
@@ -149,6 +146,9 @@ impl Driver<'_> {
             let Some(current) = self.workspace.current()? else { return self.over() };
             let flow = match (&current.run.standing, current.run.act()) {
                 (Standing::Ended { how }, _) => Flow::End(ending(&current.workflow, &current.run, how)),
+            if !is_answered_here(&current.run) {
+                self.tell_away(current.run.id.as_str());
+            }
                 (Standing::Stopped, _) => Flow::End(Finish::Stopped),
                 (Standing::Suspended { wait }, _) => self.wait(wait)?,
                 (Standing::Parked { .. }, _) | (_, Act::Person { .. }) => self.person(&current)?,
@@ -371,14 +371,6 @@ impl Driver<'_> {
         }
         for advice in &answer.advice {
             self.show.show(Shown::Warned(&advice.0));
-        }
-        self.tell_of(run);
-    }
-
-    /// Tells whoever is away where the run stands. What the loop may answer by itself is told when it is asked.
-    pub(crate) fn tell_of(&mut self, run: &Run) {
-        if !matches!(run.act(), Act::Person { unattended: Some(_), .. }) {
-            self.tell_away(run.id.as_str());
         }
     }
 

@@ -260,13 +260,14 @@ impl<'a> Driver<'a> {
         let wake = Wake::of(&workspace, &interrupts)?;
         show.ring(wake.bell.clone());
         Ok(Self {
+        let away = Away::follow(&mut workspace.dirs);
             run: run.to_owned(),
             workspace,
             crew,
             spend: None,
             told_unmetered: false,
             probed: None,
-            away: Away::default(),
+            away,
             asked_seat: None,
             _lent: Lent(confined.walls.clone()),
             confined,

@@ -131,8 +131,6 @@ impl<'a> WatchedRun<'a> {
     fn offer(&mut self, actor: Actor, event: Event) -> Result<Option<Taken>, Failure> {
         match self.workspace()?.ask_as(actor, event, Map::new()) {
             Ok(answer) => {
-                let here = self.here;
-                here.tell_away(self.workspace()?, &answer);
                 self.words.extend(answer.advice.iter().map(|Advice(text)| text.clone()));
                 Ok(Some(answer))
             }
@@ -174,8 +172,6 @@ impl<'a> WatchedRun<'a> {
             Ok((said, taken)) => {
                 self.words.extend(said);
                 if let Some(answer) = taken {
-                    let here = self.here;
-                    here.tell_away(self.workspace()?, &answer);
                     self.words.push(moved_on(ticked.as_str(), &answer));
                 }
             }

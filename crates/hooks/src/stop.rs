@@ -54,8 +54,8 @@ pub(crate) fn stop(here: &HookContext, input: &Input) -> Result<Answer, Failure>
     };
     let waits = turn::waits(&current.workflow, &current.run, &end);
     let decision = match if waits { heard(here, &mut workspace, &current)? } else { None } {
-        Some(words) => go_on(here, &mut workspace, &words, &end)?,
-        None => decide(here, &mut workspace, current, &end)?,
+        Some(words) => go_on(&mut workspace, &words, &end)?,
+        None => decide(&mut workspace, current, &end)?,
     };
     match decision {
         TurnDecision::Allow { note } => {
@@ -144,25 +144,19 @@ pub(crate) fn after(here: &HookContext, input: &Input) -> Result<Answer, Failure
 }
 
 /// Keeps the agent going after a person was waited for, if the run goes on by that.
-fn go_on(
-    here: &HookContext,
-    workspace: &mut Workspace,
-    words: &str,
-    end: &TurnEnd<'_>,
-) -> Result<TurnDecision, Failure> {
+fn go_on(workspace: &mut Workspace, words: &str, end: &TurnEnd<'_>) -> Result<TurnDecision, Failure> {
     let Some(current) = workspace.current()? else {
         return Ok(TurnDecision::Allow { note: Some(format!("{words} The run is over.")) });
     };
     let waits = current.run.standing != Standing::Active || person::open(&current).is_some();
     if waits {
-        return decide(here, workspace, current, end);
+        return decide(workspace, current, end);
     }
     Ok(TurnDecision::Block { reason: told(workspace, words)? })
 }
 
 /// Decides, offering the events that the end of the turn stands for.
 fn decide(
-    here: &HookContext,
     workspace: &mut Workspace,
     mut current: Current,
     end: &TurnEnd<'_>,
@@ -173,7 +167,6 @@ fn decide(
         let TurnDecision::Ask(ask) = decision else { break };
         let refused = match workspace.ask_as(ask.actor, ask.event.clone(), ask.data.clone()) {
             Ok(answer) => {
-                here.tell_away(workspace, &answer);
                 current = answer.current;
                 merged = merge(workspace, &current);
                 None

@@ -103,6 +103,11 @@ impl Notifier {
         self.wake.signal();
     }
 
+    /// Returns what wakes the thread.
+    pub fn wake(&self) -> Wake {
+        self.wake.clone()
+    }
+
     /// Returns notes for the person at the terminal, each once.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut self.notes.lines.lock().unwrap_or_else(PoisonError::into_inner))

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use adapters::{clock::Clock, machine};
 use forge::Hosting;
 use journal::{Store, Stores};
-use runs::Leases;
+use runs::{Answer, Leases};
 use workspace::{Place, PlaceError};
 
 /// The user's directories, from the environment.
@@ -23,6 +23,14 @@ pub struct Dirs {
     pub leases: Leases,
     /// Where projects have their issues and pull requests; without it, in their journals.
     pub hosts: Option<Arc<dyn Hosts>>,
+    /// Who is told of what is recorded in runs.
+    pub recorded: Option<Arc<dyn Recorded>>,
+}
+
+/// Hears of what is recorded in a run, whoever has recorded it: notices follow the journal.
+pub trait Recorded: fmt::Debug + Send + Sync {
+    /// Hears what became of an event in a workspace.
+    fn recorded(&self, place: &Place, dirs: &Dirs, answer: &Answer);
 }
 
 /// Finds what hosts the issues and pull requests of a project.
@@ -44,12 +52,17 @@ impl Dirs {
     pub fn new(state: PathBuf, config: PathBuf) -> Self {
         let clock = Clock::default();
         let (stores, leases) = (Stores::default(), Leases::new(clock.clone()));
-        Self { state, config, stores, leases, clock, hosts: None }
+        Self { state, config, stores, leases, clock, hosts: None, recorded: None }
     }
 
     /// Returns the same directories with another clock.
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { leases: Leases::new(clock.clone()), clock, ..self }
+    }
+
+    /// Returns the same directories with somebody who is told of what is recorded.
+    pub fn told_to(self, recorded: Arc<dyn Recorded>) -> Self {
+        Self { recorded: Some(recorded), ..self }
     }
 
     /// Returns the directory of a project's store.

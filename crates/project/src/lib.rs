@@ -49,7 +49,7 @@ pub use account::{Account, Stint, StintOutcome, merge_key};
 pub use actor::{actor, is_forged, looks_like_an_agent};
 pub use claim::ClaimError;
 pub use decide::{DecideError, Overdue};
-pub use dirs::{Dirs, Hosts};
+pub use dirs::{Dirs, Hosts, Recorded};
 pub use leftover::{Left, Leftover, unfinished_subject};
 pub use ports::{gh, person_in, read_markdown};
 pub use queue::{Interrupted, Queued, Taken, When, why_nothing};

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use engine::view::{self, Asked};
 use project::{Current, Given, spend::More};
 
-use super::{exit_of, open, say, summary, tell_away};
+use super::{exit_of, open, say, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Answer a decision that a run waits for
@@ -64,6 +64,5 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let answer = workspace.decide_run(asking, &given, more)?;
     say(&answer.advice);
     output::print(&summary(&answer))?;
-    tell_away(&mut workspace, &answer);
     Ok(exit_of(&answer.outcome))
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use jobs::{JobError, Wanted};
 use serde_json::json;
 
-use super::{exit_of, open, say, summary, tell_away};
+use super::{exit_of, open, say, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Do the work of the current phase if a program can, and say what comes next
@@ -38,9 +38,6 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             output::print(&summary(answer))?;
         }
         output::print(done.next.trim_end())?;
-    }
-    if let Some(answer) = &done.taken {
-        tell_away(&mut workspace, answer);
     }
     Ok(done.taken.as_ref().map_or(Exit::Done, |answer| exit_of(&answer.outcome)))
 }

@@ -4,10 +4,10 @@ use engine::{
     Actor, Event, EventName, Outcome, Record, Verdict,
     view::{self, OPERATIONS, Permission},
 };
-use project::{Answer, Dirs, HeadLookup, Place, Request, Workspace, quick_gate};
+use project::{Answer, HeadLookup, Place, Request, Workspace, quick_gate};
 use serde_json::{Map, Value, json};
 
-use super::{config::key_value, deny, exit_of, say, stop, summary, tell_away};
+use super::{config::key_value, deny, dirs, exit_of, say, stop, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive a run by hand: the state machine's own commands
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit
 }
 
 fn open(root: &Path) -> Result<Workspace, CommandError> {
-    Ok(Workspace::open(Place::at(root)?, Dirs::from_environment()?)?)
+    Ok(Workspace::open(Place::at(root)?, dirs()?)?)
 }
 
 fn begin(mut workspace: Workspace, init: Init) -> Result<Exit, CommandError> {
@@ -192,9 +192,7 @@ fn ask(
             output::print(workspace.described(&answer.current).trim_end())?;
         }
     }
-    let exit = exit_of(&answer.outcome);
-    tell_away(workspace, &answer);
-    Ok(exit)
+    Ok(exit_of(&answer.outcome))
 }
 
 fn answer_json(answer: &Answer) -> Value {
