@@ -83,7 +83,10 @@ impl Context<'_> {
         // Questions, hooks and remotes take their time: whoever has lost the claim meanwhile pushes nothing, and who loses
         // it from here on is refused by the remote.
         self.sync_journal()?;
-        pushed(between.push(remote, commit, branch, there.as_deref()), outgoing)
+        let pushed = pushed(between.push(remote, commit, branch, there.as_deref()), outgoing)?;
+        // So that whoever is refused because of that offers nothing for review either.
+        self.sync_journal()?;
+        Ok(pushed)
     }
 
     /// Pushes the branch of a run, if that may leave; returns what is said of it. A branch that the remote does not take
