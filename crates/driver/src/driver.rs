@@ -61,6 +61,8 @@ pub struct Driver<'a> {
     pub(crate) terminal: Option<Box<Terminal>>,
     /// The stay for which it was said what the run waits for.
     pub(crate) told_wait: Option<String>,
+    /// When what it waits for in that stay is looked at again, where no journal tells of it.
+    pub(crate) next_look: Option<Time>,
     pub(crate) show: &'a mut dyn Show,
 }
 
@@ -283,7 +285,15 @@ impl Driver<'_> {
     /// Does the work of the phase, or looks what has come of what it waits for.
     fn advance(&mut self, current: &Current) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let Some(number) = jobs::on(&mut self.workspace).to_merge(current)? else {
-            return jobs::on(&mut self.workspace).advance(&Wanted::default());
+            let is_told = self.told_wait.as_ref() == Some(&current.run.stay());
+            let waits = matches!(current.run.act(), Act::Wait { .. }) && is_told;
+            if waits && self.next_look.is_some_and(|look| self.now() < look) {
+                return Ok((Vec::new(), None));
+            }
+            let mut jobs = jobs::on(&mut self.workspace);
+            let done = jobs.advance(&Wanted::default());
+            self.next_look = jobs.next_look();
+            return done;
         };
         let sandbox = sandbox(self.options.walled).map_err(|error| JobError::World(spelled(&error)))?;
         jobs::on(&mut self.workspace).merge_approved(current, number, |place, dirs, run| {
@@ -299,7 +309,7 @@ impl Driver<'_> {
         }
         if !self.pass_deadline(current)? {
             let due = current.run.deadline(&current.workflow);
-            self.sleep(due.map(|due| after(due, LATE)))?;
+            self.sleep(due.map(|due| after(due, LATE)).into_iter().chain(self.next_look).min())?;
         }
         Ok(Flow::On)
     }

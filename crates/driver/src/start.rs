@@ -277,6 +277,7 @@ impl<'a> Driver<'a> {
             told_wait: None,
             interrupts,
             show,
+            next_look: None,
         })
     }
 }

@@ -70,7 +70,7 @@ impl Driver<'_> {
             WaitKind::Admission => self.has_seat(),
             WaitKind::Limit | WaitKind::Outage | WaitKind::Spend => Ok(self.is_past(wait)),
             // A phase waits for these; no run is suspended for them.
-            WaitKind::Dependencies | WaitKind::Review => Ok(true),
+            WaitKind::Dependencies | WaitKind::Checks | WaitKind::Review => Ok(true),
         }
     }
 

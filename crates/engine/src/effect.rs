@@ -88,7 +88,8 @@ impl Run {
 
     fn act_of_phase(&self, workflow: &Workflow) -> Act {
         let Some(phase) = workflow.phase(&self.phase) else { return Act::Nothing };
-        if let Some(on) = phase.job.and_then(Job::awaits) {
+        let waits = |on: &WaitKind| *on != WaitKind::Checks || self.facts.issue.pull.awaited.is_some();
+        if let Some(on) = phase.job.and_then(Job::awaits).filter(waits) {
             return Act::Wait { on, until: self.deadline(workflow) };
         }
         match phase.activity {

@@ -79,6 +79,8 @@ pub enum Event {
     ChunkDeferred { why: String },
     /// Nobody is there to confirm the criteria that an agent proposes, and the work goes on with them.
     CriteriaUnconfirmed,
+    /// The checks of a commit run at a server from here on; said again, they were started once more.
+    ChecksAwaited { commit: String },
     /// A person says something to whoever works on the run.
     Told { text: String },
     /// Whoever looks at the work has found something.
@@ -159,6 +161,7 @@ impl Event {
         "question_asked",
         "chunk_deferred",
         "criteria_unconfirmed",
+        "checks_awaited",
         "told",
         "finding_reported",
         "dev_came_up",
@@ -194,6 +197,7 @@ impl Event {
             Event::QuestionAsked { .. } | Event::RefusalRaised { .. } => "question_asked",
             Event::ChunkDeferred { .. } => "chunk_deferred",
             Event::CriteriaUnconfirmed => "criteria_unconfirmed",
+            Event::ChecksAwaited { .. } => "checks_awaited",
             Event::Told { .. } => "told",
             Event::FindingReported { .. } => "finding_reported",
             Event::DevSeen { kind, .. } => kind.event(),

@@ -88,10 +88,23 @@ pub struct IssueFacts {
 pub struct PullFacts {
     /// How its checks ended last.
     pub checks: Option<CheckResult>,
+    /// The checks that run at a server, and are waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<AwaitedChecks>,
     /// What a reviewer has wanted last.
     pub review: Option<String>,
     /// Why it could not be merged.
     pub conflict: Option<String>,
+}
+
+/// Checks that run at a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedChecks {
+    pub commit: String,
+    /// When they were started last, as far as warp knows.
+    pub since: Time,
+    /// How often warp has started them again.
+    pub restarts: u32,
 }
 
 /// How the checks of a pull request ended.
@@ -283,6 +296,7 @@ impl Run {
             self.facts.last_word = Some(record.actor);
         }
         if record.moves() {
+            self.facts.issue.pull.awaited = None;
             if record.actor == Actor::Person {
                 self.facts.hear_answer(record);
             }
@@ -397,6 +411,12 @@ impl Run {
                 if let Some(asked) = facts.questions.last_mut() {
                     asked.is_passed_over = true;
                 }
+            }
+            "checks_awaited" => {
+                let commit = word("commit").unwrap_or_default().to_owned();
+                let before = facts.issue.pull.awaited.take().filter(|before| before.commit == commit);
+                let restarts = before.map_or(0, |before| before.restarts.saturating_add(1));
+                facts.issue.pull.awaited = Some(AwaitedChecks { commit, since: record.at, restarts });
             }
             "chunk_deferred" => facts.begin_chunk(),
             "turn_started" => {

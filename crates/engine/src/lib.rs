@@ -42,8 +42,8 @@ pub use event::{
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
 };
 pub use facts::{
-    ANSWERED, AccessFacts, CheckResult, ChunkFacts, Entry, Facts, FailureText, Inquiry, IssueFacts, Note,
-    NoteKind, PullFacts, Review, Setbacks,
+    ANSWERED, AccessFacts, AwaitedChecks, CheckResult, ChunkFacts, Entry, Facts, FailureText, Inquiry,
+    IssueFacts, Note, NoteKind, PullFacts, Review, Setbacks,
 };
 pub use gate::Verdict;
 pub use held::{COMMIT_GUARD, Held, HeldKind};

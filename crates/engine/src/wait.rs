@@ -32,6 +32,8 @@ pub enum WaitKind {
     Admission,
     /// Issues that the run's own depends on are open.
     Dependencies,
+    /// The checks of what was handed in have not ended.
+    Checks,
     /// Nobody has decided about the pull request.
     Review,
 }

@@ -53,6 +53,11 @@ pub trait Hosting: fmt::Debug + Send + Sync {
 
     /// Returns the pull requests, in somebody's name.
     fn forge(&self, by: Author) -> Arc<dyn Forge>;
+
+    /// Returns the checks that a server runs for what is offered there; without any, the project's own command is run.
+    fn checks(&self) -> Option<Arc<dyn Checks + Send + Sync>> {
+        None
+    }
 }
 
 /// The issues of a project, accessed as one author.

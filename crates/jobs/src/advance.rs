@@ -2,15 +2,15 @@
 
 use adapters::process::Control;
 use engine::{
-    Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind,
+    Act, Actor, Event, Refused, Run, Standing, VERIFICATION_GATES, WaitKind,
     workflow::{Job, JobOutcome},
 };
 use project::{Answer, AskError, Current, Overdue};
 use serde_json::{Map, Value};
 
 use crate::{
-    Context, JobError, Outcome, await_dependencies, await_review,
-    job::{self, Report, Task},
+    Context, JobError, Outcome, await_checks, await_dependencies, await_review,
+    job::{self, Report, Says, Task},
 };
 
 /// The field of an outcome that was found to be done.
@@ -74,6 +74,12 @@ impl Context<'_> {
                     None => Ok((vec![await_dependencies::waits(self, &current.run)?], None)),
                 };
             }
+            Act::Wait { on: WaitKind::Checks, .. } if is_open => {
+                return match await_checks::settle(self, task)? {
+                    Some(outcome) => self.report(&current, Outcome::AwaitChecks(outcome), false),
+                    None => Ok((await_checks::waits(&current.run), None)),
+                };
+            }
             Act::Wait { on: WaitKind::Review, .. } if is_open => {
                 return match await_review::settle(self, task)? {
                     Some(outcome) => self.report(&current, Outcome::AwaitReview(outcome), false),
@@ -98,20 +104,22 @@ impl Context<'_> {
         outcome: Outcome,
         is_settled: bool,
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
-        let Report { outcome, mut data, said } = outcome.report();
+        let Report { says, mut data, said } = outcome.report();
         if is_settled {
             data.insert(SETTLED.to_owned(), Value::from(true));
         }
         let phase = current.workflow.phase(&current.run.phase);
-        let noted = EventName::new(Event::NOTED);
-        let event = match outcome {
-            None => &noted,
-            Some(outcome) => phase.and_then(|phase| phase.said(outcome)).ok_or_else(|| {
-                let (phase, said) = (&current.run.phase, said.join("; "));
-                JobError::World(format!("`{phase}` has no event for `{outcome}`: {said}"))
-            })?,
+        let event = match says {
+            Says::Own(event) => event,
+            Says::Outcome(outcome) => match phase.and_then(|phase| phase.said(outcome)) {
+                Some(event) => Event::Named(event.clone()),
+                None => {
+                    let (phase, said) = (&current.run.phase, said.join("; "));
+                    return Err(JobError::World(format!("`{phase}` has no event for `{outcome}`: {said}")));
+                }
+            },
         };
-        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, data)) {
+        match self.ask_as(Actor::Engine, event, outcome_of(current, data)) {
             Ok(answer) => Ok((said, Some(answer))),
             Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
                 self.send_back(current, refused, said)

@@ -1,7 +1,7 @@
 //! The jobs by name, each in a file of its own: what carries it out, and what tells that it is done already.
 
 use engine::{
-    Run,
+    Event, EventName, Run,
     workflow::{Job, JobOutcome},
 };
 use journal::Durable;
@@ -31,19 +31,31 @@ impl<'a> Task<'a> {
 /// An outcome, as data of an event, and in words for people.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// What it came to; nothing if the run stays where it is, and only knows more.
-    pub(crate) outcome: Option<JobOutcome>,
+    pub(crate) says: Says,
     pub(crate) data: Map<String, Value>,
     pub(crate) said: Vec<String>,
 }
 
+/// What is recorded of an outcome.
+#[derive(Debug)]
+pub(crate) enum Says {
+    /// The workflow's word for it.
+    Outcome(JobOutcome),
+    /// An event of the engine's own: the run stays where it is, and knows more.
+    Own(Event),
+}
+
 impl Report {
     pub(crate) fn new(outcome: JobOutcome) -> Self {
-        Self { outcome: Some(outcome), ..Self::noted() }
+        Self { says: Says::Outcome(outcome), data: Map::new(), said: Vec::new() }
+    }
+
+    pub(crate) fn own(event: Event) -> Self {
+        Self { says: Says::Own(event), data: Map::new(), said: Vec::new() }
     }
 
     pub(crate) fn noted() -> Self {
-        Self { outcome: None, data: Map::new(), said: Vec::new() }
+        Self::own(Event::Named(EventName::new(Event::NOTED)))
     }
 
     pub(crate) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {

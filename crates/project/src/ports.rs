@@ -10,7 +10,7 @@ use std::{
 
 use adapters::{boundary, git::Git, process, secrets::redacted};
 use engine::Time;
-use forge::{Author, BODY, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
+use forge::{Author, BODY, Checks, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
 use journal::{Durable, Store, StoreError};
 use runs::Runs;
 
@@ -25,6 +25,11 @@ impl Workspace {
     /// Returns the project's issues, in somebody's name.
     pub fn tracker_as(&self, by: Author) -> Arc<dyn Tracker> {
         self.hosting.tracker(by)
+    }
+
+    /// Returns what tests the project's commits at a server; nothing where its own command does.
+    pub fn checks(&self) -> Option<Arc<dyn Checks + Send + Sync>> {
+        self.hosting.checks()
     }
 
     /// Returns the project's pull requests, in warp's own name.

@@ -188,6 +188,7 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         | Event::DeadlinePassed
         | Event::AttemptStarted { .. }
         | Event::CriteriaUnconfirmed
+        | Event::ChecksAwaited { .. }
         | Event::StopRequested
         | Event::Resumed
         | Event::ResetRequested

@@ -65,9 +65,14 @@ impl Job {
         }
     }
 
-    /// Returns what the job waits for, if waiting is all it does.
+    /// Returns what the job waits for, if waiting is all it does. Checks are waited for from the moment on at which they run
+    /// somewhere else ([`crate::PullFacts::awaited`]); the project's own command is run.
     pub fn awaits(self) -> Option<WaitKind> {
-        let waits = [(Job::AwaitDependencies, WaitKind::Dependencies), (Job::AwaitReview, WaitKind::Review)];
+        let waits = [
+            (Job::AwaitDependencies, WaitKind::Dependencies),
+            (Job::AwaitChecks, WaitKind::Checks),
+            (Job::AwaitReview, WaitKind::Review),
+        ];
         waits.into_iter().find_map(|(job, kind)| (job == self).then_some(kind))
     }
 
