@@ -146,11 +146,11 @@ impl Driver<'_> {
             }
             self.check_claim()?;
             let Some(current) = self.workspace.current()? else { return self.over() };
-            let flow = match (&current.run.standing, current.run.act()) {
-                (Standing::Ended { how }, _) => Flow::End(ending(&current.workflow, &current.run, how)),
             if !is_answered_here(&current.run) {
                 self.tell_away(current.run.id.as_str());
             }
+            let flow = match (&current.run.standing, current.run.act()) {
+                (Standing::Ended { how }, _) => Flow::End(ending(&current.workflow, &current.run, how)),
                 (Standing::Stopped, _) => Flow::End(Finish::Stopped),
                 (Standing::Suspended { wait }, _) => self.wait(wait)?,
                 (Standing::Parked { .. }, _) | (_, Act::Person { .. }) => self.person(&current)?,

@@ -176,6 +176,7 @@ impl<'a> Driver<'a> {
         show: &'a mut dyn Show,
     ) -> Result<Self, StartError> {
         let sandbox = sandbox(options.walled)?;
+        let dirs = &dirs.clone().stopped_by(interrupts.stop_check());
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         ORPHANS.call_once(|| {
             process::end_orphans();
@@ -220,6 +221,7 @@ impl<'a> Driver<'a> {
         interrupts: Interrupts,
         show: &'a mut dyn Show,
     ) -> Result<Self, StartError> {
+        let dirs = &dirs.clone().stopped_by(interrupts.stop_check());
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         let found = find(&mut here, &options)?;
         let taken = take_up(&mut here, found, &options)?;
@@ -258,9 +260,9 @@ impl<'a> Driver<'a> {
         }
         workspace.shell = confined.shell.clone();
         let wake = Wake::of(&workspace, &interrupts)?;
+        let away = Away::follow(&mut workspace.dirs);
         show.ring(wake.bell.clone());
         Ok(Self {
-        let away = Away::follow(&mut workspace.dirs);
             run: run.to_owned(),
             workspace,
             crew,
@@ -275,9 +277,9 @@ impl<'a> Driver<'a> {
             wake,
             terminal: None,
             told_wait: None,
+            next_look: None,
             interrupts,
             show,
-            next_look: None,
         })
     }
 }

@@ -49,7 +49,10 @@ impl Context<'_> {
     pub(crate) fn between(&self) -> Result<RepositoryPair, JobError> {
         match &self.slot {
             Some(slot) => Ok(slot.between().clone()),
-            None => self.place.between().map_err(|error| JobError::World(spelled(&error))),
+            None => {
+                let between = self.place.between().map_err(|error| JobError::World(spelled(&error)))?;
+                Ok(RepositoryPair { stop: self.dirs.stop.clone(), ..between })
+            }
         }
     }
 }

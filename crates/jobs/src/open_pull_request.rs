@@ -211,7 +211,7 @@ impl Context<'_> {
             return Ok(PushedHere::Kept(why));
         }
         let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
-        let between = self.place.between().map_err(|error| world(&error))?;
+        let between = self.between()?;
         let head = self.git().head_commit().map_err(JobError::World)?;
         let base = self.git().commit_of(&format!("refs/heads/{}", run.branches.merge_target));
         let base = base.unwrap_or_else(|_| head.clone());

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use adapters::{clock::Clock, machine};
+use adapters::{clock::Clock, machine, process::StopCheck};
 use forge::Hosting;
 use journal::{Store, Stores};
 use runs::{Answer, Leases};
@@ -23,6 +23,8 @@ pub struct Dirs {
     pub leases: Leases,
     /// Where projects have their issues and pull requests; without it, in their journals.
     pub hosts: Option<Arc<dyn Hosts>>,
+    /// Who may interrupt what waits for others, as for a remote.
+    pub stop: StopCheck,
     /// Who is told of what is recorded in runs.
     pub recorded: Option<Arc<dyn Recorded>>,
 }
@@ -52,12 +54,17 @@ impl Dirs {
     pub fn new(state: PathBuf, config: PathBuf) -> Self {
         let clock = Clock::default();
         let (stores, leases) = (Stores::default(), Leases::new(clock.clone()));
-        Self { state, config, stores, leases, clock, hosts: None, recorded: None }
+        Self { state, config, stores, leases, clock, hosts: None, stop: StopCheck::default(), recorded: None }
     }
 
     /// Returns the same directories with another clock.
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { leases: Leases::new(clock.clone()), clock, ..self }
+    }
+
+    /// Returns the same directories with somebody who may interrupt what waits for others.
+    pub fn stopped_by(self, stop: StopCheck) -> Self {
+        Self { stop, ..self }
     }
 
     /// Returns the same directories with somebody who is told of what is recorded.

@@ -287,6 +287,7 @@ impl Pool {
             slot: marker.location,
             origin: self.origin.clone(),
             checkout: self.root.clone(),
+            stop: self.dirs.stop.clone(),
         };
         Ok(Slot {
             place: Place::at(&root)?,

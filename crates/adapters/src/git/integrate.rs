@@ -12,7 +12,11 @@ use super::{
     own::{GitError, Repository},
     sight::{BaseCommit, Need},
 };
-use crate::{boundary, process::Finished, refs};
+use crate::{
+    boundary,
+    process::{Finished, StopCheck},
+    refs,
+};
 
 /// How long one of these may take in all; a remote may be slow.
 pub(super) const LIMIT: Duration = Duration::from_secs(600);
@@ -41,6 +45,8 @@ pub struct RepositoryPair {
     pub origin: Location,
     /// The person's checkout, from which a remote's relative path is taken.
     pub checkout: PathBuf,
+    /// Who may interrupt what waits for a remote.
+    pub stop: StopCheck,
 }
 
 /// What became of a rebase.
@@ -132,7 +138,7 @@ impl RepositoryPair {
 
     /// Returns git for what talks to a remote of the person's.
     pub(super) fn talking(&self) -> Repository<'_> {
-        self.theirs().started_in(&self.checkout)
+        self.theirs().started_in(&self.checkout).stopped_by(&self.stop)
     }
 
     pub(super) fn ours(&self) -> Repository<'_> {
@@ -213,7 +219,8 @@ impl RepositoryPair {
 
     /// Asks the person's remote for a branch; nothing if it has none of that name.
     pub fn ask_remote(&self, remote: &str, target: &str) -> Result<Option<String>, TargetError> {
-        let git = Repository::bare(&self.origin, REMOTE_LIMIT).started_in(&self.checkout);
+        let git = Repository::bare(&self.origin, REMOTE_LIMIT);
+        let git = git.started_in(&self.checkout).stopped_by(&self.stop);
         let (name, tracked) = (branch(target), format!("refs/remotes/{remote}/{target}"));
         let listed = git.text(&["ls-remote", "--", remote, &name], &[])?;
         let Some(commit) = listed.split_whitespace().next() else { return Ok(None) };
