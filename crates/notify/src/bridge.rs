@@ -75,6 +75,8 @@ impl Notifier {
 
     fn started(dirs: &Dirs, reach: &AwayMode, of: RunRef, stay: Lifetime) -> Option<Self> {
         let AwayMode::Telegram(bot) = reach else { return None };
+        // What this thread records itself it tells by itself.
+        let dirs = &Dirs { recorded: None, ..dirs.clone() };
         let wake = Wake::default();
         let (end, notes) = (Arc::<End>::default(), Arc::<Notes>::default());
         let (ends, ended) = channel();

@@ -86,7 +86,6 @@ fn step(name: &str) -> Vec<StepId> {
 /// server.
 fn drive(mut world: World, answers: Vec<ChecksState>) -> (Vec<String>, Option<String>, Arc<Server>) {
     let clock = Clock::simulated();
-    let _busy = clock.enter();
     let interrupts = Interrupts::default();
     let server = Arc::new(Server {
         clock: clock.clone(),
