@@ -92,7 +92,11 @@ impl Alarm {
     /// Calls `back` once the process has ended that has started this one, which may be at once.
     pub fn at_parents_end(back: impl Fn() + Send + 'static) -> io::Result<Self> {
         let parent = getppid().ok_or_else(|| io::Error::from(Errno::SRCH))?;
-        let process = pidfd_open(parent, PidfdFlags::empty())?;
+        Self::at_end_of(pidfd_open(parent, PidfdFlags::empty())?, back)
+    }
+
+    /// Calls `back` once a process has ended, which may be at once.
+    pub fn at_end_of(process: OwnedFd, back: impl Fn() + Send + 'static) -> io::Result<Self> {
         Self::over(process, move || {
             back();
             false

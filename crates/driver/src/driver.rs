@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// How long after a deadline it is past.
-const LATE: Duration = Duration::from_millis(1);
+pub(crate) const LATE: Duration = Duration::from_millis(1);
 
 /// A run, a place to work in, and all that is needed to take it to its end.
 pub struct Driver<'a> {

@@ -5,7 +5,7 @@ use std::{env, sync::Arc};
 
 use adapters::{
     agent::{MissingAccess, NoAnswer, ProviderFailure, Route, TurnResult, claude},
-    clock::Clock,
+    clock::{Bell, Clock},
 };
 use engine::{
     Capped, Run, Time, Usage, keys,
@@ -142,6 +142,14 @@ impl Spend {
             }
         };
         Ok(Some(self.way.insert(way).route.clone()))
+    }
+
+    /// Rings a bell when the proxy sees that something keeps the agent from its work.
+    pub(crate) fn ring(&self, bell: &Bell) {
+        if let Some(way) = &self.way {
+            let bell = bell.clone();
+            way.proxy.tell_to(move || bell.ring());
+        }
     }
 
     /// Tells whether the present turn has asked no model by the way that it was given.

@@ -1,11 +1,14 @@
 //! The agent's terminal: it is started, typed to, and looked at.
 
+use std::os::fd::OwnedFd;
+
 use adapters::{
     agent::{Route, interactive::Interactive},
     boundary,
     clock::after,
     secrets,
     tmux::{Session, TmuxError},
+    watch::Alarm,
 };
 use engine::{Actor, Event, Run, Usage, WaitKind, keys};
 use meter::Refusal;
@@ -101,6 +104,12 @@ impl Terminal {
         .map_err(world)?;
         let attach = Session::attach(&self.name);
         driver.show.show(Shown::Did(&format!("the agent works in a terminal: `{attach}` looks on")));
+        let bell = driver.wake.bell.clone();
+        let process = session.process().map(OwnedFd::try_clone).transpose();
+        let alarm = process
+            .and_then(|process| process.map(|it| Alarm::at_end_of(it, move || bell.ring())).transpose());
+        self.alarm =
+            alarm.map_err(|error| DriveError::World(format!("the terminal cannot be watched: {error}")))?;
         self.session = Some(session);
         if self.agent.name != "command" {
             self.wait_until_ready(driver, current)?;
@@ -111,7 +120,10 @@ impl Terminal {
     /// Opens the way for the agent's model traffic.
     fn route(&mut self, driver: &mut Driver<'_>, run: &Run) -> Result<Option<Route>, DriveError> {
         let by = spender(&self.agent, run);
-        let route = driver.open_spend(run)?.route(run, &by)?;
+        let bell = driver.wake.bell.clone();
+        let spend = driver.open_spend(run)?;
+        let route = spend.route(run, &by)?;
+        spend.ring(&bell);
         if route.is_none() && self.agent.provider() != "other" && !driver.told_unmetered {
             driver.told_unmetered = true;
             let text = format!(
@@ -271,7 +283,7 @@ impl Terminal {
         if self.session.take().is_none() {
             return Ok(());
         }
-        (self.told, self.owed, self.seat) = (None, None, None);
+        (self.told, self.owed, self.seat, self.alarm) = (None, None, None, None);
         let usage = match driver.spend.as_mut() {
             Some(spend) => spend.end(&self.name, Usage::default(), None)?,
             None => Usage::default(),
