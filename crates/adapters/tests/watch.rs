@@ -1,6 +1,4 @@
 //! Whoever waits by a clock is woken by what happens outside of it: a file that is written, a process that ends.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::print_stdout, reason = "a process of a test says what it has seen")]
 
 use std::{
     env, fs,
@@ -23,7 +21,7 @@ const LISTENS: &str = "WARP_TEST_LISTENS";
 fn a_file_that_is_put_in_place_calls_back_until_the_alarm_is_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let (send, called) = channel();
-    let alarm = Watch::over(&[directory.path()]).unwrap().call(move || drop(send.send(()))).unwrap();
+    let alarm = Watch::over(&[directory.path()]).unwrap().call(move || _ = send.send(())).unwrap();
     for name in ["one", "two"] {
         let new = directory.path().join("new");
         fs::write(&new, name).unwrap();
