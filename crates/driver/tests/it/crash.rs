@@ -7,8 +7,9 @@
 //! when, in another one, `warp run` goes on from each of them; then everything that a person can see is compared.
 //!
 //! Jobs that this workflow has not are stopped elsewhere. `open_pull_request` is a step of [`crate::loop_crash`]. The jobs
-//! that wait (`await_dependencies`, `await_checks`, `await_review`) act on nothing while they look: their `settle` is all that
-//! they do, each time they are looked at. `commit_and_merge` settles as `commit` and `merge` do, by the same functions.
+//! that wait (`await_dependencies`, `await_review`) act on nothing: their `settle` is all that they do, each time they look.
+//! `await_checks` looks in the same way, offers only what is not offered yet, and may at worst start a server's checks once
+//! more ([`crate::checks`]). `commit_and_merge` settles as `commit` and `merge` do, by the same functions.
 //!
 //! What is copied are files, so the store is SQLite's and the forge is in it; [`memory`] does the same in memory.
 
