@@ -28,6 +28,7 @@ mod rdb;
 mod recover;
 mod report;
 mod revert;
+mod review;
 mod run;
 mod salvage;
 mod state;
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
 
 /// The commands as the help groups them; those in none are plumbing that other programs call.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Everyday commands", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
+    ("Everyday commands", &["run", "issue", "pr", "review", "answer", "tell", "stop", "demo"]),
     ("Status commands", &["status", "watch", "report", "explain", "log", "diff", "cost"]),
     ("Setup commands", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
     ("Project commands", &["docs", "dev"]),
@@ -84,6 +85,7 @@ enum Command {
     Next(next::Arguments),
     Issue(issue::Arguments),
     Pr(pr::Arguments),
+    Review(review::Arguments),
     Diff(diff::Arguments),
     Docs(docs::Arguments),
     Dev(dev::Arguments),
@@ -133,6 +135,7 @@ impl Arguments {
             Command::Next(arguments) => next::run(&arguments, project),
             Command::Issue(arguments) => issue::run(&arguments, project),
             Command::Pr(arguments) => pr::run(&arguments, project),
+            Command::Review(arguments) => review::run(&arguments, project),
             Command::Diff(arguments) => diff::run(&arguments, project),
             Command::Docs(arguments) => docs::run(&arguments, project),
             Command::Dev(arguments) => dev::run(&arguments, project),
@@ -171,7 +174,8 @@ impl Command {
             | Self::Answer(_)
             | Self::Adopt(_)
             | Self::Recover(_)
-            | Self::Revert(_) => None,
+            | Self::Revert(_)
+            | Self::Review(_) => None,
             Self::Salvage(arguments) if arguments.is_persons() => None,
             Self::Doctor(arguments) if arguments.repair => None,
             Self::Config(arguments) if !arguments.only_looks() => None,

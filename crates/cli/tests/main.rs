@@ -24,6 +24,7 @@ mod next;
 mod plugin;
 #[path = "../../engine/tests/support/renamed.rs"]
 mod renamed;
+mod review;
 mod run;
 mod settings;
 mod support;

@@ -45,7 +45,7 @@ const REFUSED: Duration = Duration::from_secs(5);
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// How often an agent is asked for an answer that can be used, before a person is or the turn is charged.
-const TRIES: usize = 3;
+pub(crate) const TRIES: usize = 3;
 /// How often it may fail otherwise.
 pub(crate) const FAILURES: usize = 2;
 
@@ -656,7 +656,7 @@ pub(crate) fn take_turn(
 
 /// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
 /// is what a person knows.
-fn shown(said: AgentUpdate, tree: &str, lines: &mut secrets::Lines) -> AgentUpdate {
+pub(crate) fn shown(said: AgentUpdate, tree: &str, lines: &mut secrets::Lines) -> AgentUpdate {
     match said {
         AgentUpdate::Tool { name, about } => AgentUpdate::Tool { name, about: clean(about, tree) },
         AgentUpdate::Text(text) => AgentUpdate::Text(lines.redacted(text.replace(tree, ""))),
@@ -681,7 +681,7 @@ pub(crate) fn used(ended: &TurnResult, before: Option<&Conversation>) -> Usage {
 }
 
 /// Returns tokens without a price.
-fn tokens(usage: &adapters::agent::Usage) -> Usage {
+pub(crate) fn tokens(usage: &adapters::agent::Usage) -> Usage {
     Usage {
         input_tokens: usage.input,
         output_tokens: usage.output,

@@ -320,7 +320,12 @@ pub(crate) fn facts(
 
 /// Returns the mark of data in the briefs of a run. Texts are shown without it, so it need not be a secret.
 pub(crate) fn mark(run: &Run) -> String {
-    let mut mark = engine::digest(format!("data of {}", run.id));
+    mark_of(&format!("data of {}", run.id))
+}
+
+/// Returns the mark of data of whatever is named.
+pub(crate) fn mark_of(name: &str) -> String {
+    let mut mark = engine::digest(name);
     mark.truncate(MARK);
     mark
 }

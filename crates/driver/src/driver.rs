@@ -220,8 +220,22 @@ impl Driver<'_> {
     pub(crate) fn mechanical(&mut self, current: &Current) -> Result<Flow, DriveError> {
         match self.advance(current) {
             Ok((waits, None)) if matches!(current.run.act(), Act::Wait { .. }) => {
-                self.wait_on(current, &waits)
+                match self.review_by_agent(current)? {
+                    Some(flow) => Ok(flow),
+                    None => self.wait_on(current, &waits),
+                }
             }
+            advanced => self.took_advance(current, advanced),
+        }
+    }
+
+    /// Goes on with what a phase's work has come to.
+    pub(crate) fn took_advance(
+        &mut self,
+        current: &Current,
+        advanced: Result<(Vec<String>, Option<Answer>), JobError>,
+    ) -> Result<Flow, DriveError> {
+        match advanced {
             Ok((done, taken)) => {
                 for said in &done {
                     self.show.show(Shown::Did(said));

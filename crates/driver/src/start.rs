@@ -604,7 +604,11 @@ fn spelled_root(root: &Path) -> Option<PathBuf> {
 }
 
 /// Shows an agent that is a command line the files of its own.
-fn show_agent(walls: &mut Walls, options: &Options, settings: &Settings) -> Result<(), StartError> {
+pub(crate) fn show_agent(
+    walls: &mut Walls,
+    options: &Options,
+    settings: &Settings,
+) -> Result<(), StartError> {
     let typed = options.agent.iter().map(|agent| (agent.clone(), Line::Typed));
     let configured = settings.agents().into_iter().map(|agent| (agent, Line::Configured));
     for (agent, how) in typed.chain(configured) {

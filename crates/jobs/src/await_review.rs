@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use engine::{Act, Run, WaitKind};
-use forge::{Item, ItemId, Review};
+use forge::{Author, Item, ItemId, Pull, Review};
 use journal::Durable;
 use project::{Answer, Current, Dirs, Error, Place, Shell, pushing::Goal, spelled};
 
@@ -12,6 +12,7 @@ use crate::{
     Context, JobError, MergeError,
     job::{self, Report, Task},
     open_pull_request::goal,
+    review,
 };
 
 /// What became of the pull request.
@@ -68,7 +69,16 @@ pub(crate) fn settle(cx: &mut Context<'_>, task: Task<'_>) -> Result<Option<Outc
 
 /// Says how somebody decides about the pull request.
 pub(crate) fn waits(cx: &mut Context<'_>, run: &Run) -> Result<String, JobError> {
-    let number = pull(cx, run)?.id;
+    let item = pull(cx, run)?;
+    let number = item.id;
+    if let Some(pull) = item.pull.as_ref().filter(|pull| pull.review == Review::Approved) {
+        let for_review = if goal(run) == Goal::Merge { cx.for_review(run, &pull.head)? } else { Vec::new() };
+        let why = match for_review.as_slice() {
+            [] => String::new(),
+            files => format!("; {}", review::reason(files)),
+        };
+        return Ok(format!("#{number} is approved and waits for its merge{why}: `warp pr merge {number}`"));
+    }
     Ok(format!(
         "#{number} waits for a review: `warp pr approve {number}`, `warp pr request-changes {number} TEXT`"
     ))
@@ -91,7 +101,39 @@ impl Context<'_> {
             item.is_open()
                 && pull.is_some_and(|pull| pull.merged.is_none() && pull.review == Review::Approved)
         };
-        Ok(self.pull_of(run)?.filter(is_approved).map(|item| item.id))
+        let Some(item) = self.pull_of(run)?.filter(is_approved) else { return Ok(None) };
+        let by_agent = |pull: &&Pull| pull.reviewed_by.as_ref() == Some(&Author::reviewer().name);
+        if let Some(pull) = item.pull.as_ref().filter(by_agent)
+            && !self.merges_approved(current, &pull.head)?
+        {
+            return Ok(None);
+        }
+        Ok(Some(item.id))
+    }
+
+    /// Tells whether warp merges what an agent has approved at a commit: the run's level says so, and nothing of it is for a
+    /// person to merge.
+    pub fn merges_approved(&mut self, current: &Current, head: &str) -> Result<bool, JobError> {
+        let run = &current.run;
+        Ok(goal(run) == Goal::Merge && self.for_review(run, head)?.is_empty())
+    }
+
+    /// Sends a pull request back to its author, who is asked for this.
+    pub fn send_back_reviewed(
+        &mut self,
+        current: &Current,
+        review: String,
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        self.report(current, job::Outcome::AwaitReview(Outcome::ChangesRequested { review }), false)
+    }
+
+    /// Leaves the review of a pull request to a person.
+    pub fn leave_review(
+        &mut self,
+        current: &Current,
+        why: String,
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        self.report(current, job::Outcome::AwaitReview(Outcome::Undecided { why }), false)
     }
 
     /// Merges a pull request that was approved. `shell` says how its tests are run in the workspace that is taken.

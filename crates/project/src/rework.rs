@@ -72,8 +72,10 @@ pub(crate) fn rework_of(item: &Item) -> Option<Rework> {
         let round = &item.comments[last.map_or(0, |last| last + 1)..];
         let first = round.iter().position(|comment| marked(REQUESTED, &comment.marker));
         let said = round[first.unwrap_or(0)..].iter();
+        // A formal review counts, whoever's it is; other comments are a person's.
         let is_review = |comment: &&forge::Comment| {
-            comment.author.actor == Actor::Person && !marked(UPDATE, &comment.marker)
+            let is_persons = comment.author.actor == Actor::Person && !marked(UPDATE, &comment.marker);
+            is_persons || marked(REQUESTED, &comment.marker)
         };
         said.filter(is_review)
             .map(|comment| format!("{}: {}", comment.author.name, comment.text.trim()))

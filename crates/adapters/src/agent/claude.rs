@@ -54,6 +54,8 @@ const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 const SETTINGS: &str = ".claude/settings.json";
 /// The variables by which a person has the client ask a cloud's models, which speak otherwise.
 const ELSEWHERE: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+/// Its tools that write, which a turn that only reads does not have.
+const WRITING: &str = "Edit,MultiEdit,Write,NotebookEdit";
 /// How often the client asks its model again. Its own ten tries would take minutes to say that a key is wrong.
 const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "4");
 /// What the client is told about itself, where the person has not: it reports to nobody and does not replace itself.
@@ -151,6 +153,9 @@ fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
     }
     if let Some(mcp) = turn.mcp {
         all.extend(["--mcp-config".into(), servers(turn, mcp).to_string().into()]);
+    }
+    if turn.walls.is_some_and(|walls| walls.reads_only) {
+        all.extend(["--disallowedTools".into(), WRITING.into()]);
     }
     if turn.walls.is_none() {
         // Servers that the tree names are programs that an agent may have written; only walls hold those.

@@ -272,6 +272,19 @@ impl<'a> Git<'a> {
         Ok((String::from_utf8_lossy(&finished.stdout).into_owned(), finished.cut))
     }
 
+    /// Returns how these files differ between two commits, as a patch with the prefixes `a/` and `b/`, whatever is configured;
+    /// the second is set when its middle is left out.
+    pub fn patch_of(&self, base: &str, tip: &str, files: &[String]) -> Result<(String, bool), String> {
+        let how = ["--patch", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", base, tip, "--"];
+        let fixed = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let finished = self.run(&[&fixed[..], &how, &files].concat(), &[("GIT_LITERAL_PATHSPECS", "1")])?;
+        if !finished.is_success() {
+            return Err(format!("`git diff` ended with {}: {}", finished.end, finished.last_words(300)));
+        }
+        Ok((String::from_utf8_lossy(&finished.stdout).into_owned(), finished.cut))
+    }
+
     /// Returns the last commit that HEAD has in common with a branch.
     pub fn fork_of(&self, branch: &str) -> Option<String> {
         self.text(&["merge-base", "HEAD", &format!("refs/heads/{branch}")], &[]).ok()
