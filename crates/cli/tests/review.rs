@@ -317,6 +317,27 @@ fn follow_ups_become_issues_each_once() {
 }
 
 #[test]
+fn what_a_review_costs_is_the_runs_that_has_made_the_pull_request() {
+    let driven = handed_over();
+    let script = format!(
+        "[[turn]]\nphase = \"review\"\nusage = {{ input = 1200, output = 300 }}\nanswer = {}\n",
+        r#"{ sections = [], verdict = "APPROVE", verdict_reason = "fine" }"#
+    );
+    let file = driven.sandbox.home().join("review.toml");
+    std::fs::write(&file, script).unwrap();
+    let agent = format!("script:{}", file.display());
+    let mut all = vec!["review", "44", "--agent", &agent];
+    if !testkit::machine::has_walls() {
+        all.push("--no-sandbox");
+    }
+    driven.sandbox.warp(&all).ends(0);
+    let cost = driven.sandbox.json(&["cost", "42", "--by", "role", "--json"]);
+    assert_eq!(cost["total"]["output_tokens"], 300, "{cost:#}");
+    let cost = driven.sandbox.warp_ok(&["cost", "42", "--by", "role"]);
+    assert!(cost.lines().any(|line| line.trim_start().starts_with("reviewer ")), "{cost}");
+}
+
+#[test]
 fn what_is_closed_or_no_pull_request_is_not_reviewed() {
     let driven = handed_over();
     driven.sandbox.warp_ok(&["pr", "close", "44"]);
