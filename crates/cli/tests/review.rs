@@ -208,7 +208,7 @@ fn rounds_come_to_an_end_with_a_person() {
     assert_eq!(pull(&driven)["pull"]["review"], "changes_requested");
     rework(&driven, "echo second >> file1.txt");
     let said = review(&driven, "exit 1", &[]).ends(5);
-    assert!(said.out.contains("1 round of review have come to no end for #44"), "{said:?}");
+    assert!(said.out.contains("1 round of review has come to no end for #44"), "{said:?}");
     let answer = later("APPROVE", &[("F1", "fixed")], &[]);
     review(&driven, &says(&answer), &["--force"]).ends(0);
     assert_eq!(pull(&driven)["pull"]["review"], "approved");

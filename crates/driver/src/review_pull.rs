@@ -150,8 +150,8 @@ pub fn review_pull(
             return Ok(ReviewEnd::ForPerson { why: format!("the review of #{number} has failed {times}") });
         }
         if round > most_rounds {
-            let rounds = counted(most_rounds, "round", "rounds");
-            let why = format!("{rounds} of review have come to no end for #{number} (max_review_rounds)");
+            let rounds = counted(most_rounds, "round of review has", "rounds of review have");
+            let why = format!("{rounds} come to no end for #{number} (max_review_rounds)");
             return Ok(ReviewEnd::ForPerson { why });
         }
     }

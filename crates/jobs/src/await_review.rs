@@ -102,7 +102,8 @@ impl Context<'_> {
                 && pull.is_some_and(|pull| pull.merged.is_none() && pull.review == Review::Approved)
         };
         let Some(item) = self.pull_of(run)?.filter(is_approved) else { return Ok(None) };
-        let by_agent = |pull: &&Pull| pull.reviewed_by.as_ref() == Some(&Author::reviewer().name);
+        let reviewer = self.forge_as(Author::reviewer()).whoami()?;
+        let by_agent = |pull: &&Pull| pull.reviewed_by.as_ref() == Some(&reviewer.name);
         if let Some(pull) = item.pull.as_ref().filter(by_agent)
             && !self.merges_approved(current, &pull.head)?
         {

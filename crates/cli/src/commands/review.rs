@@ -17,7 +17,7 @@ use crate::{
     output,
 };
 
-/// Let an agent review a pull request, in a fresh conversation and with a tree that it can only read
+/// Let an agent review a pull request
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Its number, as `warp pr list` shows it, or that of its issue
