@@ -241,7 +241,7 @@ impl Walk {
         assert_eq!(read, self.run, "a run is read as it was written");
         show(&self.workflow, &self.run, self.at);
         let rows: Vec<LogRow> = self.records.iter().zip(0..).map(|(one, seq)| LogRow::of(seq, one)).collect();
-        view::render_log("project", &rows);
+        view::render_log("project", &rows, Time::to_seconds);
     }
 }
 
@@ -249,9 +249,10 @@ impl Walk {
 pub fn show(workflow: &Workflow, run: &Run, now: Time) {
     view::state_json(workflow, run);
     view::state_file(workflow, run);
-    view::render_status(&view::status(workflow, run, "project", Owned::Live, "none"));
-    view::explain(workflow, run, now).render();
-    view::inject(workflow, run, Owned::Stale, now);
+    view::render_status(&view::status(workflow, run, "project", Owned::Live, "none"), Time::to_seconds);
+    view::explain(workflow, run, now).render(Time::to_seconds);
+    view::standing(workflow, run, Owned::Stale, now);
+    view::reports(workflow, run, now);
     assert!(view::reanchor(workflow, run, now).chars().count() < 9_000);
     view::progress(run);
     Head::of(workflow, run).permission("git_commit");

@@ -14,6 +14,7 @@ mod proxy;
 mod report;
 mod sandbox;
 mod shares;
+mod tokens;
 
 use crate::{
     bench::{measure::Row, project::Warp, sandbox::Sandbox},
@@ -29,7 +30,7 @@ const SHORT: u64 = 10;
 const LONG: u64 = 100_000;
 
 /// Runs the benchmark: `cargo xtask bench [ROUNDS]`, or only a part: `cargo xtask bench run [ISSUES]`, `cargo xtask bench
-/// proxy [REQUESTS]`.
+/// proxy [REQUESTS]`, `cargo xtask bench tokens`.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number"));
     match arguments {
@@ -38,11 +39,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
         ["run", issues] => whole_runs(number(issues)?),
         ["proxy"] => proxy::run(&[]),
         ["proxy", requests] => number(requests).and_then(|_| proxy::run(&[requests])),
+        ["tokens"] => tokens::run(),
         [rounds] => all(number(rounds)?),
-        _ => {
-            Err("usage: cargo xtask bench [ROUNDS], or: bench run [ISSUES], bench proxy [REQUESTS]"
-                .to_owned())
-        }
+        _ => Err(
+            "usage: cargo xtask bench [ROUNDS], or: bench run [ISSUES], bench proxy [REQUESTS], bench tokens"
+                .to_owned(),
+        ),
     }
 }
 

@@ -1,10 +1,12 @@
 //! What CI runs: everything that can fail without being asked for the time.
 
+use std::time::Instant;
+
 use crate::{
     agents::{self, Versions},
     arrows,
     fuzz::{self, Looked},
-    generate, hermetic,
+    generate, hermetic, names,
     run::{Result, capture, cargo, check, say},
     suites::{self, Totals},
     system, tidy,
@@ -14,8 +16,10 @@ use crate::{
 const NOT_IN_ENGINE: &[&str] = &["rusqlite", "rustix", "tokio", "tempfile", "clap"];
 
 pub(crate) fn run(clients: Versions) -> Result {
+    let begun = Instant::now();
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
     tidy::check()?;
+    names::check()?;
     check(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     engine_is_pure()?;
     arrows::check()?;
@@ -34,7 +38,13 @@ pub(crate) fn run(clients: Versions) -> Result {
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     generate::check()?;
-    say(&format!("{} passed, {} failed, {} skipped", totals.passed, totals.failed, totals.skipped));
+    let Totals { passed, failed, skipped } = totals;
+    let seconds = begun.elapsed().as_secs();
+    say(&format!(
+        "{passed} passed, {failed} failed, {skipped} skipped; {} min {} s",
+        seconds / 60,
+        seconds % 60
+    ));
     if totals.failed > 0 { Err("tests failed".to_owned()) } else { Ok(()) }
 }
 

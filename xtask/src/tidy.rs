@@ -1,6 +1,6 @@
 //! Rules that no compiler checks.
 
-use std::{fs, process::Command};
+use std::{borrow::Cow, fs, process::Command};
 
 use crate::run::{Result, capture, root};
 
@@ -20,13 +20,21 @@ const FORBIDDEN: &[&str] = &[
     "puts off",
     "go on",
     "goes on",
+    "going on",
     "gone on",
+    "went on",
     "bear out",
+    "bears out",
+    "bearing out",
+    "borne out",
     "outside world",
 ];
 
 /// Where such a word is not warp's own, but what a person may say.
 const QUOTED: &[(&str, &str)] = &[("crates/hooks/src/chat.rs", "go on")];
+
+/// Where every file is read by people or models, whatever its kind.
+const PAGES: &[&str] = &["docs/", "prompts/", "plugin/", "workflows/", "crates/cli/demo/"];
 
 pub(crate) fn check() -> Result {
     let files = capture(
@@ -74,22 +82,24 @@ fn check_file(file: &str, text: &str) -> Vec<String> {
     faults
 }
 
-/// Finds forbidden words in what a file shows to people and models: all of a page or prompt, and the string literals and
-/// help of code.
+/// Finds forbidden words in what a file shows to people and models: all of a page, a prompt, a workflow, the demo or another
+/// text beside the code, and the string literals and help of code.
 fn check_words(file: &str, text: &str) -> Vec<String> {
-    let is_page =
-        file == "README.md" || ["docs/", "prompts/", "plugin/"].iter().any(|at| file.starts_with(at));
-    let is_code = file.starts_with("crates/") && file.contains("/src/") && file.ends_with(".rs");
     let is_test =
         file.starts_with("crates/testkit/") || file.ends_with("tests.rs") || file.contains("/tests/");
-    let shown = match (is_page, is_code && !is_test) {
-        (true, _) => vec![(1, text)],
-        (false, true) => shown(text, file.starts_with("crates/cli/src/commands/")),
+    let is_page = file == "README.md" || PAGES.iter().any(|at| file.starts_with(at));
+    // What other programs have printed is in samples.
+    let is_source =
+        file.starts_with("crates/") && file.contains("/src/") && !is_test && !file.contains("/samples/");
+    let is_code = file.ends_with(".rs");
+    let shown = match (is_page || is_source && !is_code, is_source && is_code) {
+        (true, _) => vec![(1, Cow::Borrowed(text))],
+        (false, true) => shown(text, file.starts_with("crates/cli/src/commands")),
         (false, false) => Vec::new(),
     };
     let mut faults = Vec::new();
     for (line, text) in shown {
-        for (index, phrase) in said(text) {
+        for (index, phrase) in said(&text) {
             if !QUOTED.contains(&(file, phrase)) {
                 faults.push(format!("{file}:{}: users stumble over `{phrase}`", line + index));
             }
@@ -99,19 +109,20 @@ fn check_words(file: &str, text: &str) -> Vec<String> {
 }
 
 /// Returns the string literals of code up to its tests, and its doc comments if they are help; each with its line.
-fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
+pub(crate) fn shown(code: &str, with_help: bool) -> Vec<(usize, Cow<'_, str>)> {
     let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or(code);
     let mut found = Vec::new();
     let (mut at, mut line) = (0, 1);
     while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
         let (skipped, shown) = if rest.starts_with("//") {
             let end = rest.find('\n').unwrap_or(rest.len());
-            (end, Some(&rest[..end]).filter(|comment| with_help && comment.starts_with("///")))
+            let help = Some(&rest[..end]).filter(|comment| with_help && comment.starts_with("///"));
+            (end, help.map(Cow::Borrowed))
         } else if rest.starts_with("r#\"") || rest.starts_with("r\"") {
             let hashes = rest[1..].chars().take_while(|next| *next == '#').count();
             let (begin, close) = (hashes + 2, format!("\"{}", "#".repeat(hashes)));
             let end = rest[begin..].find(&close).map_or(rest.len(), |end| begin + end);
-            (end + close.len(), rest.get(begin..end))
+            (end + close.len(), rest.get(begin..end).map(Cow::Borrowed))
         } else if let Some(body) = rest.strip_prefix('"') {
             let mut is_escaped = false;
             let is_end = |next: char| {
@@ -120,7 +131,7 @@ fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
                 ends
             };
             let end = body.find(is_end).unwrap_or(body.len());
-            (end + 2, body.get(..end))
+            (end + 2, body.get(..end).map(|literal| Cow::Owned(unescaped(literal))))
         } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") {
             (if rest.starts_with("'\"'") { 3 } else { 4 }, None)
         } else {
@@ -134,6 +145,31 @@ fn shown(code: &str, with_help: bool) -> Vec<(usize, &str)> {
     found
 }
 
+/// Puts a space where a literal has an escape, whose letters are no part of a word. Line ends stay.
+fn unescaped(literal: &str) -> String {
+    let mut text = String::with_capacity(literal.len());
+    let mut left = literal.chars();
+    while let Some(next) = left.next() {
+        if next != '\\' {
+            text.push(next);
+            continue;
+        }
+        match left.next() {
+            Some('\n') => text.push('\n'),
+            Some('u') => {
+                left.by_ref().find(|next| *next == '}');
+                text.push(' ');
+            }
+            Some('x') => {
+                left.by_ref().nth(1);
+                text.push(' ');
+            }
+            Some(_) | None => text.push(' '),
+        }
+    }
+    text
+}
+
 /// Returns the forbidden phrases of a text, also those that are broken over lines; each with the lines before it.
 fn said(text: &str) -> Vec<(usize, &'static str)> {
     let text = text.to_ascii_lowercase();
@@ -145,9 +181,9 @@ fn said(text: &str) -> Vec<(usize, &'static str)> {
         for (at, _) in text.match_indices(first) {
             let (before, after) = (&text[..at], &text[at + first.len()..]);
             let rest = match second {
-                // A line of a literal ends with a backslash, one of help begins with slashes.
+                // A line of help begins with slashes, one of a workflow or a script with a number sign.
                 Some(second) if after.starts_with(|next: char| !is_word(next)) => after
-                    .trim_start_matches(|next: char| next.is_whitespace() || "\\/".contains(next))
+                    .trim_start_matches(|next: char| next.is_whitespace() || "/#".contains(next))
                     .strip_prefix(second),
                 Some(_) => None,
                 None => Some(after),
@@ -177,7 +213,16 @@ mod tests {
             "{faults:?}"
         );
         assert_eq!(found("crates/cli/src/commands/docs.rs", code), 4);
+        assert_eq!(found("crates/cli/src/commands.rs", code), 4);
         assert_eq!(found("crates/jobs/tests/land.rs", code), 0);
+        for file in ["workflows/coder.toml", "crates/cli/demo/issue.md", "crates/hooks/src/mcp.txt"] {
+            assert_eq!(found(file, "# It went\n# on, \"and was borne out\"\n"), 2, "{file}");
+        }
+        assert_eq!(found("crates/mcp/tests/mcp.txt", "It went on.\n"), 0);
+        for escaped in [r#""\nMend it""#, r#""\u{1b}mend""#, r#""\x1bmend""#, r#""\\mend \"walls\"""#] {
+            assert!(found("crates/jobs/src/land.rs", escaped) >= 1, "{escaped}");
+        }
+        assert_eq!(found("crates/jobs/src/land.rs", r#""amend""#), 0);
         assert_eq!(found("crates/hooks/src/chat.rs", "[\"go on\", \"goes on\"]"), 1);
     }
 }

@@ -139,6 +139,8 @@ pub struct Turn<'a> {
     pub route: Option<&'a Route>,
     /// A server that it may talk to.
     pub mcp: Option<&'a Mcp>,
+    /// What it is offered beside what it needs.
+    pub extras: Extras<'a>,
     /// Variables that it and its commands are given.
     pub facts: &'a [(String, String)],
     /// The walls that it works behind; without any, only what `allowed` names runs unasked.
@@ -150,6 +152,30 @@ pub struct Turn<'a> {
     pub allowed: &'a [String],
     /// The run that it works for; leftovers are found by that.
     pub mark: &'a str,
+}
+
+/// What a client offers its model beside the tools that read, write and run commands: each is paid for with every request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras<'a> {
+    /// More of the client's own, by its names; [`Extras::ALL`] leaves the choice to the client.
+    pub tools: &'a [String],
+    /// Whether servers are started that the person or the tree names.
+    pub servers: bool,
+}
+
+impl Extras<'_> {
+    /// The word for everything that the client has.
+    pub const ALL: &'static str = "all";
+
+    /// Tells whether everything is offered that the client has.
+    fn has_all(&self) -> bool {
+        self.tools.iter().any(|tool| tool == Self::ALL)
+    }
+
+    /// Tells whether something is offered by its name.
+    fn has(&self, name: &str) -> bool {
+        self.has_all() || self.tools.iter().any(|tool| tool == name)
+    }
 }
 
 impl Turn<'_> {
@@ -215,7 +241,7 @@ pub struct Mcp {
 
 impl Mcp {
     /// What agents know the server by.
-    const NAME: &str = "warp";
+    pub const NAME: &str = "warp";
 }
 
 /// How an agent's hooks reach warp.
@@ -262,6 +288,8 @@ pub struct TurnResult {
     pub answer: Result<Value, NoAnswer>,
     pub session: Option<String>,
     pub usage: Usage,
+    /// Tokens that the last request of the conversation held; 0 where the client does not say.
+    pub context: u64,
     /// What the whole conversation has cost, earlier turns included.
     pub cost_usd: Option<f64>,
     /// The end of what it said, for a person who wants to know why.
@@ -327,6 +355,7 @@ impl TurnResult {
             answer: Err(why),
             session: None,
             usage: Usage::default(),
+            context: 0,
             cost_usd: None,
             last_words: String::new(),
         }

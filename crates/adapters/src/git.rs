@@ -164,7 +164,8 @@ impl<'a> Git<'a> {
             all.extend(["-c", setting].map(OsString::from));
         }
         set.extend_from_slice(environment);
-        own::call(input, all, arguments, hidden, self.root, &set, limit).map_err(|error| error.to_string())
+        own::call(input, all, arguments, hidden, self.root, &set, (limit, None))
+            .map_err(|error| error.to_string())
     }
 
     fn text(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<String, String> {

@@ -15,11 +15,11 @@ mod signals;
 use std::{
     env,
     ffi::{OsStr, OsString},
-    io,
+    fmt, io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
-    sync::OnceLock,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -116,8 +116,8 @@ impl Finished {
     }
 }
 
-impl std::fmt::Display for End {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // Shells and sandboxes pass a signal on in this way.
             End::Exit(code @ 129..=159) => write!(f, "exit {code}, as by signal {}", code - 128),
@@ -210,17 +210,29 @@ pub(crate) fn run_reading<S: AsRef<OsStr>>(
     Ok(Finished { end, stdout, stderr, cut })
 }
 
-/// A callback that decides whether a waiting program continues.
-type StopCheck = Box<dyn Fn() -> Control + Send + Sync>;
-static ASKED: OnceLock<StopCheck> = OnceLock::new();
+/// Says whether a program that waits for others may go on. Clones ask the same; by default everything may.
+#[derive(Clone, Default)]
+pub struct StopCheck(Option<Arc<dyn Fn() -> Control + Send + Sync>>);
 
-/// Says who is asked whether programs that wait for others may go on. A signal is for the whole process, and so is this;
-/// the first one counts.
-pub fn interrupt_by(go: impl Fn() -> Control + Send + Sync + 'static) {
-    let _ = ASKED.set(Box::new(go));
+impl StopCheck {
+    /// Returns one that asks `go`.
+    pub fn new(go: impl Fn() -> Control + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(go)))
+    }
+
+    /// Tells whether a program may go on.
+    pub fn go(&self) -> Control {
+        self.0.as_ref().map_or(Control::On, |go| go())
+    }
 }
 
-/// Runs a program as [`run_without`] does, but one that may wait for others: it can be interrupted, and the next `warp`
+impl fmt::Debug for StopCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StopCheck")
+    }
+}
+
+/// Runs a program as [`run_without`] does, but one that may wait for others: `stop` can interrupt it, and the next `warp`
 /// ends it if this one is killed.
 pub(crate) fn run_interruptible(
     hidden: &[&str],
@@ -229,6 +241,7 @@ pub(crate) fn run_interruptible(
     directory: &Path,
     environment: &[(&str, &str)],
     limit: Duration,
+    stop: Option<&StopCheck>,
 ) -> Result<Finished, RunError> {
     let shown = env::vars_os().filter(|(name, _)| !hidden.iter().any(|hidden| name == hidden));
     let own = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -243,7 +256,7 @@ pub(crate) fn run_interruptible(
         reach: SignalTarget::Group,
         mark: "call",
     };
-    let followed = follow_trusted(job, &mut |_| ASKED.get().map_or(Control::On, |go| go()))?;
+    let followed = follow_trusted(job, &mut |_| stop.map_or(Control::On, StopCheck::go))?;
     let ProgramResult { end, stdout, stderr, cut, left_behind: _ } = followed;
     Ok(Finished { end, stdout, stderr, cut })
 }

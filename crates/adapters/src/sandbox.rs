@@ -111,6 +111,8 @@ pub struct Walls {
     pub writable: Vec<PathBuf>,
     /// Files that stand in the place of others, and may be written: each with that place.
     pub instead: Vec<(PathBuf, PathBuf)>,
+    /// Whether the tree can be read only, and no tool of an agent is offered that writes.
+    pub reads_only: bool,
 }
 
 /// Why walls cannot be built.
@@ -211,6 +213,7 @@ impl Sandbox {
             logins: Vec::new(),
             writable: Vec::new(),
             instead: Vec::new(),
+            reads_only: false,
         }
     }
 }

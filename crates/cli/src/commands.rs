@@ -4,6 +4,7 @@ mod adopt;
 mod agent_script;
 mod agents;
 mod answer;
+mod ci;
 mod completions;
 mod config;
 mod consent;
@@ -14,6 +15,7 @@ mod diff;
 mod docs;
 mod doctor;
 mod explain;
+mod forge;
 mod git_hook;
 mod hook;
 mod init;
@@ -28,6 +30,7 @@ mod rdb;
 mod recover;
 mod report;
 mod revert;
+mod review;
 mod run;
 mod salvage;
 mod state;
@@ -40,11 +43,12 @@ mod workflow;
 use std::{
     env,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::{Parser, Subcommand};
 use engine::{Actor, Advice, Outcome};
-use project::{Answer, Current, Dirs, Place, Workspace, actor, quick_roots, slots::Pool};
+use project::{Answer, Current, Dirs, Place, Recorded, Workspace, actor, quick_roots, slots::Pool};
 
 pub(crate) use hook::answer as answer_hook;
 
@@ -63,9 +67,9 @@ pub(crate) struct Arguments {
 
 /// The commands as the help groups them; those in none are plumbing that other programs call.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Everyday commands", &["run", "issue", "pr", "answer", "tell", "stop", "demo"]),
-    ("Status commands", &["status", "watch", "report", "explain", "log", "diff", "cost"]),
-    ("Setup commands", &["init", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
+    ("Everyday commands", &["run", "issue", "pr", "review", "answer", "tell", "stop", "demo"]),
+    ("Status commands", &["status", "watch", "report", "explain", "log", "diff", "ci", "cost"]),
+    ("Setup commands", &["init", "forge", "config", "doctor", "agents", "workflow", "rdb", "completions"]),
     ("Project commands", &["docs", "dev"]),
     ("Repair commands", &["revert", "salvage", "recover", "adopt"]),
     ("Agent and script commands", &["next", "state", "mcp"]),
@@ -84,6 +88,9 @@ enum Command {
     Next(next::Arguments),
     Issue(issue::Arguments),
     Pr(pr::Arguments),
+    Ci(ci::Arguments),
+    Forge(forge::Arguments),
+    Review(review::Arguments),
     Diff(diff::Arguments),
     Docs(docs::Arguments),
     Dev(dev::Arguments),
@@ -133,6 +140,9 @@ impl Arguments {
             Command::Next(arguments) => next::run(&arguments, project),
             Command::Issue(arguments) => issue::run(&arguments, project),
             Command::Pr(arguments) => pr::run(&arguments, project),
+            Command::Ci(arguments) => ci::run(&arguments, project),
+            Command::Forge(arguments) => forge::run(&arguments, project),
+            Command::Review(arguments) => review::run(&arguments, project),
             Command::Diff(arguments) => diff::run(&arguments, project),
             Command::Docs(arguments) => docs::run(&arguments, project),
             Command::Dev(arguments) => dev::run(&arguments, project),
@@ -171,13 +181,16 @@ impl Command {
             | Self::Answer(_)
             | Self::Adopt(_)
             | Self::Recover(_)
-            | Self::Revert(_) => None,
+            | Self::Revert(_)
+            | Self::Review(_) => None,
             Self::Salvage(arguments) if arguments.is_persons() => None,
             Self::Doctor(arguments) if arguments.repair => None,
             Self::Config(arguments) if !arguments.only_looks() => None,
             Self::Rdb(arguments) if !arguments.only_looks() => None,
             Self::Issue(arguments) if !arguments.is_agents() => None,
             Self::Pr(arguments) if !arguments.only_looks() => None,
+            Self::Ci(arguments) if !arguments.only_looks() => None,
+            Self::Forge(_) => None,
             Self::State(arguments) => match arguments.persons_root() {
                 Some(root) => Some(root),
                 None => return Ok(()),
@@ -191,6 +204,7 @@ impl Command {
             | Self::Next(_)
             | Self::Issue(_)
             | Self::Pr(_)
+            | Self::Ci(_)
             | Self::Diff(_)
             | Self::Docs(_)
             | Self::Dev(_)
@@ -213,11 +227,10 @@ impl Command {
         let root = found.unwrap_or(root);
         match actor(&root) {
             Actor::Person | Actor::Engine => Ok(()),
-            Actor::Agent => Err(CommandError::new(
-                Exit::NoSessionOrDenied,
-                "this command is a person's, and it was given by an agent",
-            )
-            .hint("a person runs it in a terminal of their own")),
+            Actor::Agent => {
+                Err(CommandError::new(Exit::NoSessionOrDenied, "only a person may run this command")
+                    .hint("a person runs it in a terminal of their own"))
+            }
         }
     }
 }
@@ -263,7 +276,7 @@ fn place(project: Option<PathBuf>) -> Result<Place, CommandError> {
 
 /// Opens the workspace around the current directory and brings its views up to date.
 fn open(project: Option<PathBuf>) -> Result<Workspace, CommandError> {
-    let mut workspace = Workspace::open(place(project)?, Dirs::from_environment()?)?;
+    let mut workspace = Workspace::open(place(project)?, dirs()?)?;
     refresh(&mut workspace);
     Ok(workspace)
 }
@@ -330,13 +343,23 @@ fn say(advice: &[Advice]) {
     }
 }
 
-/// Tells a person who is away what has become of a run.
-fn tell_away(workspace: &mut Workspace, answer: &Answer) {
-    if !notify::is_set_up(&workspace.dirs) {
-        return;
-    }
-    for note in notify::tell(&workspace.place, &workspace.dirs, answer.current.run.id.as_str()) {
-        output::note(&note);
+/// Returns the user's directories; what is recorded by them is told to a person who is away.
+fn dirs() -> Result<Dirs, CommandError> {
+    Ok(Dirs::from_environment()?.told_to(Arc::new(TellsAway)))
+}
+
+/// Tells a person who is away what becomes of a run.
+#[derive(Debug)]
+struct TellsAway;
+
+impl Recorded for TellsAway {
+    fn recorded(&self, place: &Place, dirs: &Dirs, answer: &Answer) {
+        if !notify::is_set_up(dirs) {
+            return;
+        }
+        for note in notify::tell(place, dirs, answer.current.run.id.as_str()) {
+            output::note(&note);
+        }
     }
 }
 

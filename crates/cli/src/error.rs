@@ -5,7 +5,7 @@ use drift::DocsError;
 use std::{error::Error as StdError, fmt};
 
 use adapters::refs::GitError;
-use engine::{EventName, Refused};
+use engine::{EventName, Refused, view::Asked};
 use forge::{ForgeError, Refusal};
 use journal::{OpenError, StoreError};
 use project::{
@@ -288,9 +288,8 @@ impl From<Refused> for CommandError {
             Refused::Stopped { .. } => Self::of(Exit::Refused, &refused)
                 .hint("`warp state resume .` resumes it; `warp state reset .` archives it"),
             Refused::Parked { decision, .. } => {
-                let answer =
-                    format!("`warp answer {} {}` answers it", decision.id, decision.options.join("|"));
-                Self::of(Exit::Parked, &refused).hint(answer)
+                let answer = Asked::from(&**decision).inline_commands();
+                Self::of(Exit::Parked, &refused).hint(format!("{answer} answers it"))
             }
             Refused::Data { .. } => Self::of(Exit::BadData, &refused),
         }
@@ -338,10 +337,11 @@ fn refused(refusal: &Refusal) -> CommandError {
         }
         Refusal::Merged { .. } => shown.hint("`warp issue new` files an issue about what is left"),
         Refusal::NotAPerson { .. } | Refusal::OwnPull { .. } => shown,
-        Refusal::Unsupported { .. }
-        | Refusal::Credentials { .. }
-        | Refusal::Forbidden { .. }
-        | Refusal::Said { .. } => CommandError::of(Exit::Failed, refusal),
+        Refusal::Credentials { .. } | Refusal::Forbidden { .. } => {
+            CommandError::of(Exit::Configuration, refusal)
+                .hint("`warp forge check` says which account and token are in use")
+        }
+        Refusal::Unsupported { .. } | Refusal::Said { .. } => CommandError::of(Exit::Failed, refusal),
     }
 }
 
@@ -349,7 +349,7 @@ impl From<BeginError> for CommandError {
     fn from(error: BeginError) -> Self {
         match &error {
             BeginError::Active { .. } => Self::of(Exit::Refused, &error)
-                .hint("`warp status` shows whether it is stale")
+                .hint("`warp status` shows whether its process still runs")
                 .hint("`warp stop --hard` resets it; the journal keeps everything"),
             BeginError::ForeignStateFile { file } => Self::of(Exit::Refused, &error)
                 .hint(format!("`warp adopt {}` takes it over", file.display()))
@@ -423,7 +423,7 @@ impl From<SetupError> for CommandError {
             SetupError::Memory { path, .. } => Self::of(Exit::BadData, &error)
                 .hint(format!("nothing was changed; move {} away to begin afresh", path.display())),
             SetupError::Read { .. } | SetupError::Write { .. } => Self::of(Exit::Failed, &error)
-                .hint("fix that and run the same again; what was begun is then finished"),
+                .hint("fix that and run the same command again: it completes what was started"),
             SetupError::Moved { .. } | SetupError::Busy => {
                 Self::of(Exit::Failed, &error).hint("run the same again")
             }

@@ -7,9 +7,12 @@ mod lines;
 mod replies;
 pub(crate) mod transcript;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    time::Duration,
+};
 
-use adapters::agent::AgentUpdate;
+use adapters::{agent::AgentUpdate, clock::Bell};
 use driver::{Reply, Show, Shown};
 use engine::{
     Record, Run, Workflow,
@@ -18,6 +21,9 @@ use engine::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+pub(crate) use block::span;
+
+use crate::{colour, local_time};
 use block::Block;
 use replies::Replies;
 use transcript::{Told, Transcript};
@@ -80,7 +86,10 @@ impl Live {
         let lines: String = lines.lines().map(|line| format!("{}{line}\n", self.label)).collect();
         let text = match &mut self.block {
             Some(block) => {
-                let lines = lines::wrapped(&lines, block::width());
+                let mut lines = lines::wrapped(&lines, block::width());
+                if colour::is_on_stdout() {
+                    lines = lines.lines().map(|line| lines::painted(line, &self.label) + "\n").collect();
+                }
                 format!("{}{lines}{}", block.erase(), block.draw())
             }
             None => lines,
@@ -116,7 +125,7 @@ impl Live {
                 block.follow(run, workflow);
                 self.print("");
             }
-            (Form::Text, None) => self.print(&view::render_status(status)),
+            (Form::Text, None) => self.print(&view::render_status(status, local_time::minute)),
         }
     }
 
@@ -226,5 +235,15 @@ impl Show for Live {
 
     fn is_attended(&self) -> bool {
         self.replies.is_some()
+    }
+
+    fn ring(&mut self, bell: Bell) {
+        if let Some(replies) = &mut self.replies {
+            replies.ring(bell);
+        }
+    }
+
+    fn redraws(&self) -> Option<Duration> {
+        self.block.as_ref().and_then(Block::redraws)
     }
 }

@@ -8,6 +8,16 @@ pub(crate) fn minute(time: Time) -> String {
     zoned(time).strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
 
+/// Writes a time to the second, with its zone.
+pub(crate) fn second(time: Time) -> String {
+    zoned(time).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+/// Writes the time of day to the second, for lines that stand below a time with its zone.
+pub(crate) fn clock(time: Time) -> String {
+    zoned(time).strftime("%H:%M:%S").to_string()
+}
+
 /// Reads when somebody wants to look back to: a time of day (the last time that the clock showed it), a day, both, or so much
 /// time ago (`8h`, `2d`).
 pub(crate) fn parse_since(text: &str) -> Result<Time, String> {

@@ -1,5 +1,6 @@
 //! The `warp` command: arguments, a file per command, text, exit codes. It decides nothing.
 
+mod colour;
 mod commands;
 mod error;
 mod exit;
@@ -7,6 +8,7 @@ mod live;
 mod local_time;
 mod output;
 mod person;
+mod progress;
 
 use std::{env, ffi::OsString, process::ExitCode};
 

@@ -8,13 +8,27 @@ use std::io::{self, IsTerminal as _, Write as _};
 use engine::shown;
 use serde::Serialize;
 
-use crate::{error::CommandError, exit::Exit};
+use crate::{
+    colour::{self, Colour},
+    error::CommandError,
+    exit::Exit,
+    progress,
+};
 
 /// Prints a text that ends with a line end, or is given one.
 ///
 /// A reader that has gone away (`warp log | head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     put(&shown(text))
+}
+
+/// Prints a text, with colours at a terminal that shows them: `paint` gives a line its own.
+pub(crate) fn print_painted(text: &str, paint: fn(&str) -> String) -> Result<(), CommandError> {
+    let text = shown(text);
+    if !colour::is_on_stdout() {
+        return put(&text);
+    }
+    put(&text.lines().map(|line| paint(line) + "\n").collect::<String>())
 }
 
 /// Prints a patch: to the byte for a program, which may apply it, and like any other text at a terminal.
@@ -50,6 +64,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
 
 /// Says in the end how something went, beside the data.
 pub(crate) fn say(text: &str) {
+    progress::hush();
     // There is nowhere left to complain if this fails.
     let _ = writeln!(io::stderr().lock(), "{}", shown(text));
 }
@@ -65,8 +80,12 @@ pub(crate) fn error(error: &CommandError) {
     for hint in &error.hints {
         text.push_str(&labelled("hint: ", hint));
     }
+    let mut text = shown(&text).into_owned();
+    if colour::is_on_stderr() {
+        text = text.replacen("error:", &Colour::Bad.paint("error:"), 1);
+    }
     // There is nowhere left to complain if this fails.
-    let _ = io::stderr().lock().write_all(shown(&text).as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 fn labelled(label: &str, text: &str) -> String {

@@ -16,6 +16,7 @@ mod crash;
 mod dev;
 mod docs;
 mod feature;
+mod forges;
 mod git_rails;
 mod guide;
 mod hooks;
@@ -24,6 +25,7 @@ mod next;
 mod plugin;
 #[path = "../../engine/tests/support/renamed.rs"]
 mod renamed;
+mod review;
 mod run;
 mod settings;
 mod support;

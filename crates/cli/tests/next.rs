@@ -1,5 +1,6 @@
 //! What `warp next` does in the phases that are warp's own: it takes nobody's word, and tests what it commits.
 
+mod chained;
 mod checkout;
 mod commit;
 mod continuing;
@@ -43,13 +44,13 @@ fn to_committing(sandbox: &Sandbox, level: &str) {
 }
 
 fn next(sandbox: &Sandbox) -> String {
-    sandbox.warp_ok(&["next"])
+    sandbox.warp_ok(&["next", "--step"])
 }
 
 /// Expects `warp next` to do nothing, and returns what it says.
 fn refused(sandbox: &Sandbox) -> String {
     let before = phase(sandbox);
-    let said = sandbox.warp(&["next"]).ends(1);
+    let said = sandbox.warp(&["next", "--step"]).ends(1);
     assert_eq!(phase(sandbox), before);
     said.err
 }

@@ -148,6 +148,7 @@ impl Driver<'_> {
         let talk = Talk { prompt: probe::PROMPT, schema: &schema, resume: None, session: None };
         let mut turn = confined.turn(run, talk, &facts, &given);
         turn.limits = Limits { whole: PROBE_LIMIT, silence: PROBE_LIMIT };
+        turn.mcp = None;
         let interrupts = self.interrupts.clone();
         let mut show = |said: AgentUpdate| {
             if matches!(said, AgentUpdate::Tick(_)) {

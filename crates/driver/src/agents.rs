@@ -12,7 +12,7 @@ use adapters::{
     refs, secrets,
 };
 use engine::{
-    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Usage, Worker, keys,
+    ANSWERED, Actor, Conversation, Effect, Event, Refused, RefusedEvent, Run, Usage, Worker, keys,
     workflow::{Answer as Asks, SemanticGate},
 };
 use journal::Durable;
@@ -32,7 +32,7 @@ use crate::{
     second_look,
     show::Shown,
     spend::Spend,
-    work::{Given, Talk},
+    work::{Given, Offered, Talk},
 };
 
 /// How often it is looked whether the run still stands where the agent works.
@@ -45,7 +45,7 @@ const REFUSED: Duration = Duration::from_secs(5);
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// How often an agent is asked for an answer that can be used, before a person is or the turn is charged.
-const TRIES: usize = 3;
+pub(crate) const TRIES: usize = 3;
 /// How often it may fail otherwise.
 pub(crate) const FAILURES: usize = 2;
 
@@ -129,7 +129,7 @@ impl Driver<'_> {
                 Brief::Work(work) => work,
             };
             if let Some(complaint) = &complaint {
-                self.show.show(Shown::Warned(&format!("{}; it is asked again", complaint.why())));
+                self.show.show(Shown::Warned(&format!("{}; asking again", complaint.why())));
             }
             let form = work.form.clone();
             let ready = match self.ready(&now)? {
@@ -245,13 +245,8 @@ impl Driver<'_> {
         }
         let again = Again { refusal, cut_short: earlier.cut_short.as_deref() };
         let role = current.workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref());
-        let is_known = worker.head.is_some() && worker.base.is_some();
-        let before = run.conversation.clone().filter(|conversation| {
-            is_known
-                && conversation.worker == worker
-                && conversation.issue == run.issue
-                && conversation.role.as_deref() == role
-        });
+        let before = run.conversations().find(|conversation| conversation.role.as_deref() == role);
+        let before = before.filter(|before| self.resumes(before, &worker, run)).cloned();
         let resume = before.as_ref().map(|conversation| conversation.session.as_str());
         let prompt = match &before {
             Some(conversation) => work.since(again, &conversation.brief),
@@ -264,7 +259,7 @@ impl Driver<'_> {
         let ran = self.run_agent(current, talk, hand);
         let (mut ended, mut is_heard) = self.after_turn(ran)?;
         if resume.is_some() && matches!(ended.answer, Err(NoAnswer::NoConversation)) {
-            self.show.show(Shown::Did("the agent's conversation is gone; another is begun"));
+            self.show.show(Shown::Did("the agent's conversation is gone; starting another"));
             let prompt = work.whole(again, &self.briefing(current, &earlier)?);
             let talk = Talk { prompt: &prompt, resume: None, ..talk };
             self.before_turn()?;
@@ -291,7 +286,8 @@ impl Driver<'_> {
             None => reported,
         };
         let is_idle = ended.answer.is_ok() && tree.is_some() && tree == self.tree_to_change(current);
-        let over = Event::TurnEnded { how, session: ended.session.clone(), brief, usage, is_idle };
+        let (session, context) = (ended.session.clone(), ended.context);
+        let over = Event::TurnEnded { how, session, brief, usage, context, is_idle };
         let data = if self.is_unmetered(hand, &ended) {
             Map::from_iter([("unmetered".to_owned(), json!(true))])
         } else {
@@ -311,10 +307,24 @@ impl Driver<'_> {
         if ended.usage == adapters::agent::Usage::default() && !self.told_unmetered {
             self.told_unmetered = true;
             let agent = hand.agent.name();
-            let text = format!("{agent} is not metered: no request of it was seen, so no cap holds it");
+            let text = format!("{agent} is not metered: no requests seen, so caps cannot be enforced");
             self.show.show(Shown::Warned(&text));
         }
         true
+    }
+
+    /// Tells whether a turn resumes a conversation: nothing but the run's own commits has come since, and it is worth it.
+    fn resumes(&self, conversation: &Conversation, worker: &Worker, run: &Run) -> bool {
+        let before = &conversation.worker;
+        let is_same = conversation.issue == run.issue
+            && (&before.agent, &before.model) == (&worker.agent, &worker.model)
+            && worker.base.is_some()
+            && before.base == worker.base;
+        let (Some(head), Some(now)) = (&before.head, &worker.head) else { return false };
+        let commits = || self.workspace.place.git().commits(head).found().unwrap_or_default();
+        let is_own =
+            |commits: Vec<String>| commits.contains(now) && commits.iter().all(|commit| run.has_made(commit));
+        is_same && (head == now || is_own(commits())) && conversation.is_worth_resuming(run, self.now())
     }
 
     /// Says who works, and on what, as far as that can be read.
@@ -376,7 +386,7 @@ impl Driver<'_> {
         if route.is_none() && hand.agent.name() != "script" && !self.told_unmetered {
             self.told_unmetered = true;
             let agent = hand.agent.name();
-            let text = format!("{agent} is not metered: caps hold by what it says itself");
+            let text = format!("{agent} is not metered: caps use the usage it reports");
             self.show.show(Shown::Warned(&text));
         }
         let confined = self.confined.clone();
@@ -385,10 +395,12 @@ impl Driver<'_> {
         let mut facts = confined.facts(&current.run);
         facts.extend(self.workspace.shell.env());
         facts.extend(self.dev_facts());
-        let given =
-            Given { model: hand.model.as_deref(), effort: hand.effort.as_deref(), route: route.as_ref() };
+        let effort = hand.effort.as_deref().or_else(|| current.run.effort(&current.workflow));
+        let given = Given { model: hand.model.as_deref(), effort, route: route.as_ref() };
         let talk = Talk { prompt, session: named.as_deref(), ..talk };
+        let offered = Offered::of(&current.run);
         let turn = confined.turn(&current.run, talk, &facts, &given);
+        let turn = offered.to(turn);
         let mut known = talk.resume.or(talk.session).map(str::to_owned);
         let mut has_spoken = false;
         let mut lines = secrets::Lines::default();
@@ -638,7 +650,7 @@ impl Driver<'_> {
             return Ok(());
         }
         if let Some(kept) = jobs::on(&mut self.workspace).put_away(run)? {
-            self.show.show(Shown::Did(&format!("what the chunk before left is kept as {kept}")));
+            self.show.show(Shown::Did(&format!("leftovers of the previous chunk saved as {kept}")));
         }
         Ok(())
     }
@@ -656,7 +668,7 @@ pub(crate) fn take_turn(
 
 /// Makes what an agent says fit to be shown: without secrets, and with files named by where they are in the tree, which
 /// is what a person knows.
-fn shown(said: AgentUpdate, tree: &str, lines: &mut secrets::Lines) -> AgentUpdate {
+pub(crate) fn shown(said: AgentUpdate, tree: &str, lines: &mut secrets::Lines) -> AgentUpdate {
     match said {
         AgentUpdate::Tool { name, about } => AgentUpdate::Tool { name, about: clean(about, tree) },
         AgentUpdate::Text(text) => AgentUpdate::Text(lines.redacted(text.replace(tree, ""))),
@@ -681,7 +693,7 @@ pub(crate) fn used(ended: &TurnResult, before: Option<&Conversation>) -> Usage {
 }
 
 /// Returns tokens without a price.
-fn tokens(usage: &adapters::agent::Usage) -> Usage {
+pub(crate) fn tokens(usage: &adapters::agent::Usage) -> Usage {
     Usage {
         input_tokens: usage.input,
         output_tokens: usage.output,

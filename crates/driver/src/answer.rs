@@ -180,7 +180,7 @@ impl Form {
 }
 
 /// Returns the words of a form: examples of the answer first.
-fn in_words(examples: &[Value], words: &str) -> String {
+pub(crate) fn in_words(examples: &[Value], words: &str) -> String {
     let examples: Vec<String> = examples.iter().map(Value::to_string).collect();
     let which = if examples.len() == 1 { "like this" } else { "like one of these" };
     format!("Answer with one JSON object, {which}:\n\n{}\n\n{words}", examples.join("\n"))

@@ -16,12 +16,14 @@ use std::{env, path::PathBuf, time::Duration};
 
 use adapters::{
     agent::{NamedError, interactive::Interactive},
+    clock::after,
     process,
     tmux::{self, Session},
+    watch::Alarm,
 };
 use engine::{
     Actor, Event, Record, Standing, Time, Worker, keys,
-    workflow::{ATTACHED, Meaning, Means},
+    workflow::{ATTACHED, JobOutcome, Meaning, Means},
 };
 use project::{Answer, BeginError, Current, Dirs, Place, Workspace, admission::Seat, find_workflow, spelled};
 use serde_json::{Map, json};
@@ -33,14 +35,12 @@ use self::{
     sentinel::{PhaseFile, Sentinel},
 };
 use crate::{
-    driver::{DriveError, Driver, Finish, Flow},
+    driver::{DriveError, Driver, Finish, Flow, LATE},
     session::SessionError,
     show::Shown,
     start::{Options, StartError},
 };
 
-/// How long one wait for the phase file takes at most: then everything else is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long an agent may take until it can be typed to.
 const READY: Duration = Duration::from_secs(120);
 /// How often it is looked whether it can.
@@ -101,6 +101,8 @@ pub(crate) struct Terminal {
     name: String,
     files: PhaseFile,
     session: Option<Session>,
+    /// Rings when the agent has ended.
+    alarm: Option<Alarm>,
     /// The place that the agent takes, for as long as it lives.
     seat: Option<Seat>,
     /// The stay for which the agent was told what there is to do.
@@ -163,7 +165,7 @@ impl Terminal {
             .map_err(|error| StartError::from(project::Error::from(error)))?;
         let directory = driver.workspace.dirs.project(&id).join("attach").join(run.id.as_str());
         let elsewhere = env::temp_dir().join(format!("dev-session-{project}-{issue}.phase"));
-        let files = PhaseFile::make(&directory, &elsewhere);
+        let files = PhaseFile::make(&directory, &elsewhere, driver.wake.bell.clone());
         let files = files.map_err(|source| StartError::PhaseFile { path: directory.clone(), source })?;
         let mut name = format!("dev-{project}-{issue}");
         // What an earlier driver has left is ended by now; this is one of another project that has the same name.
@@ -173,9 +175,9 @@ impl Terminal {
         let outside: Vec<PathBuf> = files.elsewhere.iter().cloned().chain([tmux::socket(&name)]).collect();
         let left = Left::note(&directory, &outside);
         let _left = left.map_err(|source| StartError::PhaseFile { path: directory, source })?;
-        let (idle, place) = (Idle::new(run), place.clone());
-        let (session, seat, told, owed, told_unread) = (None, None, None, None, false);
-        Ok(Self { place, agent, name, files, session, seat, told, owed, told_unread, idle, _left })
+        let (idle, place) = (Idle::new(run, driver.now()), place.clone());
+        let (session, alarm, seat, told, owed, told_unread) = (None, None, None, None, None, false);
+        Ok(Self { place, agent, name, files, session, alarm, seat, told, owed, told_unread, idle, _left })
     }
 
     /// Takes an agent's turn: it works until the run stands elsewhere.
@@ -186,10 +188,11 @@ impl Terminal {
         self.tell(driver, current)?;
         if let Some(text) = self.owed.take() {
             self.type_in(driver, text)?;
-            self.idle.begin();
+            self.idle.begin(driver.now());
         }
         loop {
-            match self.wait(driver, None)? {
+            let due = self.due(driver, current);
+            match self.wait(driver, due)? {
                 Happening::Wrote(sentinel) => self.obey(driver, current, &sentinel)?,
                 Happening::Ended => return self.ended(driver, current),
                 Happening::Nothing => {}
@@ -200,6 +203,13 @@ impl Terminal {
             }
             self.look_at_idle(driver, current)?;
         }
+    }
+
+    /// Returns when a turn has to be looked at, whatever happens: at the phase's deadline, and where the agent may be idle.
+    fn due(&self, driver: &Driver<'_>, current: &Current) -> Option<Time> {
+        let idle = self.agent.prompt.map(|_| self.idle.due());
+        let deadline = current.run.deadline(&current.workflow).map(|due| after(due, LATE));
+        idle.into_iter().chain(deadline.filter(|due| *due > driver.now())).min()
     }
 
     /// Waits as the run does, for no longer than until a time, and obeys the agent meanwhile.
@@ -223,7 +233,7 @@ impl Terminal {
         let has_passed = |record: &Record| {
             let phase = record.from.as_ref().unwrap_or(&record.phase);
             let meaning = answer.current.workflow.meaning(phase, record.event.as_str());
-            meaning == Some(Meaning::Outcome("checks_passed"))
+            meaning == Some(Meaning::Outcome(JobOutcome::ChecksPassed))
         };
         if answer.records.iter().any(has_passed) { self.type_in(driver, PASSED) } else { Ok(()) }
     }
@@ -252,7 +262,7 @@ impl Terminal {
             self.start(driver, &current)?;
         }
         self.type_in(driver, &text)?;
-        self.idle.begin();
+        self.idle.begin(driver.now());
         self.told = Some(stay);
         Ok(())
     }
@@ -262,16 +272,16 @@ impl Terminal {
             return Ok(Happening::Ended);
         }
         let process = self.session.as_ref().and_then(Session::process);
-        let left = until.map(|until| u64::try_from(until.millis_since(driver.now())).unwrap_or_default());
-        let patience = left.map_or(LOOK_EVERY, |left| LOOK_EVERY.min(Duration::from_millis(left)));
-        let woken = self.files.watch.wait(process, patience);
+        let redraw = driver.show.redraws().map(|every| after(driver.now(), every));
+        driver.wake.bell.wait(until.into_iter().chain(redraw).min());
+        let woken = self.files.watch.wait(process, Duration::ZERO);
         let woken =
             woken.map_err(|error| DriveError::World(format!("the phase file cannot be watched: {error}")))?;
         driver.show.show(Shown::Tick);
         if woken.written
             && let Some(sentinel) = self.written(driver)
         {
-            self.idle.begin();
+            self.idle.begin(driver.now());
             return Ok(Happening::Wrote(sentinel));
         }
         Ok(if woken.ended { Happening::Ended } else { Happening::Nothing })

@@ -1,10 +1,14 @@
 //! Whoever is away hears of the run, and is asked, in a thread of its own: nothing here waits for a channel but the end.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
+use engine::{Act, Run};
 use journal::Durable;
-use notify::{AwayMode, Notifier, RunRef};
-use project::spelled;
+use notify::{AwayMode, Notifier, RunRef, Wake};
+use project::{Answer, Dirs, Place, Recorded, spelled};
 
 use crate::{driver::Driver, show::Shown};
 
@@ -17,9 +21,46 @@ const LAST_NOTICES: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Away {
     bridge: Option<Notifier>,
+    /// What wakes it when something is recorded.
+    nudge: Arc<Nudge>,
     looked: Option<Instant>,
     /// Why they cannot be reached, once it was said.
     told: Option<String>,
+}
+
+/// Wakes whoever tells the person of what is recorded in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Nudge(Mutex<Option<Wake>>);
+
+impl Recorded for Nudge {
+    /// What the loop may answer by itself is told when it is asked.
+    fn recorded(&self, _: &Place, _: &Dirs, answer: &Answer) {
+        if !is_answered_here(&answer.current.run)
+            && let Some(wake) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            wake.signal();
+        }
+    }
+}
+
+/// Tells whether the loop may answer by itself what is asked.
+pub(crate) fn is_answered_here(run: &Run) -> bool {
+    matches!(run.act(), Act::Person { unattended: Some(_), .. })
+}
+
+impl Away {
+    /// Tells the thread that speaks to the person of what is recorded by these directories.
+    pub(crate) fn follow(dirs: &mut Dirs) -> Self {
+        let away = Self::default();
+        dirs.recorded = Some(Arc::clone(&away.nudge) as Arc<dyn Recorded>);
+        away
+    }
+
+    fn set(&mut self, bridge: Option<Notifier>) {
+        let wake = bridge.as_ref().map(Notifier::wake);
+        *self.nudge.0.lock().unwrap_or_else(PoisonError::into_inner) = wake;
+        self.bridge = bridge;
+    }
 }
 
 impl Driver<'_> {
@@ -32,19 +73,21 @@ impl Driver<'_> {
             let reach = AwayMode::of(&workspace.place, &workspace.dirs, &self.options.set);
             match &reach {
                 AwayMode::Off(_) => {
-                    self.away.bridge = None;
+                    self.away.set(None);
                     self.pass_over(&reach, run);
                 }
                 AwayMode::Unreachable(why) => {
-                    self.away.bridge = None;
+                    self.away.set(None);
                     if self.away.told.as_ref() != Some(why) {
                         self.show.show(Shown::Warned(&format!("away: {why}")));
                         self.away.told = Some(why.clone());
                     }
                 }
                 AwayMode::Telegram(_) if self.away.bridge.is_none() => {
-                    self.away.bridge =
-                        Notifier::start(&workspace.dirs, &reach, RunRef::run(&workspace.place, run));
+                    let of = RunRef::run(&workspace.place, run);
+                    let bridge = Notifier::start(&workspace.dirs, &reach, of);
+                    bridge.iter().for_each(|bridge| bridge.ring(self.wake.bell.clone()));
+                    self.away.set(bridge);
                 }
                 AwayMode::Telegram(_) => {}
             }
@@ -61,11 +104,6 @@ impl Driver<'_> {
         for note in notes {
             self.show.show(Shown::Warned(&note));
         }
-    }
-
-    /// Tells whether there is a channel to whoever is away.
-    pub(crate) fn has_channel(&self) -> bool {
-        self.away.bridge.is_some()
     }
 
     /// Asks whoever is away; tells whether they can answer.

@@ -1,29 +1,24 @@
 //! What an agent is told, and what it is to answer.
 //!
-//! Here the facts are gathered, from the run, its issue and its tree; [`text`] makes the text of them. It is made anew for every
-//! turn: an agent that remembers nothing can work from it.
+//! [`project::brief`] gathers the facts and makes the text of them; here it is said what is asked for, and whether an agent is
+//! needed at all.
 
-mod parts;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text;
 
 use adapters::machine;
-use engine::{
-    ACCEPT, Act, CRITERIA, Event, Run, Standing, Time, Workflow, keys, visible_text, with_names,
-    workflow::{Answer, Measure, Trips},
-};
-use forge::ItemId;
+use engine::{ACCEPT, Act, CRITERIA, Event, Run, keys, workflow::Answer};
 use project::{
-    Current, Workspace, counted,
+    Current, Workspace,
+    brief::{facts, headless, led_here, phase_text, plan_text},
+    counted,
     criteria::{self, Criteria},
-    prompts,
     tools::{self, APPROVE, PLAN},
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use parts::Parts;
-use text::{Change, Chunk, Facts, Failure, Project, Rework, Subject, Tries};
+pub(crate) use project::brief::{Issue, Parts, mark, mark_of, text};
+use text::{Change, Chunk, Facts, Rework};
 
 use crate::{
     answer::{self, Form},
@@ -37,29 +32,12 @@ const SECOND_LOOK: &str = include_str!("../../../prompts/run/second_look.md");
 /// The level at which warp merges by itself.
 pub(crate) const MERGES: u64 = 3;
 
-/// The part of a phase's text that is meant for an agent that moves the run itself.
-const ENDS_WITH: &str = "## Ends with";
-/// The most that is shown of what came with the event that led to a phase, in characters.
-const LONGEST_LED: usize = 8_000;
-/// The most of an issue that an agent is shown, in characters.
-const LONGEST_ISSUE: usize = 40_000;
 /// The most of a change that an agent is shown, in characters.
 const LONGEST_CHANGE: usize = 20_000;
 /// An issue with more criteria than this gets an approach first.
 const SIMPLE: usize = 3;
-/// How many characters of a commit's name are shown.
-const HASH: usize = 10;
-/// How much of a digest marks data.
+/// How much of a random text marks data.
 const MARK: usize = 10;
-/// Files in which projects say how they are written.
-const CONVENTIONS: [&str; 6] = [
-    "AGENTS.md",
-    "CLAUDE.md",
-    "CONTRIBUTING.md",
-    ".github/CONTRIBUTING.md",
-    "docs/CONTRIBUTING.md",
-    "STYLE.md",
-];
 
 /// What is to be done about a phase.
 pub(crate) enum Brief {
@@ -156,12 +134,6 @@ pub(crate) fn of(workspace: &mut Workspace, current: &Current) -> Result<Brief, 
     let mut facts = facts(workspace, current, issue.subject(&current.run))?;
     facts.guide = headless(&guide);
     facts.led = led_here(current, &facts);
-    if current.workflow.rows(&current.run.phase).iter().any(|row| row.status.is_some()) {
-        facts.change = facts.project.base.as_ref().map(|base| Change {
-            command: format!("`git diff {base}` (and `git status`, for new files)"),
-            ..Change::default()
-        });
-    }
     Ok(Brief::Work(Work::new(facts, form)))
 }
 
@@ -266,131 +238,6 @@ fn look_again(workspace: &mut Workspace, current: &Current, issue: &Issue) -> Re
     Ok(Brief::Work(Work::new(facts, Form::second_look())))
 }
 
-/// Gathers what every phase is told.
-pub(crate) fn facts(
-    workspace: &mut Workspace,
-    current: &Current,
-    subject: Subject,
-) -> Result<Facts, DriveError> {
-    let (run, workflow) = (&current.run, &*current.workflow);
-    let known = &run.facts.issue;
-    let phase = workflow.phase(&run.phase);
-    let is_its = |at: Time| known.began_at.is_none_or(|began| at >= began);
-    let edited = run.doom_loop_events.iter().filter(|event| is_its(event.at));
-    let edited = edited.filter(|_| run.standing == Standing::Active).map(|event| event.file.clone());
-    let completed = run.completed_chunks.iter();
-    let unfinished = known.selected.get("resumes").and_then(|resumes| resumes.get("unfinished"));
-    Ok(Facts {
-        mark: mark(run),
-        workflow: run.workflow.clone(),
-        phase: run.phase.to_string(),
-        purpose: phase.map(|phase| phase.purpose.clone()).unwrap_or_default(),
-        subject,
-        chunk: Chunk {
-            index: run.chunk.index,
-            count: run.chunk.acs.len(),
-            criteria: run.current_criteria().to_vec(),
-            met: completed.flat_map(|chunk| chunk.acs.clone()).collect(),
-        },
-        plan: known
-            .plan
-            .as_ref()
-            .map(|plan| plan_text(&Value::Object(plan.clone())))
-            .filter(|plan| !plan.is_empty()),
-        project: project(workspace, run),
-        notes: known.notes.clone(),
-        said: said(run),
-        earlier: jobs::on(workspace).earlier(run)?,
-        unfinished: unfinished.and_then(Value::as_str).map(|unfinished| unfinished == "restored"),
-        reviews: known.reviews.clone(),
-        findings: run.findings.iter().filter(|finding| is_its(finding.at)).map(ToString::to_string).collect(),
-        edited: edited.collect(),
-        tries: tries(workflow, run),
-        failure: known.failure.as_ref().map(|failure| Failure {
-            command: suite::test_command(&workspace.place.root, run).filter(|_| failure.is_of_tests),
-            text: failure.text.clone(),
-            log: Some(&workspace.place)
-                .filter(|_| failure.is_of_tests)
-                .and_then(suite::log)
-                .map(|log| log.display().to_string()),
-        }),
-        ..Facts::default()
-    })
-}
-
-/// Returns the mark of data in the briefs of a run. Texts are shown without it, so it need not be a secret.
-pub(crate) fn mark(run: &Run) -> String {
-    let mut mark = engine::digest(format!("data of {}", run.id));
-    mark.truncate(MARK);
-    mark
-}
-
-/// Returns a plan as a person would write it.
-fn plan_text(plan: &Value) -> String {
-    let word = |field: &str| plan.get(field).and_then(Value::as_str);
-    word("approach").or_else(|| word("plan")).or_else(|| word("summary")).unwrap_or_default().to_owned()
-}
-
-fn project(workspace: &Workspace, run: &Run) -> Project {
-    let root = &workspace.place.root;
-    let short = |commit: &String| commit.get(..HASH).unwrap_or(commit).to_owned();
-    let base = run.chunk.first_base.as_ref().or(run.baseline.as_ref().map(|baseline| &baseline.commit));
-    let is_there = |file: &&&str| root.join(file).is_file();
-    let setup = suite::Prepared::read(root).map(|prepared| prepared.setup);
-    Project {
-        base: base.map(short),
-        target: run.branches.merge_target.clone(),
-        setup: setup.filter(|setup| !setup.is_empty()),
-        test: suite::test_command(root, run),
-        baseline: run.baseline.as_ref().map(|baseline| text::Baseline {
-            counts: baseline.counts(),
-            seconds: baseline.seconds,
-            tolerated: baseline.tolerated,
-            example: baseline.example.clone(),
-        }),
-        conventions: CONVENTIONS.iter().filter(is_there).map(|file| (*file).to_owned()).collect(),
-        files: Vec::new(),
-        dev: crate::dev::told(workspace, run),
-    }
-}
-
-/// Returns what people have said and decided since the issue began.
-fn said(run: &Run) -> Vec<String> {
-    let decided = run.facts.questions_about_issue().filter_map(|asked| {
-        let (question, option) = (asked.word("question"), asked.option()?);
-        let note = asked.said("note").map(|note| format!(" ({note})")).unwrap_or_default();
-        Some(format!("{question}\n  Decided: {option}{note}"))
-    });
-    let told = &run.facts.issue.told;
-    // What was said before the issue was taken.
-    let early = run.told.iter().filter(|text| !told.contains(text));
-    decided.chain(early.chain(told).cloned()).collect()
-}
-
-/// Says which try of the phase it is, by the budget that is nearest to its end.
-fn tries(workflow: &Workflow, run: &Run) -> Option<Tries> {
-    let ticks = workflow.turns(&run.phase).map(|tick| tick.raises.as_slice()).unwrap_or_default();
-    let leads_here = |counter: &String| {
-        workflow.phases.iter().any(|phase| {
-            let is_here =
-                |row: &&engine::workflow::Row| workflow.targets(&phase.name, row).contains(&&run.phase);
-            phase.name != run.phase
-                && phase.rows.iter().filter(is_here).any(|row| row.raises.contains(counter))
-        })
-    };
-    let tries = workflow.budgets.iter().filter_map(|budget| {
-        let Measure::Counter(counter) = &budget.measure else { return None };
-        let used = run.counter(counter);
-        if used == 0 || !(ticks.contains(counter) || leads_here(counter)) {
-            return None;
-        }
-        let limit = budget.limit.value(&run.settings);
-        let most = if budget.trips == Trips::At { limit } else { limit.saturating_add(1) };
-        Some(Tries { this: used.saturating_add(1).min(most), most })
-    });
-    tries.min_by_key(|tries| tries.most.saturating_sub(tries.this))
-}
-
 /// Makes an event of an answer; nothing if it names none.
 pub(crate) fn event_of(
     current: &Current,
@@ -423,25 +270,6 @@ pub(crate) fn guide(workspace: &Workspace, run: &Run) -> String {
     headless(&phase_text(workspace, run))
 }
 
-/// Returns the text for the present phase: the project's own as the merge target has it, else the built-in one.
-fn phase_text(workspace: &Workspace, run: &Run) -> String {
-    let git = workspace.place.git();
-    let built_in = || prompts::built_in(&run.workflow, run.phase.as_str()).unwrap_or_default().to_owned();
-    match prompts::pinned(&git, &run.branches.merge_target, &run.workflow, run.phase.as_str()) {
-        Ok(own) => own.unwrap_or_else(built_in),
-        Err(error) => format!("{error}: {}; the built-in text follows.\n\n{}", error.source, built_in()),
-    }
-}
-
-/// Takes out of a phase's text what is meant for an agent that moves the run itself.
-pub(crate) fn headless(text: &str) -> String {
-    let text = text.split(ENDS_WITH).next().unwrap_or_default();
-    // The phase is named already.
-    let text =
-        text.strip_prefix("# ").map_or(text, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
-    text.trim().to_owned()
-}
-
 /// Criteria that were proposed, and what became of that.
 struct Proposal<'a> {
     plan: &'a Map<String, Value>,
@@ -466,22 +294,6 @@ fn as_is(run: &Run) -> Option<Map<String, Value>> {
     Some(data)
 }
 
-/// Returns the event that led to the present phase and what came with it, where the brief does not tell that otherwise.
-pub(crate) fn led_here(current: &Current, facts: &Facts) -> Option<String> {
-    let entry = current.run.facts.entry.as_ref().filter(|entry| !entry.data.is_empty())?;
-    let is_review = facts.reviews.last().is_some_and(|review| review.event == entry.event);
-    let is_plan = current.run.facts.issue.plan.as_ref().is_some_and(|plan| *plan == entry.data);
-    let is_failure = facts.failure.is_some() && entry.data.contains_key("failure");
-    let note = entry.data.get("note").or_else(|| entry.data.get("answer")).and_then(Value::as_str);
-    let is_said = note.is_some_and(|note| facts.said.iter().any(|said| said.contains(note)));
-    if is_review || is_plan || is_failure || is_said {
-        return None;
-    }
-    let data = serde_json::to_string(&entry.data).ok()?;
-    let data: String = data.chars().take(LONGEST_LED).collect();
-    Some(format!("`{}`:\n\n{}", entry.event, facts.fence(&data)))
-}
-
 /// Returns the newest criteria that were proposed, if that is settled.
 fn proposal(facts: &engine::Facts) -> Option<Proposal<'_>> {
     let asked = facts.questions_about_issue().rfind(|asked| asked.kind() == CRITERIA)?;
@@ -500,54 +312,6 @@ fn rework(selected: &Map<String, Value>) -> Rework {
         list.filter_map(Value::as_str).map(str::to_owned).collect()
     };
     Rework { requested: texts("comments"), conflicts: texts("conflicts"), rest: texts("rest") }
-}
-
-/// An issue, as far as an agent is shown it.
-pub(crate) struct Issue {
-    title: String,
-    body: String,
-    labels: Vec<String>,
-}
-
-impl Issue {
-    pub(crate) fn read(workspace: &mut Workspace, run: &Run) -> Result<Self, DriveError> {
-        let item = match run.issue.as_deref().and_then(ItemId::typed) {
-            Some(number) => workspace.tracker().item(number)?,
-            None => None,
-        };
-        Ok(match item {
-            Some(item) => Self {
-                title: item.title.clone(),
-                body: visible_text(&item.body).chars().take(LONGEST_ISSUE).collect(),
-                labels: item.labels.iter().cloned().collect(),
-            },
-            None => Self {
-                title: run.feature.clone().unwrap_or_default(),
-                body: String::new(),
-                labels: Vec::new(),
-            },
-        })
-    }
-
-    fn criteria(&self) -> usize {
-        engine::read_boxes(&self.body).items.len()
-    }
-
-    fn is_about_architecture(&self) -> bool {
-        self.labels.iter().any(|label| label == "architecture")
-            || self.body.to_lowercase().contains("architecture")
-    }
-
-    fn subject(&self, run: &Run) -> Subject {
-        Subject {
-            issue: run.issue.clone(),
-            text: format!("# {}\n\n{}", self.title, with_names(&self.body)).trim_end().to_owned(),
-        }
-    }
-
-    pub(crate) fn fenced(&self) -> Result<String, DriveError> {
-        fenced(&format!("# {}\n\n{}", self.title, self.body))
-    }
 }
 
 /// Returns a text as data, between lines that whoever wrote it cannot have known.

@@ -1,10 +1,8 @@
 //! Asks a person once, before a project's first run with a remote, what may be pushed.
 
-use std::{thread, time::Duration};
-
 use engine::{keys, view::Asked};
 use project::{
-    BeginError, Dirs, Place, Workspace,
+    BeginError, Dirs, Place, Workspace, config,
     pushing::{Consent, Goal, PUSH},
 };
 
@@ -13,9 +11,6 @@ use crate::{
     show::{Show, Shown},
     start::{Options, StartError, chosen_level},
 };
-
-/// How often it is looked whether somebody has answered.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Asks what may be pushed, if that is not known and somebody is there to say; the answer is remembered for the project.
 /// It can also be given by `warp config` from elsewhere. Whoever interrupts the question is asked again next time.
@@ -43,6 +38,11 @@ pub fn ask_push(
         options: consent.options.clone(),
         deadline: None,
     };
+    let bell = dirs.clock.bell();
+    let rung = bell.clone();
+    let _settings = config::watch(place, dirs, move || rung.ring()).map_err(BeginError::Config)?;
+    interrupts.ring(bell.clone());
+    show.ring(bell.clone());
     show.show(Shown::Consent(&asked));
     // A person who is at the terminal is waited for as long as they take; a signal ends it.
     while !interrupts.is_asked() {
@@ -55,7 +55,7 @@ pub fn ask_push(
         if config.settings.get(keys::PUSH) != "ask" {
             return Ok(());
         }
-        thread::sleep(PAUSE);
+        bell.wait(None);
     }
     Ok(())
 }

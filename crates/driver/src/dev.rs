@@ -3,9 +3,9 @@
 //! What goes wrong here is only said: between chunks it is looked at again, and then a person decides.
 
 use dev::URL;
-use engine::{Run, workflow::Job};
+use engine::workflow::Job;
 use jobs::JobError;
-use project::{Current, Dirs, Place, Workspace, slots::Pool};
+use project::{Current, Dirs, Place, slots::Pool};
 
 use crate::{
     driver::{DriveError, Driver},
@@ -61,17 +61,4 @@ pub(crate) fn end_left_behind(place: &Place, dirs: &Dirs) -> Result<(), StartErr
     let Ok(trees) = Pool::of(place, dirs).and_then(|pool| pool.trees()) else { return Ok(()) };
     dev::end_left_behind(&trees)?;
     Ok(())
-}
-
-/// Says what an agent has to know of the environment: where the server is, and which tables were left without seed data.
-pub(crate) fn told(workspace: &Workspace, run: &Run) -> String {
-    let mut told = Vec::new();
-    if let Some((url, log)) = workspace.dev_server() {
-        told.push(format!(
-            "The dev server runs at {url} (`{URL}`); what it says is in `{log}`. Leave it to warp to start and end it."
-        ));
-    }
-    let seeds = run.facts.chunk.seeds.as_deref();
-    told.extend(seeds.map(|text| format!("Advice on the code so far: {text}.")));
-    told.join("\n")
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use adapters::{agent::NamedError, clock::after};
 use engine::{
     Act, Actor, Capped, Event, PROVIDER, Refused, RefusedEvent, Run, Standing, Time, Usage, Workflow,
-    ledger::Scope, view, view::Asked, workflow::Job,
+    ledger::Scope,
+    view,
+    view::Asked,
+    workflow::{Answer as Asks, Job},
 };
 use forge::ForgeError;
 use jobs::{ABOUT_DEV, JobError, Wanted, escalation};
@@ -21,7 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     attach::Terminal,
-    away::Away,
+    away::{Away, is_answered_here},
     crew::Crew,
     interrupts::Interrupts,
     ready,
@@ -33,7 +36,7 @@ use crate::{
 };
 
 /// How long after a deadline it is past.
-const LATE: Duration = Duration::from_millis(1);
+pub(crate) const LATE: Duration = Duration::from_millis(1);
 
 /// A run, a place to work in, and all that is needed to take it to its end.
 pub struct Driver<'a> {
@@ -61,6 +64,8 @@ pub struct Driver<'a> {
     pub(crate) terminal: Option<Box<Terminal>>,
     /// The stay for which it was said what the run waits for.
     pub(crate) told_wait: Option<String>,
+    /// When what it waits for in that stay is looked at again, where no journal tells of it.
+    pub(crate) next_look: Option<Time>,
     pub(crate) show: &'a mut dyn Show,
 }
 
@@ -135,9 +140,6 @@ impl Driver<'_> {
     }
 
     fn rounds(&mut self) -> Result<Finish, DriveError> {
-        if let Some(current) = self.workspace.current()? {
-            self.tell_of(&current.run);
-        }
         if self.show.is_attended() {
             self.workspace.decides = Decides::InRun;
         }
@@ -147,11 +149,17 @@ impl Driver<'_> {
             }
             self.check_claim()?;
             let Some(current) = self.workspace.current()? else { return self.over() };
+            if !is_answered_here(&current.run) {
+                self.tell_away(current.run.id.as_str());
+            }
             let flow = match (&current.run.standing, current.run.act()) {
                 (Standing::Ended { how }, _) => Flow::End(ending(&current.workflow, &current.run, how)),
                 (Standing::Stopped, _) => Flow::End(Finish::Stopped),
                 (Standing::Suspended { wait }, _) => self.wait(wait)?,
                 (Standing::Parked { .. }, _) | (_, Act::Person { .. }) => self.person(&current)?,
+                (Standing::Active, Act::Agent { asks: Asks::Promise, .. }) if self.promises(&current)? => {
+                    Flow::On
+                }
                 (Standing::Active, Act::Agent { .. }) => {
                     match self.with_terminal(|terminal, driver| terminal.turn(driver, &current)) {
                         Some(flow) => flow?,
@@ -206,6 +214,16 @@ impl Driver<'_> {
         }
     }
 
+    /// Gives the promise that ends a loop, if it is kept; says whether it was.
+    fn promises(&mut self, current: &Current) -> Result<bool, DriveError> {
+        let (said, kept) = jobs::on(&mut self.workspace).keep_promise(current)?;
+        said.iter().for_each(|said| self.show.show(Shown::Did(said)));
+        if let Some(answer) = &kept {
+            self.took(answer);
+        }
+        Ok(kept.is_some())
+    }
+
     /// Keeps the work of a run that was ended before it was done.
     pub(crate) fn keep_left(&mut self, finish: &Finish) -> Result<(), DriveError> {
         if let (Finish::Ended(_), Some(slot)) = (finish, &self.workspace.slot) {
@@ -220,8 +238,22 @@ impl Driver<'_> {
     pub(crate) fn mechanical(&mut self, current: &Current) -> Result<Flow, DriveError> {
         match self.advance(current) {
             Ok((waits, None)) if matches!(current.run.act(), Act::Wait { .. }) => {
-                self.wait_on(current, &waits)
+                match self.review_by_agent(current)? {
+                    Some(flow) => Ok(flow),
+                    None => self.wait_on(current, &waits),
+                }
             }
+            advanced => self.took_advance(current, advanced),
+        }
+    }
+
+    /// Goes on with what a phase's work has come to.
+    pub(crate) fn took_advance(
+        &mut self,
+        current: &Current,
+        advanced: Result<(Vec<String>, Option<Answer>), JobError>,
+    ) -> Result<Flow, DriveError> {
+        match advanced {
             Ok((done, taken)) => {
                 for said in &done {
                     self.show.show(Shown::Did(said));
@@ -283,7 +315,15 @@ impl Driver<'_> {
     /// Does the work of the phase, or looks what has come of what it waits for.
     fn advance(&mut self, current: &Current) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let Some(number) = jobs::on(&mut self.workspace).to_merge(current)? else {
-            return jobs::on(&mut self.workspace).advance(&Wanted::default());
+            let is_told = self.told_wait.as_ref() == Some(&current.run.stay());
+            let waits = matches!(current.run.act(), Act::Wait { .. }) && is_told;
+            if waits && self.next_look.is_some_and(|look| self.now() < look) {
+                return Ok((Vec::new(), None));
+            }
+            let mut jobs = jobs::on(&mut self.workspace);
+            let done = jobs.advance(&Wanted::default());
+            self.next_look = jobs.next_look();
+            return done;
         };
         let sandbox = sandbox(self.options.walled).map_err(|error| JobError::World(spelled(&error)))?;
         jobs::on(&mut self.workspace).merge_approved(current, number, |place, dirs, run| {
@@ -299,7 +339,7 @@ impl Driver<'_> {
         }
         if !self.pass_deadline(current)? {
             let due = current.run.deadline(&current.workflow);
-            self.sleep(due.map(|due| after(due, LATE)))?;
+            self.sleep(due.map(|due| after(due, LATE)).into_iter().chain(self.next_look).min())?;
         }
         Ok(Flow::On)
     }
@@ -340,7 +380,7 @@ impl Driver<'_> {
     /// Adds to a problem that a person has to solve where the work lies.
     fn with_place(&self, problem: &str) -> String {
         let root = self.workspace.place.root.display();
-        format!("{problem}\nWhat `continue` looks at again lies in {root}")
+        format!("{problem}\n`continue` checks again in {root}")
     }
 
     /// Offers an event and shows what came of it. One that came too late is no error: the loop looks again.
@@ -371,14 +411,6 @@ impl Driver<'_> {
         }
         for advice in &answer.advice {
             self.show.show(Shown::Warned(&advice.0));
-        }
-        self.tell_of(run);
-    }
-
-    /// Tells whoever is away where the run stands. What the loop may answer by itself is told when it is asked.
-    pub(crate) fn tell_of(&mut self, run: &Run) {
-        if !matches!(run.act(), Act::Person { unattended: Some(_), .. }) {
-            self.tell_away(run.id.as_str());
         }
     }
 

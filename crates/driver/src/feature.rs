@@ -7,7 +7,11 @@ use engine::{
     turn::{self, Promised},
     workflow::{Answer, ReceiptKind},
 };
-use project::{Current, Workspace, tools};
+use project::{
+    Current, Workspace,
+    brief::{last_problem, led_here},
+    tools,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -16,8 +20,6 @@ use crate::{
     driver::DriveError,
 };
 
-/// How many phases are told of that came before.
-const CHECKPOINTS: usize = 20;
 /// The most findings of one review.
 const MOST_FINDINGS: usize = 50;
 
@@ -37,11 +39,9 @@ enum Asked<'a> {
 pub(crate) fn brief(workspace: &mut Workspace, current: &Current) -> Result<Brief, DriveError> {
     let run = &current.run;
     let subject = Subject { issue: run.issue.clone(), text: run.feature.clone().unwrap_or_default() };
-    let mut facts = brief::facts(workspace, current, subject)?;
+    let mut facts = project::brief::facts(workspace, current, subject)?;
     facts.guide = brief::guide(workspace, run);
-    facts.project.files = artifacts(run);
-    facts.done = checkpoints(run);
-    facts.led = brief::led_here(current, &facts);
+    facts.led = led_here(current, &facts);
     facts.problem = last_problem(run).map(str::to_owned);
     Ok(Brief::Work(Work::new(facts, form(&current.workflow, run))))
 }
@@ -207,33 +207,4 @@ pub(crate) fn form(workflow: &Workflow, run: &Run) -> Form {
         example.insert("commit".to_owned(), commit);
     }
     Form::of(&required, properties, &example.into(), &own)
-}
-
-fn artifacts(run: &Run) -> Vec<(String, String)> {
-    let named = [
-        ("the brainstorm", "brainstorm_file"),
-        ("the plan", "plan_file"),
-        ("the acceptance tests", "acceptance_tests_file"),
-        ("the branch", "branch"),
-        ("the pull request", "pr_url"),
-    ];
-    let there = named.iter().filter_map(|(what, name)| Some((*what, run.artifacts.entry(name)?)));
-    there.map(|(what, value)| (what.to_owned(), value.to_string())).collect()
-}
-
-fn checkpoints(run: &Run) -> Vec<String> {
-    let first = run.checkpoints.len().saturating_sub(CHECKPOINTS);
-    let mut lines = Vec::new();
-    for checkpoint in &run.checkpoints[first..] {
-        lines.push(format!("{}: {}", checkpoint.phase, checkpoint.summary));
-        lines.extend(checkpoint.failed_approaches.iter().map(|tried| format!("  did not work: {tried}")));
-    }
-    lines
-}
-
-/// Returns the newest error of the present stay: why an answer was not taken, or what a person did not like.
-fn last_problem(run: &Run) -> Option<&str> {
-    let entered = run.history.last().map(|row| row.at);
-    let newest = run.errors.last().filter(|error| error.phase == run.phase)?;
-    entered.is_none_or(|entered| newest.timestamp >= entered).then_some(newest.message.as_str())
 }

@@ -27,6 +27,9 @@ pub struct Header {
     pub base: String,
     pub target: String,
     pub push: String,
+    /// The server and account that issues and pull requests are on; nothing where the journal has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forge: Option<String>,
     pub cap: String,
     pub agent: String,
     pub model: String,
@@ -67,6 +70,7 @@ impl Header {
             base,
             target: target(run, goal),
             push: push(&outlet, &run.branches.merge_target),
+            forge: workspace.about_forge(),
             cap: cap_text(&run.settings, cap),
             agent,
             model,
@@ -81,15 +85,16 @@ impl Header {
         if self.is_short {
             return vec![("base", &self.base), ("cap", &self.cap)];
         }
-        vec![
-            ("base", &self.base),
-            ("target", &self.target),
-            ("push", &self.push),
-            ("cap", &self.cap),
+        let mut rows: Vec<(&'static str, &str)> =
+            vec![("base", &self.base), ("target", &self.target), ("push", &self.push)];
+        rows.extend(self.forge.as_deref().map(|forge| ("forge", forge)));
+        rows.extend([
+            ("cap", self.cap.as_str()),
             ("agent", &self.agent),
             ("model", &self.model),
             ("sandbox", &self.sandbox),
-        ]
+        ]);
+        rows
     }
 }
 

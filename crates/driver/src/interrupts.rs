@@ -11,7 +11,7 @@ use std::{
 
 use adapters::{
     clock::Bell,
-    process::{self, Control, Signal},
+    process::{self, Control, Signal, StopCheck},
 };
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -26,8 +26,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens to Ctrl-C, a terminal that is closed, and a request to end, for the rest of the process's life. What waits
-    /// for others, as for a remote, is interrupted too.
+    /// Listens to Ctrl-C, a terminal that is closed, and a request to end, for the rest of the process's life.
     pub fn listen() -> io::Result<Self> {
         let interrupts = Self::default();
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -41,8 +40,6 @@ impl Interrupts {
                 asked.ask();
             }
         })?;
-        let go = interrupts.clone();
-        process::interrupt_by(move || go.go());
         Ok(interrupts)
     }
 
@@ -69,6 +66,12 @@ impl Interrupts {
     /// Tells whether somebody wants the loop to end.
     pub fn is_asked(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns who interrupts what waits for others, as for a remote.
+    pub fn stop_check(&self) -> StopCheck {
+        let asked = self.clone();
+        StopCheck::new(move || asked.go())
     }
 
     /// Tells whether a program may go on: asked once it is to end, asked twice it is killed.

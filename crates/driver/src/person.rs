@@ -16,9 +16,6 @@ use crate::{
     start::After,
 };
 
-/// The event by which a decision is answered.
-const ANSWERED: &str = "decision_answered";
-
 impl Driver<'_> {
     /// Asks a person, and waits as long as that makes sense.
     ///
@@ -28,7 +25,7 @@ impl Driver<'_> {
     pub(crate) fn person(&mut self, current: &Current) -> Result<Flow, DriveError> {
         let Some(asked) = Self::asked(current) else {
             let problem =
-                format!("`{}` is a person's: `warp explain` says what is possible", current.run.phase);
+                format!("`{}` needs a person: `warp explain` says what is possible", current.run.phase);
             return Ok(Flow::End(Finish::Refused(problem)));
         };
         if let Act::Person { unattended: Some(option), .. } = current.run.act()
@@ -92,7 +89,8 @@ impl Driver<'_> {
         let fresh = usize::try_from(current.events().saturating_sub(since)).unwrap_or(usize::MAX);
         let records = self.workspace.newest_records(current, fresh)?;
         let is_answer = |record: &Arc<Record>| {
-            record.event == *ANSWERED && record.data.get("decision").and_then(Value::as_str) == Some(decision)
+            record.event == *Event::ANSWERED
+                && record.data.get("decision").and_then(Value::as_str) == Some(decision)
         };
         let Some(answered) = records.iter().position(is_answer) else { return Ok(()) };
         let of = |name: &str| records[answered].data.get(name).and_then(Value::as_str).unwrap_or_default();

@@ -4,7 +4,10 @@
 //! later one may have broken an earlier one, and only a look at all of them tells. At level 2 a person reviews the pull
 //! request; at level 3 an agent takes one short turn. What it finds unmet, a person decides about.
 
-use engine::{Act, Actor, Event, Run, keys, workflow::Job};
+use engine::{
+    Act, Actor, Event, Run, keys,
+    workflow::{Answer, Job},
+};
 use project::{Current, counted};
 use serde_json::{Map, Value};
 
@@ -16,8 +19,6 @@ use crate::{
     show::Shown,
 };
 
-/// The role of the phase in which the work was done.
-const CODER: &str = "coder";
 /// The kind of the question about criteria that are not met.
 pub(crate) const KIND: &str = "second_look";
 
@@ -43,7 +44,9 @@ impl Driver<'_> {
             return Ok(false);
         }
         // A script does what it says, and has no second thoughts.
-        let hands = self.crew.hands(&current.run.settings, Some(CODER))?;
+        let did = current.workflow.phases.iter().find(|phase| phase.answer == Answer::Work);
+        let role = did.and_then(|phase| phase.role.as_deref());
+        let hands = self.crew.hands(&current.run.settings, role)?;
         Ok(hands.first().is_some_and(|hand| hand.agent.name() != "script"))
     }
 

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fmt, time::Instant};
 
 use engine::{Usage, keys};
 use forge::ItemId;
-use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, slots::SlotError};
+use project::{ClaimError, Dirs, Interrupted, Place, When, Workspace, counted, slots::SlotError};
 
 use crate::{
     attach,
@@ -174,7 +174,7 @@ fn until_empty(
 
 fn pass_over(error: &SessionError, summary: &mut Summary, show: &mut dyn Show) {
     summary.pass_over(&error.to_string());
-    show.show(Shown::Warned(&format!("{error}; the next one is taken")));
+    show.show(Shown::Warned(&format!("{error}; trying the next one")));
 }
 
 impl Finish {
@@ -277,14 +277,13 @@ impl Limits {
     ) -> Result<Option<String>, StartError> {
         let Some(next) = self.first(taken)? else { return Ok(None) };
         let over = if self.began.elapsed().as_secs() > self.minutes.saturating_mul(60) {
-            Some(format!("max_session_minutes ({})", self.minutes))
+            Some(format!("Session limit reached ({})", counted(self.minutes, "minute", "minutes")))
         } else if self.done > self.chunks {
-            Some(format!("max_total_chunks ({})", self.chunks))
+            Some(format!("Session limit reached ({})", counted(self.chunks, "chunk", "chunks")))
         } else {
-            cap.used_up().map(|key| format!("{key} of this session"))
+            cap.used_up().map(|key| format!("Session cap reached ({key})"))
         };
-        let over = over.map(|limit| format!("{limit} is used up"));
-        let stuck = self.is_stuck.then(|| "no other issue is taken: it would wait for the same".to_owned());
+        let stuck = self.is_stuck.then(|| "not starting another issue: same blocker".to_owned());
         if let Some(why) = over.or(stuck) {
             show.show(Shown::Warned(&format!("{why}; `warp run --until-empty` continues with {next}")));
             return Ok(None);

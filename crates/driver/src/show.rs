@@ -1,6 +1,11 @@
 //! What whoever looks on is shown while the loop runs.
 
-use adapters::agent::{AgentUpdate, Notice};
+use std::time::Duration;
+
+use adapters::{
+    agent::{AgentUpdate, Notice},
+    clock::Bell,
+};
 use engine::{Record, Run, Workflow, view::Asked};
 
 use crate::header::Header;
@@ -47,4 +52,12 @@ pub trait Show {
 
     /// Tells whether there is a person at a terminal.
     fn is_attended(&self) -> bool;
+
+    /// Rings a bell when the person at the terminal has typed something.
+    fn ring(&mut self, _: Bell) {}
+
+    /// Returns how long what is shown stays as it is while nothing happens: a running clock does not.
+    fn redraws(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -5,10 +5,10 @@ use std::{env, sync::Arc};
 
 use adapters::{
     agent::{MissingAccess, NoAnswer, ProviderFailure, Route, TurnResult, claude},
-    clock::Clock,
+    clock::{Bell, Clock},
 };
 use engine::{
-    Capped, Run, Time, Usage, keys,
+    Capped, Run, Settings, Time, Usage, keys,
     ledger::{CapReached, Scope, Tags},
 };
 use meter::{Book, Proxy, ProxyError, Refusal, Traffic, Upstreams};
@@ -22,7 +22,7 @@ use project::{
 pub enum SpendError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    #[error("the way to the models cannot be opened")]
+    #[error("the connection to the models cannot be opened")]
     Proxy(#[from] ProxyError),
     #[error(transparent)]
     Failed(#[from] Error),
@@ -44,6 +44,36 @@ pub(crate) struct Spend {
     told: Option<Capped>,
     /// The model that the agent says it uses.
     model: Option<String>,
+}
+
+/// What is spent for.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause {
+    /// The run; empty where there is none.
+    pub(crate) run: String,
+    pub(crate) issue: Option<String>,
+    pub(crate) phase: String,
+    pub(crate) chunk: u64,
+    /// Since when the run may have spent something.
+    pub(crate) since: Time,
+}
+
+impl Cause {
+    /// Something that no run does.
+    pub(crate) fn new(phase: &str, now: Time) -> Self {
+        Self { run: String::new(), issue: None, phase: phase.to_owned(), chunk: 0, since: now }
+    }
+
+    /// What a run does where it stands.
+    fn of(run: &Run) -> Self {
+        Self {
+            run: run.id.to_string(),
+            issue: run.issue.clone(),
+            phase: run.phase.to_string(),
+            chunk: run.chunk.index,
+            since: run.started_at,
+        }
+    }
 }
 
 /// A way to the models.
@@ -90,11 +120,20 @@ pub(crate) fn spent_by(dirs: &Dirs, run: &Run) -> Result<Usage, SpendError> {
 impl Spend {
     /// Opens the ledger for a run.
     pub(crate) fn open(workspace: &Workspace, run: &Run) -> Result<Self, SpendError> {
+        Self::open_for(workspace, &run.settings, &Cause::of(run))
+    }
+
+    /// Opens the ledger for something that may be no run's.
+    pub(crate) fn open_for(
+        workspace: &Workspace,
+        settings: &Settings,
+        cause: &Cause,
+    ) -> Result<Self, SpendError> {
         let project = workspace.place.ensure_project_id().map_err(Error::from)?;
         let root = workspace.place.origin().unwrap_or(&workspace.place.root);
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let ledger = Ledger::open(&workspace.dirs)?;
-        let meter = Meter::new(ledger, Tags::default(), caps(&run.settings), run.started_at)?;
+        let meter = Meter::new(ledger, Tags::default(), caps(settings), cause.since)?;
         let (meter, before, clock) = (Arc::new(meter), Usage::default(), workspace.dirs.clock.clone());
         Ok(Self { meter, clock, project, name, way: None, before, forgotten: 0, told: None, model: None })
     }
@@ -106,13 +145,24 @@ impl Spend {
         role: Option<&str>,
         by: &Spender<'_>,
     ) -> Result<Option<Capped>, SpendError> {
+        self.begin_for(&Cause::of(run), role, by)
+    }
+
+    /// Does the same for something that may be no run's.
+    pub(crate) fn begin_for(
+        &mut self,
+        cause: &Cause,
+        role: Option<&str>,
+        by: &Spender<'_>,
+    ) -> Result<Option<Capped>, SpendError> {
+        let Cause { run, issue, phase, chunk, .. } = cause.clone();
         self.meter.set_tags(Tags {
             project: self.project.clone(),
             project_name: self.name.clone(),
-            run: run.id.to_string(),
-            issue: run.issue.clone(),
-            phase: run.phase.to_string(),
-            chunk: run.chunk.index,
+            run,
+            issue,
+            phase,
+            chunk,
             role: role.map(str::to_owned),
             agent: by.agent.to_owned(),
             pool: by.pool.to_owned(),
@@ -127,7 +177,16 @@ impl Spend {
 
     /// Returns the way that an agent's model traffic takes; none where it cannot be sent anywhere.
     pub(crate) fn route(&mut self, run: &Run, by: &Spender<'_>) -> Result<Option<Route>, SpendError> {
-        if !run.settings.get(keys::METERING) || !by.is_metered {
+        self.route_for(&run.settings, by)
+    }
+
+    /// Does the same by these settings.
+    pub(crate) fn route_for(
+        &mut self,
+        settings: &Settings,
+        by: &Spender<'_>,
+    ) -> Result<Option<Route>, SpendError> {
+        if !settings.get(keys::METERING) || !by.is_metered {
             return Ok(None);
         }
         let upstreams = upstreams(by.agent);
@@ -135,13 +194,21 @@ impl Spend {
             Some(way) => way,
             None => {
                 let book = Arc::clone(&self.meter) as Arc<dyn Book>;
-                let in_flight = usize::try_from(run.settings.get(keys::MAX_REQUESTS)).unwrap_or(usize::MAX);
+                let in_flight = usize::try_from(settings.get(keys::MAX_REQUESTS)).unwrap_or(usize::MAX);
                 let proxy = Proxy::start(book, upstreams.clone(), in_flight)?;
                 let route = Route { anthropic: proxy.anthropic_url(), openai: proxy.openai_url() };
                 Way { proxy, route, upstreams }
             }
         };
         Ok(Some(self.way.insert(way).route.clone()))
+    }
+
+    /// Rings a bell when the proxy sees that something keeps the agent from its work.
+    pub(crate) fn ring(&self, bell: &Bell) {
+        if let Some(way) = &self.way {
+            let bell = bell.clone();
+            way.proxy.tell_to(move || bell.ring());
+        }
     }
 
     /// Tells whether the present turn has asked no model by the way that it was given.

@@ -176,6 +176,7 @@ impl<'a> Driver<'a> {
         show: &'a mut dyn Show,
     ) -> Result<Self, StartError> {
         let sandbox = sandbox(options.walled)?;
+        let dirs = &dirs.clone().stopped_by(interrupts.stop_check());
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         ORPHANS.call_once(|| {
             process::end_orphans();
@@ -220,6 +221,7 @@ impl<'a> Driver<'a> {
         interrupts: Interrupts,
         show: &'a mut dyn Show,
     ) -> Result<Self, StartError> {
+        let dirs = &dirs.clone().stopped_by(interrupts.stop_check());
         let mut here = Workspace::open(place.clone(), dirs.clone())?;
         let found = find(&mut here, &options)?;
         let taken = take_up(&mut here, found, &options)?;
@@ -258,6 +260,8 @@ impl<'a> Driver<'a> {
         }
         workspace.shell = confined.shell.clone();
         let wake = Wake::of(&workspace, &interrupts)?;
+        let away = Away::follow(&mut workspace.dirs);
+        show.ring(wake.bell.clone());
         Ok(Self {
             run: run.to_owned(),
             workspace,
@@ -265,7 +269,7 @@ impl<'a> Driver<'a> {
             spend: None,
             told_unmetered: false,
             probed: None,
-            away: Away::default(),
+            away,
             asked_seat: None,
             _lent: Lent(confined.walls.clone()),
             confined,
@@ -273,6 +277,7 @@ impl<'a> Driver<'a> {
             wake,
             terminal: None,
             told_wait: None,
+            next_look: None,
             interrupts,
             show,
         })
@@ -604,7 +609,11 @@ fn spelled_root(root: &Path) -> Option<PathBuf> {
 }
 
 /// Shows an agent that is a command line the files of its own.
-fn show_agent(walls: &mut Walls, options: &Options, settings: &Settings) -> Result<(), StartError> {
+pub(crate) fn show_agent(
+    walls: &mut Walls,
+    options: &Options,
+    settings: &Settings,
+) -> Result<(), StartError> {
     let typed = options.agent.iter().map(|agent| (agent.clone(), Line::Typed));
     let configured = settings.agents().into_iter().map(|agent| (agent, Line::Configured));
     for (agent, how) in typed.chain(configured) {

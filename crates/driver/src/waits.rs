@@ -13,7 +13,8 @@ use crate::{
     show::Shown,
 };
 
-/// How often it is looked whether there is a place for an agent: other processes say nothing when they leave one.
+/// How often it is looked whether there is a place for an agent. Places of other processes are locks of the kernel, which
+/// gives them back without a word, and memory becomes free in the same way.
 const LOOK_FOR_SEAT: Duration = Duration::from_secs(1);
 
 impl Driver<'_> {
@@ -69,7 +70,7 @@ impl Driver<'_> {
             WaitKind::Admission => self.has_seat(),
             WaitKind::Limit | WaitKind::Outage | WaitKind::Spend => Ok(self.is_past(wait)),
             // A phase waits for these; no run is suspended for them.
-            WaitKind::Dependencies | WaitKind::Review => Ok(true),
+            WaitKind::Dependencies | WaitKind::Checks | WaitKind::Review => Ok(true),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a waiting run sleeps on: events in the journals, a signal, an answer that is typed, and the time.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use adapters::clock::{Bell, Busy, after};
 use engine::Time;
@@ -13,15 +13,10 @@ use crate::{
     show::Shown,
 };
 
-/// How often a terminal is looked at, where a person may type an answer.
-const TYPING: Duration = Duration::from_millis(250);
-/// How often notes of a channel are looked for, while there is one.
-const NOTES: Duration = Duration::from_secs(1);
-
 /// The bell of a run, and what rings it.
 #[derive(Debug)]
 pub(crate) struct Wake {
-    bell: Bell,
+    pub(crate) bell: Bell,
     _journals: Vec<Subscription>,
     /// The run's thread is one that a simulated clock waits for.
     _busy: Busy,
@@ -47,13 +42,8 @@ impl Driver<'_> {
             return slept;
         }
         self.show.show(Shown::Tick);
-        let look = match (self.show.is_attended(), self.has_channel()) {
-            (true, _) => Some(TYPING),
-            (false, true) => Some(NOTES),
-            (false, false) => None,
-        };
-        let look = look.map(|look| after(self.now(), look));
-        self.wake.bell.wait(until.into_iter().chain(look).min());
+        let redraw = self.show.redraws().map(|every| after(self.now(), every));
+        self.wake.bell.wait(until.into_iter().chain(redraw).min());
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use adapters::{
-    agent::{HOOK_SOCKET, HOOK_TOKEN, Hooks, Mcp, Route, Turn},
+    agent::{Extras, HOOK_SOCKET, HOOK_TOKEN, Hooks, Mcp, Route, Turn},
     process::Limits,
     sandbox::Walls,
 };
@@ -55,6 +55,31 @@ pub(crate) struct Given<'a> {
     pub(crate) effort: Option<&'a str>,
     /// Where its model traffic goes.
     pub(crate) route: Option<&'a Route>,
+}
+
+/// What an agent is offered beside the tools that it needs: what a person has asked for, because each is paid for with every
+/// request.
+pub(crate) struct Offered {
+    tools: Vec<String>,
+    servers: Vec<String>,
+}
+
+impl Offered {
+    pub(crate) fn of(run: &Run) -> Self {
+        Self { tools: run.settings.get(keys::AGENT_TOOLS), servers: run.settings.get(keys::MCP_TOOLS) }
+    }
+
+    /// Limits a turn to that. The brief asks for an answer and not for calls, so warp's own server is for those who have listed its
+    /// tools.
+    pub(crate) fn to<'a>(&'a self, turn: Turn<'a>) -> Turn<'a> {
+        let is_warps = |entry: &&String| entry.split('/').next() == Some(Mcp::NAME);
+        let warps = self.servers.iter().filter(is_warps).count();
+        Turn {
+            mcp: turn.mcp.filter(|_| warps > 0),
+            extras: Extras { tools: &self.tools, servers: self.servers.len() > warps },
+            ..turn
+        }
+    }
 }
 
 /// The tree of a run, which is given back to its person at the end: they, or an agent that they start, may resume in it.
@@ -118,8 +143,6 @@ impl Confined {
         facts: &'a [(String, String)],
         given: &Given<'a>,
     ) -> Turn<'a> {
-        let efforts = run.settings.get(keys::REASONING_BUDGET);
-        let of_phase = || efforts.and_then(|levels| levels.get(run.phase.as_str())).and_then(Value::as_str);
         let minutes = |key: Key<u64>| Duration::from_secs(60 * run.settings.get(key).max(1));
         let whole = match run.settings.get(keys::PHASE_TIMEOUT_ENFORCEMENT) {
             "warn" => LONGEST.min(minutes(keys::MAX_SESSION_MINUTES)),
@@ -132,10 +155,11 @@ impl Confined {
             schema: talk.schema,
             resume: talk.resume,
             session: talk.session,
-            effort: given.effort.or_else(of_phase),
+            effort: given.effort,
             model: given.model,
             route: given.route,
             mcp: self.mcp.as_ref(),
+            extras: Extras::default(),
             facts,
             walls: self.walls.as_ref(),
             limits: Limits { whole, silence: silence.min(whole) },

@@ -12,7 +12,7 @@ use crate::{
     DeferredChunk, DevSeen, DoomLoop, Effect, EventName, Failure, Finding, Held, HistoryRow, LoopError,
     NamedTest, Objection, Observations, OfferedTests, Owner, PhaseName, Receipt, RefusedEvent, Run, Standing,
     Time, Trip, Usage, Workflow,
-    run::{EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
+    run::{CONVERSATIONS_KEPT, EDITS_KEPT, ENTRIES_KEPT, HISTORY_KEPT, TESTS_KEPT},
 };
 
 /// The version of the record format that this engine writes.
@@ -456,7 +456,7 @@ impl Run {
             Change::Heard { count } => {
                 self.told.drain(..count.min(self.told.len()));
             }
-            Change::ConversationSet { conversation } => self.conversation = conversation,
+            Change::ConversationSet { conversation } => self.converse(conversation),
             Change::Used { usage } => self.usage.add(&usage),
             Change::ChunkMeasured => self.measure_chunk(at),
         }
@@ -481,6 +481,17 @@ impl Run {
             self.phase_started_at = at;
         }
         self.phase = to;
+    }
+
+    /// Takes up a conversation; one in another role about the same issue is remembered.
+    fn converse(&mut self, conversation: Option<Conversation>) {
+        let before = std::mem::replace(&mut self.conversation, conversation);
+        let Some(now) = &self.conversation else { return };
+        let is_kept = |other: &Conversation| other.issue == now.issue && other.role != now.role;
+        self.other_conversations.retain(is_kept);
+        if let Some(before) = before.filter(is_kept) {
+            push(&mut self.other_conversations, before, CONVERSATIONS_KEPT);
+        }
     }
 
     fn correct_commits(&mut self, hashes: Vec<String>, total: u64) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    PhaseName, Run, Standing, Time, WaitKind, Workflow,
+    PhaseName, Run, Standing, Time, WaitKind, Workflow, keys,
     workflow::{Activity, Answer, Job},
 };
 
@@ -61,6 +61,13 @@ impl Run {
         self.effect.as_ref().map_or(&Act::Nothing, |effect| &effect.act)
     }
 
+    /// Returns how hard an agent is to think where the run stands: as the settings say for the phase, else as the workflow does.
+    pub fn effort<'a>(&'a self, workflow: &'a Workflow) -> Option<&'a str> {
+        let set =
+            self.settings.get(keys::REASONING_BUDGET).and_then(|efforts| efforts.get(self.phase.as_str()));
+        set.and_then(Value::as_str).or_else(|| workflow.phase(&self.phase)?.effort.as_deref())
+    }
+
     /// Works out what is to be done where the run stands.
     pub(crate) fn direct(&mut self, workflow: &Workflow) {
         if self.effect.is_none() {
@@ -79,9 +86,11 @@ impl Run {
         }
     }
 
-    fn act_of_phase(&self, workflow: &Workflow) -> Act {
+    /// Returns what is to be done in the phase that the run is in, if nothing stands in the way.
+    pub fn act_of_phase(&self, workflow: &Workflow) -> Act {
         let Some(phase) = workflow.phase(&self.phase) else { return Act::Nothing };
-        if let Some(on) = phase.job.and_then(Job::awaits) {
+        let waits = |on: &WaitKind| *on != WaitKind::Checks || self.facts.issue.pull.awaited.is_some();
+        if let Some(on) = phase.job.and_then(Job::awaits).filter(waits) {
             return Act::Wait { on, until: self.deadline(workflow) };
         }
         match phase.activity {

@@ -79,6 +79,8 @@ pub enum Event {
     ChunkDeferred { why: String },
     /// Nobody is there to confirm the criteria that an agent proposes, and the work goes on with them.
     CriteriaUnconfirmed,
+    /// The checks of a commit run at a server from here on; said again, they were started once more.
+    ChecksAwaited { commit: String },
     /// A person says something to whoever works on the run.
     Told { text: String },
     /// Whoever looks at the work has found something.
@@ -105,6 +107,8 @@ pub enum Event {
         /// Digests of the parts of the brief that its conversation has.
         brief: Vec<String>,
         usage: Usage,
+        /// Tokens that its conversation holds; 0 where the agent does not say.
+        context: u64,
         /// Set when the agent says that its work is done, and the tree is as it was.
         is_idle: bool,
     },
@@ -137,6 +141,8 @@ pub enum Breach {
 impl Event {
     /// The event that adds to what a run knows and moves nothing.
     pub const NOTED: &'static str = "noted";
+    /// The name of a person's answer to a question.
+    pub const ANSWERED: &'static str = "decision_answered";
 
     /// Names that are the engine's own; no workflow may use them.
     pub(crate) const RESERVED: &'static [&'static str] = &[
@@ -146,7 +152,7 @@ impl Event {
         "edits_counted",
         "deadline_passed",
         "attempt_started",
-        "decision_answered",
+        Self::ANSWERED,
         "stop_requested",
         "resumed",
         "reset_requested",
@@ -157,6 +163,7 @@ impl Event {
         "question_asked",
         "chunk_deferred",
         "criteria_unconfirmed",
+        "checks_awaited",
         "told",
         "finding_reported",
         "dev_came_up",
@@ -181,7 +188,7 @@ impl Event {
             Event::EditsCounted { .. } => "edits_counted",
             Event::DeadlinePassed => "deadline_passed",
             Event::AttemptStarted { .. } => "attempt_started",
-            Event::DecisionAnswered { .. } => "decision_answered",
+            Event::DecisionAnswered { .. } => Event::ANSWERED,
             Event::StopRequested => "stop_requested",
             Event::Resumed => "resumed",
             Event::ResetRequested => "reset_requested",
@@ -192,6 +199,7 @@ impl Event {
             Event::QuestionAsked { .. } | Event::RefusalRaised { .. } => "question_asked",
             Event::ChunkDeferred { .. } => "chunk_deferred",
             Event::CriteriaUnconfirmed => "criteria_unconfirmed",
+            Event::ChecksAwaited { .. } => "checks_awaited",
             Event::Told { .. } => "told",
             Event::FindingReported { .. } => "finding_reported",
             Event::DevSeen { kind, .. } => kind.event(),

@@ -13,7 +13,7 @@ use crate::{
     Actor, DevKind, EventName, Held, PhaseName, Record, Run, Time, WaitKind, Workflow,
     run::ENTRIES_KEPT,
     step::{PROVIDER, seeds},
-    workflow::{Act, Activity, Job, Meaning, Row},
+    workflow::{Act, Activity, Job, JobOutcome, Meaning, Row},
 };
 
 /// How many verdicts are kept of one issue.
@@ -88,10 +88,23 @@ pub struct IssueFacts {
 pub struct PullFacts {
     /// How its checks ended last.
     pub checks: Option<CheckResult>,
+    /// The checks that run at a server, and are waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<AwaitedChecks>,
     /// What a reviewer has wanted last.
     pub review: Option<String>,
     /// Why it could not be merged.
     pub conflict: Option<String>,
+}
+
+/// Checks that run at a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedChecks {
+    pub commit: String,
+    /// When they were started last, as far as warp knows.
+    pub since: Time,
+    /// How often warp has started them again.
+    pub restarts: u32,
 }
 
 /// How the checks of a pull request ended.
@@ -283,6 +296,7 @@ impl Run {
             self.facts.last_word = Some(record.actor);
         }
         if record.moves() {
+            self.facts.issue.pull.awaited = None;
             if record.actor == Actor::Person {
                 self.facts.hear_answer(record);
             }
@@ -305,7 +319,7 @@ impl Run {
     }
 
     /// Takes in what came of a job.
-    fn learn_outcome(&mut self, outcome: &str, record: &Record) {
+    fn learn_outcome(&mut self, outcome: JobOutcome, record: &Record) {
         let facts = &mut self.facts;
         let text = |field: &str| {
             let text = record.data.get(field).and_then(Value::as_str).unwrap_or("nothing more was said");
@@ -313,8 +327,8 @@ impl Run {
         };
         match outcome {
             // Claimed once more after a wait, it is the same work.
-            "claimed" if facts.issue.began_at.is_some() => {}
-            "work_selected" | "claimed" => {
+            JobOutcome::Claimed if facts.issue.began_at.is_some() => {}
+            JobOutcome::WorkSelected | JobOutcome::Claimed => {
                 facts.issue = IssueFacts {
                     began_at: Some(record.at),
                     began_after: self.events,
@@ -323,30 +337,46 @@ impl Run {
                 };
                 facts.wants_another = false;
             }
-            "tests_passed" => facts.issue.failure = None,
-            "merge_failed" => facts.issue.failure = failure(record, false),
-            "chunks_defined" | "next_chunk" => {
+            JobOutcome::TestsPassed => facts.issue.failure = None,
+            JobOutcome::MergeFailed => facts.issue.failure = failure(record, false),
+            JobOutcome::ChunksDefined | JobOutcome::NextChunk => {
                 facts.begin_chunk();
                 facts.chunk.answer = None;
             }
-            "report_filed" => facts.chunk.answer = None,
-            "tests_failed" => {
+            JobOutcome::ReportFiled => facts.chunk.answer = None,
+            JobOutcome::TestsFailed => {
                 facts.issue.failure = failure(record, !record.data.contains_key("check"));
                 let held = record.data.get("held").cloned();
                 let held = held.and_then(|held| serde_json::from_value::<Vec<Held>>(held).ok());
                 facts.chunk.held.extend(held.unwrap_or_default());
                 facts.chunk.held.truncate(ENTRIES_KEPT);
             }
-            "drift_blocked" => {
+            JobOutcome::DriftBlocked => {
                 facts.issue.failure = failure(record, false);
                 facts.chunk.drifts = facts.chunk.drifts.saturating_add(1);
             }
-            "checks_passed" => facts.issue.pull.checks = Some(CheckResult::Passed),
-            "checks_failed" => facts.issue.pull.checks = text("failure").map(CheckResult::Failed),
-            "changes_requested" => facts.issue.pull.review = text("review"),
-            "merge_conflicted" => facts.issue.pull.conflict = text("failure"),
-            "merged" => facts.issue.is_merged = true,
-            _ => {}
+            JobOutcome::ChecksPassed => facts.issue.pull.checks = Some(CheckResult::Passed),
+            JobOutcome::ChecksFailed => facts.issue.pull.checks = text("failure").map(CheckResult::Failed),
+            JobOutcome::ChangesRequested => facts.issue.pull.review = text("review"),
+            JobOutcome::MergeConflicted => facts.issue.pull.conflict = text("failure"),
+            JobOutcome::Merged => facts.issue.is_merged = true,
+            JobOutcome::PrerequisitesOk
+            | JobOutcome::NoWork
+            | JobOutcome::DocsUpdated
+            | JobOutcome::Committed
+            | JobOutcome::CommitWithDocGate
+            | JobOutcome::DriftClean
+            | JobOutcome::RequirementDone
+            | JobOutcome::MergeReady
+            | JobOutcome::PushFailed
+            | JobOutcome::SessionEnded
+            | JobOutcome::DependencyUnmet
+            | JobOutcome::AlreadyDone
+            | JobOutcome::DependenciesClosed
+            | JobOutcome::ChecksBroken
+            | JobOutcome::Undecided
+            | JobOutcome::AbortResolved
+            | JobOutcome::AbortCleanupFailed => {}
         }
     }
 
@@ -381,6 +411,12 @@ impl Run {
                 if let Some(asked) = facts.questions.last_mut() {
                     asked.is_passed_over = true;
                 }
+            }
+            "checks_awaited" => {
+                let commit = word("commit").unwrap_or_default().to_owned();
+                let before = facts.issue.pull.awaited.take().filter(|before| before.commit == commit);
+                let restarts = before.map_or(0, |before| before.restarts.saturating_add(1));
+                facts.issue.pull.awaited = Some(AwaitedChecks { commit, since: record.at, restarts });
             }
             "chunk_deferred" => facts.begin_chunk(),
             "turn_started" => {

@@ -42,8 +42,8 @@ pub use event::{
     Observations, Probe, Seen, TestsSeen, TestsVerdict,
 };
 pub use facts::{
-    ANSWERED, AccessFacts, CheckResult, ChunkFacts, Entry, Facts, FailureText, Inquiry, IssueFacts, Note,
-    NoteKind, PullFacts, Review, Setbacks,
+    ANSWERED, AccessFacts, AwaitedChecks, CheckResult, ChunkFacts, Entry, Facts, FailureText, Inquiry,
+    IssueFacts, Note, NoteKind, PullFacts, Review, Setbacks,
 };
 pub use gate::Verdict;
 pub use held::{COMMIT_GUARD, Held, HeldKind};
@@ -69,6 +69,6 @@ pub use step::{
     VERIFICATION_GATES, begin, doom_loop, is_document, needs, note_of, step,
 };
 pub use test_name::names_test;
-pub use time::{BadTime, Time};
+pub use time::{BadTime, Time, TimeFormat};
 pub use wait::{Capped, Wait, WaitKind};
 pub use workflow::{Workflow, WorkflowError};

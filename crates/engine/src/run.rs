@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::{
     Baseline, Capped, Effect, EventName, Facts, Held, Objection, PhaseName, RefusedEvent, RunId, Settings,
-    Time, Wait,
+    Time, Wait, keys,
 };
 
 /// How many rows of history a run carries with it; the journal keeps all of them.
 pub(crate) const HISTORY_KEPT: usize = 50;
+/// How many conversations are remembered beside the latest: one for each role.
+pub(crate) const CONVERSATIONS_KEPT: usize = 4;
 /// How many entries any other list of a run keeps.
 pub(crate) const ENTRIES_KEPT: usize = 100;
 
@@ -137,6 +139,9 @@ pub struct Run {
     /// The agent's own conversation, for going on with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// Conversations about the same issue with agents in other roles, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_conversations: Vec<Conversation>,
     /// How many turns in a row have changed nothing where something was to be written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub idle_turns: u64,
@@ -211,6 +216,18 @@ impl Run {
     /// Returns the root directory of its workspace, if it has one.
     pub fn workspace(&self) -> Option<&str> {
         Some(self.root.as_str()).filter(|root| !root.is_empty())
+    }
+
+    /// Returns the conversations about its issue that can be resumed.
+    pub fn conversations(&self) -> impl Iterator<Item = &Conversation> {
+        self.conversation.iter().chain(&self.other_conversations)
+    }
+
+    /// Tells whether a commit is one of warp's own for this run: a chunk's, or what a phase has handed in.
+    pub fn has_made(&self, commit: &str) -> bool {
+        let of_chunks = self.completed_chunks.iter().map(|chunk| &chunk.commit);
+        let mut all = of_chunks.chain(self.receipts.iter().map(|receipt| &receipt.git_sha)).flatten();
+        all.any(|made| made == commit)
     }
 
     /// Returns the newest receipt of a phase.
@@ -330,6 +347,15 @@ impl Decision {
     /// The answers at a cap that let more be spent.
     pub const MORE: &'static str = "more";
     pub const TOMORROW: &'static str = "tomorrow";
+    /// The answers that leave out what was asked about, or end the run.
+    pub const SKIP: &'static str = "skip";
+    pub const ABORT: &'static str = "abort";
+    pub const STOP: &'static str = "stop";
+
+    /// Tells whether an option says what becomes of the run, and nothing about what was asked.
+    pub fn leaves(option: &str) -> bool {
+        [Self::SKIP, Self::ABORT, Self::STOP].contains(&option)
+    }
 }
 
 /// That budgets were exceeded.
@@ -416,7 +442,7 @@ pub struct DeferredChunk {
     pub at: Time,
 }
 
-/// Who works in a turn, and on what. A conversation is gone on with only where all of it is the same.
+/// Who works in a turn, and on what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
     /// The agent, as it is written where it is named.
@@ -443,7 +469,8 @@ pub struct AgentTurn {
     pub is_over: bool,
 }
 
-/// A conversation with an agent. It is gone on with only where worker, issue and role are the same.
+/// A conversation with an agent. It is resumed only by the same agent and model, for the same issue, in the same role, and where
+/// nobody but the run has changed what it worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     #[serde(flatten)]
@@ -456,9 +483,43 @@ pub struct Conversation {
     /// Millionths of a dollar that it has cost so far, as the agent reckons.
     #[serde(default)]
     pub micro_usd: u64,
+    /// The phase and the chunk that it was about last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseName>,
+    #[serde(default)]
+    pub chunk: u64,
+    /// Tokens that its last request held, as the agent says; 0 where it does not.
+    #[serde(default)]
+    pub tokens: u64,
+    /// When its last turn began or ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_at: Option<Time>,
     /// Digests of the parts of the brief that were in it at the end of its last turn. The next turn is sent the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brief: Vec<String>,
+}
+
+/// What part of the limit a conversation may hold that no provider keeps any more: to read it anew costs as much as to write it.
+const COLD: u64 = 4;
+
+impl Conversation {
+    /// Tells whether the run still stands where the conversation was used last: what it holds is then what is needed.
+    fn is_about(&self, run: &Run) -> bool {
+        self.phase.as_ref() == Some(&run.phase) && self.chunk == run.chunk.index
+    }
+
+    /// Tells whether it is cheaper to resume the conversation than to begin a new one, which has to read its own way into the
+    /// work. For another phase or chunk that depends on how much it holds, and on whether the provider still has it.
+    pub fn is_worth_resuming(&self, run: &Run, now: Time) -> bool {
+        if self.is_about(run) {
+            return true;
+        }
+        let most = run.settings.get(keys::CONVERSATION_TOKENS);
+        let kept = run.settings.get(keys::CONVERSATION_MINUTES);
+        let is_warm = self.used_at.is_some_and(|used| now <= used.plus_minutes(kept));
+        let most = if is_warm { most } else { most / COLD };
+        (1..=most).contains(&self.tokens)
+    }
 }
 
 /// Tokens and money.

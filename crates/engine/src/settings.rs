@@ -22,6 +22,7 @@ use serde_json::Value;
 
 pub use kind::{Kind, List, SettingType, Table, Text, Word};
 pub use order::{Limited, Rule, SetBy, Tighter};
+pub(crate) use table::EFFORTS;
 use table::TABLE;
 pub use table::{Key, Setting, keys};
 

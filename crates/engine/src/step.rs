@@ -178,6 +178,7 @@ pub fn begin(workflow: &Workflow, beginning: Beginning) -> Step {
         baseline: None,
         turn: None,
         conversation: None,
+        other_conversations: Vec::new(),
         idle_turns: 0,
         usage: Usage::default(),
         chunk_usage: Vec::new(),

@@ -8,6 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(i64);
 
+/// How a front end writes times for people, such as in their zone. [`Time::to_seconds`] is one.
+pub type TimeFormat = fn(Time) -> String;
+
 /// Why a text is no time.
 #[derive(Debug, thiserror::Error)]
 #[error("`{text}` is not a time like 2026-05-08T15:56:59Z")]

@@ -47,7 +47,7 @@ pub enum TurnDecision {
     /// The turn goes on; this is what the agent is told.
     Block { reason: String },
     /// This event has to be offered first; [`asked`] decides by the answer.
-    Ask(TurnAsk),
+    Ask(Box<TurnAsk>),
 }
 
 /// An event that a turn's end stands for.
@@ -74,12 +74,12 @@ pub fn end(workflow: &Workflow, run: &Run, turn: &TurnEnd<'_>) -> TurnDecision {
         return end_by_hand(workflow, run, turn);
     };
     match promised(workflow, run, turn.last_message) {
-        Promised::Kept => TurnDecision::Ask(TurnAsk {
+        Promised::Kept => TurnDecision::Ask(Box::new(TurnAsk {
             event: Event::Named(close.clone()),
             data: Map::new(),
             actor: Actor::Agent,
             words: None,
-        }),
+        })),
         Promised::Not(words) => count(run, tick, turn, Some(words)),
         Promised::Nothing => count(run, tick, turn, None),
     }
@@ -148,11 +148,10 @@ fn rest(run: &Run) -> Option<String> {
     match &run.standing {
         Standing::Active => None,
         Standing::Parked { decision } => Some(format!(
-            "Run {} waits for a person: {} (warp answer {} {})",
+            "Run {} waits for a person: {} ({})",
             run.id,
             decision.question,
-            decision.id,
-            decision.options.join("|")
+            view::Asked::from(decision).inline_commands()
         )),
         Standing::Suspended { wait } => Some(format!("Run {} waits: {wait}", run.id)),
         Standing::Stopped => {
@@ -168,12 +167,12 @@ fn count(run: &Run, tick: &Tick, turn: &TurnEnd<'_>, words: Option<String>) -> T
         return let_go(run);
     }
     let moved = run.facts.moved_by_agent.then(|| (MOVED.to_owned(), Value::from(true)));
-    TurnDecision::Ask(TurnAsk {
+    TurnDecision::Ask(Box::new(TurnAsk {
         event: Event::Named(tick.event.clone()),
         data: moved.into_iter().collect(),
         actor: Actor::Engine,
         words,
-    })
+    }))
 }
 
 fn is_wedged(turn: &TurnEnd<'_>) -> bool {

@@ -14,11 +14,11 @@ mod state_file;
 mod status;
 
 pub use adopt::{AdoptError, Adopted, adopt};
-pub use asked::{Asked, asked};
+pub use asked::{AnswerCommand, Asked, asked};
 pub use cost::{CapUse, Cost, render_cost};
 pub use explain::{Explanation, Possible, Used, exceeded, explain};
 pub use head::{Head, OPERATIONS, Permission};
-pub use inject::inject;
+pub use inject::{reports, standing};
 pub use log::{LogRow, render_log};
 pub use progress::{PROGRESS_FILE, PROGRESS_MARK, progress};
 pub use reanchor::reanchor;

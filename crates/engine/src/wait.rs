@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Time, ledger::CapReached};
+use crate::{Time, TimeFormat, ledger::CapReached};
 
 /// A wait that ends by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub enum WaitKind {
     Admission,
     /// Issues that the run's own depends on are open.
     Dependencies,
+    /// The checks of what was handed in have not ended.
+    Checks,
     /// Nobody has decided about the pull request.
     Review,
 }
@@ -45,12 +47,18 @@ pub struct Capped {
     pub name: String,
 }
 
+impl Wait {
+    /// Says what is waited for, with the time written that way.
+    pub fn text(&self, write: TimeFormat) -> String {
+        match self.until {
+            Some(until) => format!("{}, until {}", self.why, write(until)),
+            None => self.why.clone(),
+        }
+    }
+}
+
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)?;
-        match self.until {
-            Some(until) => write!(f, ", until {}", until.to_seconds()),
-            None => Ok(()),
-        }
+        f.write_str(&self.text(Time::to_seconds))
     }
 }

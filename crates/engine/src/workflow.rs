@@ -16,7 +16,7 @@ mod word;
 use serde::{Deserialize, Serialize};
 
 pub use builtin::{ATTACHED, BUILT_IN, BuiltIn, DEFAULT};
-pub use job::Job;
+pub use job::{Job, JobOutcome};
 pub use parse::{LARGEST, WorkflowError};
 pub use proof::{Fault, Path, Proof};
 pub use show::{Shown, ShownTransition};
@@ -95,7 +95,7 @@ pub struct Phase {
     /// What a program does here: all of it in a phase of the engine's own, the beginning of it in an agent's.
     pub job: Option<Job>,
     /// The events by which this workflow says what came of the job, where they have other names than the job's own.
-    pub says: Vec<(String, EventName)>,
+    pub says: Vec<(JobOutcome, EventName)>,
     /// What a person is asked, in a phase that is theirs.
     pub question: Option<String>,
     /// The answer that counts where nobody is there to be asked.
@@ -103,6 +103,8 @@ pub struct Phase {
     /// What an agent answers with, in a phase that is theirs.
     pub answer: Answer,
     pub role: Option<String>,
+    /// How hard an agent is to think there, unless a setting says otherwise.
+    pub effort: Option<String>,
     /// The forge label that shows the phase.
     pub label: Option<String>,
     /// Operations that the phase gives permission for, such as `git_commit`.
@@ -181,7 +183,7 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// What came of the phase's job.
-    Outcome(&'static str),
+    Outcome(JobOutcome),
     /// An agent's plan.
     Plan,
     /// An agent's finished work.
@@ -419,16 +421,16 @@ impl std::fmt::Display for Limit {
 
 impl Phase {
     /// Returns the event that says an outcome of the phase's job; none if the workflow has no word for it.
-    pub fn said(&self, outcome: &str) -> Option<&EventName> {
-        let said = self.says.iter().find(|(said, _)| said == outcome);
-        let event = said.map_or(outcome, |(_, event)| event.as_str());
+    pub fn said(&self, outcome: JobOutcome) -> Option<&EventName> {
+        let said = self.says.iter().find(|(said, _)| *said == outcome);
+        let event = said.map_or(outcome.as_str(), |(_, event)| event.as_str());
         self.rows.iter().map(|row| &row.event).find(|known| known.as_str() == event)
     }
 
     /// Returns the outcome of the phase's job that an event says.
-    pub fn outcome(&self, event: &str) -> Option<&'static str> {
+    pub fn outcome(&self, event: &str) -> Option<JobOutcome> {
         let (must, may) = self.job?.outcomes();
-        must.iter().chain(may).find(|outcome| self.said(outcome).is_some_and(|said| said == event)).copied()
+        must.iter().chain(may).find(|outcome| self.said(**outcome).is_some_and(|said| said == event)).copied()
     }
 
     /// Tells whether the phase's deadline trips `budget`.

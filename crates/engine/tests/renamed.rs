@@ -53,6 +53,7 @@ fn offers(workflow: &Workflow, run: &Run) -> Vec<Event> {
             session: None,
             brief: Vec::new(),
             usage: Usage::default(),
+            context: 0,
             is_idle: false,
         },
         Event::Suspended { kind: WaitKind::Limit, why: "full".to_owned(), until: None },
@@ -144,12 +145,12 @@ fn a_renamed_workflow_goes_the_same_ways() {
 fn look_alike(ours: (&Workflow, &Run), theirs: (&Workflow, &Run), now: Time) {
     let told = |(workflow, run): (&Workflow, &Run)| {
         let status = status(workflow, run, "project", Owned::Live, "rails");
-        let status = engine::view::render_status(&status);
+        let status = engine::view::render_status(&status, Time::to_seconds);
         let events = workflow.events_of_agent(run);
         let tools = [Tool::SubmitPlan, Tool::AskQuestion, Tool::MarkStoryComplete, Tool::Done];
         let tools = tools.map(|tool| workflow.event_of_tool(run, tool));
         let phase = workflow.phase(&run.phase).unwrap();
-        let explained = explain(workflow, run, now).render();
+        let explained = explain(workflow, run, now).render(Time::to_seconds);
         let probes: Vec<String> = offers(workflow, run)
             .iter()
             .map(|event| format!("{:?}", needs(workflow, run, Actor::Agent, event, &data())))

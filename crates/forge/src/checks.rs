@@ -94,6 +94,25 @@ pub enum CommandState {
 /// Tests a commit.
 type Run<'a> = dyn FnMut(&str) -> Result<CommandRun, ForgeError> + 'a;
 
+/// The checks of a project that says that it has none: nothing stands in the way of a merge.
+#[derive(Clone, Copy, Debug)]
+pub struct Unchecked;
+
+impl Checks for Unchecked {
+    fn state(&self, _: &str) -> Result<ChecksState, ForgeError> {
+        Ok(ChecksState::Skipped)
+    }
+
+    fn log(&self, step: &StepId) -> Result<String, ForgeError> {
+        Err(Refusal::Said { why: format!("there is no log of `{}`: the project has no checks", step.name) }
+            .into())
+    }
+
+    fn restart(&self, _: &str) -> Result<(), ForgeError> {
+        Err(Refusal::Said { why: "the project has no checks that could run again".to_owned() }.into())
+    }
+}
+
 /// Checks by the project's own test command, which runs inside [`Checks::restart`].
 pub struct CommandChecks<'a> {
     run: Mutex<Box<Run<'a>>>,

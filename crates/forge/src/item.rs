@@ -10,6 +10,9 @@ use crate::ItemId;
 /// The label of an issue that gathers requirements, and is not worked on itself.
 pub(crate) const CAPABILITY: &str = "cap";
 
+/// The name of the agent that reviews pull requests.
+const REVIEWER: &str = "reviewer";
+
 /// Author of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Author {
@@ -26,6 +29,11 @@ impl Author {
     /// A coding agent.
     pub fn agent(name: impl Into<String>) -> Self {
         Self { actor: Actor::Agent, name: name.into() }
+    }
+
+    /// The agent that reviews pull requests for warp. It has an account of its own where the forge has one for it.
+    pub fn reviewer() -> Self {
+        Self::agent(REVIEWER)
     }
 
     /// Warp itself.

@@ -2,9 +2,8 @@
 //!
 //! Three ports: [`Tracker`] for issues, [`Forge`] for pull requests, [`Checks`] for what tests a commit. They are apart
 //! because a project may have its issues elsewhere than its code. [`LocalForge`] is both of the first, embedded in the
-//! project's journal; [`Remote`] is both, and checks, on GitHub, Forgejo and Gitea; [`Woodpecker`] is checks; [`Gh`] opens
-//! pull requests by GitHub's command line; [`CommandChecks`] runs the project's own tests; [`fake`] is a double that fails
-//! when it is told to.
+//! project's journal; [`Gh`] opens pull requests by GitHub's command line; [`CommandChecks`] runs the project's own tests;
+//! [`fake`] is a double that fails when it is told to.
 //!
 //! Invariants:
 //! - What could not be found out is an error. `None` and an empty list mean that there is nothing.
@@ -42,7 +41,7 @@ use engine::{Actor, Boxes, Seen, Time, read_boxes};
 
 pub use checks::{
     Cause, Checks, ChecksState, CommandChecks, CommandRun, CommandState, Contexts, SharedChecks, StepId,
-    classify,
+    Unchecked, classify,
 };
 pub use client::Budget;
 pub use error::{ForgeError, Refusal};
@@ -77,6 +76,11 @@ pub trait Hosting: fmt::Debug + Send + Sync {
 
     /// Returns the pull requests, in somebody's name.
     fn forge(&self, by: Author) -> Arc<dyn Forge>;
+
+    /// Returns the checks of commits at a server; none where there is no server that has any.
+    fn checks(&self) -> Option<SharedChecks> {
+        None
+    }
 
     /// Returns what a server still allows; none where there is no server.
     fn budget(&self) -> Option<Budget> {

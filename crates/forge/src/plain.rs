@@ -2,6 +2,9 @@
 
 use engine::visible_text;
 
+/// How deep comments in comments are taken out.
+const DEEPEST: usize = 8;
+
 /// Returns what a reader sees of a text, for a place where it is read as data: without HTML comments, without characters
 /// that have no width or turn the direction of what follows, without control characters, and of at most so many bytes.
 ///
@@ -10,9 +13,12 @@ pub fn plain_text(text: &str, most: usize) -> String {
     // Hidden characters first, so that none of them hides the begin of a comment.
     let shown: String = text.replace("\r\n", "\n").chars().filter(|c| is_shown(*c)).collect();
     let mut text = shown;
-    // What is left when a comment is taken out may be another one.
-    while text.contains("<!--") {
+    // What is left when a comment is taken out may be another one; nobody but an attacker nests them deeper.
+    for _ in 0..DEEPEST {
         text = visible_text(&text);
+    }
+    if let Some((before, _)) = text.split_once("<!--") {
+        text.truncate(before.len());
     }
     if text.len() <= most {
         return text;

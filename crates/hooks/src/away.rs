@@ -1,6 +1,6 @@
 //! The person who is not at the terminal, as hooks need them. What is behind it is for whoever wires the program.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use project::{Dirs, Place};
 
@@ -15,7 +15,7 @@ pub enum Reachability {
 }
 
 /// Access to a person who is away.
-pub trait AwayChannel: Sync {
+pub trait AwayChannel: fmt::Debug + Sync {
     /// Returns the current state of away mode.
     fn reach(&self, place: &Place, dirs: &Dirs) -> Reachability;
 

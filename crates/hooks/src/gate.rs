@@ -14,7 +14,7 @@ use std::{
 
 use adapters::{git, sandbox::View};
 use engine::{
-    Run, Workflow, keys,
+    PhaseName, Run, Workflow, keys,
     view::{self, Head, Permission},
     workflow::Activity,
 };
@@ -126,17 +126,39 @@ fn second_look(here: &HookContext, input: &Input) -> Result<Option<String>, Fail
     if run.owner.is_driver() || !is_owner(&run.owner, input) {
         return Ok(None);
     }
-    let goes_on = is_done || (command.contains("warp next") && is_warps(workflow, run));
+    if command.contains("warp next") && is_warps(workflow, &run.phase) {
+        return Ok(ahead(workflow, run));
+    }
     let mut events = workflow.rows(&run.phase).iter().map(|row| row.event.as_str());
     Ok(events.find_map(|event| {
-        let is_reported = goes_on || command.split_whitespace().any(|word| word == event);
+        let is_reported = is_done || command.split_whitespace().any(|word| word == event);
         if is_reported { view::second_look(workflow, run, event) } else { None }
     }))
 }
 
-/// Tells whether the phase is one whose work `warp next` does.
-fn is_warps(workflow: &Workflow, run: &Run) -> bool {
-    workflow.phase(&run.phase).is_some_and(|phase| phase.activity == Activity::Engine)
+/// Returns what the agent is asked to look at again before the phases that one `warp next` may go through: the last of them
+/// asks for the most.
+fn ahead(workflow: &Workflow, run: &Run) -> Option<String> {
+    let mut phases = vec![run.phase.clone()];
+    let mut asked = None;
+    let mut next = 0;
+    while let Some(phase) = phases.get(next).cloned() {
+        next += 1;
+        let there = Run { phase: phase.clone(), ..run.clone() };
+        for row in workflow.rows(&phase) {
+            asked = view::second_look(workflow, &there, row.event.as_str()).or(asked);
+            let targets = workflow.targets(&phase, row);
+            let warps = targets.into_iter().filter(|target| is_warps(workflow, target));
+            let new: Vec<PhaseName> = warps.filter(|target| !phases.contains(target)).cloned().collect();
+            phases.extend(new);
+        }
+    }
+    asked
+}
+
+/// Tells whether a phase is one whose work `warp next` does.
+fn is_warps(workflow: &Workflow, phase: &PhaseName) -> bool {
+    workflow.phase(phase).is_some_and(|phase| phase.activity == Activity::Engine)
 }
 
 /// What a person is asked to permit passes the same gate: nobody should be asked for what is never allowed.

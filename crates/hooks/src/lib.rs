@@ -36,12 +36,14 @@ use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use adapters::{git, machine, sandbox::View};
 use engine::{Outcome, Owner, Run, view::Head};
 use project::{
-    Dirs, Error, HeadLookup, Place, Workspace, quick_head, quick_roots, rails, setup::SetupError, spelled,
+    Dirs, Error, HeadLookup, Place, Recorded, Workspace, quick_head, quick_roots, rails, setup::SetupError,
+    spelled,
 };
 
 pub use answer::Answer;
@@ -271,7 +273,10 @@ impl HookContext {
     }
 
     fn place(&self) -> Result<(Place, Dirs), Error> {
-        let dirs = self.dirs.clone().map_or_else(Dirs::from_environment, Ok)?;
+        let dirs = match &self.dirs {
+            Some(dirs) => dirs.clone(),
+            None => Dirs::from_environment()?.told_to(Arc::new(TellsAway(self.away))),
+        };
         Ok((Place::at(&self.root)?, dirs))
     }
 
@@ -280,18 +285,28 @@ impl HookContext {
         Workspace::open(place, dirs)
     }
 
-    /// Tells a person who is away what has become of the run, and what it asks.
-    fn tell_away(&self, workspace: &Workspace, answer: &project::Answer) {
+    /// Tells a person who is away of a run.
+    fn tell_of(&self, workspace: &Workspace, run: &Run) {
+        tell_of(self.away, &workspace.place, &workspace.dirs, run);
+    }
+}
+
+/// Tells a person who is away of a run. Whoever drives a run does so itself.
+fn tell_of(away: &dyn AwayChannel, place: &Place, dirs: &Dirs, run: &Run) {
+    if !run.owner.is_driver() {
+        away.tell(place, dirs, run.id.as_str());
+    }
+}
+
+/// Tells a person who is away what becomes of a run, and what it asks.
+#[derive(Debug)]
+struct TellsAway(&'static dyn AwayChannel);
+
+impl Recorded for TellsAway {
+    fn recorded(&self, place: &Place, dirs: &Dirs, answer: &project::Answer) {
         let asks = matches!(answer.outcome, Outcome::Parked { .. });
         if asks || answer.records.iter().any(engine::Record::moves) {
-            self.tell_of(workspace, &answer.current.run);
-        }
-    }
-
-    /// Tells a person who is away of a run. Whoever drives a run does so itself.
-    fn tell_of(&self, workspace: &Workspace, run: &Run) {
-        if !run.owner.is_driver() {
-            self.away.tell(&workspace.place, &workspace.dirs, run.id.as_str());
+            tell_of(self.0, place, dirs, &answer.current.run);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use adapters::git::Git;
-use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, keys};
+use engine::{Actor, Advice, Breach, Event, EventName, doom_loop, keys, workflow::JobOutcome};
 use jobs::Wanted;
 use project::{
     Answer as Taken, AskError, Current, Edits, Error, HeadLookup, Place, Workspace, count_edit,
@@ -131,8 +131,6 @@ impl<'a> WatchedRun<'a> {
     fn offer(&mut self, actor: Actor, event: Event) -> Result<Option<Taken>, Failure> {
         match self.workspace()?.ask_as(actor, event, Map::new()) {
             Ok(answer) => {
-                let here = self.here;
-                here.tell_away(self.workspace()?, &answer);
                 self.words.extend(answer.advice.iter().map(|Advice(text)| text.clone()));
                 Ok(Some(answer))
             }
@@ -166,15 +164,14 @@ impl<'a> WatchedRun<'a> {
     /// A document was edited where that is what the phase is for: the criteria are ticked, as by `warp next`.
     fn document_edited(&mut self) -> Result<(), Failure> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
-        let Some(ticked) = said(&current, "docs_updated").filter(|_| !current.run.owner.is_driver()) else {
+        let Some(ticked) = said(&current, JobOutcome::DocsUpdated).filter(|_| !current.run.owner.is_driver())
+        else {
             return Ok(());
         };
         match jobs::on(self.workspace()?).advance(&Wanted::default()) {
             Ok((said, taken)) => {
                 self.words.extend(said);
                 if let Some(answer) = taken {
-                    let here = self.here;
-                    here.tell_away(self.workspace()?, &answer);
                     self.words.push(moved_on(ticked.as_str(), &answer));
                 }
             }
@@ -186,7 +183,7 @@ impl<'a> WatchedRun<'a> {
     /// Moves on from the phase that ticks criteria once the criteria are ticked; the gate of that event decides.
     fn docs_changed(&mut self) -> Result<(), Failure> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
-        if let Some(event) = said(&current, "docs_updated") {
+        if let Some(event) = said(&current, JobOutcome::DocsUpdated) {
             self.moved(Actor::Agent, Event::Named(event))?;
         }
         Ok(())
@@ -216,8 +213,11 @@ impl<'a> WatchedRun<'a> {
 
     fn committed(&mut self, hash: &str) -> Result<(), Failure> {
         let Some(current) = self.workspace()?.current()? else { return Ok(()) };
-        let wanted =
-            if current.run.settings.get(keys::DOC_DRIFT_GATE) { "commit_with_doc_gate" } else { "committed" };
+        let wanted = if current.run.settings.get(keys::DOC_DRIFT_GATE) {
+            JobOutcome::CommitWithDocGate
+        } else {
+            JobOutcome::Committed
+        };
         if let Some(event) = said(&current, wanted) {
             // The commit was seen in git, not heard of.
             self.moved(Actor::Engine, Event::Named(event))?;
@@ -245,7 +245,7 @@ impl<'a> WatchedRun<'a> {
 
 /// Says where an event that was noticed has brought the run.
 /// Returns the event by which the run says an outcome of its phase's job, if that job has it.
-fn said(current: &Current, outcome: &str) -> Option<EventName> {
+fn said(current: &Current, outcome: JobOutcome) -> Option<EventName> {
     let phase = current.workflow.phase(&current.run.phase)?;
     let event = phase.said(outcome)?;
     (phase.outcome(event.as_str()) == Some(outcome)).then(|| event.clone())

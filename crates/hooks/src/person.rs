@@ -4,12 +4,9 @@
 //! background. What comes of it is the run's alone: an answer counts by whatever way it came, and a question that nobody has
 //! answered in time is put off.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use adapters::machine;
+use adapters::{clock::after, machine, watch::Alarm};
 use engine::{Actor, Event, Standing, Time, keys, view};
 use project::{AskError, Current, Decided, Overdue, Workspace};
 use serde_json::Map;
@@ -20,8 +17,10 @@ use crate::Failure;
 pub(crate) const AN_HOUR: Duration = Duration::from_secs(55 * 60);
 /// The longest that a hook in the background waits: the client would end it after a day.
 pub(crate) const A_DAY: Duration = Duration::from_secs(23 * 60 * 60);
-/// How often it is looked whether somebody has answered.
-const LOOKING: Duration = Duration::from_millis(250);
+/// How often it is looked whether the client is there, where the system does not tell of its end.
+const LOOKING: Duration = Duration::from_secs(1);
+/// A question is overdue so much later than its deadline.
+const A_MOMENT: Duration = Duration::from_millis(1);
 /// How long the end waits for what is left to be sent.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 
@@ -53,8 +52,13 @@ pub(crate) fn open(current: &Current) -> Option<(String, Time)> {
 }
 
 /// Waits until a decision is made or its time is up, and acts on that. It ends when the client does.
-pub(crate) fn wait(workspace: &mut Workspace, id: &str, latest: Instant) -> Result<End, Failure> {
+pub(crate) fn wait(workspace: &mut Workspace, id: &str, latest: Time) -> Result<End, Failure> {
     let client = machine::parent();
+    let clock = workspace.dirs.clock.clone();
+    let bell = clock.bell();
+    let (rung, ended) = (bell.clone(), bell.clone());
+    let _journals = workspace.subscribe(Arc::new(move || rung.ring()))?;
+    let watched = Alarm::at_parents_end(move || ended.ring());
     loop {
         let open = workspace.current()?.and_then(|current| open(&current)).filter(|(open, _)| open == id);
         let Some((_, until)) = open else {
@@ -62,16 +66,17 @@ pub(crate) fn wait(workspace: &mut Workspace, id: &str, latest: Instant) -> Resu
             let Some(current) = workspace.select(Some(run))? else { return Ok(End::Gone) };
             return Ok(workspace.decided(&current, id)?.map_or(End::Gone, End::Decided));
         };
-        if machine::now() > until {
+        if clock.now() > until {
             return match put_off(workspace)? {
                 End::Late => end_phase(workspace),
                 ended @ (End::Decided(_) | End::PutOff(_) | End::Over | End::Gone) => Ok(ended),
             };
         }
-        if Instant::now() >= latest || machine::parent() != client {
+        if clock.now() >= latest || machine::parent() != client {
             return Ok(End::Late);
         }
-        thread::sleep(LOOKING);
+        let look = watched.is_err().then(|| after(clock.now(), LOOKING));
+        bell.wait([latest, after(until, A_MOMENT)].into_iter().chain(look).min());
     }
 }
 

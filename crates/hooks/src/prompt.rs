@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Event, Run, Standing, view};
+use engine::{Actor, Event, Run, Standing, view};
 use forge::ItemId;
 use project::{
     AskError, BeginError, DecideError, Dirs, Error, Given, HeadLookup, Place, Request, Workspace,
@@ -41,7 +41,7 @@ pub(crate) fn submitted(here: &HookContext, input: &Input) -> Result<Answer, Fai
         (_, Some(_)) if project::is_forged(&here.root) => FORGED.to_owned(),
         (_, Some(Ok(PromptRequest::Begin(request)))) => begin(here, input, request)?,
         (_, Some(Ok(PromptRequest::Stop { reset: true }))) => reset(here)?,
-        (_, Some(Ok(PromptRequest::Stop { reset: false }))) => stop(here, &mut here.open()?)?,
+        (_, Some(Ok(PromptRequest::Stop { reset: false }))) => stop(&mut here.open()?)?,
         (_, Some(Ok(PromptRequest::Choice(choice)))) => choose(here, choice)?,
         (_, Some(Err(problem))) => format!("warp did nothing: {problem}"),
         (Some(_), None) => return Ok(Answer::silent()),
@@ -77,9 +77,9 @@ fn said(here: &HookContext, input: &Input, prompt: &str) -> Result<Option<String
     }
     if let Some(workspace) = &mut workspace {
         match (says, asked) {
-            (Some(MessageMeaning::Stop), _) => texts.push(stop(here, workspace)?),
+            (Some(MessageMeaning::Stop), _) => texts.push(stop(workspace)?),
             (Some(MessageMeaning::Answer { option, note }), Some(asked)) => {
-                texts.push(decide(here, workspace, &asked, option, note)?);
+                texts.push(decide(workspace, &asked, option, note)?);
             }
             (None, Some(asked)) if !leaves => texts.push(format!(
                 "The run waits for a person's decision {}: {}\nTheir words are none of the options, so nothing was recorded. \
@@ -101,7 +101,6 @@ fn is_theirs(run: &Run, input: &Input) -> bool {
 
 /// Records a person's answer to the open decision.
 fn decide(
-    here: &HookContext,
     workspace: &mut Workspace,
     asked: &view::Asked,
     option: String,
@@ -112,10 +111,7 @@ fn decide(
     let words = format!("{by} has decided: {option}{told}. It is recorded.");
     let (decision, via) = (asked.id.clone(), VIA.to_owned());
     match workspace.decide(&Given { decision, option, note, by, via }, More::default()) {
-        Ok(answer) => {
-            here.tell_away(workspace, &answer);
-            Ok(format!("{words}\n{}", workspace.described(&answer.current)))
-        }
+        Ok(answer) => Ok(format!("{words}\n{}", workspace.news(&answer.current, Actor::Agent))),
         Err(DecideError::Ask(AskError::Failed(error))) => Err(error.into()),
         Err(error) => Ok(format!("The person's answer was not taken: {}", spelled(&error))),
     }
@@ -226,10 +222,9 @@ fn begin(here: &HookContext, input: &Input, request: Request) -> Result<String, 
                 workspace.approve_named(number)?;
             }
             note_plugin(here, input)?;
-            here.tell_away(&workspace, &answer);
             let branch = jobs::on(&mut workspace).begin_feature(&answer.current);
             let current = workspace.current()?.unwrap_or(answer.current);
-            let mut text = workspace.described(&current);
+            let mut text = workspace.described(&current, Actor::Agent);
             if let Err(error) = branch {
                 let why = spelled(&error);
                 text.push_str(&format!("Note: the loop has no branch of its own yet: {why}\n"));
@@ -241,7 +236,7 @@ fn begin(here: &HookContext, input: &Input, request: Request) -> Result<String, 
         }
         Err(error @ BeginError::Active { .. }) => {
             let told = match workspace.current()? {
-                Some(current) => workspace.described(&current),
+                Some(current) => workspace.described(&current, Actor::Agent),
                 None => String::new(),
             };
             Ok(format!("No run was begun: {error}.\n{told}"))
@@ -288,11 +283,10 @@ fn reset(here: &HookContext) -> Result<String, Failure> {
     })
 }
 
-fn stop(here: &HookContext, workspace: &mut Workspace) -> Result<String, Failure> {
+fn stop(workspace: &mut Workspace) -> Result<String, Failure> {
     match workspace.ask(Event::StopRequested, Map::new()) {
         Ok(answer) => {
-            here.tell_away(workspace, &answer);
-            Ok(format!("The person stopped the run.\n{}", workspace.described(&answer.current)))
+            Ok(format!("The person stopped the run.\n{}", workspace.news(&answer.current, Actor::Agent)))
         }
         Err(AskError::NoRun) => Ok("There is no run to stop.".to_owned()),
         Err(AskError::Refused(refused)) => Ok(format!("The run was not stopped: {refused}")),

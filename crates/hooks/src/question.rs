@@ -3,9 +3,8 @@
 //! The client would show it at a terminal where nobody is. Instead it becomes a decision of the run, is asked wherever
 //! the person can be reached, and the hook waits: its answer is what the client then takes for the person's own.
 
-use std::time::Instant;
-
-use engine::{Event, Standing};
+use adapters::clock::after;
+use engine::{Actor, Event, Standing};
 use project::{AskError, Decided, HeadLookup, OTHER, Workspace};
 use serde_json::{Map, Value, json};
 
@@ -109,7 +108,7 @@ fn answers(
     questions: &[Question],
     call: Option<&str>,
 ) -> Result<Outcome, Failure> {
-    let latest = Instant::now() + AN_HOUR;
+    let latest = after(workspace.dirs.clock.now(), AN_HOUR);
     let mut answers = Map::new();
     for (number, question) in questions.iter().enumerate() {
         let call = call.map(|call| format!("{call}.{number}"));
@@ -221,7 +220,7 @@ fn several<'a>(text: &str, labels: &'a [String]) -> Option<Vec<&'a str>> {
 /// Says something to the agent, and where the run stands.
 pub(crate) fn told(workspace: &mut Workspace, words: &str) -> Result<String, Failure> {
     let standing = match workspace.current()? {
-        Some(current) => workspace.described(&current),
+        Some(current) => workspace.news(&current, Actor::Agent),
         None => "The run is over.".to_owned(),
     };
     Ok(format!("{words}\n{standing}"))

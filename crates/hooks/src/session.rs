@@ -39,7 +39,7 @@ pub(crate) fn start(here: &HookContext, input: &Input) -> Result<Answer, Failure
     };
     let Some(current) = current else { return Ok(Answer::silent()) };
     // Told before the session joins: a run that nobody carries on any more is worth a word.
-    let told = workspace.described(&current);
+    let told = workspace.described(&current, Actor::Agent);
     if may_join(here, input) {
         join(&mut workspace, current, input)?;
     }

@@ -10,15 +10,15 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use adapters::{hold::FileLock, machine, process::Control};
+use adapters::{clock, hold::FileLock, machine};
 use engine::{
-    Actor, Event, EventName, Run, Standing,
+    Actor, Event, EventName, Standing,
     turn::{self, TurnDecision, TurnEnd},
 };
-use project::{AskError, Current, Dirs, HeadLookup, Place, Shell, Workspace, spelled};
+use project::{AskError, Current, HeadLookup, Workspace};
 use serde_json::{Map, json};
 
 use crate::{
@@ -54,8 +54,8 @@ pub(crate) fn stop(here: &HookContext, input: &Input) -> Result<Answer, Failure>
     };
     let waits = turn::waits(&current.workflow, &current.run, &end);
     let decision = match if waits { heard(here, &mut workspace, &current)? } else { None } {
-        Some(words) => go_on(here, &mut workspace, &words, &end)?,
-        None => decide(here, &mut workspace, current, &end)?,
+        Some(words) => go_on(&mut workspace, &words, &end)?,
+        None => decide(&mut workspace, current, &end)?,
     };
     match decision {
         TurnDecision::Allow { note } => {
@@ -87,7 +87,8 @@ fn heard(
     let run = current.run.id.as_str();
     let ended = match here.away.begin(&workspace.place, &workspace.dirs, run) {
         Some(exchange) => {
-            let ended = person::wait(workspace, &id, Instant::now() + person::AN_HOUR);
+            let ended =
+                person::wait(workspace, &id, clock::after(workspace.dirs.clock.now(), person::AN_HOUR));
             exchange.finish(person::LAST_WORDS);
             ended?
         }
@@ -130,7 +131,8 @@ pub(crate) fn after(here: &HookContext, input: &Input) -> Result<Answer, Failure
     let Some(_one) = one.map_err(|source| Failure::Count { file, source })? else {
         return Ok(Answer::silent());
     };
-    let words = match person::wait(&mut workspace, &id, Instant::now() + person::A_DAY)? {
+    let latest = clock::after(workspace.dirs.clock.now(), person::A_DAY);
+    let words = match person::wait(&mut workspace, &id, latest)? {
         End::Decided(decided) if decided.via.as_deref() == Some(VIA) => None,
         ended @ (End::Decided(_) | End::PutOff(_) | End::Over) => in_words(ended),
         End::Gone | End::Late => None,
@@ -142,25 +144,19 @@ pub(crate) fn after(here: &HookContext, input: &Input) -> Result<Answer, Failure
 }
 
 /// Keeps the agent going after a person was waited for, if the run goes on by that.
-fn go_on(
-    here: &HookContext,
-    workspace: &mut Workspace,
-    words: &str,
-    end: &TurnEnd<'_>,
-) -> Result<TurnDecision, Failure> {
+fn go_on(workspace: &mut Workspace, words: &str, end: &TurnEnd<'_>) -> Result<TurnDecision, Failure> {
     let Some(current) = workspace.current()? else {
         return Ok(TurnDecision::Allow { note: Some(format!("{words} The run is over.")) });
     };
     let waits = current.run.standing != Standing::Active || person::open(&current).is_some();
     if waits {
-        return decide(here, workspace, current, end);
+        return decide(workspace, current, end);
     }
     Ok(TurnDecision::Block { reason: told(workspace, words)? })
 }
 
 /// Decides, offering the events that the end of the turn stands for.
 fn decide(
-    here: &HookContext,
     workspace: &mut Workspace,
     mut current: Current,
     end: &TurnEnd<'_>,
@@ -171,9 +167,8 @@ fn decide(
         let TurnDecision::Ask(ask) = decision else { break };
         let refused = match workspace.ask_as(ask.actor, ask.event.clone(), ask.data.clone()) {
             Ok(answer) => {
-                here.tell_away(workspace, &answer);
                 current = answer.current;
-                merged = merge(workspace, &current);
+                merged = Some(jobs::on(workspace).merge_kept(&current)).filter(|said| !said.is_empty());
                 None
             }
             Err(AskError::Refused(refused)) => Some(refused),
@@ -184,25 +179,11 @@ fn decide(
     }
     Ok(match (decision, merged) {
         (TurnDecision::Allow { note }, Some(merged)) => {
-            let note = note.into_iter().chain([merged]).collect::<Vec<_>>().join("\n");
+            let note = note.into_iter().chain(merged).collect::<Vec<_>>().join("\n");
             TurnDecision::Allow { note: Some(note) }
         }
         (decision, _) => decision,
     })
-}
-
-/// Merges what a loop that has just ended has shipped, where its level says so; returns what came of it. A merge that
-/// fails leaves the pull request open, for a person.
-fn merge(workspace: &mut Workspace, current: &Current) -> Option<String> {
-    let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Control::On));
-    match jobs::on(workspace).merge_shipped(current, shell) {
-        Ok(merged) => merged.map(|merged| merged.lines().join("\n")),
-        Err(error) => {
-            let pull = current.run.artifacts.pr_url.as_deref().unwrap_or_default();
-            let number = pull.trim_start_matches('#');
-            Some(format!("{}; `warp pr merge {number}` tries again", spelled(&error)))
-        }
-    }
 }
 
 /// Notes that a turn ended because the model could not be reached.

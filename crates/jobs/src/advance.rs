@@ -1,62 +1,119 @@
 //! Doing the work of the phase that a run is in, if a program can do it, and reporting what came of it.
 
+use std::collections::BTreeSet;
+
 use adapters::process::Control;
 use engine::{
-    Act, Actor, Event, EventName, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, workflow::Job,
+    Act, Actor, Event, Refused, Run, Standing, VERIFICATION_GATES, WaitKind, keys,
+    workflow::{Answer as Asks, Job, JobOutcome},
 };
-use project::{Answer, AskError, Current, Overdue};
+use project::{Answer, AskError, Current, Dirs, Overdue, Place, Shell, spelled};
 use serde_json::{Map, Value};
 
 use crate::{
-    Context, JobError, Outcome, await_dependencies, await_review,
-    job::{self, Report, Task},
+    Context, JobError, Outcome, await_checks, await_dependencies, await_review,
+    job::{self, Report, Says, Task},
 };
 
 /// The field of an outcome that was found to be done.
 const SETTLED: &str = "settled";
 
 /// The outcomes of a phase that send its work back to the agent with what failed.
-const FAILURES: &[&str] = &["tests_failed", "drift_blocked"];
+const FAILURES: &[JobOutcome] = &[JobOutcome::TestsFailed, JobOutcome::DriftBlocked];
 /// How a shell says that a command is not there or cannot be run.
 const NOT_RUN: &[&str] = &["(exit 126)", "(exit 127)"];
+
+/// How long a call begins another phase, in minutes. Clients end a command that takes longer than two, and one phase may run
+/// all of a project's tests.
+const LONGEST_CALL: u64 = 1;
 
 /// What a person or an agent may add.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The commit's message, in the phase that commits.
     pub message: Option<String>,
+    /// Whether to stop after one phase.
+    pub is_single: bool,
 }
 
 /// What was done.
 #[derive(Debug)]
 pub struct Done {
+    /// The phases that were gone through, the oldest first.
+    pub steps: Vec<Stepped>,
+    /// What comes next: facts for whoever works on the phase that the run is in now. Where a phase failed after others were
+    /// gone through, why.
+    pub next: Result<String, JobError>,
+}
+
+/// What was done in one phase.
+#[derive(Debug)]
+pub struct Stepped {
     /// What happened, a line each.
     pub said: Vec<String>,
     /// The event that was reported, if the phase was mechanical.
     pub taken: Option<Answer>,
-    /// What comes next: facts for whoever works on the phase that the run is in now.
-    pub next: String,
+}
+
+impl Done {
+    /// Returns the last event that was reported.
+    pub fn taken(&self) -> Option<&Answer> {
+        self.steps.iter().rev().find_map(|step| step.taken.as_ref())
+    }
 }
 
 impl Context<'_> {
-    /// Does the work of the current phase if a program can do it, and says what comes next. A question that nobody has
-    /// answered in time is put off first.
+    /// Does the work of the current phase and of those after it, until one is an agent's or a person's, and says what comes
+    /// next. A question that nobody has answered in time is put off first.
+    ///
+    /// No phase comes twice in a call: one that leads back to itself has failed, and whoever called decides when it is tried
+    /// again.
     pub fn next(&mut self, wanted: &Wanted) -> Result<Done, JobError> {
-        let (said, taken) = match self.put_off()? {
-            Some(Overdue::PutOff { why, answer }) => (vec![why], Some(*answer)),
-            Some(Overdue::Decided(_) | Overdue::Gone) | None => match self.advance(wanted) {
-                Err(JobError::Dev(problem)) => self.ask_about_dev(problem)?,
-                done => done?,
-            },
-        };
-        let next = match &taken {
-            Some(answer) => self.described(&answer.current),
-            None => {
-                let current = self.current()?.ok_or(AskError::NoRun)?;
-                self.described(&current)
+        let began = self.dirs.clock.now();
+        let mut steps: Vec<Stepped> = Vec::new();
+        let mut passed = BTreeSet::new();
+        let mut current = self.current()?.ok_or(AskError::NoRun)?;
+        if let Some(Overdue::PutOff { why, answer }) = self.put_off()? {
+            current = answer.current.clone();
+            steps.push(Stepped { said: vec![why], taken: Some(*answer) });
+        }
+        loop {
+            let is_late = self.dirs.clock.now().minutes_since(began) >= LONGEST_CALL;
+            let is_enough = wanted.is_single || is_late || passed.contains(&current.run.phase);
+            if !steps.is_empty() && (is_enough || !is_mechanical(&current.run)) {
+                return Ok(Done { steps, next: Ok(self.told(&current)) });
             }
-        };
-        Ok(Done { said, taken, next })
+            passed.insert(current.run.phase.clone());
+            let (said, taken) = match self.step(wanted) {
+                Ok(done) => done,
+                Err(error) if steps.is_empty() => return Err(error),
+                Err(error) => return Ok(Done { steps, next: Err(error) }),
+            };
+            let Some(answer) = taken else {
+                steps.push(Stepped { said, taken: None });
+                return Ok(Done { steps, next: Ok(self.told(&current)) });
+            };
+            // Once the run is over, it is not the workspace's any more.
+            current = answer.current.clone();
+            steps.push(Stepped { said, taken: Some(answer) });
+            let merged = self.merge_kept(&current);
+            if !merged.is_empty() {
+                steps.push(Stepped { said: merged, taken: None });
+            }
+        }
+    }
+
+    /// Returns what comes next, as far as whoever called was not told it before.
+    fn told(&mut self, current: &Current) -> String {
+        let caller = project::actor(&self.place.root);
+        self.news(current, caller)
+    }
+
+    fn step(&mut self, wanted: &Wanted) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        match self.advance(wanted) {
+            Err(JobError::Dev(problem)) => self.ask_about_dev(problem),
+            done => done,
+        }
     }
 
     /// Does the work of the current phase if a program can do it; returns what happened and what was reported. Where the phase
@@ -73,20 +130,70 @@ impl Context<'_> {
                     None => Ok((vec![await_dependencies::waits(self, &current.run)?], None)),
                 };
             }
+            Act::Wait { on: WaitKind::Checks, .. } if is_open => {
+                return match await_checks::settle(self, task)? {
+                    Some(outcome) => self.report(&current, Outcome::AwaitChecks(outcome), false),
+                    None => Ok((await_checks::waits(&current.run), None)),
+                };
+            }
             Act::Wait { on: WaitKind::Review, .. } if is_open => {
                 return match await_review::settle(self, task)? {
                     Some(outcome) => self.report(&current, Outcome::AwaitReview(outcome), false),
                     None => Ok((vec![await_review::waits(self, &current.run)?], None)),
                 };
             }
+            Act::Agent { asks: Asks::Promise, .. } if is_open => return self.keep_promise(&current),
             Act::Nothing | Act::Job(_) | Act::Agent { .. } | Act::Person { .. } | Act::Wait { .. } => {
                 return Ok((Vec::new(), None));
             }
         };
-        match self.settle_or_carry_out(job, task) {
-            Err(JobError::Held(held)) => self.ask_about_held(&current, &held),
-            Err(error) => Err(error),
-            Ok((outcome, is_settled)) => self.report(&current, outcome, is_settled),
+        let (mut said, taken) = match self.settle_or_carry_out(job, task) {
+            Err(JobError::Held(held)) => return self.ask_about_held(&current, &held),
+            Err(error) => return Err(error),
+            Ok((outcome, is_settled)) => self.report(&current, outcome, is_settled)?,
+        };
+        let answer = match taken {
+            Some(answer) if job == Job::OpenPullRequest => answer,
+            taken => return Ok((said, taken)),
+        };
+        let (more, kept) = self.keep_promise(&answer.current)?;
+        said.extend(more);
+        Ok((said, kept.or(Some(answer))))
+    }
+
+    /// Gives the promise that ends a loop, if it is kept: the pull request is known, everything is committed and every receipt
+    /// still holds. Otherwise nothing happens, and an agent is asked.
+    pub fn keep_promise(&mut self, current: &Current) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        let run = &current.run;
+        let close = current.workflow.close_event.as_ref().filter(|_| current.workflow.is_final(&run.phase));
+        let is_open = run.standing == Standing::Active && run.has_proved_pr();
+        let Some(close) = close.filter(|_| is_open) else { return Ok((Vec::new(), None)) };
+        if !self.changed_files(run)?.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let outcome = outcome_of(current, Map::new());
+        match self.ask_as(Actor::Engine, Event::Named(close.clone()), outcome) {
+            Ok(answer) => {
+                let promise = run.settings.get(keys::COMPLETION_PROMISE);
+                let said = format!("every receipt holds: <promise>{promise}</promise>");
+                Ok((vec![said], Some(answer)))
+            }
+            Err(AskError::Refused(_)) => Ok((Vec::new(), None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Merges what a loop that has just ended has shipped, where its level says so; returns what came of it. A merge that
+    /// fails leaves the pull request open, for a person.
+    pub fn merge_kept(&mut self, current: &Current) -> Vec<String> {
+        let shell = |_: &Place, _: &Dirs, run: &Run| Ok(Shell::within(None, run.id.as_str(), || Control::On));
+        match self.merge_shipped(current, shell) {
+            Ok(merged) => merged.map(|merged| merged.lines()).unwrap_or_default(),
+            Err(error) => {
+                let pull = current.run.artifacts.pr_url.as_deref().unwrap_or_default();
+                let number = pull.trim_start_matches('#');
+                vec![format!("{}; `warp pr merge {number}` tries again", spelled(&error))]
+            }
         }
     }
 
@@ -97,19 +204,22 @@ impl Context<'_> {
         outcome: Outcome,
         is_settled: bool,
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
-        let Report { word, mut data, said } = outcome.report();
+        let Report { says, mut data, said } = outcome.report();
         if is_settled {
             data.insert(SETTLED.to_owned(), Value::from(true));
         }
         let phase = current.workflow.phase(&current.run.phase);
-        let noted = EventName::new(Event::NOTED);
-        let event =
-            if noted.as_str() == word { Some(&noted) } else { phase.and_then(|phase| phase.said(word)) };
-        let Some(event) = event else {
-            let (phase, said) = (&current.run.phase, said.join("; "));
-            return Err(JobError::World(format!("`{phase}` has no event for `{word}`: {said}")));
+        let event = match says {
+            Says::Own(event) => event,
+            Says::Outcome(outcome) => match phase.and_then(|phase| phase.said(outcome)) {
+                Some(event) => Event::Named(event.clone()),
+                None => {
+                    let (phase, said) = (&current.run.phase, said.join("; "));
+                    return Err(JobError::World(format!("`{phase}` has no event for `{outcome}`: {said}")));
+                }
+            },
         };
-        match self.ask_as(Actor::Engine, Event::Named(event.clone()), outcome_of(current, data)) {
+        match self.ask_as(Actor::Engine, event, outcome_of(current, data)) {
             Ok(answer) => Ok((said, Some(answer))),
             Err(AskError::Refused(refused)) if self.has_failed(&refused) => {
                 self.send_back(current, refused, said)
@@ -163,7 +273,7 @@ impl Context<'_> {
         mut said: Vec<String>,
     ) -> Result<(Vec<String>, Option<Answer>), JobError> {
         let phase = current.workflow.phase(&current.run.phase);
-        let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(outcome)));
+        let failure = phase.and_then(|phase| FAILURES.iter().find_map(|outcome| phase.said(*outcome)));
         let (Some(event), Refused::Gate { reason, .. }) = (failure.cloned(), &refused) else {
             return Err(AskError::Refused(refused).into());
         };
@@ -177,6 +287,13 @@ impl Context<'_> {
         let answer = self.ask_as(Actor::Engine, Event::Named(event), outcome_of(current, data))?;
         Ok((said, Some(answer)))
     }
+}
+
+/// Tells whether a program does what comes next, or looks whether it has happened.
+fn is_mechanical(run: &Run) -> bool {
+    let is_job =
+        matches!(run.act(), Act::Job(_) | Act::Wait { on: WaitKind::Dependencies | WaitKind::Review, .. });
+    is_job && run.standing == Standing::Active
 }
 
 /// Says with an outcome which try of which effect it is of: one that was replaced meanwhile does not count.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::Run;
+use engine::{Run, workflow::JobOutcome};
 use forge::{ItemId, Readiness, readiness_if_approved};
 use journal::Durable;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub struct Outcome;
 
 impl Outcome {
     pub(crate) fn report(self) -> Report {
-        Report::new("dependencies_closed").say("everything it depends on is closed")
+        Report::new(JobOutcome::DependenciesClosed).say("everything it depends on is closed")
     }
 }
 

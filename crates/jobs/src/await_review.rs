@@ -1,10 +1,11 @@
 //! The review of a pull request: somebody approves it, sends it back, merges or closes it. Where the level says so, an
 //! approval is enough for warp to merge it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use engine::{Act, Run, WaitKind};
-use forge::{Item, ItemId, Review};
+use adapters::clock::after;
+use engine::{Act, Run, WaitKind, workflow::JobOutcome};
+use forge::{Author, Item, ItemId, Pull, Review};
 use journal::Durable;
 use project::{Answer, Current, Dirs, Error, Place, Shell, pushing::Goal, spelled};
 
@@ -12,7 +13,11 @@ use crate::{
     Context, JobError, MergeError,
     job::{self, Report, Task},
     open_pull_request::goal,
+    review,
 };
+
+/// How often a server is asked about a pull request that waits for a review.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// What became of the pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +43,18 @@ pub enum Outcome {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         match self {
-            Self::Merged { commit, said } => Report::new("merged").with("commit", commit).say_all(said),
-            Self::ChangesRequested { review } => Report::new("changes_requested").with("review", review),
-            Self::Conflicted { why } => Report::new("merge_conflicted").with("failure", why.clone()).say(why),
-            Self::Undecided { why } => Report::new("undecided").with("reason", why.clone()).say(why),
+            Self::Merged { commit, said } => {
+                Report::new(JobOutcome::Merged).with("commit", commit).say_all(said)
+            }
+            Self::ChangesRequested { review } => {
+                Report::new(JobOutcome::ChangesRequested).with("review", review)
+            }
+            Self::Conflicted { why } => {
+                Report::new(JobOutcome::MergeConflicted).with("failure", why.clone()).say(why)
+            }
+            Self::Undecided { why } => {
+                Report::new(JobOutcome::Undecided).with("reason", why.clone()).say(why)
+            }
         }
     }
 }
@@ -62,13 +75,28 @@ pub(crate) fn settle(cx: &mut Context<'_>, task: Task<'_>) -> Result<Option<Outc
         }
         (None, false, _) => Some(Outcome::Undecided { why: "the pull request was closed".to_owned() }),
         (None, true, Review::ChangesRequested) => Some(Outcome::ChangesRequested { review: words() }),
-        (None, true, Review::Approved | Review::Pending) => None,
+        (None, true, Review::Approved | Review::Pending) => {
+            // What is said at a server rings no bell here.
+            if cx.forge().capabilities().moves_branches {
+                cx.look = Some(after(cx.dirs.clock.now(), LOOK));
+            }
+            None
+        }
     })
 }
 
 /// Says how somebody decides about the pull request.
 pub(crate) fn waits(cx: &mut Context<'_>, run: &Run) -> Result<String, JobError> {
-    let number = pull(cx, run)?.id;
+    let item = pull(cx, run)?;
+    let number = item.id;
+    if let Some(pull) = item.pull.as_ref().filter(|pull| pull.review == Review::Approved) {
+        let for_review = if goal(run) == Goal::Merge { cx.for_review(run, &pull.head)? } else { Vec::new() };
+        let why = match for_review.as_slice() {
+            [] => String::new(),
+            files => format!("; {}", review::reason(files)),
+        };
+        return Ok(format!("#{number} is approved and waits for its merge{why}: `warp pr merge {number}`"));
+    }
     Ok(format!(
         "#{number} waits for a review: `warp pr approve {number}`, `warp pr request-changes {number} TEXT`"
     ))
@@ -91,7 +119,40 @@ impl Context<'_> {
             item.is_open()
                 && pull.is_some_and(|pull| pull.merged.is_none() && pull.review == Review::Approved)
         };
-        Ok(self.pull_of(run)?.filter(is_approved).map(|item| item.id))
+        let Some(item) = self.pull_of(run)?.filter(is_approved) else { return Ok(None) };
+        let reviewer = self.forge_as(Author::reviewer()).whoami()?;
+        let by_agent = |pull: &&Pull| pull.reviewed_by.as_ref() == Some(&reviewer.name);
+        if let Some(pull) = item.pull.as_ref().filter(by_agent)
+            && !self.merges_approved(current, &pull.head)?
+        {
+            return Ok(None);
+        }
+        Ok(Some(item.id))
+    }
+
+    /// Tells whether warp merges what an agent has approved at a commit: the run's level says so, and nothing of it is for a
+    /// person to merge.
+    pub fn merges_approved(&mut self, current: &Current, head: &str) -> Result<bool, JobError> {
+        let run = &current.run;
+        Ok(goal(run) == Goal::Merge && self.for_review(run, head)?.is_empty())
+    }
+
+    /// Sends a pull request back to its author, who is asked for this.
+    pub fn send_back_reviewed(
+        &mut self,
+        current: &Current,
+        review: String,
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        self.report(current, job::Outcome::AwaitReview(Outcome::ChangesRequested { review }), false)
+    }
+
+    /// Leaves the review of a pull request to a person.
+    pub fn leave_review(
+        &mut self,
+        current: &Current,
+        why: String,
+    ) -> Result<(Vec<String>, Option<Answer>), JobError> {
+        self.report(current, job::Outcome::AwaitReview(Outcome::Undecided { why }), false)
     }
 
     /// Merges a pull request that was approved. `shell` says how its tests are run in the workspace that is taken.

@@ -2,7 +2,7 @@
 
 use adapters::{git::Prepared, history};
 use drift::{Docs, DocsError, Finding, Severity};
-use engine::{EventName, Refused, Run, keys};
+use engine::{EventName, Refused, Run, keys, workflow::JobOutcome};
 use journal::Durable;
 use project::{AskError, counted, rails, spelled};
 
@@ -71,12 +71,12 @@ impl Seen {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         match self {
-            Self::Clean { seen, accepted, findings, committed } => Report::new("drift_clean")
+            Self::Clean { seen, accepted, findings, committed } => Report::new(JobOutcome::DriftClean)
                 .say(seen.said())
                 .say_all(accepted)
                 .say_all(findings.iter().map(ToString::to_string))
                 .say_all(committed),
-            Self::Drifted { failure, seen } => Report::new("drift_blocked")
+            Self::Drifted { failure, seen } => Report::new(JobOutcome::DriftBlocked)
                 .with("failure", failure.clone())
                 .say_all(seen.map(Seen::said))
                 .say(failure),
@@ -95,8 +95,8 @@ pub(crate) fn carry_out(cx: &mut Context<'_>, task: Task<'_>, _: &Durable) -> Re
     let fixed = docs.sync().map_err(world)?;
     let audit = docs.audit().map_err(world)?;
     let seen = if fixed.is_empty() { Seen::Pages(audit.pages) } else { Seen::Fixed(fixed.len()) };
-    let clean = workflow.phase(&run.phase).and_then(|phase| phase.said("drift_clean")).cloned();
-    let clean = clean.unwrap_or_else(|| EventName::new("drift_clean"));
+    let clean = workflow.phase(&run.phase).and_then(|phase| phase.said(JobOutcome::DriftClean)).cloned();
+    let clean = clean.unwrap_or_else(|| EventName::new(JobOutcome::DriftClean.as_str()));
     let accepted = run.accepted(GATE, &clean).map(ToString::to_string);
     if audit.has_high() && accepted.is_none() {
         let failure = failure(&audit.findings);

@@ -1,7 +1,7 @@
 //! Before the work begins: whether everything is there that it needs.
 
 use adapters::git::ListingCache;
-use engine::{Seen, keys};
+use engine::{Seen, keys, workflow::JobOutcome};
 use journal::Durable;
 use project::counted;
 
@@ -49,7 +49,7 @@ impl Outcome {
                 counted(self.uncommitted as u64, "file is", "files are")
             )
         });
-        Report::new("prerequisites_ok")
+        Report::new(JobOutcome::PrerequisitesOk)
             .say(format!("level {}, {place}, tests by `{}`", self.level, self.tests))
             .say_all(uncommitted)
             .say_all(self.dev)

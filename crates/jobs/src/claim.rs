@@ -1,5 +1,6 @@
 //! Taking a run's own issue: its branch is begun, unless it is closed or depends on open ones.
 
+use engine::workflow::JobOutcome;
 use forge::ItemId;
 use journal::Durable;
 use serde_json::{Map, Value};
@@ -30,12 +31,14 @@ impl Outcome {
         let because = |word, why: String| Report::new(word).with("reason", why.clone()).say(why);
         match self {
             Self::Claimed { branch, data, said } => {
-                let mut report = Report::new("claimed").with("branch", branch).say_all(said);
+                let mut report = Report::new(JobOutcome::Claimed).with("branch", branch).say_all(said);
                 report.data.extend(data);
                 report
             }
-            Self::Unmet(issues) => because("dependency_unmet", format!("it depends on {}", list(&issues))),
-            Self::Closed(number) => because("already_done", format!("#{number} is closed")),
+            Self::Unmet(issues) => {
+                because(JobOutcome::DependencyUnmet, format!("it depends on {}", list(&issues)))
+            }
+            Self::Closed(number) => because(JobOutcome::AlreadyDone, format!("#{number} is closed")),
         }
     }
 }

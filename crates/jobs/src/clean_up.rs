@@ -1,6 +1,6 @@
 //! Keeping what is unfinished of a run that was stopped, and filing the abort report.
 
-use engine::Run;
+use engine::{Run, workflow::JobOutcome};
 use forge::ItemId;
 use journal::Durable;
 use project::{rails, spelled, unfinished_subject};
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The word of workflows for unfinished work that could not be kept as it should.
-const FAILED: &str = "abort_cleanup_failed";
+const FAILED: JobOutcome = JobOutcome::AbortCleanupFailed;
 
 /// Where unfinished work is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Outcome {
             .then(|| format!("open again in the issue: {}", self.open_again.join(", ")));
         let mut report = match self.failure {
             Some(why) => Report::new(FAILED).with("failure", why),
-            None => Report::new("abort_resolved"),
+            None => Report::new(JobOutcome::AbortResolved),
         };
         if let Some(branch) = self.branch {
             report = report.with("branch", branch);

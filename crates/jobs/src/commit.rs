@@ -1,7 +1,7 @@
 //! Committing: everything that is the run's, and only what was tested.
 
 use adapters::git::Prepared;
-use engine::{Run, keys};
+use engine::{Run, keys, workflow::JobOutcome};
 use journal::Durable;
 use project::{
     counted,
@@ -44,7 +44,8 @@ pub enum Made {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         let hash = short(&self.hash);
-        let report = Report::new(if self.is_gated { "commit_with_doc_gate" } else { "committed" });
+        let report =
+            Report::new(if self.is_gated { JobOutcome::CommitWithDocGate } else { JobOutcome::Committed });
         match self.made {
             Made::Before => report.say(format!("{hash} was made before, and is recorded now")),
             Made::Now { subject, size, advice, left_out } => {

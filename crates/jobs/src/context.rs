@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use adapters::git::{Git, integrate::RepositoryPair};
+use engine::Time;
 use project::{Workspace, spelled};
 
 use crate::JobError;
@@ -11,11 +12,13 @@ use crate::JobError;
 #[derive(Debug)]
 pub struct Context<'w> {
     workspace: &'w mut Workspace,
+    /// When what a phase waits for is looked at again.
+    pub(crate) look: Option<Time>,
 }
 
 /// Returns the jobs of a workspace.
 pub fn on(workspace: &mut Workspace) -> Context<'_> {
-    Context { workspace }
+    Context { workspace, look: None }
 }
 
 impl Deref for Context<'_> {
@@ -33,6 +36,11 @@ impl DerefMut for Context<'_> {
 }
 
 impl Context<'_> {
+    /// Returns when to look again at what was found not to be there yet; nothing where a journal tells of it.
+    pub fn next_look(&self) -> Option<Time> {
+        self.look
+    }
+
     pub(crate) fn git(&self) -> Git<'_> {
         self.place.git()
     }
@@ -41,7 +49,10 @@ impl Context<'_> {
     pub(crate) fn between(&self) -> Result<RepositoryPair, JobError> {
         match &self.slot {
             Some(slot) => Ok(slot.between().clone()),
-            None => self.place.between().map_err(|error| JobError::World(spelled(&error))),
+            None => {
+                let between = self.place.between().map_err(|error| JobError::World(spelled(&error)))?;
+                Ok(RepositoryPair { stop: self.dirs.stop.clone(), ..between })
+            }
         }
     }
 }

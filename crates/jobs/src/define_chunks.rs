@@ -1,6 +1,6 @@
 //! Splitting the issue's open criteria into chunks: as the agent proposed, if that fits, else in their order.
 
-use engine::keys;
+use engine::{keys, workflow::JobOutcome};
 use journal::Durable;
 use project::counted;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub enum Grouping {
 
 impl Outcome {
     pub(crate) fn report(self) -> Report {
-        let report = Report::new("chunks_defined");
+        let report = Report::new(JobOutcome::ChunksDefined);
         match self {
             Self::Rework { pull } => report.say(format!("what pull request #{pull} waits for is one chunk")),
             Self::Whole => report.say("the issue has no open criteria, so it is one chunk"),
@@ -52,9 +52,7 @@ impl Outcome {
                     .say_all(match grouping {
                         Grouping::InOrder => None,
                         Grouping::Planned => Some("as the plan groups them".to_owned()),
-                        Grouping::NotAsPlanned(why) => {
-                            Some(format!("the plan's own grouping is left: {why}"))
-                        }
+                        Grouping::NotAsPlanned(why) => Some(format!("the plan's grouping is ignored: {why}")),
                     })
             }
         }

@@ -69,7 +69,7 @@ impl Context<'_> {
             }
         }
         Err(JobError::Dev(format!(
-            "the dev server is not healthy, and was brought up {RECOVERIES} times in vain: {last}"
+            "the dev server is not healthy; restarted {RECOVERIES} times without success: {last}"
         )))
     }
 

@@ -1,6 +1,6 @@
 //! Filing the report of the chunk that was committed, what the agent told beside it, and what people have decided.
 
-use engine::Run;
+use engine::{Run, workflow::JobOutcome};
 use forge::{ItemId, NewItem};
 use journal::Durable;
 use project::counted;
@@ -38,7 +38,7 @@ pub struct Filed {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         let others = self.others.iter().map(|filed| format!("{} #{}: {}", filed.kind, filed.id, filed.title));
-        Report::new("report_filed")
+        Report::new(JobOutcome::ReportFiled)
             .with("report", json!(self.report))
             .say(format!("the chunk report is #{}", self.report))
             .say_all(others)

@@ -60,6 +60,12 @@ pub(crate) fn pre_push(
     hook.run(shell, place, &[remote.0, remote.1], None, Some(input.path()))
 }
 
+/// Returns what a hook is told of a push: local and remote ref, each with its commit.
+pub(crate) fn push_line(branch: &str, commit: &str, there: Option<&str>) -> String {
+    let there = there.map_or_else(|| "0".repeat(commit.len()), str::to_owned);
+    format!("refs/heads/{branch} {commit} refs/heads/{branch} {there}\n")
+}
+
 /// A hook of the user's.
 struct Hook {
     name: &'static str,

@@ -137,7 +137,7 @@ impl Context<'_> {
     }
 
     /// Returns the files that are not committed, without those that are a person's or warp's own.
-    fn changed_files(&self, run: &Run) -> Result<BTreeSet<String>, JobError> {
+    pub(crate) fn changed_files(&self, run: &Run) -> Result<BTreeSet<String>, JobError> {
         let look = || -> Result<BTreeSet<String>, String> {
             let theirs = self.git().unchanged(&run.dirty)?;
             let own = run.artifacts.progress_file.as_ref();

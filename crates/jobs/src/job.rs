@@ -1,6 +1,9 @@
 //! The jobs by name, each in a file of its own: what carries it out, and what tells that it is done already.
 
-use engine::{Run, workflow::Job};
+use engine::{
+    Event, EventName, Run,
+    workflow::{Job, JobOutcome},
+};
 use journal::Durable;
 use project::Current;
 use serde_json::{Map, Value};
@@ -25,17 +28,34 @@ impl<'a> Task<'a> {
     }
 }
 
-/// An outcome in the words of workflows, as data of an event, and in words for people.
+/// An outcome, as data of an event, and in words for people.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) word: &'static str,
+    pub(crate) says: Says,
     pub(crate) data: Map<String, Value>,
     pub(crate) said: Vec<String>,
 }
 
+/// What is recorded of an outcome.
+#[derive(Debug)]
+pub(crate) enum Says {
+    /// The workflow's word for it.
+    Outcome(JobOutcome),
+    /// An event of the engine's own: the run stays where it is, and knows more.
+    Own(Event),
+}
+
 impl Report {
-    pub(crate) fn new(word: &'static str) -> Self {
-        Self { word, data: Map::new(), said: Vec::new() }
+    pub(crate) fn new(outcome: JobOutcome) -> Self {
+        Self { says: Says::Outcome(outcome), data: Map::new(), said: Vec::new() }
+    }
+
+    pub(crate) fn own(event: Event) -> Self {
+        Self { says: Says::Own(event), data: Map::new(), said: Vec::new() }
+    }
+
+    pub(crate) fn noted() -> Self {
+        Self::own(Event::Named(EventName::new(Event::NOTED)))
     }
 
     pub(crate) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {

@@ -210,9 +210,7 @@ impl Context<'_> {
         said.extend(pushed);
         match outlet.leaves {
             Leaves::Target => {}
-            Leaves::Branch => {
-                said.extend(self.push_or_keep(None, outlet, target, (&head, branch), durable)?)
-            }
+            Leaves::Branch => said.extend(self.push_or_keep(None, outlet, target, (&head, branch))?),
             Leaves::Nothing => said.extend(outlet.kept(target)),
         }
         Ok(Landed::At { commit: head, behind, said })

@@ -1,7 +1,7 @@
 //! Bringing what was tested to the merge target, or handing it over as a pull request.
 
 use adapters::git::resume::MoveError;
-use engine::{Run, keys};
+use engine::{Run, keys, workflow::JobOutcome};
 use forge::{ForgeError, Item, ItemId, NewPull, Refusal};
 use journal::Durable;
 use project::{
@@ -60,12 +60,12 @@ pub enum NotMerged {
 impl Outcome {
     pub(crate) fn report(self) -> Report {
         let handed_over = |branch: String, pull: ItemId| {
-            Report::new("merged").with("handed_over", branch).with("pull", json!(pull))
+            Report::new(JobOutcome::Merged).with("handed_over", branch).with("pull", json!(pull))
         };
         match self {
             Self::Merged { target, commit, said } => {
                 let merged = format!("`{target}` is at {} now, which was tested", short(&commit));
-                Report::new("merged").with("commit", commit).say(merged).say_all(said)
+                Report::new(JobOutcome::Merged).with("commit", commit).say(merged).say_all(said)
             }
             Self::HandedOver { branch, pull, target, said, why } => {
                 let why = why.map(|why| match why {
@@ -86,7 +86,9 @@ impl Outcome {
                 let shown = format!("`warp pr show {pull}` shows it; `warp pr merge {pull}` merges it");
                 handed_over(branch, pull).say(offered).say(shown).say_all(said)
             }
-            Self::Overtaken { why } => Report::new("merge_failed").with("failure", why.clone()).say(why),
+            Self::Overtaken { why } => {
+                Report::new(JobOutcome::MergeFailed).with("failure", why.clone()).say(why)
+            }
         }
     }
 }
@@ -254,7 +256,7 @@ impl Context<'_> {
                 short(onto)
             ),
             Mend::Branch => {
-                format!("\nMend and commit it in the run's workspace (`cd {root}`), then {then}")
+                format!("\nFix and commit it in the run's workspace (`cd {root}`), then {then}")
             }
             Mend::Target => String::new(),
         }
@@ -277,7 +279,7 @@ impl Context<'_> {
         if let Some(slot) = &self.slot {
             branch = slot.deliver(run.id.as_str(), commit, &branch, durable)?;
         }
-        let pushed = self.push_or_keep(None, outlet, &target, (commit, &branch), durable)?;
+        let pushed = self.push_to_offer(outlet, &target, (commit, &branch))?;
         let issue = run.issue.as_deref().and_then(ItemId::typed);
         let title = match issue {
             Some(number) => self.tracker().item(number)?.map(|item| item.title.clone()),
@@ -335,7 +337,7 @@ impl Context<'_> {
         }
         let outlet = self.outlet(run, Goal::HandOver)?;
         let pushed = match self.slot.is_some() {
-            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch), durable)?,
+            true => self.push_moved(None, &outlet, &pull.target, (commit, &pull.branch))?,
             false => None,
         };
         self.forge().offer_head(number, commit, None)?;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use adapters::{boundary, git::outgoing::HistoryScope};
-use engine::{Event, Run, keys};
+use adapters::git::outgoing::HistoryScope;
+use engine::{Run, keys};
 use forge::{Forge as _, ForgeError, ItemId, NewPull};
 use journal::Durable;
 use project::{
@@ -15,9 +15,11 @@ use project::{
 };
 
 use crate::{
-    Context, JobError, git_hooks,
+    Context, JobError,
     job::{Report, Task},
-    publish, report, review,
+    publish,
+    pushing::Pushed,
+    report, review,
 };
 
 /// How long GitHub may take to open a pull request.
@@ -43,7 +45,7 @@ pub struct Outcome {
 impl Outcome {
     /// The run learns its pull request, and stays where it is.
     pub(crate) fn report(self) -> Report {
-        Report::new(Event::NOTED).with("pr_url", self.address).say_all(self.said)
+        Report::noted().with("pr_url", self.address).say_all(self.said)
     }
 }
 
@@ -118,7 +120,7 @@ impl Context<'_> {
             Goal::Stay | Goal::HandOver => format!("`warp pr merge {number}` merges it"),
         };
         Ok(vec![
-            format!("`{branch}` is offered as pull request #{number}"),
+            format!("`{branch}`: opened pull request #{number}"),
             format!("`warp pr show {number}` shows it; {then}"),
         ])
     }
@@ -149,19 +151,13 @@ impl Context<'_> {
                 // What is merged reaches the remote with the merge target.
                 if outlet.target_remote().is_none() {
                     let target = run.branches.merge_target.clone();
-                    said.extend(self.push_or_keep(
-                        opened.as_ref(),
-                        &outlet,
-                        &target,
-                        (&commit, &branch),
-                        durable,
-                    )?);
+                    said.extend(self.push_or_keep(opened.as_ref(), &outlet, &target, (&commit, &branch))?);
                 }
                 branch
             }
             None if outlet.target_remote().is_some() => branch.to_owned(),
             None => {
-                match self.push_here(run, branch, &outlet, durable)? {
+                match self.push_here(run, branch, &outlet)? {
                     PushedHere::Done(pushed) => {
                         said.push(pushed);
                         match self.open_at_forge(run, branch, goal, durable) {
@@ -208,20 +204,14 @@ impl Context<'_> {
     }
 
     /// Pushes a branch of a person's own checkout, if there is a remote and it may leave.
-    fn push_here(
-        &mut self,
-        run: &Run,
-        branch: &str,
-        outlet: &Outlet,
-        _: &Durable,
-    ) -> Result<PushedHere, JobError> {
-        let Ok((remote, address)) = self.git().remote() else { return Ok(PushedHere::Kept(None)) };
+    fn push_here(&mut self, run: &Run, branch: &str, outlet: &Outlet) -> Result<PushedHere, JobError> {
+        let Ok((remote, _)) = self.git().remote() else { return Ok(PushedHere::Kept(None)) };
         if outlet.branch_remote().is_none() {
             let why = (goal(run) != Goal::Stay).then(|| outlet.why_kept());
             return Ok(PushedHere::Kept(why));
         }
         let world = |error: &dyn std::error::Error| JobError::World(spelled(error));
-        let between = self.place.between().map_err(|error| world(&error))?;
+        let between = self.between()?;
         let head = self.git().head_commit().map_err(JobError::World)?;
         let base = self.git().commit_of(&format!("refs/heads/{}", run.branches.merge_target));
         let base = base.unwrap_or_else(|_| head.clone());
@@ -230,15 +220,13 @@ impl Context<'_> {
         if let Some(kept) = self.keep_own(&outgoing)? {
             return Ok(PushedHere::Kept(Some(kept)));
         }
-        let line = match self.git().push_line(&remote, branch) {
-            Ok(line) => line,
+        let commit = match self.git().commit_of(&format!("refs/heads/{branch}")) {
+            Ok(commit) => commit,
             Err(why) => return Ok(PushedHere::Kept(Some(why))),
         };
-        git_hooks::pre_push(&self.shell, &self.place, (&remote, &address), &line)?;
-        let pushed = boundary::around("push", || self.git().push(&remote, branch));
-        Ok(match pushed {
-            Ok(()) => PushedHere::Done(format!("pushed: {outgoing}")),
-            Err(why) => PushedHere::Kept(Some(why)),
+        Ok(match self.push_leased(&between, &outgoing, &commit, true)? {
+            Pushed::Done(said) => PushedHere::Done(said.unwrap_or_default()),
+            Pushed::Kept(why) | Pushed::Refused(why) => PushedHere::Kept(Some(why)),
         })
     }
 }

@@ -60,7 +60,7 @@ impl Context<'_> {
                 let branch = slot.deliver(run.id.as_str(), &commit, &branch, durable)?;
                 let outlet = self.outlet(run, Goal::of(run.level, false))?;
                 let target = run.branches.merge_target.clone();
-                let pushed = self.push_or_keep(None, &outlet, &target, (&commit, &branch), durable)?;
+                let pushed = self.push_to_offer(&outlet, &target, (&commit, &branch))?;
                 (branch, pushed)
             }
             None => (branch, None),
@@ -164,7 +164,7 @@ impl Published {
     pub fn said(&self) -> String {
         let pushed = self.pushed.as_ref().map(|pushed| format!("; {pushed}")).unwrap_or_default();
         format!(
-            "`{}` is at {} and offered as pull request #{}{pushed}",
+            "`{}` is at {}; opened pull request #{}{pushed}",
             self.branch,
             short(&self.commit),
             self.number

@@ -6,7 +6,12 @@
 
 use std::{mem, sync::Arc};
 
-use adapters::git::{self, Git, integrate::Rebase, resume::commits_between, sight::Need};
+use adapters::git::{
+    self, Git,
+    integrate::Rebase,
+    resume::{MoveError, commits_between},
+    sight::Need,
+};
 use engine::{
     EventName, Run, Settings, Standing, keys,
     view::{self, Asked},
@@ -20,7 +25,7 @@ use project::{
     spelled,
 };
 
-use crate::{Context, JobError, Landed, Mend, on, open_pull_request::goal, review};
+use crate::{Context, JobError, Landed, Mend, NotGreen, on, open_pull_request::goal, review, words::short};
 
 /// How many commits of a pull request are named.
 const MOST_COMMITS: usize = 50;
@@ -43,13 +48,14 @@ pub struct MergedPull {
 #[derive(Debug, PartialEq, Eq)]
 pub enum UpdatedPull {
     /// It is on top of it already.
-    Current { target: String },
+    Current { target: String, is_tested: bool },
     /// Its branch is at a commit that was tested.
     Moved {
         target: String,
         branch: String,
         commit: String,
         tests: String,
+        is_tested: bool,
         /// What was pushed, or why nothing was.
         said: Option<String>,
     },
@@ -70,12 +76,14 @@ pub enum MergeError {
     Undecided { number: ItemId, asked: Asked },
     #[error("it is not known which run has made #{number}")]
     NoRun { number: ItemId },
-    #[error("branch `{branch}` of #{number} cannot be had: {why}")]
+    #[error("branch `{branch}` of #{number} is not available: {why}")]
     NoBranch { number: ItemId, branch: String, why: String },
     #[error("#{number} is not merged: {why}")]
     Stuck { number: ItemId, branch: String, why: String, mend: Mend },
     #[error("#{number} is not merged, and nothing was moved: {why}")]
     NotTaken { number: ItemId, target: String, why: String },
+    #[error("#{number} is not merged: {why}")]
+    NotGreen { number: ItemId, why: NotGreen },
     #[error(transparent)]
     Slot(#[from] SlotError),
     #[error(transparent)]
@@ -106,12 +114,20 @@ impl Context<'_> {
         shell: impl FnOnce(&Place, &Dirs, &Run) -> Result<Shell, Error>,
     ) -> Result<MergedPull, MergeError> {
         let pull = self.mergeable(number)?;
-        let current = self.made_by(&pull)?.ok_or(MergeError::NoRun { number })?;
+        let moves_branches = self.forge().capabilities().moves_branches;
+        let current = match self.made_by(&pull)? {
+            Some(current) => current,
+            None if moves_branches => return self.merge_unseen(number, &pull, by),
+            None => return Err(MergeError::NoRun { number }),
+        };
         // A loop asks whether its work is good enough. One that is about an issue may ask what to do next.
         if pull.issue.is_none()
             && let Some(asked) = view::asked(&current.workflow, &current.run)
         {
             return Err(MergeError::Undecided { number, asked });
+        }
+        if moves_branches {
+            return self.merge_at_server(pool, (number, &pull), by, settings, shell);
         }
         let mut run = Run::clone(&current.run);
         run.issue = pull.issue.map(|issue| issue.to_string());
@@ -203,14 +219,14 @@ impl Context<'_> {
         let shell = shell(&slot.place, &self.dirs, &run);
         let outlet = Outlet::of(settings, Goal::HandOver, slot.remote());
         let durable = self.sync_journal()?;
-        let mut updated = shell
-            .map_err(MergeError::from)
-            .and_then(|shell| update_in(&slot, &shell, &mut run, (number, &pull), &durable));
+        let remote = slot.remote().filter(|_| self.forge().capabilities().moves_branches);
+        let mut updated = shell.map_err(MergeError::from).and_then(|shell| {
+            update_in(&slot, &shell, &mut run, (number, &pull), remote.as_deref(), &durable)
+        });
         let mut failed = None;
         if let Ok(UpdatedPull::Moved { commit, said, .. }) = &mut updated {
             self.forge().offer_head(number, commit, Some(&pull.head))?;
-            let durable = self.sync_journal()?;
-            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch), &durable) {
+            match self.push_moved(Some(&slot), &outlet, &pull.target, (commit, &pull.branch)) {
                 Ok(pushed) => *said = pushed,
                 Err(error) => failed = Some(error),
             }
@@ -281,7 +297,7 @@ impl Context<'_> {
     }
 
     /// Ticks again what was open since the pull request was closed: it is merged after all.
-    fn tick_again(&mut self, number: ItemId, pull: &Pull, run: &Run) -> Result<(), JobError> {
+    pub(crate) fn tick_again(&mut self, number: ItemId, pull: &Pull, run: &Run) -> Result<(), JobError> {
         let Some(issue) = pull.issue else { return Ok(()) };
         if self.is_taken_back(number, pull)? {
             let criteria = self.met_by(number, run, issue)?;
@@ -330,7 +346,7 @@ impl Context<'_> {
     }
 
     /// Returns the run that has made a pull request, else one about its issue.
-    fn made_by(&mut self, pull: &Pull) -> Result<Option<Current>, JobError> {
+    pub(crate) fn made_by(&mut self, pull: &Pull) -> Result<Option<Current>, JobError> {
         match (&pull.run, pull.issue) {
             (Some(run), _) => Ok(self.select(Some(run))?),
             (None, Some(issue)) => Ok(self.select(Some(&issue.to_string()))?),
@@ -379,18 +395,29 @@ fn taken_back(number: ItemId) -> String {
     format!("closed-unmerged:{number}")
 }
 
-/// Brings a pull request's branch onto its target in a workspace that is taken for it.
+/// Brings a pull request's branch onto its target in a workspace that is taken for it. `server` names the remote whose branch
+/// is offered, where it is not the person's own.
 fn update_in(
     slot: &Slot,
     shell: &Shell,
     run: &mut Run,
     (number, pull): (ItemId, &Pull),
+    server: Option<&str>,
     durable: &Durable,
 ) -> Result<UpdatedPull, MergeError> {
     let stuck =
         |why: String, mend: Mend| MergeError::Stuck { number, branch: pull.branch.clone(), why, mend };
     let no_branch = |why: String| MergeError::NoBranch { number, branch: pull.branch.clone(), why };
-    let tip = slot.bring_target(&pull.branch, None).map_err(|error| no_branch(spelled(&error)))?;
+    let tip = slot.bring_target(&pull.branch, server).map_err(|error| no_branch(spelled(&error)))?;
+    if server.is_some() && tip != pull.head {
+        let why = format!(
+            "your own `{}` is at {}, which is not what #{number} offers: push it, or `git branch -f {0} {}`",
+            pull.branch,
+            short(&tip),
+            short(&pull.head)
+        );
+        return Err(stuck(why, Mend::Target));
+    }
     let onto = slot.bring_seen(&pull.target, slot.remote().as_deref(), Need::Local);
     let onto = onto.map_err(|error| stuck(spelled(&error), Mend::Target))?.commit;
     if let Some(at) = slot.between().stands_at(&pull.branch).map_err(SlotError::from)? {
@@ -402,9 +429,13 @@ fn update_in(
         return Err(stuck(why, Mend::Target));
     }
     let branch = slot.begin_branch(&pull.branch, &tip)?;
-    let commit = match slot.rebase(&branch, &onto).map_err(|error| stuck(spelled(&error), Mend::Branch))? {
-        Rebase::Nothing => return Ok(UpdatedPull::Current { target: pull.target.clone() }),
-        Rebase::Done { to, .. } => to,
+    let target = pull.target.clone();
+    let moved = match slot.rebase(&branch, &onto).map_err(|error| stuck(spelled(&error), Mend::Branch))? {
+        Rebase::Nothing if server.is_none() || run.tested_commit.as_ref() == Some(&tip) => {
+            return Ok(UpdatedPull::Current { target, is_tested: run.tested_commit.as_ref() == Some(&tip) });
+        }
+        Rebase::Nothing => None,
+        Rebase::Done { to, .. } => Some(to),
         Rebase::Conflicts { files } => return Ok(UpdatedPull::Conflicts { files }),
     };
     let set = Some(run.settings.get(keys::TEST_COMMAND)).filter(|set| *set != "auto");
@@ -413,10 +444,15 @@ fn update_in(
     let tests = suite::test_project(shell, &slot.place, run).map_err(|words| {
         stuck(format!("on top of the newest `{}` the tests fail: {words}", pull.target), Mend::Branch)
     })?;
+    let is_tested = suite::test_command(slot.root(), run).is_some();
+    let Some(commit) = moved else { return Ok(UpdatedPull::Current { target, is_tested }) };
     slot.keep_outside(&commit, run.id.as_str()).map_err(SlotError::from)?;
     slot.between().adopt(run.id.as_str(), &tip).map_err(SlotError::from)?;
-    slot.move_on(run.id.as_str(), &pull.branch, &commit, durable)
-        .map_err(|error| stuck(spelled(&error), Mend::Target))?;
-    let target = pull.target.clone();
-    Ok(UpdatedPull::Moved { target, branch, commit, tests, said: None })
+    match slot.move_on(run.id.as_str(), &pull.branch, &commit, durable) {
+        Ok(()) => {}
+        // Whoever works on another machine has no branch of that name here.
+        Err(MoveError::Gone { .. }) if server.is_some() => {}
+        Err(error) => return Err(stuck(spelled(&error), Mend::Target)),
+    }
+    Ok(UpdatedPull::Moved { target, branch, commit, tests, is_tested, said: None })
 }

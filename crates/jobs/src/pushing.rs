@@ -2,7 +2,7 @@
 
 use adapters::{
     git::{
-        integrate::PushError,
+        integrate::{PushError, RepositoryPair},
         outgoing::{HistoryScope, OutgoingCommits},
         sight::Need,
     },
@@ -10,7 +10,6 @@ use adapters::{
     secrets::redact,
 };
 use engine::Inquiry;
-use journal::Durable;
 use project::{
     pushing::{Decides, KEEP_LOCAL, Outlet, PUSH, PUSH_IT, RETRY, commits},
     slots::Slot,
@@ -42,7 +41,6 @@ impl Context<'_> {
         outlet: &Outlet,
         target: &str,
         (commit, branch): (&str, &str),
-        _: &Durable,
     ) -> Result<Pushed, JobError> {
         let Some(remote) = outlet.branch_remote() else {
             return Ok(outlet.kept(branch).map_or(Pushed::Done(None), Pushed::Kept));
@@ -59,18 +57,36 @@ impl Context<'_> {
         if let Some(kept) = self.keep_own(&outgoing)? {
             return Ok(Pushed::Kept(kept));
         }
-        if other.is_none() && self.slot.is_none() {
-            self.ask_pre_push(remote, branch)?;
-        }
-        pushed(between.push(remote, commit, branch, None), &outgoing)
+        let is_checkout = other.is_none() && self.slot.is_none();
+        self.push_leased(&between, &outgoing, commit, is_checkout)
     }
 
-    /// Asks the person's own hook before a branch of their checkout is pushed.
-    fn ask_pre_push(&self, remote: &str, branch: &str) -> Result<(), JobError> {
-        let git = self.place.git();
-        let (_, address) = git.remote().map_err(JobError::World)?;
-        let line = git.push_line(remote, branch).map_err(JobError::World)?;
-        git_hooks::pre_push(&self.shell, &self.place, (remote, &address), &line)
+    /// Pushes a commit to a remote's branch, if that is where it was when the claim was last looked at. The person's own
+    /// hook is asked before a branch of their checkout is pushed.
+    pub(crate) fn push_leased(
+        &self,
+        between: &RepositoryPair,
+        outgoing: &OutgoingCommits,
+        commit: &str,
+        is_checkout: bool,
+    ) -> Result<Pushed, JobError> {
+        let OutgoingCommits { remote, branch, .. } = outgoing;
+        let there = match between.remote_tip(remote, branch) {
+            Ok(there) => there,
+            Err(error) => return pushed(Err(PushError::Git(error)), outgoing),
+        };
+        if is_checkout {
+            let (_, address) = self.git().remote().map_err(JobError::World)?;
+            let line = git_hooks::push_line(branch, commit, there.as_deref());
+            git_hooks::pre_push(&self.shell, &self.place, (remote, &address), &line)?;
+        }
+        // Questions, hooks and remotes take their time: whoever has lost the claim meanwhile pushes nothing, and who loses
+        // it from here on is refused by the remote.
+        self.sync_journal()?;
+        let pushed = pushed(between.push(remote, commit, branch, there.as_deref()), outgoing)?;
+        // So that whoever is refused because of that offers nothing for review either.
+        self.sync_journal()?;
+        Ok(pushed)
     }
 
     /// Pushes the branch of a run, if that may leave; returns what is said of it. A branch that the remote does not take
@@ -81,9 +97,8 @@ impl Context<'_> {
         outlet: &Outlet,
         target: &str,
         work: (&str, &str),
-        durable: &Durable,
     ) -> Result<Option<String>, JobError> {
-        let why = match self.push_branch(other, outlet, target, work, durable)? {
+        let why = match self.push_branch(other, outlet, target, work)? {
             Pushed::Done(said) => return Ok(said),
             Pushed::Kept(said) => return Ok(Some(said)),
             Pushed::Refused(why) => why,
@@ -97,6 +112,35 @@ impl Context<'_> {
                 let remote = outlet.remote.as_deref().unwrap_or("origin");
                 Ok(Some(format!("not pushed: {why}; `git push {remote} {branch}` pushes it")))
             }
+        }
+    }
+
+    /// Pushes a branch that a server is to offer: there is no pull request for a branch that it does not have.
+    pub(crate) fn push_to_offer(
+        &mut self,
+        outlet: &Outlet,
+        target: &str,
+        work: (&str, &str),
+    ) -> Result<Option<String>, JobError> {
+        let forge = self.forge().capabilities();
+        if !forge.moves_branches {
+            return self.push_or_keep(None, outlet, target, work);
+        }
+        let why = match self.push_branch(None, outlet, target, work)? {
+            Pushed::Done(said) => return Ok(said),
+            Pushed::Kept(why) | Pushed::Refused(why) => why,
+        };
+        let branch = work.1;
+        let question = format!(
+            "There is no pull request at {} without `{branch}` there, and it is {why}. Push it now, or try again later?",
+            forge.name
+        );
+        match self.choose(&question, &[PUSH_IT, RETRY])?.as_deref() {
+            Some(PUSH_IT) => match self.push_branch(None, &outlet.allowed(), target, work)? {
+                Pushed::Done(said) => Ok(said),
+                Pushed::Kept(_) | Pushed::Refused(_) => Err(undecided(&question, &[PUSH_IT, RETRY])),
+            },
+            Some(_) | None => Err(undecided(&question, &[PUSH_IT, RETRY])),
         }
     }
 

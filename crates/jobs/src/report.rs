@@ -94,7 +94,9 @@ pub(crate) fn summary(run: &Run) -> String {
 
 /// Describes what a pull request offers, with the criteria in words.
 pub(crate) fn pull(run: &Run, criteria: &BTreeMap<String, String>) -> String {
-    let about = run.issue.as_deref().map(|issue| format!("For #{issue}.\n")).unwrap_or_default();
+    // A server closes the issue with the merge, so that is only said of work that leaves nothing open.
+    let verb = if run.deferred.is_empty() { "Closes" } else { "For" };
+    let about = run.issue.as_deref().map(|issue| format!("{verb} #{issue}.\n")).unwrap_or_default();
     let feature = run.feature.as_deref().filter(|feature| feature.trim().chars().count() > LONGEST_TITLE);
     let feature = feature.map(|feature| format!("{}\n", feature.trim())).unwrap_or_default();
     let tests = run.baseline.as_ref().map(|baseline| format!("\nTests before the work: {baseline}.\n"));

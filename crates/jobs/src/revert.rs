@@ -59,13 +59,13 @@ pub struct Reverted {
 pub enum RevertError {
     #[error("there is no run or issue `{selector}` that could be undone")]
     Unknown { selector: String },
-    #[error("{about} is not over yet: run `{run}` works on it")]
+    #[error("{about} is still being worked on by run `{run}`")]
     Open { about: String, run: String },
     #[error("nothing of {about} is part of `{target}`")]
     NotMerged { about: String, target: String },
-    #[error("`{target}` has nothing of {about} any more: it was undone before")]
+    #[error("{about} was already reverted in `{target}`")]
     Undone { about: String, target: String },
-    #[error("later changes of `{target}` stand in the way, in {}", .files.join(", "))]
+    #[error("reverting it conflicts with later changes in {}", .files.join(", "))]
     Conflicts { target: String, files: Vec<String> },
     #[error("with {about} undone, the tests fail: {words}")]
     TestsFail { about: String, words: String },
@@ -176,7 +176,7 @@ impl Context<'_> {
         self.tracker().reopen(number)?;
         // Last, because it says that all of it was done.
         for stint in news {
-            let words = format!("Run {} is undone: `{target}` has nothing of it any more.", stint.run);
+            let words = format!("Run {} is reverted: its changes are no longer in `{target}`.", stint.run);
             self.comment(number, &words, &marker(stint))?;
         }
         Ok(!item.is_open())

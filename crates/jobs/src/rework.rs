@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use adapters::git::outgoing::HistoryScope;
+use adapters::git::{outgoing::HistoryScope, resume::MoveError};
 use engine::Run;
 use forge::{Item, ItemId, Query};
-use journal::Durable;
 use project::{pushing::Outlet, slots::Slot, spelled};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -39,7 +38,6 @@ impl Context<'_> {
         outlet: &Outlet,
         target: &str,
         (commit, branch): (&str, &str),
-        durable: &Durable,
     ) -> Result<Option<String>, JobError> {
         let Some(remote) = outlet.branch_remote() else { return Ok(outlet.kept(branch)) };
         let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
@@ -51,13 +49,21 @@ impl Context<'_> {
             return Ok(Some(kept));
         }
         let Some(slot) = other.or(self.slot.as_ref()) else { return Ok(None) };
-        match slot.between().push_again(remote, commit, branch) {
-            Ok(true) => Ok(Some(format!("pushed: {outgoing}"))),
-            Ok(false) => self.push_or_keep(other, outlet, target, (commit, branch), durable),
-            Err(error) => Ok(Some(format!(
-                "not pushed: {}; `git push --force-with-lease {remote} {branch}` pushes it",
-                spelled(&error)
-            ))),
+        let between = slot.between();
+        let not_pushed = |error: &MoveError| {
+            let why = spelled(error);
+            format!("not pushed: {why}; `git push --force-with-lease {remote} {branch}` pushes it")
+        };
+        let before = match between.pushed_before(remote, branch) {
+            Ok(Some(before)) => before,
+            Ok(None) => return self.push_or_keep(other, outlet, target, (commit, branch)),
+            Err(error) => return Ok(Some(not_pushed(&error))),
+        };
+        // Whoever has lost the claim pushes nothing, and who loses it from here on is refused by the remote.
+        self.sync_journal()?;
+        match between.push_over(remote, commit, branch, &before) {
+            Ok(()) => Ok(Some(format!("pushed: {outgoing}"))),
+            Err(error) => Ok(Some(not_pushed(&error))),
         }
     }
 }

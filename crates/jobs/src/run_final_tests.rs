@@ -1,6 +1,6 @@
 //! Testing what is committed: nothing else may lie in the tree, but for what was there when the run began.
 
-use engine::Run;
+use engine::{Run, workflow::JobOutcome};
 use journal::Durable;
 
 pub(crate) use crate::job::leaves_no_trace as settle;
@@ -24,7 +24,7 @@ impl Outcome {
         let left_out = (!self.left_out.is_empty())
             .then(|| format!("{} not committed, and lay there during the test", are(&self.left_out)));
         let said = format!("{}: {}", short(&self.commit), self.said);
-        Report::new("merge_ready").with("commit", self.commit).say(said).say_all(left_out)
+        Report::new(JobOutcome::MergeReady).with("commit", self.commit).say(said).say_all(left_out)
     }
 }
 

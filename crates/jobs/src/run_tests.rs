@@ -1,6 +1,6 @@
 //! Testing what is to be committed. Criteria whose tests fail are not met.
 
-use engine::{Held, NamedTest, Run, keys, names_test};
+use engine::{Held, NamedTest, Run, keys, names_test, workflow::JobOutcome};
 use journal::Durable;
 use project::counted;
 use serde_json::json;
@@ -53,12 +53,15 @@ impl Outcome {
 
     pub(crate) fn report(self) -> Report {
         match self {
-            Self::Off => Report::new("tests_passed").say("tests are switched off (test_before_commit)"),
-            Self::Passed { tests, tree, said } => {
-                Report::new("tests_passed").with("tests", json!(tests)).with("tree", json!(tree)).say(said)
+            Self::Off => {
+                Report::new(JobOutcome::TestsPassed).say("tests are switched off (test_before_commit)")
             }
+            Self::Passed { tests, tree, said } => Report::new(JobOutcome::TestsPassed)
+                .with("tests", json!(tests))
+                .with("tree", json!(tree))
+                .say(said),
             Self::Failed { failure, check, held, said } => {
-                let mut report = Report::new("tests_failed").with("failure", failure).say_all(said);
+                let mut report = Report::new(JobOutcome::TestsFailed).with("failure", failure).say_all(said);
                 if let Some(check) = check {
                     report = report.with("check", check);
                 }

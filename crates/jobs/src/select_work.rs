@@ -1,5 +1,6 @@
 //! Taking the issue that was asked for, or the next one that is ready, and beginning its branch.
 
+use engine::workflow::JobOutcome;
 use forge::{Item, ItemId};
 use journal::Durable;
 use project::why_nothing;
@@ -33,7 +34,7 @@ impl Outcome {
                     Some(title) => format!("issue {issue} is next: {title}"),
                     None => format!("issue {issue} was asked for"),
                 };
-                let mut report = Report::new("work_selected")
+                let mut report = Report::new(JobOutcome::WorkSelected)
                     .with("requirement", json!(issue))
                     .with("branch", json!(begun.branch))
                     .say(said)
@@ -41,7 +42,7 @@ impl Outcome {
                 report.data.extend(begun.data);
                 report
             }
-            Self::NoWork { why } => Report::new("no_work").say(why),
+            Self::NoWork { why } => Report::new(JobOutcome::NoWork).say(why),
         }
     }
 }

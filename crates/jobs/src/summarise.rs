@@ -1,5 +1,6 @@
 //! Filing the summary of the session; one that has found nothing to do has none.
 
+use engine::workflow::JobOutcome;
 use forge::ItemId;
 use journal::Durable;
 use project::counted;
@@ -19,7 +20,7 @@ pub enum Outcome {
 
 impl Outcome {
     pub(crate) fn report(self) -> Report {
-        Report::new("session_ended").say(match self {
+        Report::new(JobOutcome::SessionEnded).say(match self {
             Self::Filed(number) => format!("the session's summary is #{number}"),
             Self::NothingDone => "nothing was done, so there is no summary".to_owned(),
         })

@@ -1,5 +1,6 @@
 //! Taking the next chunk, if one is left. The dev server is looked at in between.
 
+use engine::workflow::JobOutcome;
 use journal::Durable;
 
 pub(crate) use crate::job::leaves_no_trace as settle;
@@ -19,9 +20,11 @@ impl Outcome {
     pub(crate) fn report(self) -> Report {
         match self {
             Self::Next { index, count, dev } => {
-                Report::new("next_chunk").say_all(dev).say(format!("chunk {index} of {count}"))
+                Report::new(JobOutcome::NextChunk).say_all(dev).say(format!("chunk {index} of {count}"))
             }
-            Self::AllDone { dev } => Report::new("requirement_done").say_all(dev).say("every chunk is done"),
+            Self::AllDone { dev } => {
+                Report::new(JobOutcome::RequirementDone).say_all(dev).say("every chunk is done")
+            }
         }
     }
 }

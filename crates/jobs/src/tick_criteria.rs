@@ -1,6 +1,6 @@
 //! Ticking the criteria of the chunk in the issue, and taking ticks back whose work is not there.
 
-use engine::Run;
+use engine::{Run, workflow::JobOutcome};
 use forge::ItemId;
 use journal::Durable;
 use project::counted;
@@ -33,7 +33,7 @@ impl Outcome {
             Self::NoIssue => "the run has no issue to tick criteria in".to_owned(),
             Self::NotThere { issue } => format!("there is no issue {issue} to tick criteria in"),
         };
-        Report::new("docs_updated").say(said)
+        Report::new(JobOutcome::DocsUpdated).say(said)
     }
 }
 

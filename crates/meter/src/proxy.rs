@@ -128,6 +128,11 @@ impl Proxy {
         format!("http://{}{}", self.address, self.paths[1])
     }
 
+    /// Calls `listener` whenever something keeps the agent from its work: a refusal, a limit, an outage.
+    pub fn tell_to(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.watch.tell_to(Arc::new(listener));
+    }
+
     /// Returns the traffic without resetting it.
     pub fn seen(&self) -> Traffic {
         self.watch.look()

@@ -1,6 +1,9 @@
 //! What the proxy has seen, for whoever drives the run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use adapters::agent::ProviderFailure;
 use engine::Time;
@@ -52,7 +55,20 @@ pub struct Outage {
 
 /// Collects traffic until it is taken.
 #[derive(Debug, Default)]
-pub(crate) struct TrafficLog(Mutex<TrafficState>);
+pub(crate) struct TrafficLog {
+    state: Mutex<TrafficState>,
+    listener: Mutex<Listener>,
+}
+
+/// Who hears that something keeps the agent from its work.
+#[derive(Default)]
+struct Listener(Option<Arc<dyn Fn() + Send + Sync>>);
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
 
 #[derive(Debug, Default)]
 struct TrafficState {
@@ -93,10 +109,12 @@ impl TrafficLog {
 
     pub(crate) fn refused(&self, refusal: &Refusal) {
         self.lock().seen.refused = Some(refusal.clone());
+        self.tell();
     }
 
     pub(crate) fn unbooked(&self, words: String) {
         self.lock().unbooked = Some(words);
+        self.tell();
     }
 
     /// Notes that nothing is left to be booked.
@@ -108,18 +126,24 @@ impl TrafficLog {
         let mut kept = self.lock();
         kept.denied_at = kept.count;
         kept.seen.denied = Some(failure);
+        drop(kept);
+        self.tell();
     }
 
     pub(crate) fn limited(&self, limit: Limit) {
         let mut kept = self.lock();
         kept.limit_at = kept.count;
         kept.seen.limit = Some(limit);
+        drop(kept);
+        self.tell();
     }
 
     pub(crate) fn failed(&self, words: String) {
         let mut kept = self.lock();
         kept.outage_at = kept.count;
         kept.seen.outage = Some(Outage { words });
+        drop(kept);
+        self.tell();
     }
 
     /// Notes that the provider answers again: request `number` came through.
@@ -146,9 +170,21 @@ impl TrafficLog {
         kept.seen.tokens = kept.seen.tokens.plus(tokens);
     }
 
+    /// Calls `listener` from now on whenever something keeps the agent from its work.
+    pub(crate) fn tell_to(&self, listener: Arc<dyn Fn() + Send + Sync>) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Listener(Some(listener));
+    }
+
+    fn tell(&self) {
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        if let Some(listener) = listener {
+            listener();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, TrafficState> {
         // Every change is one assignment, so a panic elsewhere does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapters::machine;
+use adapters::{clock::Bell, machine};
 use project::{Dirs, Place, spelled};
 
 use crate::{
@@ -46,8 +46,16 @@ const UNSENT: &str = "the last notices are not sent yet; they are with the next 
 pub struct Notifier {
     wake: Wake,
     end: Arc<End>,
-    notes: Arc<Mutex<Vec<String>>>,
+    notes: Arc<Notes>,
     ended: Receiver<()>,
+}
+
+/// What the thread has to say to the person at the terminal.
+#[derive(Debug, Default)]
+struct Notes {
+    lines: Mutex<Vec<String>>,
+    /// Rung when there is something to be shown.
+    bell: Mutex<Option<Bell>>,
 }
 
 /// What was said to a thread that sends.
@@ -67,8 +75,10 @@ impl Notifier {
 
     fn started(dirs: &Dirs, reach: &AwayMode, of: RunRef, stay: Lifetime) -> Option<Self> {
         let AwayMode::Telegram(bot) = reach else { return None };
+        // What this thread records itself it tells by itself.
+        let dirs = &Dirs { recorded: None, ..dirs.clone() };
         let wake = Wake::default();
-        let (end, notes) = (Arc::<End>::default(), Arc::new(Mutex::new(Vec::new())));
+        let (end, notes) = (Arc::<End>::default(), Arc::<Notes>::default());
         let (ends, ended) = channel();
         // Written down before the run goes on: whatever it records from here on is told, however late the thread comes to it.
         match followed(dirs, bot, of.clone()) {
@@ -85,7 +95,7 @@ impl Notifier {
                 let bot = bot.clone();
                 thread::spawn(move || worker.run(bot, memory, courier));
             }
-            Err(error) => note(&notes, &spelled(&error)),
+            Err(error) => notes.add(&spelled(&error)),
         }
         Some(Self { wake, end, notes, ended })
     }
@@ -95,9 +105,19 @@ impl Notifier {
         self.wake.signal();
     }
 
+    /// Returns what wakes the thread.
+    pub fn wake(&self) -> Wake {
+        self.wake.clone()
+    }
+
     /// Returns notes for the person at the terminal, each once.
     pub fn notes(&self) -> Vec<String> {
-        std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.notes.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Rings a bell whenever there is a note to be shown.
+    pub fn ring(&self, bell: Bell) {
+        *self.notes.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(bell);
     }
 
     /// Stops the thread after the rest is sent or `patience` is over; the next process sends what is left.
@@ -105,7 +125,7 @@ impl Notifier {
         self.end.is_over.store(true, Ordering::SeqCst);
         self.wake.signal();
         if self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-            note(&self.notes, UNSENT);
+            self.notes.add(UNSENT);
         }
         self.notes()
     }
@@ -141,7 +161,7 @@ struct Worker {
     stay: Lifetime,
     wake: Wake,
     end: Arc<End>,
-    notes: Arc<Mutex<Vec<String>>>,
+    notes: Arc<Notes>,
     /// Its end is the thread's.
     _ends: Sender<()>,
 }
@@ -188,18 +208,25 @@ fn pause(failures: u32, asked: Option<Duration>) -> Duration {
     doubled.mul_f64(0.75 + f64::from(part) / 200.0)
 }
 
-/// Leaves a note for the terminal, unless it is there already.
-fn note(notes: &Mutex<Vec<String>>, text: &str) {
-    let text = format!("away: {text}");
-    let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
-    if !notes.contains(&text) {
-        notes.push(text);
+impl Notes {
+    /// Leaves a note for the terminal, unless it is there already.
+    fn add(&self, text: &str) {
+        let text = format!("away: {text}");
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.contains(&text) {
+            return;
+        }
+        lines.push(text);
+        drop(lines);
+        if let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner) {
+            bell.ring();
+        }
     }
 }
 
 impl Worker {
     fn note(&self, text: &str) {
-        note(&self.notes, text);
+        self.notes.add(text);
     }
 
     fn is_over(&self) -> bool {

@@ -13,7 +13,10 @@ use adapters::{
     git::{self, Location, integrate::merged_as},
     refs,
 };
-use engine::{Change, CompletedChunk, Record, Workflow, workflow::Meaning};
+use engine::{
+    Change, CompletedChunk, Record, Workflow,
+    workflow::{JobOutcome, Meaning},
+};
 use forge::{Item, ItemId};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -240,7 +243,7 @@ fn read(records: &[Record], current: &Current) -> Vec<Stint> {
     for (seq, record) in records.iter().enumerate() {
         let seq = seq as u64;
         let outcome = outcome(&current.workflow, record);
-        if outcome == Some("work_selected") {
+        if outcome == Some(JobOutcome::WorkSelected) {
             if is_selected {
                 chunk.finish(stints.last_mut());
                 stints.push(new(seq));
@@ -327,7 +330,7 @@ fn apply(stint: &mut Stint, chunk: &mut Chunk, change: &Change, record: &Record)
 }
 
 /// Returns what came of the job of the phase that an event has left.
-fn outcome(workflow: &Workflow, record: &Record) -> Option<&'static str> {
+fn outcome(workflow: &Workflow, record: &Record) -> Option<JobOutcome> {
     match workflow.meaning(record.from.as_ref()?, record.event.as_str())? {
         Meaning::Outcome(outcome) => Some(outcome),
         Meaning::Plan | Meaning::Work => None,
@@ -335,24 +338,24 @@ fn outcome(workflow: &Workflow, record: &Record) -> Option<&'static str> {
 }
 
 /// Takes what warp has put down with an event.
-fn take_data(stint: &mut Stint, outcome: Option<&str>, record: &Record) {
+fn take_data(stint: &mut Stint, outcome: Option<JobOutcome>, record: &Record) {
     let text = |field: &str| record.data.get(field).and_then(Value::as_str).map(str::to_owned);
-    match outcome.unwrap_or_default() {
-        "work_selected" => {
+    match outcome {
+        Some(JobOutcome::WorkSelected) => {
             stint.onto = text("onto");
             stint.resumes = record.data.contains_key("resumes");
         }
-        "merged" => {
+        Some(JobOutcome::Merged) => {
             stint.outcome = match record.data.get("pull").and_then(|pull| ItemId::deserialize(pull).ok()) {
                 Some(pull) => StintOutcome::HandedOver(pull),
                 None => StintOutcome::Merged(text("commit").or_else(|| stint.tested.clone())),
             };
             stint.branch = text("handed_over").unwrap_or_else(|| std::mem::take(&mut stint.branch));
         }
-        "abort_resolved" => {
+        Some(JobOutcome::AbortResolved) => {
             stint.branch = text("branch").unwrap_or_else(|| std::mem::take(&mut stint.branch));
         }
-        _ => {}
+        Some(_) | None => {}
     }
 }
 

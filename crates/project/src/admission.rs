@@ -58,22 +58,22 @@ impl fmt::Display for Full {
         let places = |limit: u64| counted(limit, "agent is", "agents are");
         match self {
             Self::Machine { limit } => {
-                write!(f, "{} at work on this machine, and no more may be (max_agents)", places(*limit))
+                write!(f, "{} running on this machine (limit reached: max_agents)", places(*limit))
             }
             Self::Project { limit } => {
                 write!(
                     f,
-                    "{} at work for this project, and no more may be (max_agents_per_project)",
+                    "{} running for this project (limit reached: max_agents_per_project)",
                     places(*limit)
                 )
             }
             Self::Pool { pool, limit } => write!(
                 f,
-                "{} at work with the pool `{pool}`, and no more may be (max_agents_per_pool)",
+                "{} running with the pool `{pool}` (limit reached: max_agents_per_pool)",
                 places(*limit)
             ),
             Self::Memory { free, wanted } => {
-                write!(f, "{free} MB of memory are free, and an agent starts with {wanted} MB (min_free_mb)")
+                write!(f, "{free} MB of memory are free; starting an agent takes {wanted} MB (min_free_mb)")
             }
         }
     }

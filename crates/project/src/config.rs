@@ -22,7 +22,7 @@ use engine::{BadSetting, Limited, SetBy, Setting, Settings, Tighter, Workflow, k
 use serde_json::{Map, Value};
 
 pub(crate) use own::answered;
-pub use own::{check_key, remember};
+pub use own::{check_key, remember, watch};
 pub(crate) use runs::pinned;
 pub use runs::{for_runs, of_runs};
 pub(crate) use seen::{changed_since_last_run, remember_seen};

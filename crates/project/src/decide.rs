@@ -5,13 +5,18 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use engine::{Actor, Decision, Event, Standing, keys};
-use forge::{Item, ItemId, NewItem, Query};
+use engine::{
+    Actor, Decision, Event, Standing, keys,
+    view::{self, Asked},
+};
+use forge::{Edit, Item, ItemId, NewItem, Query};
 use runs::{Answer, Current, Decided, Given};
 use serde_json::{Map, Value};
 
 use crate::{
-    AskError, Error, Workspace, person_in,
+    AskError, Error, Workspace,
+    late::late,
+    person_in,
     spend::{More, MoreError},
 };
 
@@ -63,6 +68,9 @@ impl Workspace {
             | Standing::Stopped
             | Standing::Ended { .. } => None,
         };
+        let asked = view::asked(&current.workflow, &current.run).filter(|asked| asked.id == given.decision);
+        let option = asked.as_ref().and_then(|asked| asked.option(&given.option));
+        let given = Given { option: option.unwrap_or(&given.option).to_owned(), ..given.clone() };
         more.raise(&self.dirs, open, &given.option)?;
         let (event, data) = given.event();
         Ok(self.ask_run(current, event, data)?)
@@ -146,14 +154,33 @@ impl Workspace {
         let short = short.lines().next().unwrap_or_default().to_owned();
         let todo = NewItem {
             title: format!("{}{short}", about(issue)),
-            body: todo(current, &decision.question, &decision.options, default),
+            body: todo(current, decision, default),
             labels: [TODO, "warp-drive"].into_iter().map(str::to_owned).collect(),
             ..NewItem::default()
         };
         let filed = self.tracker().file(&todo, Some(&format!("{}{}", marker(issue), decision.id)))?;
+        self.name_answers(filed.id, decision, issue)?;
         let person = self.person();
         self.tracker().assign(filed.id, Some(&person))?;
         Ok(filed.id)
+    }
+}
+
+impl Workspace {
+    /// Says in a question's own issue which commands answer it; its number is known once it is filed.
+    fn name_answers(&mut self, todo: ItemId, decision: &Decision, issue: &str) -> Result<(), Error> {
+        let Some(issue) = ItemId::typed(issue) else { return Ok(()) };
+        let Some(item) = self.tracker().item(todo)? else { return Ok(()) };
+        let commands = Asked { id: todo.to_string(), ..late(decision) }.command_lines();
+        if item.body.contains(&commands) {
+            return Ok(());
+        }
+        let body = format!(
+            "{}\nTo answer:\n\n```sh\n{commands}```\n\nThen `warp run {issue}` takes it up; its agent is told.\n",
+            item.body
+        );
+        self.tracker().edit(todo, &Edit { body: Some(body), ..Edit::default() })?;
+        Ok(())
     }
 }
 
@@ -166,7 +193,7 @@ fn default_of(current: &Current, decision: &Decision) -> Option<String> {
 }
 
 /// Returns how the marker of an issue begins that a question about another one has become.
-fn marker(issue: &str) -> String {
+pub(crate) fn marker(issue: &str) -> String {
     format!("{TODO}:{issue}:")
 }
 
@@ -175,8 +202,9 @@ fn about(issue: &str) -> String {
     format!("Decide for #{issue}: ")
 }
 
-fn todo(current: &Current, question: &str, options: &[String], default: Option<&str>) -> String {
+fn todo(current: &Current, decision: &Decision, default: Option<&str>) -> String {
     let run = &current.run;
+    let Decision { question, options, .. } = decision;
     let mut text = format!("{question}\n\nOptions: {}\n", options.join(", "));
     if let Some(issue) = &run.issue {
         text.push_str(&format!("\nIt came up in run {} while working on #{issue}", run.id));
@@ -188,7 +216,7 @@ fn todo(current: &Current, question: &str, options: &[String], default: Option<&
         Some(option) => format!(
             ".\nNobody answered in time, so the agent's default `{option}` was taken. Close this if that is right.\n"
         ),
-        None => ".\nThe chunk was skipped. Say what is wanted in the issue, then run it again.\n".to_owned(),
+        None => ".\nThe chunk was skipped.\n".to_owned(),
     });
     text
 }

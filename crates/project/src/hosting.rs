@@ -4,6 +4,7 @@
 //! that they are on the server: then every call says what is missing. A workspace's repository decides nothing here; the
 //! person's checkout does.
 
+mod chosen;
 mod net;
 mod token;
 mod unusable;
@@ -16,11 +17,15 @@ use std::{
 };
 
 use adapters::{clock::Clock, git::Git};
-use forge::{ForgeError, Hosting, Refusal, Remote, Settings, Site, SiteKind, http::SharedNet};
+use forge::{
+    Author, Budget, Forge, ForgeError, Hosting, Refusal, Remote, Settings, SharedChecks, Site, SiteKind,
+    Tracker, Unchecked, Woodpecker, http::SharedNet,
+};
 
-use crate::{Hosts, Place};
+use crate::{Dirs, Hosts, Place, config::ConfigError};
 use unusable::Unusable;
 
+pub use chosen::{CheckSource, ForgeSettings};
 pub use net::ForgeNet;
 pub use token::{Environment, Found, LoginError, Logins, Source, Token};
 
@@ -42,7 +47,7 @@ pub enum Forged {
     /// The journal, for this reason.
     Local { why: String },
     /// A server.
-    Server { remote: Remote, site: Site, kind: SiteKind, source: Source },
+    Server { remote: Remote, site: Site, kind: SiteKind, source: Source, checks: Option<SharedChecks> },
 }
 
 /// Why a project's server cannot be used.
@@ -54,6 +59,10 @@ pub enum HostingError {
     UnknownServer { host: String },
     #[error("there is no token for `{host}`")]
     NoToken { host: String },
+    #[error("there is no token for Woodpecker: WOODPECKER_TOKEN and WOODPECKER_SERVER (`{url}`) have it")]
+    NoWoodpeckerToken { url: String },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     #[error(transparent)]
     Login(#[from] LoginError),
     #[error(transparent)]
@@ -70,16 +79,23 @@ pub struct Servers {
 }
 
 /// Says what a project has chosen.
-type Choose = dyn Fn(&Place) -> (Choice, Settings) + Send + Sync;
+type Choose = dyn Fn(&Place) -> Result<ForgeSettings, ConfigError> + Send + Sync;
 
 impl Servers {
     /// Creates it; `choose` says what the settings of a project say.
     pub fn new(
         logins: Logins,
         clock: Clock,
-        choose: impl Fn(&Place) -> (Choice, Settings) + Send + Sync + 'static,
+        choose: impl Fn(&Place) -> Result<ForgeSettings, ConfigError> + Send + Sync + 'static,
     ) -> Self {
         Self { logins, clock, choose: Box::new(choose), known: Mutex::default(), kinds: Mutex::default() }
+    }
+
+    /// Creates it for a user: by their settings and their projects', and with their tokens.
+    pub fn of_user(dirs: &Dirs, environment: Environment) -> Self {
+        let (logins, clock) = (Logins::new(&dirs.config, environment), dirs.clock.clone());
+        let dirs = dirs.clone();
+        Self::new(logins, clock, move |place| ForgeSettings::read(place, &dirs))
     }
 
     /// Returns the tokens that there are.
@@ -89,13 +105,13 @@ impl Servers {
 
     /// Finds the forge of a project.
     pub fn find(&self, place: &Place) -> Result<Forged, HostingError> {
-        let (choice, settings) = (self.choose)(place);
-        let wanted = match choice {
+        let chosen = (self.choose)(place)?;
+        let wanted = match chosen.choice {
             Choice::Local => return Ok(Forged::Local { why: "the settings say so".to_owned() }),
             Choice::Auto => None,
             Choice::Server(kind) => Some(kind),
         };
-        let found = self.server_of(place.origin().unwrap_or(&place.root), wanted.flatten(), settings);
+        let found = self.server_of(place.origin().unwrap_or(&place.root), wanted.flatten(), chosen);
         match found {
             Err(
                 error @ (HostingError::NoRemote(_)
@@ -110,7 +126,7 @@ impl Servers {
         &self,
         checkout: &Path,
         kind: Option<SiteKind>,
-        settings: Settings,
+        chosen: ForgeSettings,
     ) -> Result<Forged, HostingError> {
         let (_, address) = Git::new(checkout).remote().map_err(HostingError::NoRemote)?;
         let on_disk = || HostingError::NoRemote("it is on this machine".to_owned());
@@ -121,8 +137,26 @@ impl Servers {
             Some(kind) => kind,
             None => self.probe(&site)?,
         };
-        let remote = self.remote(&site, kind, &login.token, settings)?;
-        Ok(Forged::Server { remote, site, kind, source: login.source })
+        let remote = self.remote(&site, kind, &login.token, chosen.access)?;
+        let checks = self.checks(&remote, chosen.checks)?;
+        Ok(Forged::Server { remote, site, kind, source: login.source, checks })
+    }
+
+    /// Returns what has to be green before the server merges; none where the project's own tests are all there is.
+    fn checks(&self, remote: &Remote, source: CheckSource) -> Result<Option<SharedChecks>, HostingError> {
+        Ok(match source {
+            CheckSource::Command => None,
+            CheckSource::None => Some(Arc::new(Unchecked)),
+            CheckSource::Server(contexts) => Some(remote.actions(contexts)),
+            CheckSource::Woodpecker { url, repository, required } => {
+                let host = token::host_in(&url).unwrap_or_default();
+                let login = self.logins.find(&host, Some(SiteKind::Forgejo))?;
+                let login = login.ok_or_else(|| HostingError::NoWoodpeckerToken { url: url.clone() })?;
+                let base = format!("{}/api", url.trim_end_matches('/'));
+                let net: SharedNet = Arc::new(self.net(&base, Some(login.token))?);
+                Some(Arc::new(Woodpecker::new(net, repository, required)))
+            }
+        })
     }
 
     fn remote(
@@ -174,9 +208,48 @@ impl Hosts for Servers {
     fn of(&self, place: &Place) -> Option<Arc<dyn Hosting>> {
         match self.find(place) {
             Ok(Forged::Local { .. }) => None,
-            Ok(Forged::Server { remote, .. }) => Some(Arc::new(remote)),
+            Ok(Forged::Server { remote, checks, .. }) => Some(Arc::new(Hosted { remote, checks })),
             Err(error) => Some(Arc::new(Unusable::new(&error))),
         }
+    }
+
+    fn about(&self, place: &Place) -> Option<String> {
+        match self.find(place) {
+            Ok(Forged::Local { .. }) => None,
+            Ok(Forged::Server { remote, site, .. }) => {
+                let account = match remote.account() {
+                    Ok(account) => format!("as {account}"),
+                    Err(error) => format!("unusable: {error}"),
+                };
+                Some(format!("{}/{}/{} {account}", site.host, site.owner, site.repository))
+            }
+            Err(error) => Some(format!("unusable: {error}")),
+        }
+    }
+}
+
+/// A server, and the checks that count there.
+#[derive(Debug)]
+struct Hosted {
+    remote: Remote,
+    checks: Option<SharedChecks>,
+}
+
+impl Hosting for Hosted {
+    fn tracker(&self, by: Author) -> Arc<dyn Tracker> {
+        self.remote.tracker(by)
+    }
+
+    fn forge(&self, by: Author) -> Arc<dyn Forge> {
+        self.remote.forge(by)
+    }
+
+    fn checks(&self) -> Option<SharedChecks> {
+        self.checks.clone()
+    }
+
+    fn budget(&self) -> Option<Budget> {
+        self.remote.budget()
     }
 }
 

@@ -24,8 +24,9 @@ use forge::{Comment, Item, ItemId, Pull, Query, Readiness, Review, readiness};
 use serde::Serialize;
 
 pub use prospect::{Place, Prospect, Would};
+pub use unpushed::AtRemote;
 
-use crate::{Current, Error, Leftover, Taken, Workspace, pushing::REFUSED_PUSH, rework::rework_of};
+use crate::{Current, Error, Leftover, Taken, Workspace, pushing::REFUSED_PUSH, rework::is_update_wanted};
 
 /// How many commits of an issue are named.
 const MOST_COMMITS: usize = 50;
@@ -334,7 +335,7 @@ impl Workspace {
             review: pull.review,
             is_open: item.is_open(),
             conflicts: if item.is_open() { self.conflicts_of(pull) } else { Vec::new() },
-            is_update_wanted: rework_of(item).is_some_and(|rework| rework.is_update),
+            is_update_wanted: is_update_wanted(item),
             merged: pull.merged.clone(),
             is_refused: item.comments.iter().any(|comment| {
                 comment.marker.as_deref().is_some_and(|marker| marker.starts_with(REFUSED_PUSH))

@@ -10,13 +10,36 @@ use std::{
 
 use adapters::{boundary, git::Git, process, secrets::redacted};
 use engine::Time;
-use forge::{Author, BODY, Forge, ForgeError, Gh, GhAnswer, Host, Tracker};
+use forge::{
+    Author, BODY, Budget, Forge, ForgeError, Gh, GhAnswer, Host, Hosting, LocalForge, SharedChecks, Tracker,
+};
 use journal::{Durable, Store, StoreError};
 use runs::Runs;
 
 use crate::{Dirs, Error, Place, Workspace, text};
 
 impl Workspace {
+    /// Returns what hosts the project's issues and pull requests. It is looked for when it is first asked for, because few
+    /// commands do.
+    fn hosting(&self) -> &Arc<dyn Hosting> {
+        self.hosting.get_or_init(|| {
+            let server = self.dirs.hosts.as_ref().and_then(|hosts| hosts.of(&self.place));
+            server.unwrap_or_else(|| {
+                Arc::new(LocalForge::new(Arc::clone(&self.store) as Arc<dyn Host>, Author::warp()))
+            })
+        })
+    }
+
+    /// Says which server and account are in use; nothing where the journal has the issues.
+    pub fn about_forge(&self) -> Option<String> {
+        self.dirs.hosts.as_ref()?.about(&self.place)
+    }
+
+    /// Returns what the server still allows; nothing where there is none.
+    pub fn forge_budget(&self) -> Option<Budget> {
+        self.hosting().budget()
+    }
+
     /// Returns the project's issues, in warp's own name.
     pub fn tracker(&self) -> Arc<dyn Tracker> {
         self.tracker_as(Author::warp())
@@ -24,7 +47,7 @@ impl Workspace {
 
     /// Returns the project's issues, in somebody's name.
     pub fn tracker_as(&self, by: Author) -> Arc<dyn Tracker> {
-        self.hosting.tracker(by)
+        self.hosting().tracker(by)
     }
 
     /// Returns the project's pull requests, in warp's own name.
@@ -32,9 +55,14 @@ impl Workspace {
         self.forge_as(Author::warp())
     }
 
+    /// Returns the checks of commits at the project's server, if it has one.
+    pub fn checks(&self) -> Option<SharedChecks> {
+        self.hosting().checks()
+    }
+
     /// Returns the project's pull requests, in somebody's name.
     pub fn forge_as(&self, by: Author) -> Arc<dyn Forge> {
-        self.hosting.forge(by)
+        self.hosting().forge(by)
     }
 }
 

@@ -73,6 +73,11 @@ impl Outlet {
         Self { leaves: Leaves::Nothing, is_kept_here: true, ..self }
     }
 
+    /// Returns the same for a person who has said of this branch that it may leave.
+    pub fn allowed(&self) -> Self {
+        Self { leaves: Leaves::Branch, is_kept_here: false, ..self.clone() }
+    }
+
     /// Says why a branch is not pushed, and what pushes it; nothing where there is no remote.
     pub fn kept(&self, branch: &str) -> Option<String> {
         let remote = self.remote.as_ref()?;

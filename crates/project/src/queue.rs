@@ -11,7 +11,7 @@ use std::{
 use engine::{Owner, PROVIDER, Run, RunId, Standing};
 use forge::{Candidate, Item, ItemId, Query, Readiness, candidates, readiness, ready};
 
-use crate::{ClaimError, Current, Error, Rework, Workspace, rework::rework_of};
+use crate::{ClaimError, Current, Error, Rework, Workspace};
 
 /// What keeps an issue that is ready from being taken.
 #[derive(Debug)]
@@ -177,7 +177,9 @@ impl Workspace {
         }
         let is_about = |item: &&Arc<Item>| item.pull.as_ref().is_some_and(|pull| pull.issue == Some(number));
         // One that waits for another round is worked on.
-        if let Some(item) = pulls.iter().find(is_about).filter(|item| rework_of(item).is_none()) {
+        if let Some(item) = pulls.iter().find(is_about)
+            && self.rework_of(item)?.is_none()
+        {
             return Ok(Some(Taken::Pull(Arc::clone(item))));
         }
         Ok(self.runs.claimant(&issue)?.map(Taken::Claimed))

@@ -102,7 +102,7 @@ pub(crate) fn ensure_begun(place: &Place) -> Result<(), KnownError> {
 /// Says which rails hold the agent of a run, and whether it is behind walls.
 pub fn in_force(place: &Place, run: &Run) -> &'static str {
     if run.owner.session.as_deref() == Some(Owner::DRIVER_WITHOUT_WALLS) {
-        return "in the agent and in git, no sandbox: it was begun with --no-sandbox";
+        return "in the agent and in git, no sandbox: it was started with --no-sandbox";
     }
     if run.owns_workspace {
         return match Sandbox::find() {

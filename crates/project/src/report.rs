@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     Current, Error, StintOutcome, Workspace,
+    outlook::AtRemote,
     spend::{Ledger, LedgerError},
 };
 
@@ -39,6 +40,10 @@ pub struct RunReport {
     /// How many acceptance criteria it has met.
     pub criteria: usize,
     pub skipped: Vec<Skipped>,
+    /// Tests that were removed or are skipped since, which a person has accepted.
+    pub tests: Vec<String>,
+    /// Whether the remote has what was merged or is offered, if there is a remote.
+    pub pushed: Option<AtRemote>,
     /// What it has spent in all.
     pub spent: Usage,
     pub started_at: Time,
@@ -55,6 +60,10 @@ pub enum RunState {
     /// It was merged and undone later.
     Reverted,
     ReadyForReview {
+        pull: ItemId,
+    },
+    /// A person has closed its pull request without merging it.
+    ClosedUnmerged {
         pull: ItemId,
     },
     WaitingForYou {
@@ -94,6 +103,7 @@ impl RunReport {
     /// Adds what an earlier run of the same issue has done and spent.
     fn after(mut self, earlier: &Self) -> Self {
         self.criteria += earlier.criteria;
+        self.tests.splice(..0, earlier.tests.iter().cloned());
         self.spent.add(&earlier.spent);
         self.started_at = earlier.started_at;
         self
@@ -140,6 +150,8 @@ impl Workspace {
             },
             None => self.state_of(current)?,
         };
+        let tests = run.accepted_held.iter().filter(|held| held.kind.is_about_tests());
+        let pushed = self.pushed(current, &state)?;
         let mut spent = Usage::default();
         let lines = ledger.into_iter().flat_map(|ledger| ledger.books().lines());
         lines.filter(|line| line.tags.run == run.id.as_str()).for_each(|line| spent.add(&line.usage));
@@ -150,6 +162,8 @@ impl Workspace {
             state,
             criteria: stints.iter().flat_map(|stint| stint.criteria()).count(),
             skipped: skipped.collect(),
+            tests: tests.map(ToString::to_string).collect(),
+            pushed,
             spent,
             started_at: run.started_at,
             updated_at: run.updated_at,
@@ -157,10 +171,34 @@ impl Workspace {
     }
 
     fn state_of_pull(&mut self, number: ItemId) -> Result<RunState, Error> {
-        let pull = self.forge().pull(number)?.and_then(|item| item.pull.clone());
-        Ok(match pull.and_then(|pull| pull.merged) {
-            Some(commit) => RunState::Merged { commit: Some(commit) },
-            None => RunState::ReadyForReview { pull: number },
+        let item = self.forge().pull(number)?;
+        let is_open = item.as_ref().is_some_and(|item| item.is_open());
+        let merged = item.and_then(|item| item.pull.as_ref().and_then(|pull| pull.merged.clone()));
+        Ok(match (merged, is_open) {
+            (Some(commit), _) => RunState::Merged { commit: Some(commit) },
+            (None, true) => RunState::ReadyForReview { pull: number },
+            (None, false) => RunState::ClosedUnmerged { pull: number },
+        })
+    }
+
+    /// Says whether the remote has what a run has come to.
+    fn pushed(&self, current: &Current, state: &RunState) -> Result<Option<AtRemote>, Error> {
+        Ok(match state {
+            RunState::Merged { commit: Some(commit) } => {
+                self.at_remote(&current.run.branches.merge_target, commit)
+            }
+            RunState::ReadyForReview { pull } => {
+                let pull = self.forge().pull(*pull)?.and_then(|item| item.pull.clone());
+                pull.and_then(|pull| self.at_remote(&pull.branch, &pull.head))
+            }
+            RunState::Merged { commit: None }
+            | RunState::Reverted
+            | RunState::ClosedUnmerged { .. }
+            | RunState::WaitingForYou { .. }
+            | RunState::Running { .. }
+            | RunState::Interrupted { .. }
+            | RunState::Stopped
+            | RunState::Failed { .. } => None,
         })
     }
 

@@ -158,7 +158,7 @@ impl Pool {
             match self.renew(&mut slot, target) {
                 Ok(()) => return Ok(Slot { passed_over, ..slot }),
                 Err(error) => passed_over.push(format!(
-                    "slot {number} is passed over and stays as it is, in {}: {}",
+                    "slot {number} is skipped and left as it is, in {}: {}",
                     slot.root().display(),
                     spelled(&error)
                 )),
@@ -287,6 +287,7 @@ impl Pool {
             slot: marker.location,
             origin: self.origin.clone(),
             checkout: self.root.clone(),
+            stop: self.dirs.stop.clone(),
         };
         Ok(Slot {
             place: Place::at(&root)?,

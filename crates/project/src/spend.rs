@@ -87,7 +87,7 @@ pub enum LedgerError {
     },
     #[error("the ledger knows no request `{ticket}`")]
     NoRequest { ticket: String },
-    #[error("others wrote into the ledger all the time; try again")]
+    #[error("the ledger is busy; try again")]
     Contended,
     #[error("no random number could be had for a request's name")]
     Random(#[source] io::Error),

@@ -145,11 +145,16 @@ impl Workspace {
         let (name, rails) = (self.place.name(), rails::in_force(&self.place, &current.run));
         let status = view::status(&current.workflow, &current.run, &name, live, rails);
         let explanation = view::explain(&current.workflow, &current.run, self.dirs.clock.now());
-        format!("{}\n{}\n{}", view::render_status(&status), explanation.render(), possible(current))
+        format!(
+            "{}\n{}\n{}",
+            view::render_status(&status, engine::Time::to_seconds),
+            explanation.render(engine::Time::to_seconds),
+            possible(current)
+        )
     }
 
     /// Says what a call has done, and what the agent has to do now.
-    fn words_of(&self, answer: &Answer) -> String {
+    fn words_of(&mut self, answer: &Answer) -> String {
         let mut lines: Vec<String> = Vec::new();
         for record in &answer.records {
             let event = &record.event;
@@ -175,7 +180,7 @@ impl Workspace {
         } else if waits {
             lines.push("Wait for the answer: end your turn.".to_owned());
         } else if has_moved {
-            lines.push(self.described(&answer.current));
+            lines.push(self.news(&answer.current, Actor::Agent));
         }
         lines.join("\n")
     }

@@ -9,11 +9,16 @@ mod show;
 mod tally;
 mod workflows;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use adapters::git::PreparedCommit;
 use engine::{Advice, Held, Record, Run, WorkflowError};
-use forge::{Author, ForgeError, Host, Hosting, LocalForge};
+use forge::{ForgeError, Hosting};
 use journal::{Durable, Listener, OpenError, Store, StoreError, Subscription, Version};
 use runs::{Claim, Current, Followed, Follower, Runs};
 
@@ -37,8 +42,8 @@ pub struct Workspace {
     pub dirs: Dirs,
     pub(crate) runs: Runs,
     pub(crate) store: Arc<ProjectStore>,
-    /// What hosts the project's issues and pull requests.
-    pub(crate) hosting: Arc<dyn Hosting>,
+    /// What hosts the project's issues and pull requests, once somebody has asked for them.
+    pub(crate) hosting: OnceLock<Arc<dyn Hosting>>,
     /// What this workspace's run has claimed.
     pub(crate) claimed: Option<Claim>,
     /// How what the repository holds is run.
@@ -146,10 +151,6 @@ impl Workspace {
     pub fn open(place: Place, dirs: Dirs) -> Result<Self, Error> {
         let runs = Runs::new(dirs.clock.clone(), dirs.leases.clone());
         let store = Arc::new(ProjectStore::open(&place, &dirs, runs.clone())?);
-        let hosting = match dirs.hosts.as_ref().and_then(|hosts| hosts.of(&place)) {
-            Some(hosting) => hosting,
-            None => Arc::new(LocalForge::new(Arc::clone(&store) as Arc<dyn Host>, Author::warp())),
-        };
         Ok(Self {
             laid: None,
             told_held: Vec::new(),
@@ -157,7 +158,7 @@ impl Workspace {
             dirs,
             runs,
             store,
-            hosting,
+            hosting: OnceLock::new(),
             claimed: None,
             shell: Shell::default(),
             slot: None,

@@ -5,10 +5,10 @@
 use std::{path::Path, process::Command, sync::Arc};
 
 use adapters::clock::Clock;
-use forge::{Author, ForgeError, NewItem, Refusal, Settings, SiteKind};
+use forge::{Author, ForgeError, NewItem, Refusal, SiteKind};
 use project::{
     Hosts as _, Place,
-    hosting::{Choice, Forged, HostingError, Logins, Servers, Token},
+    hosting::{Choice, ForgeSettings, Forged, HostingError, Logins, Servers, Token},
 };
 use testkit::forges::{ForgejoDouble, GitHubDouble, Role};
 
@@ -36,7 +36,9 @@ fn checkout(home: &Path, remote: Option<&str>) -> Place {
 
 fn servers(home: &Path, choice: Choice) -> Servers {
     let logins = Logins::new(&home.join("config"), Arc::new(|_: &str| None)).without_gh();
-    Servers::new(logins, Clock::default(), move |_: &Place| (choice, Settings::default()))
+    Servers::new(logins, Clock::default(), move |_: &Place| {
+        Ok(ForgeSettings { choice, ..ForgeSettings::default() })
+    })
 }
 
 fn host(url: &str) -> String {
@@ -82,7 +84,7 @@ fn a_server_is_probed_where_nothing_names_it() {
         _ => None,
     };
     let logins = Logins::new(&home.path().join("config"), Arc::new(environment)).without_gh();
-    let servers = Servers::new(logins, Clock::default(), |_: &Place| (Choice::Auto, Settings::default()));
+    let servers = Servers::new(logins, Clock::default(), |_: &Place| Ok(ForgeSettings::default()));
     let found = servers.find(&place).unwrap();
     assert!(matches!(found, Forged::Server { kind: SiteKind::Forgejo, .. }), "{found:?}");
 }

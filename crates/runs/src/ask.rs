@@ -171,8 +171,9 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         Event::ChunkDeferred { why } => Event::ChunkDeferred { why: redacted(why) },
         Event::Told { text } => Event::Told { text: redacted(text) },
         Event::ConversationBegun { session } => Event::ConversationBegun { session: redacted(session) },
-        Event::TurnEnded { how, session, brief, usage, is_idle } => {
-            Event::TurnEnded { how: redacted(how), session: session.map(redacted), brief, usage, is_idle }
+        Event::TurnEnded { how, session, brief, usage, context, is_idle } => {
+            let (how, session) = (redacted(how), session.map(redacted));
+            Event::TurnEnded { how, session, brief, usage, context, is_idle }
         }
         Event::Suspended { kind, why, until } => Event::Suspended { kind, why: redacted(why), until },
         Event::FindingReported { severity, file, line, text } => {
@@ -188,6 +189,7 @@ fn without_secrets(event: Event, mut data: Map<String, Value>) -> (Event, Map<St
         | Event::DeadlinePassed
         | Event::AttemptStarted { .. }
         | Event::CriteriaUnconfirmed
+        | Event::ChecksAwaited { .. }
         | Event::StopRequested
         | Event::Resumed
         | Event::ResetRequested

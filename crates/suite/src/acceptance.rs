@@ -1,8 +1,9 @@
 //! Running acceptance tests: by which command, and with the project's own.
 
+mod language;
 mod verdict;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use adapters::{boundary, git::Git, process::End};
 use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict, keys};
@@ -10,7 +11,9 @@ use engine::{Run, Seen, Settings, TestsSeen, TestsVerdict, keys};
 use workspace::Shell;
 
 use crate::patience;
-use verdict::{Judged, Whose};
+pub use language::advice;
+use language::text;
+use verdict::{Judged, Own, Whose};
 
 /// How much of what the tests print is kept: it goes into an agent's prompt.
 const OUTPUT_KEPT: usize = 1200;
@@ -82,7 +85,7 @@ fn one(shell: &Shell, root: &Path, run: &Run, command: &str, whose: Whose) -> Re
     }
     let printed = [finished.stdout.as_slice(), finished.stderr.as_slice()].concat();
     let printed = String::from_utf8_lossy(&printed);
-    let Judged { verdict, passed } = verdict::judge(whose, command, &finished.end, &printed);
+    let Judged { verdict, passed } = verdict::judge(whose, &Own::of(root), command, &finished.end, &printed);
     let says_none = finished.end == End::Exit(0) && verdict != TestsVerdict::Passed;
     let end = finished.end.to_string();
     Ok(TestsSeen {
@@ -108,10 +111,7 @@ fn command(root: &Path, settings: &Settings, file: &str) -> Result<Option<String
     }
     let path = Path::new(file);
     let has = |name: &str| root.join(name).is_file();
-    let npm_test = || {
-        let text = fs::read_to_string(root.join("package.json")).unwrap_or_default();
-        has("package.json") && text.contains("\"test\"")
-    };
+    let npm_test = || text(root, "package.json").contains("\"test\"");
     Ok(match path.extension().and_then(|ending| ending.to_str()).unwrap_or_default() {
         "sh" if first_line(root, file).contains("bash") => Some(format!("bash {named}")),
         "sh" => Some(format!("sh {named}")),
@@ -122,8 +122,12 @@ fn command(root: &Path, settings: &Settings, file: &str) -> Result<Option<String
         "go" if has("go.mod") => {
             path.parent().map(|directory| format!("go test -v './{}/...'", directory.display()))
         }
-        "rb" if has("Gemfile") => Some(format!("bundle exec rspec {named}")),
-        "rb" => Some(format!("ruby {named}")),
+        "rb" => {
+            let runner = if file.ends_with("_spec.rb") { "rspec" } else { "ruby -Ilib -Itest" };
+            let bundled = if has("Gemfile") { "bundle exec " } else { "" };
+            Some(format!("{bundled}{runner} {named}"))
+        }
+        "java" => java_command(root, path),
         "exs" => Some(format!("mix test {named}")),
         "js" | "mjs" | "cjs" | "jsx" | "ts" | "tsx" if npm_test() => Some(format!("npm test -- {named}")),
         "js" | "mjs" | "cjs" => Some(format!("node --test {named}")),
@@ -132,10 +136,25 @@ fn command(root: &Path, settings: &Settings, file: &str) -> Result<Option<String
 }
 
 fn first_line(root: &Path, file: &str) -> String {
-    let path = root.join(file);
-    // Only a file is read: a pipe would never answer.
-    let text = if path.is_file() { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
-    text.lines().next().unwrap_or_default().chars().take(LONGEST_FIRST_LINE).collect()
+    text(root, file).lines().next().unwrap_or_default().chars().take(LONGEST_FIRST_LINE).collect()
+}
+
+/// Returns the command that runs a class of tests, by the build tool that the project has, or brings along.
+fn java_command(root: &Path, file: &Path) -> Option<String> {
+    let class = file.file_stem()?.to_str()?;
+    let is_name = class.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let has = |name: &str| root.join(name).is_file();
+    let or_wrapper =
+        |wrapper: &'static str, tool: &'static str| if has(&wrapper[2..]) { wrapper } else { tool };
+    if !is_name {
+        None
+    } else if has("pom.xml") {
+        Some(format!("{} -B test -Dtest={class}", or_wrapper("./mvnw", "mvn")))
+    } else if has("build.gradle") || has("build.gradle.kts") {
+        Some(format!("{} test --tests {class}", or_wrapper("./gradlew", "gradle")))
+    } else {
+        None
+    }
 }
 
 /// Returns the name that Cargo gives a file of `tests/`: that of the file, or of its directory.
@@ -148,6 +167,8 @@ fn cargo_target(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -171,7 +192,8 @@ mod tests {
             ("tests/acceptance/greet.rs", "cargo test --test acceptance"),
             ("tests/greet.rs", "cargo test --test greet"),
             ("tests/acceptance/a_test.go", "go test -v './tests/acceptance/...'"),
-            ("-a.rb", "ruby ./'-a.rb'"),
+            ("-a.rb", "ruby -Ilib -Itest ./'-a.rb'"),
+            ("spec/a_spec.rb", "rspec 'spec/a_spec.rb'"),
         ] {
             assert_eq!(of(&settings, file).as_deref(), Some(wanted));
         }

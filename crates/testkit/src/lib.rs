@@ -92,7 +92,7 @@ impl Sandbox {
         command.env_clear().current_dir(self.root()).stdin(Stdio::null());
         // Without PATH neither git nor a shell would be found.
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.home()).env("LANG", "C.UTF-8").env("COLUMNS", "100");
+        command.env("HOME", self.home()).env("LANG", "C.UTF-8").env("COLUMNS", "100").env("TZ", "UTC");
         command
             .env("TMPDIR", self.temporary())
             .env("XDG_STATE_HOME", self.home().join("state"))
@@ -190,14 +190,34 @@ impl Sandbox {
     pub fn plain(&self, text: &str) -> String {
         let home = self.home().canonicalize().expect("the home is there");
         let text = text.replace(home.to_str().expect("the home is text"), "[HOME]");
-        let plain = text.split_inclusive(char::is_whitespace).map(plain_word);
-        plain.collect()
+        let plain: String = text.split_inclusive(char::is_whitespace).map(plain_word).collect();
+        without_local_times(&plain)
     }
 
     fn said(&self, output: &Output) -> Said {
         let text = |bytes: &[u8]| self.plain(&String::from_utf8_lossy(bytes));
         Said { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
+}
+
+/// Takes out times as people read them: day, time of day and zone, which is UTC in every sandbox.
+fn without_local_times(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(" UTC") {
+        let is_time = |form: &str| {
+            let time = before.get(before.len().checked_sub(form.len())?..)?;
+            let fits =
+                |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+            time.bytes().zip(form.bytes()).all(fits).then_some(time.len())
+        };
+        match is_time("0000-00-00 00:00:00").or_else(|| is_time("0000-00-00 00:00")) {
+            Some(length) => plain.push_str(&format!("{}[TIME]", &before[..before.len() - length])),
+            None => plain.push_str(&format!("{before} UTC")),
+        }
+        rest = after;
+    }
+    plain + rest
 }
 
 fn plain_word(word: &str) -> String {

@@ -32,7 +32,7 @@ use std::{
     time::Duration,
 };
 
-pub use conversation::{Api, Entry, Part, Request, Role};
+pub use conversation::{Api, Entry, Part, Request, Role, Sent};
 pub use gate::Gate;
 pub use script::{Call, Manner, Place, Script, Turn, Usage};
 
@@ -61,6 +61,11 @@ impl Model {
     /// Returns every request of the main conversation, in order.
     pub fn requests(&self) -> Vec<Request> {
         self.seen().lock().requests.clone()
+    }
+
+    /// Returns every request that a model was asked, in order: those of the main conversation and side requests.
+    pub fn sent(&self) -> Vec<Sent> {
+        self.seen().lock().sent.clone()
     }
 
     /// Returns the last tool result that the model was told.

@@ -13,6 +13,7 @@ use adapters::{
         slot::{self, Marker},
     },
     machine,
+    process::StopCheck,
 };
 
 use crate::{head::is_root, text};
@@ -117,7 +118,8 @@ impl Place {
         let none = || PlaceError::NotADirectory { path: self.root.join(".git") };
         let location = self.location().ok_or_else(none)?;
         let (root, checkout) = (self.root.clone(), self.root.clone());
-        Ok(RepositoryPair { root, slot: location.clone(), origin: location, checkout })
+        let stop = StopCheck::default();
+        Ok(RepositoryPair { root, slot: location.clone(), origin: location, checkout, stop })
     }
 
     /// Returns git for its working tree.

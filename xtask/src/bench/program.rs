@@ -6,17 +6,11 @@ use std::{
     process::Command,
 };
 
-use super::sandbox::{Sandbox, target};
+use super::sandbox::Sandbox;
 use crate::{
+    build::{DIST, STATIC, X86_64, target},
     run::{Result, capture, cargo, check, root},
-    system::{attempt, found, package},
 };
-
-const MUSL: &str = "x86_64-unknown-linux-musl";
-/// The profile of what is installed.
-pub(super) const DIST: &str = "dist";
-/// The flags that `.cargo/config.toml` has for the product; the compiler alone does not read that file.
-const STATIC: &[&str] = &["-C", "relocation-model=static", "-C", "target-feature=+crt-static"];
 
 /// The programs, copied to where no other build replaces them.
 pub(super) struct Programs {
@@ -28,15 +22,10 @@ pub(super) struct Programs {
 
 pub(super) fn build(sandbox: &Sandbox) -> Result<Programs> {
     let (warp, empty) = (sandbox.path("warp"), sandbox.path("empty"));
-    let how = match missing() {
+    let how = match X86_64.missing() {
         None => {
-            let mut build = cargo(&["build", "--profile", DIST, "--package", "cli", "--target", MUSL]);
-            build.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
-            // These would replace the flags of the configuration.
-            build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-            check(&mut build)?;
-            copy(&target().join(MUSL).join(DIST).join("warp"), &warp)?;
-            compile_empty(&empty, &[&["--target", MUSL], STATIC].concat())?;
+            copy(&X86_64.build(DIST)?, &warp)?;
+            compile_empty(&empty, &[&["--target", X86_64.target], STATIC].concat())?;
             "static at a fixed address (musl)".to_owned()
         }
         Some(reason) => {
@@ -57,25 +46,4 @@ fn compile_empty(program: &Path, flags: &[&str]) -> Result {
 
 fn copy(from: &Path, to: &Path) -> Result {
     fs::copy(from, to).map(drop).map_err(|error| format!("{}: {error}", from.display()))
-}
-
-/// Returns why there can be no static build, after trying to get what it needs.
-fn missing() -> Option<String> {
-    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Some(format!("this is no {MUSL} machine"));
-    }
-    if !has_target() {
-        attempt("rustup", &["target", "add", MUSL]);
-    }
-    package("musl-gcc", "musl-tools");
-    if !has_target() {
-        return Some(format!("the target {MUSL} is not installed"));
-    }
-    // SQLite is C, so the target alone is not enough.
-    found("musl-gcc").is_none().then(|| "musl-gcc is not installed".to_owned())
-}
-
-fn has_target() -> bool {
-    let sysroot = capture(Command::new("rustc").args(["--print", "sysroot"]));
-    sysroot.is_ok_and(|sysroot| Path::new(sysroot.trim()).join("lib/rustlib").join(MUSL).is_dir())
 }

@@ -1,8 +1,10 @@
 //! The metering proxy against no proxy. What is measured is in `crates/meter/benches/proxy.rs`, which is built like what is
 //! installed.
 
-use super::program::DIST;
-use crate::run::{Result, cargo, check};
+use crate::{
+    build::DIST,
+    run::{Result, cargo, check},
+};
 
 /// Runs the benchmark, with as many requests as the caller says if they do.
 pub(super) fn run(requests: &[&str]) -> Result {

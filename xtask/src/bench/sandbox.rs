@@ -11,7 +11,8 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    run::{Result, capture, root},
+    build::target,
+    run::{Result, capture},
     system::found,
 };
 
@@ -137,9 +138,4 @@ impl Call {
             Err(error) => Err(format!("`{shown}` could not be started: {error}")),
         }
     }
-}
-
-/// Returns the build directory.
-pub(super) fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).unwrap_or_else(|| root().join("target"))
 }

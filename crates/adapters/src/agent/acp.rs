@@ -243,8 +243,8 @@ impl Asking<'_> {
             }
             (Some(Err(NoReply::Lost(_))) | None, end) => Err(failed(end, &last)),
         };
-        let (session, cost_usd) = (self.heard.session, self.heard.cost_usd);
-        TurnResult { answer, session, usage, cost_usd, last_words: last }
+        let (session, context, cost_usd) = (self.heard.session, self.heard.context, self.heard.cost_usd);
+        TurnResult { answer, session, usage, context, cost_usd, last_words: last }
     }
 }
 

@@ -54,15 +54,25 @@ const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 const SETTINGS: &str = ".claude/settings.json";
 /// The variables by which a person has the client ask a cloud's models, which speak otherwise.
 const ELSEWHERE: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+/// Its tools that write, which a turn that only reads does not have.
+const WRITING: &str = "Edit,MultiEdit,Write,NotebookEdit";
 /// How often the client asks its model again. Its own ten tries would take minutes to say that a key is wrong.
 const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "4");
-/// What the client is told about itself, where the person has not: it reports to nobody and does not replace itself.
-const QUIET: [(&str, &str); 4] = [
+/// What the client is told about itself, where the person has not: it reports to nobody, does not replace itself and keeps no
+/// notes.
+const QUIET: [(&str, &str); 5] = [
+    // Warp keeps lessons itself, for every agent.
+    ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
     ("DISABLE_TELEMETRY", "1"),
     ("DISABLE_ERROR_REPORTING", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
 ];
+
+/// The tools with which the client's model reads, writes and runs commands; it answers by another, which is always there.
+const TOOLS: [&str; 4] = ["Bash", "Edit", "Read", "Write"];
+/// The tool that skills need.
+const SKILL: &str = "Skill";
 
 /// Claude Code.
 #[derive(Clone, Debug)]
@@ -136,7 +146,10 @@ fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
         ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", mode]
             .map(OsString::from)
             .into();
-    all.extend(["--settings".into(), settings(turn).to_string().into()]);
+    let mut settings = settings(turn);
+    // Warp commits and opens pull requests.
+    settings["includeGitInstructions"] = json!(false);
+    all.extend(["--settings".into(), settings.to_string().into()]);
     all.extend(["--json-schema".into(), turn.schema.to_string().into()]);
     if let Some(session) = turn.resume {
         all.extend(["--resume".into(), session.into()]);
@@ -152,9 +165,20 @@ fn arguments(turn: &Turn<'_>) -> Vec<OsString> {
     if let Some(mcp) = turn.mcp {
         all.extend(["--mcp-config".into(), servers(turn, mcp).to_string().into()]);
     }
-    if turn.walls.is_none() {
+    if turn.walls.is_some_and(|walls| walls.reads_only) {
+        all.extend(["--disallowedTools".into(), WRITING.into()]);
+    }
+    if turn.walls.is_none() || !turn.extras.servers {
         // Servers that the tree names are programs that an agent may have written; only walls hold those.
         all.push("--strict-mcp-config".into());
+    }
+    if !turn.extras.has_all() {
+        let more = turn.extras.tools.iter().map(String::as_str);
+        let tools: Vec<&str> = TOOLS.into_iter().chain(more).collect();
+        all.extend(["--tools".into(), tools.join(",").into()]);
+        if !turn.extras.has(SKILL) {
+            all.push("--disable-slash-commands".into());
+        }
     }
     all
 }
@@ -262,7 +286,14 @@ fn ended(heard: Transcript, followed: &ProgramResult, schema: &Value) -> TurnRes
         (End::Exit(_), Some(Outcome::Failed { words })) => Err(failed(&followed.end, &words)),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
     };
-    TurnResult { answer, session: heard.session, usage: heard.usage, cost_usd: heard.cost_usd, last_words }
+    TurnResult {
+        answer,
+        session: heard.session,
+        usage: heard.usage,
+        context: heard.context,
+        cost_usd: heard.cost_usd,
+        last_words,
+    }
 }
 
 #[cfg(test)]

@@ -56,6 +56,17 @@ const QUIET: [&str; 5] = [
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
 ];
+/// What the client's model is not offered unless it is asked for: a name, and the setting that leaves it out.
+const EXTRAS: [(&str, &str); 8] = [
+    ("goals", "features.goals=false"),
+    ("image_generation", "features.image_generation=false"),
+    ("multi_agent", "features.multi_agent=false"),
+    ("skill_search", "features.skill_search=false"),
+    ("skills", "skills.include_instructions=false"),
+    ("sleep", "features.sleep_tool=false"),
+    ("tool_suggest", "features.tool_suggest=false"),
+    ("web_search", "web_search=\"disabled\""),
+];
 /// How often the client's file is looked at for what it has used.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How the client begins to say that there is nothing to resume.
@@ -126,7 +137,8 @@ impl Agent for Codex {
             // It has ended: there is nothing left to stop.
             let _ = watch(AgentUpdate::Usage(usage));
         }
-        ended(heard, usage.unwrap_or_default(), told.resets_at, &followed, turn.schema)
+        let ended = ended(heard, usage.unwrap_or_default(), told.resets_at, &followed, turn.schema);
+        TurnResult { context: told.context, ..ended }
     }
 }
 
@@ -194,7 +206,8 @@ fn arguments(turn: &Turn<'_>, schema: Option<&Path>, login: Login) -> Vec<OsStri
         Some(_) => all.add(["--dangerously-bypass-approvals-and-sandbox"]),
         None => all.add(["--sandbox", "workspace-write"]),
     }
-    for setting in QUIET {
+    let left_out = EXTRAS.iter().filter(|(name, _)| !turn.extras.has(name)).map(|(_, setting)| *setting);
+    for setting in QUIET.into_iter().chain(left_out) {
         all.add(["-c", setting]);
     }
     all.set("projects", &json!({ (turn.place().to_string_lossy()): { "trust_level": "untrusted" } }));
@@ -318,7 +331,7 @@ fn ended(
         (End::Exit(_), None) if errors.contains(NO_CONVERSATION) => Err(NoAnswer::NoConversation),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
     };
-    TurnResult { answer, session: heard.thread, usage, cost_usd: None, last_words }
+    TurnResult { answer, session: heard.thread, usage, context: 0, cost_usd: None, last_words }
 }
 
 #[cfg(test)]

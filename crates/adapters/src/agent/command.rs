@@ -81,6 +81,6 @@ impl Agent for Command {
                 Err(failed(end, &last_words))
             }
         };
-        TurnResult { answer, session: None, usage: Usage::default(), cost_usd: None, last_words }
+        TurnResult { answer, session: None, usage: Usage::default(), context: 0, cost_usd: None, last_words }
     }
 }

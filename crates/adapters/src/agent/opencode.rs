@@ -48,6 +48,8 @@ const QUIET: [(&str, &str); 6] = [
 /// The providers whose traffic takes a route, and the one that stands for a server of the person's own.
 const ROUTED: [&str; 3] = ["anthropic", "openai", COMPATIBLE];
 const COMPATIBLE: &str = "warp";
+/// Tools of the client's that its model is not offered unless they are asked for.
+const EXTRAS: [&str; 7] = ["codesearch", "question", "skill", "task", "todowrite", "webfetch", "websearch"];
 /// What the tree says to every agent; the first that is there counts.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
@@ -230,16 +232,24 @@ fn providers(route: &Route, own: Option<&str>) -> Value {
 /// Behind walls anything may run: the walls and the hooks hold it. Without them files of the tree may be edited, and
 /// what is allowed may run.
 fn permissions(turn: &Turn<'_>) -> Value {
+    let mut all = Map::new();
     if turn.walls.is_some() {
-        return json!({ "*": "allow" });
+        all.insert("*".to_owned(), json!("allow"));
+    } else {
+        // The last rule that fits counts.
+        let mut commands = Map::from_iter([("*".to_owned(), json!("deny"))]);
+        for command in turn.allowed {
+            commands.insert(command.clone(), json!("allow"));
+            commands.insert(format!("{command} *"), json!("allow"));
+        }
+        all.insert("edit".to_owned(), json!("allow"));
+        all.insert("bash".to_owned(), json!(commands));
+        all.insert("external_directory".to_owned(), json!("deny"));
     }
-    // The last rule that fits counts.
-    let mut commands = Map::from_iter([("*".to_owned(), json!("deny"))]);
-    for command in turn.allowed {
-        commands.insert(command.clone(), json!("allow"));
-        commands.insert(format!("{command} *"), json!("allow"));
-    }
-    json!({ "edit": "allow", "bash": commands, "external_directory": "deny" })
+    // The client's model is not told of what is denied.
+    let left_out = EXTRAS.iter().filter(|tool| !turn.extras.has(tool));
+    all.extend(left_out.map(|tool| ((*tool).to_owned(), json!("deny"))));
+    Value::Object(all)
 }
 
 fn server(turn: &Turn<'_>, mcp: &Mcp) -> Value {
@@ -277,7 +287,14 @@ fn ended(heard: Transcript, followed: &ProgramResult, schema: &Value) -> TurnRes
         (End::Exit(_), None) if errors.contains("Session not found") => Err(NoAnswer::NoConversation),
         (End::Exit(_), None) => Err(failed(&followed.end, &errors)),
     };
-    TurnResult { answer, session: heard.session, usage: heard.usage, cost_usd: None, last_words }
+    TurnResult {
+        answer,
+        session: heard.session,
+        usage: heard.usage,
+        context: heard.context,
+        cost_usd: None,
+        last_words,
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Agent, AgentUpdate, NoAnswer, Turn, TurnResult};
+use super::{Agent, AgentUpdate, Extras, NoAnswer, Turn, TurnResult};
 use crate::{
     process::{Control, Limits},
     scratch,
@@ -34,6 +34,7 @@ pub fn ask(agent: &dyn Agent, limit: Duration) -> io::Result<ProbeResult> {
         model: agent.cheap_model(),
         route: None,
         mcp: None,
+        extras: Extras::default(),
         facts: &[],
         walls: None,
         limits: Limits { whole: limit, silence: limit },

@@ -152,7 +152,14 @@ impl Transcript {
             (End::Exit(0), None, None) => Err(NoAnswer::NotJson),
             (end, None, _) => Err(failed(end, &last_words)),
         };
-        TurnResult { answer, session: self.session, usage: self.usage, cost_usd: None, last_words }
+        TurnResult {
+            answer,
+            session: self.session,
+            usage: self.usage,
+            context: 0,
+            cost_usd: None,
+            last_words,
+        }
     }
 }
 

@@ -12,7 +12,11 @@ use super::{
     own::{GitError, Repository},
     sight::{BaseCommit, Need},
 };
-use crate::{boundary, process::Finished, refs};
+use crate::{
+    boundary,
+    process::{Finished, StopCheck},
+    refs,
+};
 
 /// How long one of these may take in all; a remote may be slow.
 pub(super) const LIMIT: Duration = Duration::from_secs(600);
@@ -41,6 +45,8 @@ pub struct RepositoryPair {
     pub origin: Location,
     /// The person's checkout, from which a remote's relative path is taken.
     pub checkout: PathBuf,
+    /// Who may interrupt what waits for a remote.
+    pub stop: StopCheck,
 }
 
 /// What became of a rebase.
@@ -132,7 +138,7 @@ impl RepositoryPair {
 
     /// Returns git for what talks to a remote of the person's.
     pub(super) fn talking(&self) -> Repository<'_> {
-        self.theirs().started_in(&self.checkout)
+        self.theirs().started_in(&self.checkout).stopped_by(&self.stop)
     }
 
     pub(super) fn ours(&self) -> Repository<'_> {
@@ -213,7 +219,8 @@ impl RepositoryPair {
 
     /// Asks the person's remote for a branch; nothing if it has none of that name.
     pub fn ask_remote(&self, remote: &str, target: &str) -> Result<Option<String>, TargetError> {
-        let git = Repository::bare(&self.origin, REMOTE_LIMIT).started_in(&self.checkout);
+        let git = Repository::bare(&self.origin, REMOTE_LIMIT);
+        let git = git.started_in(&self.checkout).stopped_by(&self.stop);
         let (name, tracked) = (branch(target), format!("refs/remotes/{remote}/{target}"));
         let listed = git.text(&["ls-remote", "--", remote, &name], &[])?;
         let Some(commit) = listed.split_whitespace().next() else { return Ok(None) };
@@ -482,9 +489,16 @@ impl RepositoryPair {
         Ok(())
     }
 
+    /// Asks a remote where its branch is; nothing if it has none of that name.
+    pub fn remote_tip(&self, remote: &str, name: &str) -> Result<Option<String>, GitError> {
+        let asked = ["ls-remote", "--quiet", "--", remote, &branch(name)];
+        let there = self.talking().text(&asked, &[])?;
+        Ok(there.split_whitespace().next().map(str::to_owned))
+    }
+
     /// Pushes a commit from the person's repository to a remote's branch, without force and without hooks, and what Git LFS
-    /// keeps of it. The remote refuses it if its branch is not at `expected`, where that is known: a process that was
-    /// asleep meanwhile may have been overtaken.
+    /// keeps of it. The remote refuses it if its branch is not at `expected`, or is there although none is expected: a
+    /// process that was asleep meanwhile may have been overtaken.
     pub fn push(
         &self,
         remote: &str,
@@ -494,18 +508,18 @@ impl RepositoryPair {
     ) -> Result<(), PushError> {
         let moved_on = || PushError::MovedOn { remote: remote.to_owned(), branch: name.to_owned() };
         let git = self.talking();
-        let (full, mut lease) = (branch(name), None);
-        if let Some(expected) = expected {
-            // A lease alone would let a push through that goes back.
-            if !is_ancestor(&git, expected, commit)? {
-                return Err(moved_on());
-            }
-            lease = Some(format!("--force-with-lease={full}:{expected}"));
+        // A lease alone would let a push through that goes back.
+        if let Some(expected) = expected
+            && !is_ancestor(&git, expected, commit)?
+        {
+            return Err(moved_on());
         }
+        let full = branch(name);
+        // One without a commit says that the branch is not there.
+        let lease = format!("--force-with-lease={full}:{}", expected.unwrap_or_default());
         let refspec = format!("{commit}:{full}");
         lfs::upload(&git, &self.origin, remote, commit)?;
-        let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags"].into_iter();
-        let push: Vec<&str> = push.chain(lease.as_deref()).chain(["--", remote, &refspec]).collect();
+        let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", &lease, "--", remote, &refspec];
         let mut finished = boundary::around("push", || git.run(&push, &[]))?;
         for _ in 0..LOCK_TRIES {
             if held_lock(&finished).is_none() {

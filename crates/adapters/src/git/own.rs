@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{Location, lfs, nested};
-use crate::process::{self, End, Finished, RunError};
+use crate::process::{self, End, Finished, RunError, StopCheck};
 
 /// The program's name.
 const GIT: &str = "git";
@@ -75,7 +75,7 @@ pub(super) fn call(
     hidden: &[&str],
     directory: &Path,
     set: &[(&str, &str)],
-    limit: Duration,
+    (limit, stop): (Duration, Option<&StopCheck>),
 ) -> Result<Finished, RunError> {
     let all = |arguments: &[&str]| -> Vec<OsString> {
         options.iter().cloned().chain(nested::guarded(arguments).into_iter().map(OsString::from)).collect()
@@ -92,7 +92,7 @@ pub(super) fn call(
     if !has_own_login(directory, asked)? {
         set.push(("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"));
     }
-    process::run_interruptible(hidden, program(), all(arguments), directory, &set, limit)
+    process::run_interruptible(hidden, program(), all(arguments), directory, &set, limit, stop)
 }
 
 /// Tells whether a person has said how `ssh` is called: everywhere, or for the repository in a directory, for which git is
@@ -176,6 +176,8 @@ pub(crate) struct Repository<'a> {
     location: &'a Location,
     limit: Duration,
     until: Instant,
+    /// Asked while a remote is waited for.
+    stop: Option<&'a StopCheck>,
 }
 
 impl<'a> Repository<'a> {
@@ -186,12 +188,18 @@ impl<'a> Repository<'a> {
 
     /// Takes a repository without its working tree.
     pub(crate) fn bare(location: &'a Location, limit: Duration) -> Self {
-        Self { root: None, directory: None, location, limit, until: Instant::now() + limit }
+        let (until, stop) = (Instant::now() + limit, None);
+        Self { root: None, directory: None, location, limit, until, stop }
     }
 
     /// Starts git in this directory: git takes a remote's relative path from there.
     pub(crate) fn started_in(self, directory: &'a Path) -> Self {
         Self { directory: Some(directory), ..self }
+    }
+
+    /// Lets waits for remotes be interrupted.
+    pub(crate) fn stopped_by(self, stop: &'a StopCheck) -> Self {
+        Self { stop: Some(stop), ..self }
     }
 
     /// Runs git to its end, whatever it says.
@@ -253,7 +261,7 @@ impl<'a> Repository<'a> {
         ];
         set.extend_from_slice(environment);
         let directory = self.directory.or(self.root).unwrap_or(&self.location.git_dir);
-        let finished = call(input, options, arguments, elsewhere(), directory, &set, left)?;
+        let finished = call(input, options, arguments, elsewhere(), directory, &set, (left, self.stop))?;
         match finished.end {
             End::TimedOut(_) => Err(slow()),
             End::Stopped => Err(GitError::Interrupted { command: command(arguments).to_owned() }),

@@ -29,10 +29,7 @@ pub fn find(
     branch: &str,
     commits: &[String],
 ) -> Result<SearchResult, GitError> {
-    let (here, theirs) = (
-        Repository::bare(&between.slot, LIMIT),
-        Repository::bare(&between.origin, LIMIT).started_in(&between.checkout),
-    );
+    let (here, theirs) = (Repository::bare(&between.slot, LIMIT), between.talking());
     let is_in = |git: &Repository<'_>, commit: &String| -> Result<bool, GitError> {
         Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], &[])?.is_success())
     };

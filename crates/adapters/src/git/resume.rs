@@ -206,19 +206,20 @@ impl RepositoryPair {
         self.checked_out_at(&branch(name))
     }
 
-    /// Pushes a branch that was rebased over what was pushed of it before, if the remote still has just that. Tells whether
-    /// there was anything to push: a branch that was never pushed stays here.
-    pub fn push_again(&self, remote: &str, commit: &str, name: &str) -> Result<bool, MoveError> {
+    /// Returns what was pushed of a branch before, as far as that is known here.
+    pub fn pushed_before(&self, remote: &str, name: &str) -> Result<Option<String>, MoveError> {
+        Ok(refs::one(&self.origin, &format!("refs/remotes/{remote}/{name}"))?)
+    }
+
+    /// Pushes a branch that was rebased over what was pushed of it before, if the remote still has just that.
+    pub fn push_over(&self, remote: &str, commit: &str, name: &str, before: &str) -> Result<(), MoveError> {
         let git = self.talking();
-        let Some(before) = refs::one(&self.origin, &format!("refs/remotes/{remote}/{name}"))? else {
-            return Ok(false);
-        };
         let (full, lease) = (branch(name), format!("--force-with-lease={}:{before}", branch(name)));
         let refspec = format!("{commit}:{full}");
         let push = ["push", "--porcelain", "--no-verify", "--no-follow-tags", &lease, "--", remote, &refspec];
         lfs::upload(&git, &self.origin, remote, commit)?;
         boundary::around("push", || git.text(&push, &[]))?;
-        Ok(true)
+        Ok(())
     }
 
     /// Puts the commits of `tip` onto `onto`, as far as they go there by themselves. What follows the first one that does

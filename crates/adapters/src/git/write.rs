@@ -272,6 +272,19 @@ impl<'a> Git<'a> {
         Ok((String::from_utf8_lossy(&finished.stdout).into_owned(), finished.cut))
     }
 
+    /// Returns how these files differ between two commits, as a patch with the prefixes `a/` and `b/`, whatever is configured;
+    /// the second is set when its middle is left out.
+    pub fn patch_of(&self, base: &str, tip: &str, files: &[String]) -> Result<(String, bool), String> {
+        let how = ["--patch", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", base, tip, "--"];
+        let fixed = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let finished = self.run(&[&fixed[..], &how, &files].concat(), &[("GIT_LITERAL_PATHSPECS", "1")])?;
+        if !finished.is_success() {
+            return Err(format!("`git diff` ended with {}: {}", finished.end, finished.last_words(300)));
+        }
+        Ok((String::from_utf8_lossy(&finished.stdout).into_owned(), finished.cut))
+    }
+
     /// Returns the last commit that HEAD has in common with a branch.
     pub fn fork_of(&self, branch: &str) -> Option<String> {
         self.text(&["merge-base", "HEAD", &format!("refs/heads/{branch}")], &[]).ok()
@@ -497,20 +510,6 @@ impl<'a> Git<'a> {
         let Ok(text) = fs::read_to_string(location.common_dir.join("config")) else { return false };
         let text = text.to_lowercase();
         !["remote", "include", "worktreeconfig"].iter().any(|word| text.contains(word))
-    }
-
-    /// Returns what a hook is told of a push: local and remote ref, each with its commit.
-    pub fn push_line(&self, remote: &str, branch: &str) -> Result<String, String> {
-        let local = format!("refs/heads/{branch}");
-        let commit = self.text(&["rev-parse", "--verify", "--quiet", &format!("{local}^{{commit}}")], &[])?;
-        let there = self.text(&["ls-remote", remote, &local], &[])?;
-        let there = there.split_whitespace().next().map_or_else(|| "0".repeat(commit.len()), str::to_owned);
-        Ok(format!("{local} {commit} {local} {there}\n"))
-    }
-
-    /// Pushes a branch to a remote, without force.
-    pub fn push(&self, remote: &str, branch: &str) -> Result<(), String> {
-        self.text(&["push", "--quiet", "--no-verify", remote, &format!("refs/heads/{branch}")], &[]).map(drop)
     }
 
     /// Returns the working tree in which a branch is checked out.

@@ -58,7 +58,7 @@ pub(super) fn arguments(walls: &Walls, who: SandboxUser) -> Result<Vec<OsString>
     match &walls.project {
         Some(project) => mounts.add_project(walls, &tree, project)?,
         None => {
-            mounts.add_given(&tree, &tree)?;
+            mounts.add_tree(walls, &tree, &tree)?;
             let in_tree = Some(tree.join(".git")).filter(|path| path.exists());
             for path in in_tree.into_iter().chain(walls.git_dir.clone()) {
                 let path = real(&path)?;
@@ -218,6 +218,11 @@ impl Mounts {
         Ok(())
     }
 
+    /// Adds the tree that is worked in, or only looked at.
+    fn add_tree(&mut self, walls: &Walls, tree: &Path, place: &Path) -> Result<(), WallError> {
+        if walls.reads_only { self.add_lent(tree, place, Access::Read) } else { self.add_given(tree, place) }
+    }
+
     /// Adds a directory of the sandbox's own, which warp itself never writes into.
     pub(super) fn add_own(&mut self, path: &Path, place: &Path) -> Result<(), WallError> {
         if self.has_user() {
@@ -281,7 +286,7 @@ impl Mounts {
     /// Mounts the tree over the project's own path, with its git directory where the tree's `.git` says.
     fn add_project(&mut self, walls: &Walls, tree: &Path, project: &Path) -> Result<(), WallError> {
         super::check_project(project, &[&walls.home, &walls.kept])?;
-        self.add_given(tree, project)?;
+        self.add_tree(walls, tree, project)?;
         let Some(git_dir) = &walls.git_dir else { return Ok(()) };
         let inside = git_inside();
         self.add_git(walls, tree, &real(git_dir)?, &inside)?;

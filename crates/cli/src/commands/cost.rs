@@ -13,7 +13,7 @@ use project::{
 };
 
 use super::open;
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// The version of the JSON that is printed.
 const VERSION: u32 = 1;
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     if arguments.json {
         output::print_json(&cost)?;
     } else {
-        output::print(&render_cost(&cost))?;
+        output::print(&render_cost(&cost, local_time::minute))?;
     }
     Ok(Exit::Done)
 }

@@ -144,7 +144,7 @@ impl Demo {
         line: impl FnMut(&str) -> Control,
     ) -> Result<(), CommandError> {
         let end = self.follow(program, arguments, line)?.end;
-        if end == End::Exit(0) { Ok(()) } else { Err(failed(&format!("`{program}` did not end well"), &end)) }
+        if end == End::Exit(0) { Ok(()) } else { Err(failed(&format!("`{program}` failed"), &end)) }
     }
 
     /// Runs a program in the project, which knows nothing of the person's home.

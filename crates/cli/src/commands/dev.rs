@@ -164,7 +164,7 @@ fn up(place: &Place, again: bool, json: bool) -> Result<Exit, CommandError> {
     }
     if let Some(server) = &dev.manifest.server {
         let log = dev.log().display().to_string();
-        output::say(&format!("the server has {} s to come up; its words are in {log}", server.start_seconds));
+        output::say(&format!("the server has {} s to come up; its output is in {log}", server.start_seconds));
     }
     let up = dev.up(again)?;
     if json {
@@ -193,7 +193,7 @@ fn fill(place: &Place, what: DataKind, again: bool, json: bool) -> Result<Exit, 
         return show(&dev, &up).map(|()| Exit::Done);
     }
     let said = up.said();
-    output::print(&if said.is_empty() { "there is nothing to put in".to_owned() } else { said.join("\n") })?;
+    output::print(&if said.is_empty() { "no seed data to load".to_owned() } else { said.join("\n") })?;
     Ok(Exit::Done)
 }
 
@@ -272,7 +272,7 @@ fn check(place: &Place, json: bool) -> Result<Exit, CommandError> {
         output::print(&text)?;
     }
     if exit != Exit::Done {
-        output::say(&format!("`warp dev up` brings it up; its words are in {}", dev.log().display()));
+        output::say(&format!("`warp dev up` brings it up; its output is in {}", dev.log().display()));
     }
     Ok(exit)
 }

@@ -22,9 +22,10 @@ use serde::Serialize;
 
 use super::{open, person_place, place};
 use crate::{
+    colour::Colour,
     error::{self, CommandError},
     exit::Exit,
-    output,
+    output, progress,
 };
 
 /// How long a program may take to say that it is there.
@@ -86,6 +87,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     if arguments.repair {
         repair(&place, &dirs)?;
     }
+    let progress = progress::start("checking agents, login, sandbox and journal");
     let mut checks = vec![git(&place), repository(&place)];
     checks.extend(agents(&place));
     checks.push(hooks(&place));
@@ -105,13 +107,24 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     if arguments.tests {
         checks.extend(tests(&place, &dirs, Walled::unless(arguments.no_sandbox))?);
     }
+    drop(progress);
     let failed = checks.iter().any(|check| check.result == Finding::Failed);
     if arguments.json {
         output::print_json(&checks)?;
     } else {
-        output::print(&render(&checks))?;
+        output::print_painted(&render(&checks), painted)?;
     }
     Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+/// Gives the word that a check begins with its colour.
+fn painted(line: &str) -> String {
+    for (word, colour) in [("ok ", Colour::Good), ("FAIL ", Colour::Bad)] {
+        if let Some(rest) = line.strip_prefix(word) {
+            return format!("{} {rest}", colour.paint(word.trim_end()));
+        }
+    }
+    line.to_owned()
 }
 
 fn render(checks: &[Check]) -> String {
@@ -357,7 +370,7 @@ fn render_repair(name: &str, report: &RepairReport) -> String {
     let mut text = match report.outcome {
         Outcome::Sound => format!("the {name} is sound; nothing was done\n"),
         Outcome::Rebuilt => format!("the {name} was rebuilt from what could be verified\n"),
-        Outcome::Unreadable => format!("nothing of the {name} could be read; a new one was begun\n"),
+        Outcome::Unreadable => format!("nothing of the {name} could be read; a new one was created\n"),
     };
     if let Some(directory) = &report.set_aside {
         text.push_str(&format!("the damaged files are kept in {}\n", directory.display()));

@@ -6,7 +6,7 @@ use forge::ItemId;
 use project::{Current, Workspace, outlook::Is};
 
 use super::open;
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// Say why an issue or a run is where it is, and what to do next
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ fn explain_issue(
     if json {
         output::print_json(&outlook)?;
     } else {
-        output::print(&outlook.render())?;
+        output::print(&outlook.render(local_time::minute))?;
     }
     Ok(if is_missing { Exit::NoSessionOrDenied } else { Exit::Done })
 }
@@ -81,7 +81,7 @@ fn explain(current: &Current, json: bool) -> Result<Exit, CommandError> {
     if json {
         output::print_json(&explanation)?;
     } else {
-        output::print(&explanation.render())?;
+        output::print(&explanation.render(local_time::minute))?;
     }
     Ok(Exit::Done)
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::place;
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Put a project on rails: hooks, permission rules, skills, settings
+/// Set up a project: hooks, permission rules, skills, settings
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The coding agent to set up

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use engine::Actor;
+use engine::{Actor, ledger::dollars};
 use forge::{Item, ItemId, ItemState, Pull, Query, Readiness, Review, Round, readiness};
-use project::{Taken, Workspace};
+use project::{
+    Taken, Workspace,
+    pull_work::{Met, PullWork, PullWorkError},
+};
 use serde_json::{Value, json};
 
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// The longest title in a table, in characters.
 const LONGEST_TITLE: usize = 60;
@@ -41,10 +44,15 @@ pub(super) fn show(workspace: &mut Workspace, number: ItemId, as_json: bool) -> 
     let readiness = readiness(&*workspace.tracker(), number)?;
     let taken = workspace.all_taken()?.remove(&number);
     if as_json {
-        return output::print_json(&json(&item, &readiness, taken.as_ref()));
+        let mut shown = json(&item, &readiness, taken.as_ref());
+        if item.pull.is_some() {
+            shown["work"] = json!(workspace.pull_work(&item)?);
+        }
+        return output::print_json(&shown);
     }
     let commits = jobs::on(workspace).pull_commits(&item)?;
-    output::print(&page(&item, &commits, &readiness, taken.as_ref()))
+    let work = item.pull.is_some().then(|| workspace.pull_work(&item)).transpose()?;
+    output::print(&page(&item, &commits, work.as_ref(), &readiness, taken.as_ref()))
 }
 
 /// Returns the pull request that a person means by its own number or by that of its issue.
@@ -151,7 +159,13 @@ pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
     text
 }
 
-fn page(item: &Item, commits: &[String], readiness: &Readiness, taken: Option<&Taken>) -> String {
+fn page(
+    item: &Item,
+    commits: &[String],
+    work: Option<&PullWork>,
+    readiness: &Readiness,
+    taken: Option<&Taken>,
+) -> String {
     let mut text = format!("{}\n", line(item));
     let standing = match &item.pull {
         Some(_) => pull_standing(item).to_owned(),
@@ -171,11 +185,12 @@ fn page(item: &Item, commits: &[String], readiness: &Readiness, taken: Option<&T
         text.push('\n');
         commits.iter().for_each(|commit| text.push_str(&format!("  {commit}\n")));
         text.push_str(&rounds(pull));
+        text.push_str(&work.map(offered).unwrap_or_default());
     }
     if !item.labels.is_empty() {
         text.push_str(&format!("labels: {}\n", labels(item)));
     }
-    text.push_str(&format!("opened by {} at {}", item.author.name, item.opened_at.to_seconds()));
+    text.push_str(&format!("opened by {} at {}", item.author.name, local_time::minute(item.opened_at)));
     text.push_str(&item.approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default());
     text.push_str(&item.assignee.as_ref().map(|who| format!(", assigned to {who}")).unwrap_or_default());
     text.push('\n');
@@ -183,7 +198,7 @@ fn page(item: &Item, commits: &[String], readiness: &Readiness, taken: Option<&T
         text.push_str(&format!("\n{}\n", item.body.trim_end()));
     }
     for comment in &item.comments {
-        let (who, at) = (&comment.author.name, comment.at.to_seconds());
+        let (who, at) = (&comment.author.name, local_time::minute(comment.at));
         text.push_str(&format!("\n-- {who} at {at}\n{}\n", comment.text.trim_end()));
     }
     if lacks_criteria(item) {
@@ -192,6 +207,35 @@ fn page(item: &Item, commits: &[String], readiness: &Readiness, taken: Option<&T
     if *readiness == Readiness::NotApproved {
         text.push_str(&format!("\n`warp issue approve {}` lets it be worked on\n", item.id));
     }
+    text
+}
+
+/// Says what a pull request comes to.
+fn offered(work: &PullWork) -> String {
+    let mut text = String::new();
+    if !work.criteria.is_empty() {
+        text.push_str("criteria:\n");
+    }
+    for Met { name, text: words, evidence } in &work.criteria {
+        text.push_str(&format!("  {}\n", format!("{name} {words}").trim_end()));
+        let evidence =
+            if evidence.is_empty() { "no evidence was given".to_owned() } else { evidence.join(", ") };
+        text.push_str(&format!("    {evidence}\n"));
+    }
+    if !work.changes.trim().is_empty() {
+        text.push_str("changes:\n");
+        work.changes.lines().for_each(|line| text.push_str(&format!("  {}\n", line.trim())));
+    }
+    if let Some(commit) = &work.tested {
+        let commit = commit.get(..7).unwrap_or(commit);
+        let named = match work.tests {
+            0 => String::new(),
+            tests => format!(" ({})", project::counted(tests as u64, "test by name", "tests by name")),
+        };
+        text.push_str(&format!("tests: passed on {commit}{named}\n"));
+    }
+    let cost = work.spent.as_ref().map_or("nothing metered".to_owned(), |spent| dollars(spent.micro_usd));
+    text.push_str(&format!("cost: {cost}\n"));
     text
 }
 
@@ -206,7 +250,7 @@ fn rounds(pull: &Pull) -> String {
             Some((Review::Approved, by)) => format!("approved by {by}"),
             Some((Review::Pending, _)) | None => "not reviewed".to_owned(),
         };
-        format!("round {}: {} at {}, {said}\n", index + 1, round.head, round.at.to_seconds())
+        format!("round {}: {} at {}, {said}\n", index + 1, round.head, local_time::minute(round.at))
     };
     pull.rounds.iter().enumerate().map(row).collect()
 }
@@ -244,4 +288,13 @@ pub(super) fn json(item: &Item, readiness: &Readiness, taken: Option<&Taken>) ->
         "opened_at": item.opened_at,
         "updated_at": item.updated_at,
     })
+}
+
+impl From<PullWorkError> for CommandError {
+    fn from(error: PullWorkError) -> Self {
+        match error {
+            PullWorkError::Failed(error) => error.into(),
+            PullWorkError::Ledger(error) => error.into(),
+        }
+    }
 }

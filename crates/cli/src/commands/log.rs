@@ -5,7 +5,7 @@ use forge::ItemId;
 use project::{Current, Workspace};
 
 use super::open;
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// Show every phase transition of an issue or a run, oldest first
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             let gap = if index == 0 { "" } else { "\n" };
             output::print(&format!("{gap}Run {run}"))?;
         }
-        output::print(&render_log(&name, &rows))?;
+        output::print(&render_log(&name, &rows, local_time::second))?;
     }
     Ok(Exit::Done)
 }

@@ -1,17 +1,21 @@
 use std::path::PathBuf;
 
-use jobs::{JobError, Wanted};
+use jobs::{Done, JobError, Wanted};
+use project::Answer;
 use serde_json::json;
 
-use super::{exit_of, open, say, summary, tell_away};
+use super::{exit_of, open, say, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
-/// Do the work of the current phase if a program can, and say what comes next
+/// Do the work of every phase that a program can do, and say what comes next
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The commit's message, where a commit is next
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
+    /// Stop after one phase
+    #[arg(long)]
+    step: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -19,30 +23,45 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let mut workspace = open(project)?;
-    let done = jobs::on(&mut workspace).next(&Wanted { message: arguments.message.clone() })?;
-    if let Some(answer) = &done.taken {
-        say(&answer.advice);
-    }
+    let wanted = Wanted { message: arguments.message.clone(), is_single: arguments.step };
+    let done = jobs::on(&mut workspace).next(&wanted)?;
     if arguments.json {
-        let event = done
-            .taken
-            .as_ref()
-            .and_then(|answer| answer.records.first())
-            .map(|record| record.event.to_string());
-        output::print_json(&json!({ "said": done.said, "event": event, "next": done.next }))?;
+        print_json(&done)?;
     } else {
-        for line in &done.said {
+        print(&done)?;
+    }
+    let exit = done.taken().map_or(Exit::Done, |answer| exit_of(&answer.outcome));
+    done.next?;
+    Ok(exit)
+}
+
+fn print(done: &Done) -> Result<(), CommandError> {
+    for step in &done.steps {
+        if let Some(answer) = &step.taken {
+            say(&answer.advice);
+        }
+        for line in &step.said {
             output::print(line)?;
         }
-        if let Some(answer) = &done.taken {
+        if let Some(answer) = &step.taken {
             output::print(&summary(answer))?;
         }
-        output::print(done.next.trim_end())?;
     }
-    if let Some(answer) = &done.taken {
-        tell_away(&mut workspace, answer);
+    if let Ok(next) = &done.next {
+        output::print(next.trim_end())?;
     }
-    Ok(done.taken.as_ref().map_or(Exit::Done, |answer| exit_of(&answer.outcome)))
+    Ok(())
+}
+
+fn print_json(done: &Done) -> Result<(), CommandError> {
+    let first = |answer: &Answer| answer.records.first().map(|record| record.event.to_string());
+    let taken: Vec<&Answer> = done.steps.iter().filter_map(|step| step.taken.as_ref()).collect();
+    taken.iter().for_each(|answer| say(&answer.advice));
+    let events: Vec<String> = taken.iter().copied().filter_map(first).collect();
+    let said: Vec<&String> = done.steps.iter().flat_map(|step| &step.said).collect();
+    let next = done.next.as_ref().ok();
+    let value = json!({ "said": said, "event": events.last(), "events": events, "next": next });
+    output::print_json(&value)
 }
 
 impl From<JobError> for CommandError {

@@ -14,7 +14,7 @@ use crate::{error::CommandError, exit::Exit, output};
 /// What helps wherever one is.
 const MORE: &str = "`warp help` lists every command; `warp demo` shows a whole run without an account.";
 
-/// Says what is going on here and which command comes next.
+/// Says where this directory stands and which command comes next.
 pub(super) fn run(project: Option<PathBuf>) -> Result<Exit, CommandError> {
     let place = place(project)?;
     let name = place.name();
@@ -53,8 +53,11 @@ fn next(workspace: &mut Workspace, open: &[Current]) -> Result<String, CommandEr
     let mut next: Vec<(String, String)> = Vec::new();
     for current in open {
         if let Some(asked) = view::asked(&current.workflow, &current.run) {
-            let first = asked.question.lines().next().unwrap_or_default().to_owned();
-            next.push((format!("warp answer {} {}", asked.id, asked.options.join("|")), first));
+            let question = asked.question.lines().next().unwrap_or_default();
+            for (index, answer) in asked.commands().into_iter().enumerate() {
+                let what = if index == 0 { format!(": {question}") } else { String::new() };
+                next.push((answer.command, format!("answers `{}`{what}", answer.option)));
+            }
         }
     }
     if let [current] = open {

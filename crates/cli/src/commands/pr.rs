@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use driver::{After, Options, Walled, content_shell, sandbox};
 use forge::{ForgeError, Item, ItemId, Readiness, Refusal, Review};
-use jobs::{Mend, MergeError, MergedPull, UpdatedPull};
+use jobs::{Mend, MergeError, MergedPull, NotGreen, UpdatedPull};
 use project::{Workspace, person_in};
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     items::{self, State},
     open, person_place, pool, run,
 };
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, output, progress};
 
 /// List, show, review and merge the pull requests of this project
 #[derive(Debug, clap::Args)]
@@ -177,15 +177,17 @@ fn update(
     let sandbox = sandbox(walled)?;
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
+    let progress = progress::start(&format!("bringing #{number} onto its target and testing that"));
     let updated = jobs::on(workspace).update_pull(&pool, number, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
+    drop(progress);
     let files = match updated {
-        UpdatedPull::Current { target } => {
+        UpdatedPull::Current { target, .. } => {
             output::print(&format!("#{number} is on top of the newest `{target}` already"))?;
             return Ok(Exit::Done);
         }
-        UpdatedPull::Moved { target, branch, commit, tests, said } => {
+        UpdatedPull::Moved { target, branch, commit, tests, said, .. } => {
             output::print(&format!(
                 "#{number} is on top of `{target}`: `{branch}` is at {commit} now; {tests}"
             ))?;
@@ -219,9 +221,11 @@ fn merge(workspace: &mut Workspace, number: ItemId, walled: Walled) -> Result<()
     let pool = pool(workspace)?;
     let settings = consent::ask(workspace)?;
     let by = person_in(&workspace.place.root);
+    let progress = progress::start(&format!("testing #{number} on its newest target and merging it"));
     let merged = jobs::on(workspace).merge_pull(&pool, number, by, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
+    drop(progress);
     let MergedPull { target, commit, branch, behind, said, closed } = merged;
     output::print(&format!("#{number} is merged: `{target}` is at {commit} now, which was tested"))?;
     for line in said {
@@ -253,9 +257,9 @@ impl From<MergeError> for CommandError {
                 made.hint(format!("`warp pr approve {number}` takes it as it is"))
             }
             MergeError::Undecided { number, ref asked } => {
-                let answers = asked.options.join("|");
+                let answers = asked.inline_commands();
                 Self::of(Exit::Refused, &error)
-                    .hint(format!("`warp answer {} {answers}`, then `warp pr merge {number}`", asked.id))
+                    .hint(format!("{answers}, then `warp pr merge {number}`"))
             }
             MergeError::NoRun { number } | MergeError::NoBranch { number, .. } => {
                 Self::of(Exit::Failed, &error)
@@ -280,6 +284,21 @@ impl From<MergeError> for CommandError {
                 .hint(format!("`warp pr merge {number}` tries again"))
                 .hint(format!("where `{target}` is protected, merge it at the remote: `warp config push=branch` lets warp push its branch"))
                 .hint(format!("`WARP_PUSH=never warp pr merge {number}` merges it into your own `{target}` only")),
+            MergeError::NotGreen { number, ref why } => {
+                let then = match why {
+                    NotGreen::Running | NotGreen::NotStarted => {
+                        format!("`warp ci status {number}` shows them; `warp pr merge {number}` again once they are green")
+                    }
+                    NotGreen::Failed(_) => {
+                        format!("`warp ci failures {number}` shows what failed; `warp run` lets an agent fix it")
+                    }
+                    NotGreen::Infra(_) => {
+                        format!("`warp ci restart {number}` runs them again")
+                    }
+                    NotGreen::Untested => "`warp config test_command COMMAND` names the project's tests".to_owned(),
+                };
+                Self::of(Exit::Refused, &error).hint(then)
+            }
             MergeError::Slot(error) => error.into(),
             MergeError::Forge(error) => error.into(),
             MergeError::Next(error) => error.into(),

@@ -16,7 +16,7 @@ use project::{
 use serde_json::json;
 
 use super::{person_place, place};
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// Say whether you are away: notices and decisions then go to Telegram
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ fn switch(place: &Place, dirs: &Dirs, on: bool) -> Result<Exit, CommandError> {
     match (AwayMode::of(place, dirs, &[]), on) {
         (AwayMode::Off(_), false) => output::print("you are back: decisions are asked at the terminal")?,
         (AwayMode::Off(_), true) | (AwayMode::Telegram(_) | AwayMode::Unreachable(_), false) => {
-            output::print("it is written down, but something goes before it: `warp config` shows what")?;
+            output::print("saved, but another setting overrides it: `warp config` shows which")?;
         }
         (AwayMode::Telegram(bot), true) => {
             output::print(&format!(
@@ -135,10 +135,10 @@ fn known(dirs: &Dirs, bot: &Bot) -> Result<(Listening, Option<u32>), CommandErro
 }
 
 fn rows(listening: &Listening, listener: Option<u32>, chats: &[String]) -> Vec<String> {
-    let contact = listening.contact.map_or("never".to_owned(), engine::Time::to_seconds);
+    let contact = listening.contact.map_or("never".to_owned(), local_time::minute);
     let mut lines = vec![row("last contact", &contact)];
     if let Some((why, at)) = &listening.trouble {
-        lines.push(row("trouble", &format!("{why} ({})", at.to_seconds())));
+        lines.push(row("trouble", &format!("{why} ({})", local_time::minute(*at))));
     }
     lines.push(row(
         "listening",
@@ -146,7 +146,7 @@ fn rows(listening: &Listening, listener: Option<u32>, chats: &[String]) -> Vec<S
     ));
     // Whoever was let in since is no stranger any more.
     if let Some(stranger) = listening.stranger.as_ref().filter(|stranger| !chats.contains(&stranger.place)) {
-        let (name, place, at) = (&stranger.name, &stranger.place, stranger.at.to_seconds());
+        let (name, place, at) = (&stranger.name, &stranger.place, local_time::minute(stranger.at));
         let count = counted(listening.strangers, "message", "messages");
         lines.push(row("turned away", &format!("{count}, the last from {name} in chat {place} ({at})")));
     }

@@ -5,11 +5,19 @@ mod page;
 use std::path::PathBuf;
 
 use adapters::machine;
-use engine::{Time, Usage, ledger::dollars};
-use project::report::{Report, ReportError, RunReport, RunState};
+use engine::{
+    Time, Usage,
+    ledger::dollars,
+    view::{AnswerCommand, Asked},
+};
+use forge::ItemId;
+use project::{
+    outlook::AtRemote,
+    report::{Report, ReportError, RunReport, RunState},
+};
 
 use super::open;
-use crate::{error::CommandError, exit::Exit, local_time, output};
+use crate::{colour::Colour, error::CommandError, exit::Exit, local_time, output};
 
 /// How far back is looked where nobody says.
 const HOURS: i64 = 12;
@@ -38,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     } else if arguments.html {
         output::print(&page::render(&report))?;
     } else {
-        output::print(&render(&report))?;
+        output::print_painted(&render(&report), painted)?;
     }
     Ok(Exit::Done)
 }
@@ -65,7 +73,10 @@ impl Part {
             RunState::Interrupted { .. } => Self::Interrupted,
             RunState::Running { .. } => Self::Running,
             RunState::Merged { .. } => Self::Merged,
-            RunState::Reverted | RunState::Stopped | RunState::Failed { .. } => Self::Other,
+            RunState::Reverted
+            | RunState::ClosedUnmerged { .. }
+            | RunState::Stopped
+            | RunState::Failed { .. } => Self::Other,
         }
     }
 
@@ -76,7 +87,16 @@ impl Part {
             Self::Interrupted => "Interrupted",
             Self::Running => "Running",
             Self::Merged => "Merged",
-            Self::Other => "Stopped, failed or reverted",
+            Self::Other => "Stopped, failed, closed or reverted",
+        }
+    }
+
+    fn colour(self) -> Colour {
+        match self {
+            Self::Waiting | Self::Review | Self::Interrupted => Colour::Waiting,
+            Self::Running => Colour::Phase,
+            Self::Merged => Colour::Good,
+            Self::Other => Colour::Bad,
         }
     }
 
@@ -84,6 +104,12 @@ impl Part {
     fn runs(self, report: &Report) -> Vec<&RunReport> {
         report.runs.iter().filter(|run| Self::of(&run.state) == self).collect()
     }
+}
+
+/// Gives the title of a part its colour.
+fn painted(line: &str) -> String {
+    let part = PARTS.iter().find(|part| line.strip_suffix(':') == Some(part.title()));
+    part.map_or_else(|| line.to_owned(), |part| part.colour().paint(line))
 }
 
 /// Names what a run is about.
@@ -96,28 +122,76 @@ fn heading(run: &RunReport) -> String {
     }
 }
 
-/// Says what is so, and the command that comes next, if any.
-fn state(run: &RunReport) -> (String, Option<String>) {
+/// A command that may come next, and what it does where it does not say so itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Next {
+    command: String,
+    does: Option<String>,
+}
+
+impl Next {
+    fn new(command: String) -> Self {
+        Self { command, does: None }
+    }
+
+    /// Returns the commands that answer a question.
+    fn answers(asked: &Asked) -> Vec<Self> {
+        let commands = asked.commands().into_iter();
+        let does = |answer: &AnswerCommand<'_>| answer.is_numbered.then(|| answer.option.to_owned());
+        commands.map(|answer| Self { does: does(&answer), command: answer.command }).collect()
+    }
+}
+
+/// Says what is so, and the commands that may come next.
+fn state(run: &RunReport) -> (String, Vec<Next>) {
     let name = run.issue.as_deref().unwrap_or(&run.run);
+    let next = |verb: &str| vec![Next::new(format!("warp {verb} {name}"))];
+    let look = |pull: &ItemId| vec![Next::new(format!("warp pr show {pull}"))];
     match &run.state {
         RunState::Merged { commit: Some(commit) } => {
             let commit = commit.get(..7).unwrap_or(commit);
-            (format!("merged as {commit}"), None)
+            (format!("merged as {commit}"), Vec::new())
         }
-        RunState::Merged { commit: None } => ("merged".to_owned(), None),
-        RunState::Reverted => ("merged, and reverted since".to_owned(), None),
-        RunState::ReadyForReview { pull } => {
-            (format!("pull request #{pull}"), Some(format!("warp pr show {pull}")))
+        RunState::Merged { commit: None } => ("merged".to_owned(), Vec::new()),
+        RunState::Reverted => ("merged, and reverted since".to_owned(), Vec::new()),
+        RunState::ReadyForReview { pull } => (format!("pull request #{pull}"), look(pull)),
+        RunState::ClosedUnmerged { pull } => {
+            (format!("pull request #{pull} was closed without a merge"), look(pull))
         }
         RunState::WaitingForYou { asked } => {
             let question = asked.question.lines().next().unwrap_or_default().to_owned();
-            (question, Some(format!("warp answer {} {}", asked.id, asked.options.join("|"))))
+            (question, Next::answers(asked))
         }
-        RunState::Running { phase } => (format!("in {phase}"), Some(format!("warp status {name}"))),
-        RunState::Interrupted { phase } => (format!("in {phase}"), Some(format!("warp run {name}"))),
-        RunState::Stopped => ("stopped; its work is kept".to_owned(), Some(format!("warp explain {name}"))),
-        RunState::Failed { phase } => (format!("ended in {phase}"), Some(format!("warp explain {name}"))),
+        RunState::Running { phase } => (format!("in {phase}"), next("status")),
+        RunState::Interrupted { phase } => (format!("in {phase}"), next("run")),
+        RunState::Stopped => ("stopped; its work is kept".to_owned(), next("explain")),
+        RunState::Failed { phase } => (format!("ended in {phase}"), next("explain")),
     }
+}
+
+/// Something to know before one relies on the work.
+#[derive(Debug, PartialEq, Eq)]
+struct Remark {
+    text: String,
+    /// Whether something is missing.
+    warns: bool,
+}
+
+/// Says which parts of the work are missing, which tests, and where it is.
+fn remarks(run: &RunReport) -> Vec<Remark> {
+    let skipped =
+        run.skipped.iter().map(|part| format!("skipped {}: {}", part.criteria.join(", "), part.why));
+    let tests = run.tests.iter().map(|held| format!("tests removed or skipped: {held}"));
+    let mut remarks: Vec<Remark> = skipped.chain(tests).map(|text| Remark { text, warns: true }).collect();
+    remarks.extend(run.pushed.as_ref().map(|at| {
+        let AtRemote { remote, branch, has_it } = at;
+        let text = match has_it {
+            true => format!("pushed: {remote} has it on `{branch}`"),
+            false => format!("not pushed: `{}` pushes it", at.push()),
+        };
+        Remark { text, warns: !has_it }
+    }));
+    remarks
 }
 
 /// Says how much a run has done and what that took.
@@ -135,20 +209,27 @@ fn cost(spent: &Usage) -> String {
     if spent.is_zero() { "nothing metered".to_owned() } else { dollars(spent.micro_usd) }
 }
 
-/// Says in one line what the report comes to.
+/// Says what the report comes to, and what a merged issue has cost.
 fn summary(report: &Report) -> String {
-    let mut total = Usage::default();
+    let (mut total, mut merged) = (Usage::default(), Usage::default());
     report.runs.iter().for_each(|run| total.add(&run.spent));
-    let merged = Part::Merged.runs(report).len();
+    let issues = Part::Merged.runs(report);
+    issues.iter().for_each(|run| merged.add(&run.spent));
     let counts =
         PARTS.iter().map(|part| (part.title(), part.runs(report).len())).filter(|(_, count)| *count > 0);
     let mut parts: Vec<String> =
         counts.map(|(title, count)| format!("{} {count}", title.to_lowercase())).collect();
     parts.push(cost(&total));
-    if merged > 0 && !total.is_zero() {
-        parts.push(format!("{} per merged issue", dollars(total.micro_usd / merged as u64)));
+    let mut text = parts.join(", ");
+    let count = issues.len() as u64;
+    if count > 0 && !total.is_zero() {
+        text.push_str(&format!("\nper merged issue: {} for its own runs", dollars(merged.micro_usd / count)));
+        if merged != total {
+            let all = dollars(total.micro_usd / count);
+            text.push_str(&format!(", {all} with what was spent on everything else"));
+        }
     }
-    parts.join(", ")
+    text
 }
 
 /// Says from when to when.
@@ -172,11 +253,13 @@ fn render(report: &Report) -> String {
         for run in runs {
             let (state, next) = state(run);
             text.push_str(&format!("  {}\n    {state} ({})\n", heading(run), effort(run)));
-            for skipped in &run.skipped {
-                text.push_str(&format!("    skipped {}: {}\n", skipped.criteria.join(", "), skipped.why));
+            for remark in remarks(run) {
+                text.push_str(&format!("    {}\n", remark.text));
             }
-            if let Some(next) = next {
-                text.push_str(&format!("    {next}\n"));
+            let width = next.iter().map(|next| next.command.chars().count()).max().unwrap_or(0);
+            for Next { command, does } in next {
+                let line = format!("    {command:<width$}  {}", does.unwrap_or_default());
+                text.push_str(&format!("{}\n", line.trim_end()));
             }
         }
     }
@@ -189,5 +272,55 @@ impl From<ReportError> for CommandError {
             ReportError::Failed(error) => error.into(),
             ReportError::Ledger(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(state: RunState, dollars: u64) -> RunReport {
+        RunReport {
+            run: "r1".to_owned(),
+            issue: Some("1".to_owned()),
+            title: "Words".to_owned(),
+            state,
+            criteria: 1,
+            skipped: Vec::new(),
+            tests: vec!["words.test: removed".to_owned()],
+            pushed: Some(AtRemote { remote: "origin".to_owned(), branch: "main".to_owned(), has_it: false }),
+            spent: Usage { micro_usd: dollars * 1_000_000, ..Usage::default() },
+            started_at: Time::from_millis(0),
+            updated_at: Time::from_millis(60_000),
+        }
+    }
+
+    #[test]
+    fn a_merged_issue_costs_its_own_runs_and_with_failures_more() {
+        let merged = |dollars| run(RunState::Merged { commit: None }, dollars);
+        let failed = run(RunState::Failed { phase: "coding".to_owned() }, 3);
+        let report = |runs| {
+            let (since, until) = (Time::from_millis(0), Time::from_millis(0));
+            Report { version: 1, project: "demo".to_owned(), since, until, runs }
+        };
+        assert_eq!(
+            summary(&report(vec![merged(1), merged(2), failed])),
+            "merged 2, stopped, failed, closed or reverted 1, $6.00\n\
+             per merged issue: $1.50 for its own runs, $3.00 with what was spent on everything else"
+        );
+        assert_eq!(
+            summary(&report(vec![merged(1)])),
+            "merged 1, $1.00\nper merged issue: $1.00 for its own runs"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_of_a_run_is_said_beside_it() {
+        let remarks = remarks(&run(RunState::Stopped, 0));
+        let texts: Vec<&str> = remarks.iter().map(|remark| remark.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            ["tests removed or skipped: words.test: removed", "not pushed: `git push origin main` pushes it"]
+        );
     }
 }

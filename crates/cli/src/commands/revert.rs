@@ -4,7 +4,7 @@ use driver::{Walled, content_shell, sandbox};
 use jobs::{RevertError, Reverted};
 
 use super::{consent, open, pool};
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, output, progress};
 
 /// Undo a merged issue or run by one commit on top of its merge target, tested first
 #[derive(Debug, clap::Args)]
@@ -23,9 +23,11 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let undo = jobs::on(&mut workspace).to_undo(&arguments.selector)?;
     let sandbox = sandbox(Walled::unless(arguments.no_sandbox))?;
     let settings = consent::ask(&mut workspace)?;
+    let progress = progress::start(&format!("reverting {} and testing that", undo.about));
     let reverted = jobs::on(&mut workspace).revert(&pool, &undo, &settings, |place, dirs, run| {
         content_shell(sandbox.as_ref(), place, dirs, run)
     })?;
+    drop(progress);
     let Reverted { commit, target, tests, behind, said, issues, reopened } = reverted;
     output::print(&format!("`{target}` is at {commit} now, which undoes {}; {tests}", undo.about))?;
     for line in said {

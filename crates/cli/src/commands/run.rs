@@ -198,12 +198,8 @@ fn close(finish: Finish, again: &str) -> Result<Exit, CommandError> {
         }
         Finish::Ended(how) => (Exit::Failed, format!("the run is over ({how})")),
         Finish::Parked(asked) => {
-            let text = format!(
-                "waits for you: {}\nanswer with `warp answer {} {}`, then `{again}`",
-                asked.question,
-                asked.id,
-                asked.options.join("|")
-            );
+            let commands: String = asked.command_lines().lines().map(|line| format!("  {line}\n")).collect();
+            let text = format!("waits for you: {}\nanswer with:\n{commands}then `{again}`", asked.question);
             (Exit::Parked, text)
         }
         Finish::Stopped => (Exit::Done, "stopped; `warp status` says how to resume it".to_owned()),

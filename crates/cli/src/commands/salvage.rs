@@ -16,7 +16,7 @@ use project::{
 use serde::Serialize;
 
 use super::{open, pool};
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// Look at work that was kept before something could have lost it, and get it back
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,11 @@ struct Row<'a> {
     commit: &'a str,
     run: &'a str,
     issue: Option<&'a str>,
+    /// In UTC.
     at: String,
+    /// As people read it.
+    #[serde(skip)]
+    local: String,
     files: usize,
     /// The slot that has not handed it over yet; nothing if it is in the project's own repository.
     slot: Option<usize>,
@@ -135,6 +139,7 @@ fn list(
             run: &kept.entry.run,
             issue: issues.get(kept.entry.run.as_str()).map(String::as_str),
             at: Time::from_millis(kept.entry.seconds.saturating_mul(1000)).to_seconds(),
+            local: local_time::minute(Time::from_millis(kept.entry.seconds.saturating_mul(1000))),
             files: kept.files,
             slot: match kept.kept_in {
                 KeptIn::Project | KeptIn::Vault => None,
@@ -160,7 +165,10 @@ fn table(rows: &[Row<'_>]) -> String {
         let issue = row.issue.map(|issue| format!("  issue {issue}")).unwrap_or_default();
         let slot = row.slot.map(|slot| format!("  in slot {slot}")).unwrap_or_default();
         let files = format!("{} {}", row.files, if row.files == 1 { "file" } else { "files" });
-        text.push_str(&format!("{:>3}  {:wide$}  {}  {files}{issue}{slot}\n", row.number, row.r#ref, row.at));
+        text.push_str(&format!(
+            "{:>3}  {:wide$}  {}  {files}{issue}{slot}\n",
+            row.number, row.r#ref, row.local
+        ));
     }
     text
 }

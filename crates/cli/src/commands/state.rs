@@ -4,10 +4,10 @@ use engine::{
     Actor, Event, EventName, Outcome, Record, Verdict,
     view::{self, OPERATIONS, Permission},
 };
-use project::{Answer, Dirs, HeadLookup, Place, Request, Workspace, quick_gate};
+use project::{Answer, HeadLookup, Place, Request, Workspace, quick_gate};
 use serde_json::{Map, Value, json};
 
-use super::{config::key_value, deny, exit_of, say, stop, summary, tell_away};
+use super::{config::key_value, deny, dirs, exit_of, say, stop, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Drive a run by hand: the state machine's own commands
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: Arguments, project: Option<PathBuf>) -> Result<Exit
 }
 
 fn open(root: &Path) -> Result<Workspace, CommandError> {
-    Ok(Workspace::open(Place::at(root)?, Dirs::from_environment()?)?)
+    Ok(Workspace::open(Place::at(root)?, dirs()?)?)
 }
 
 fn begin(mut workspace: Workspace, init: Init) -> Result<Exit, CommandError> {
@@ -189,12 +189,10 @@ fn ask(
         output::print(&summary(&answer))?;
         // An agent goes on at once, so it is told what its new phase wants and how that ends.
         if actor == Actor::Agent && answer.records.iter().any(Record::moves) {
-            output::print(workspace.described(&answer.current).trim_end())?;
+            output::print(workspace.news(&answer.current, actor).trim_end())?;
         }
     }
-    let exit = exit_of(&answer.outcome);
-    tell_away(workspace, &answer);
-    Ok(exit)
+    Ok(exit_of(&answer.outcome))
 }
 
 fn answer_json(answer: &Answer) -> Value {
@@ -243,7 +241,8 @@ fn parse_event(name: &str, data: &Map<String, Value>) -> Result<Event, CommandEr
 fn inject(mut workspace: Workspace) -> Result<Exit, CommandError> {
     super::refresh(&mut workspace);
     let current = workspace.current()?.ok_or_else(CommandError::no_session)?;
-    output::print(workspace.described(&current).trim_end())?;
+    let actor = project::actor(&workspace.place.root);
+    output::print(workspace.described_whole(&current, actor).trim_end())?;
     Ok(Exit::Done)
 }
 

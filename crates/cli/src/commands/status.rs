@@ -9,7 +9,7 @@ use forge::ItemId;
 use project::{Current, Place, Workspace, outlook::Is, rails};
 
 use super::{items, open, watch};
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{colour::Colour, error::CommandError, exit::Exit, local_time, output};
 
 /// How much of a feature is shown beside its run.
 const FEATURE: usize = 30;
@@ -44,13 +44,13 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             if arguments.json {
                 output::print_json(&status)?;
             } else {
-                let mut text = view::render_status(&status);
+                let mut text = view::render_status(&status, local_time::minute);
                 if current.run.standing == Standing::Stopped {
                     let waits = view::explain(&current.workflow, &current.run, machine::now()).waits_for;
                     text.push_str(&format!("Waits for: {waits}\n"));
                 }
                 text.push_str(&which(&mut workspace, current)?);
-                output::print(&text)?;
+                output::print_painted(&text, painted)?;
             }
         }
         several if arguments.json => {
@@ -60,6 +60,19 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
         several => output::print(&table(several))?,
     }
     Ok(if shown.is_empty() { Exit::NoSessionOrDenied } else { Exit::Done })
+}
+
+/// Gives a line of a status its colour.
+fn painted(line: &str) -> String {
+    let heads = [
+        ("WARP DRIVE ACTIVE", Colour::Good),
+        ("INTERRUPTED", Colour::Waiting),
+        ("WARP DRIVE WAITING", Colour::Waiting),
+        ("Question: ", Colour::Waiting),
+        ("Phase: ", Colour::Phase),
+    ];
+    let colour = heads.into_iter().find(|(head, _)| line.starts_with(head)).map(|(_, colour)| colour);
+    colour.map_or_else(|| line.to_owned(), |colour| colour.paint(line))
 }
 
 /// Returns the runs that are meant: the named one, this workspace's, or all that warp drives.
@@ -103,12 +116,11 @@ fn which(workspace: &mut Workspace, current: &Current) -> Result<String, Command
     let name = run.issue.as_deref().unwrap_or(run.id.as_str());
     let is_left = run.is_open() && run.owns_workspace && owned(current) == Owned::Stale;
     match (view::asked(&current.workflow, run), is_left) {
-        (Some(asked), _) => {
-            let then = if is_left { format!(", then `warp run {name}`") } else { String::new() };
-            text.push_str(&format!("Next: `warp answer {} {}`{then}\n", asked.id, asked.options.join("|")));
+        (Some(_), true) => {
+            text.push_str(&format!("Next: an answer, then `warp run {name}`\n"));
         }
         (None, true) => text.push_str(&format!("Next: `warp run {name}` resumes\n")),
-        (None, false) => {}
+        (Some(_) | None, false) => {}
     }
     Ok(text)
 }
@@ -159,7 +171,7 @@ pub(super) fn shortened_to(text: &str, most: usize) -> String {
 fn waits_for(current: &Current) -> String {
     let run = &current.run;
     if let Some(asked) = view::asked(&current.workflow, run) {
-        return format!("`warp answer {} {}`", asked.id, asked.options.join("|"));
+        return format!("`warp answer {}`", asked.id);
     }
     let name = run.issue.as_deref().unwrap_or(run.id.as_str());
     match (&run.standing, owned(current)) {
@@ -189,7 +201,7 @@ fn nothing_here(
         text.push_str(&format!("Run {} ({}) is in {} at {}.\n", run.id, about(other), run.phase, run.root));
     }
     if let Some(last) = runs.iter().find(|other| !other.run.is_open()) {
-        let at = last.run.updated_at.to_seconds();
+        let at = local_time::minute(last.run.updated_at);
         text.push_str(&format!("The last one was run {} ({}), over at {at}.\n", last.run.id, about(last)));
     }
     if workspace.place.origin().is_none() && workspace.store_path()?.is_some() {
@@ -204,7 +216,7 @@ fn named_nothing(workspace: &mut Workspace, name: &str, selector: &str) -> Resul
     if let Some(number) = ItemId::typed(selector) {
         let outlook = workspace.outlook(number)?;
         if !matches!(outlook.is, Is::Missing) {
-            return Ok(outlook.render());
+            return Ok(outlook.render(local_time::minute));
         }
     }
     Ok(format!("No run or issue `{selector}` in {name}.\n"))

@@ -6,7 +6,7 @@ use jobs::{Left, Wanted};
 use project::{Answer, Current, Place, Workspace, slots::Pool};
 use serde_json::Map;
 
-use super::{exit_of, open, say, selected, summary, tell_away};
+use super::{exit_of, open, say, selected, summary};
 use crate::{error::CommandError, exit::Exit, output};
 
 /// Stop a run: gracefully, or at once with --hard
@@ -52,11 +52,11 @@ fn clean_up(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     };
     let slot = Pool::of(&Place::at(origin)?, &workspace.dirs)?.reopen(run.root.as_ref())?;
     let mut slot = Workspace::open_slot(slot, workspace.dirs.clone())?;
-    let done = jobs::on(&mut slot).next(&Wanted::default())?;
-    for line in &done.said {
+    let done = jobs::on(&mut slot).next(&Wanted { is_single: true, ..Wanted::default() })?;
+    for line in done.steps.iter().flat_map(|step| &step.said) {
         output::print(line)?;
     }
-    let Some(answer) = &done.taken else { return Ok(Exit::Done) };
+    let Some(answer) = done.taken() else { return Ok(Exit::Done) };
     output::print(&summary(answer))?;
     let has_failed = answer.records.iter().any(|record| record.data.contains_key("failure"));
     Ok(if has_failed { Exit::Failed } else { Exit::Done })
@@ -71,7 +71,7 @@ fn stop_elsewhere(here: &mut Workspace, current: &Current, hard: bool) -> Result
         say_reset(here, run)?;
         return Ok(Exit::Done);
     }
-    let stopped = say_stopped(here, &answer)?;
+    let stopped = say_stopped(&answer)?;
     if answer.current.run.is_open() {
         output::say(&format!(
             "its workspace is not on this machine: `warp recover {run}` makes a lost one again, `warp stop --hard {run}` ends \
@@ -84,13 +84,12 @@ fn stop_elsewhere(here: &mut Workspace, current: &Current, hard: bool) -> Result
 /// Stops the run of a workspace as its workflow has it.
 pub(crate) fn stop(workspace: &mut Workspace) -> Result<Exit, CommandError> {
     let answer = workspace.ask(Event::StopRequested, Map::new())?;
-    say_stopped(workspace, &answer)
+    say_stopped(&answer)
 }
 
-fn say_stopped(workspace: &mut Workspace, answer: &Answer) -> Result<Exit, CommandError> {
+fn say_stopped(answer: &Answer) -> Result<Exit, CommandError> {
     say(&answer.advice);
     output::print(&summary(answer))?;
-    tell_away(workspace, answer);
     Ok(exit_of(&answer.outcome))
 }
 

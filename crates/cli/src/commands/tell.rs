@@ -21,6 +21,6 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
     let current = selected(&mut workspace, Some(&arguments.selector))?;
     let answer = workspace.ask_run(&current, Event::Told { text: arguments.text.clone() }, Map::new())?;
     let run = &answer.current.run;
-    output::print(&format!("run {} hears it with its next turn, in `{}`", run.id, run.phase))?;
+    output::print(&format!("run {} gets it with its next turn, in `{}`", run.id, run.phase))?;
     Ok(Exit::Done)
 }

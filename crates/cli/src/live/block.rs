@@ -135,6 +135,11 @@ impl Block {
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
+    /// Returns how long the lines stay as they are; for ever while they are off the screen.
+    pub(super) fn redraws(&self) -> Option<Duration> {
+        (self.run.is_some() && !self.rests).then_some(EVERY)
+    }
+
     /// Returns what draws the lines anew, if they have been there for a while.
     pub(super) fn redraw(&mut self) -> Option<String> {
         if self.rests || self.at.is_some_and(|at| at.elapsed() < EVERY) {

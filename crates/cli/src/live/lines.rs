@@ -1,9 +1,11 @@
 //! The lines that stay.
 
-use adapters::agent::AgentUpdate;
+use adapters::{agent::AgentUpdate, machine};
 use driver::Shown;
 use engine::{Record, Run, Workflow, is_deceptive, view::Asked};
 use serde_json::{Value, json};
+
+use crate::{colour::Colour, local_time};
 
 /// The most of an agent's words that is shown, in characters.
 const LONGEST: usize = 160;
@@ -26,8 +28,7 @@ pub(super) fn recorded(record: &Record, run: &Run, workflow: &Workflow) -> Optio
     if quiet.contains(&record.event.as_str()) || workflow.turn_event.as_ref() == Some(&record.event) {
         return None;
     }
-    let time = record.at.to_seconds();
-    let time = time.get(11..19).unwrap_or(&time);
+    let time = local_time::clock(record.at);
     let chunk = match run.chunk.acs.len() {
         0 => String::new(),
         chunks => format!(" {}/{chunks}", run.chunk.index),
@@ -47,19 +48,18 @@ pub(super) fn text(shown: Shown<'_>) -> Option<String> {
         Shown::Warned(text) => Some(indented("! ", text)),
         Shown::Notice(notice) => Some(indented("! ", &short(&notice.to_string()))),
         Shown::Agent(said) => agent(said).map(|line| indented("> ", &line)),
-        Shown::Asked(asked) => Some(indented(
-            "? ",
-            &format!(
-                "{}\nanswer with `warp answer {} {}`{}",
-                asked.question,
-                asked.id,
-                asked.options.join("|"),
-                asked.deadline.map(|until| format!(" until {}", until.to_seconds())).unwrap_or_default()
-            ),
-        )),
-        Shown::Header(header) => Some(
-            header.rows().iter().map(|(name, text)| indented("  ", &format!("{name:<8} {text}"))).collect(),
-        ),
+        Shown::Asked(asked) => {
+            let until = asked.deadline.map(|until| format!(" (until {})", local_time::minute(until)));
+            let commands: String = asked.command_lines().lines().map(|line| format!("  {line}\n")).collect();
+            let until = until.unwrap_or_default();
+            Some(indented("? ", &format!("{}\nanswer with{until}:\n{commands}", asked.question)))
+        }
+        // Further lines have the time of day alone.
+        Shown::Header(header) => {
+            let started = local_time::minute(machine::now());
+            let rows = [("started", started.as_str())].into_iter().chain(header.rows());
+            Some(rows.map(|(name, text)| indented("  ", &format!("{name:<8} {text}"))).collect())
+        }
         Shown::Consent(asked) => Some(indented("? ", &asked.question)),
         Shown::Plain(text) => Some(text.lines().map(|line| plain(line) + "\n").collect()),
         Shown::Recorded { .. } | Shown::Tick => None,
@@ -127,6 +127,27 @@ pub(super) fn wrapped(text: &str, width: usize) -> String {
     lines
 }
 
+/// Gives a line its colours: a phase, a question and a warning have one. `label` is what it begins with.
+pub(super) fn painted(line: &str, label: &str) -> String {
+    let Some(rest) = line.strip_prefix(label) else { return line.to_owned() };
+    let is_event = rest.get(..10).is_some_and(|time| {
+        time.bytes().zip(b"00:00:00  ").all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            other => byte == *other,
+        })
+    });
+    if is_event {
+        let (time, about) = rest.split_at(10);
+        let phase = about.split(' ').next().unwrap_or_default();
+        return format!("{label}{time}{}{}", Colour::Phase.paint(phase), &about[phase.len()..]);
+    }
+    let marked = |mark: char| rest.trim_start().strip_prefix(mark).is_some_and(|text| text.starts_with(' '));
+    if rest.starts_with("          ") && (marked('?') || marked('!')) {
+        return format!("{label}{}", Colour::Waiting.paint(rest));
+    }
+    line.to_owned()
+}
+
 /// Leaves out what would move the cursor or deceive otherwise.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !is_deceptive(*c)).collect()
@@ -165,6 +186,18 @@ mod tests {
             "            one two\n            three\nfour\n"
         );
         assert_eq!(wrapped("          > aaaaaaaaaaaaaaa\n", 20), "          > aaaaaaaaaaaaaaa\n");
+    }
+
+    #[test]
+    fn a_phase_a_question_and_a_warning_have_a_colour_and_nothing_else() {
+        let phase = "\u{1b}[36mcoding\u{1b}[0m";
+        assert_eq!(painted("12:00:01  coding 1/3    done", ""), format!("12:00:01  {phase} 1/3    done"));
+        assert_eq!(painted("#3 12:00:01  coding", "#3 "), format!("#3 12:00:01  {phase}"));
+        let asked = "          ? Which?";
+        assert_eq!(painted(asked, ""), format!("\u{1b}[33m{asked}\u{1b}[0m"));
+        for plain in ["          > ? no", "            more", "12:00  coding", ""] {
+            assert_eq!(painted(plain, ""), plain);
+        }
     }
 
     #[test]

@@ -2,10 +2,14 @@
 
 use std::{
     io::{self, BufRead as _},
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, channel},
+    },
     thread,
 };
 
+use adapters::clock::Bell;
 use driver::Reply;
 use engine::view::Asked;
 
@@ -13,21 +17,34 @@ use engine::view::Asked;
 #[derive(Default)]
 pub(super) struct Replies {
     lines: Option<Receiver<String>>,
+    bell: Rung,
 }
+
+/// Who is woken by a line.
+type Rung = Arc<Mutex<Option<Bell>>>;
 
 impl Replies {
     /// Returns a line, if one was typed by now.
     pub(super) fn line(&mut self) -> Option<String> {
-        self.lines.get_or_insert_with(listen).try_recv().ok()
+        let bell = &self.bell;
+        self.lines.get_or_insert_with(|| listen(Arc::clone(bell))).try_recv().ok()
+    }
+
+    /// Rings a bell with every line.
+    pub(super) fn ring(&mut self, bell: Bell) {
+        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(bell);
     }
 }
 
-fn listen() -> Receiver<String> {
+fn listen(bell: Rung) -> Receiver<String> {
     let (send, lines) = channel();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             if send.send(line).is_err() {
                 return;
+            }
+            if let Some(bell) = &*bell.lock().unwrap_or_else(PoisonError::into_inner) {
+                bell.ring();
             }
         }
     });

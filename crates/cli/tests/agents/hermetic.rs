@@ -11,7 +11,7 @@ use std::{
 };
 
 use adapters::{
-    agent::{Agent, AgentUpdate, Hooks, Route, Turn, TurnResult},
+    agent::{Agent, AgentUpdate, Extras, Hooks, Route, Turn, TurnResult},
     process::{Control, Limits},
     sandbox::{self, Line, Walls},
 };
@@ -148,6 +148,7 @@ impl Driver {
             model: None,
             route: self.route.as_ref(),
             mcp: None,
+            extras: Extras::default(),
             facts: &facts,
             walls: self.walls.as_ref(),
             limits,

@@ -107,7 +107,7 @@ fn an_agent_that_stands_at_its_prompt_is_reminded_and_then_given_up() {
         Attached::new("stty -echo; heard 'Neither commit nor push'; clear; printf '❯ '; cat > /dev/null");
     attached.start(&["--set", "agent_silence_seconds=1"]);
     for _ in 0..2 {
-        attached.until("a reminder", |line| line["text"].to_string().contains("it is reminded"));
+        attached.until("a reminder", |line| line["text"].to_string().contains("sent a reminder"));
     }
     let failed = attached.event("failed");
     assert_eq!((&failed["actor"], &failed["data"]["reason"]), (&"engine".into(), &"idle_prompt".into()));

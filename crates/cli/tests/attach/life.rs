@@ -88,7 +88,7 @@ heard 'never'
         env!("CARGO_BIN_EXE_warp")
     ));
     attached.start(&[]);
-    attached.until("the pull request", |line| line["text"].to_string().contains("offered as pull request"));
+    attached.until("the pull request", |line| line["text"].to_string().contains("opened pull request"));
     attached.event("ci_passed");
     attached.event("needs_human");
     let pushed = attached.log("pushed");

@@ -48,7 +48,7 @@ heard 'never'
     ));
     attached.environment = vec![("GH_TOKEN".to_owned(), CANARY.to_owned())];
     attached.start(&[]);
-    let warned = attached.until("a crash", |line| line["text"].to_string().contains("has ended by itself"));
+    let warned = attached.until("a crash", |line| line["text"].to_string().contains("exited on its own"));
     assert!(warned.to_string().contains("0[secret removed]"), "{warned}");
     let asked = attached.asked();
     assert!(asked["question"].to_string().contains("May I use [secret removed]?"), "{asked}");

@@ -28,7 +28,7 @@ fn a_question_to_the_person_is_answered_by_a_button() {
         ],
     }] });
     let (script, done) = play(vec![
-        bash("warp next", &["prerequisites -> discovering"]),
+        bash("warp next --step", &["prerequisites -> discovering"]),
         Move { turn: Turn::call("AskUserQuestion", question), told: &["Which parser is wanted?", "a crate"] },
         bash("warp next", &["discovering -> planning"]),
     ]);

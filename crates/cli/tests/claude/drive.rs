@@ -26,9 +26,11 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
     sandbox.warp_ok(&["state", "init", ".", "--level", "3", "--issue", "42"]);
     let evidence = r#"{"evidence":[{"ac":"AC-01","file":"parser.rs","line":1},{"ac":"AC-02","file":"parser.rs","line":1},{"ac":"AC-03","file":"parser.rs","line":1}]}"#;
     let moves = vec![
-        bash("warp next", &["prerequisites -> discovering"]),
-        bash("warp next", &["discovering -> planning"]),
-        bash("warp state transition . plan_ready", &["planning -> chunking"]),
+        bash("warp next", &["prerequisites -> discovering", "discovering -> planning", "## The issue"]),
+        bash(
+            "warp state transition . plan_ready",
+            &["planning -> chunking", "What you were told before still holds"],
+        ),
         bash("warp next", &["4 criteria in 2 chunks", "chunking -> coding"]),
         // What an agent must not do.
         bash(
@@ -50,28 +52,40 @@ fn an_agent_goes_through_the_whole_run_because_it_cannot_do_otherwise() {
             &format!("warp state transition . code_complete --data '{evidence}'"),
             &["coding -> updating_docs"],
         ),
-        bash("warp next", &["ticked in issue 42: 3 criteria", "updating_docs -> testing"]),
-        bash("warp next", &["testing -> committing"]),
+        bash("warp next --step", &["ticked in issue 42: 3 criteria", "updating_docs -> testing"]),
+        bash("warp next --step", &["testing -> committing"]),
         bash(
             "git add -A && git commit -q -m 'feat(parser): read files'",
             &["`committed` was noticed: the run is in `reporting` now"],
         ),
         // It stops before the report is filed, and is kept going.
         Move { turn: Turn::say("I am done."), told: &["report"] },
-        bash("warp next", &["the chunk report is", "reporting -> chunk_complete"]),
-        bash("warp next", &["chunk 2 of 2", "chunk_complete -> coding"]),
+        bash(
+            "warp next",
+            &[
+                "the chunk report is",
+                "reporting -> chunk_complete",
+                "chunk 2 of 2",
+                "chunk_complete -> coding",
+            ],
+        ),
         write(&file("version.rs"), "// version is printed\n", &[]),
         bash(
             r#"warp state transition . code_complete --data '{"evidence":[{"ac":"AC-04","file":"version.rs","line":1}]}'"#,
             &["coding -> updating_docs"],
         ),
-        bash("warp next", &["updating_docs -> testing"]),
-        bash("warp next", &["testing -> committing"]),
-        bash("warp next -m 'feat: print the version'", &["committing -> reporting"]),
-        bash("warp next", &["reporting -> chunk_complete"]),
-        bash("warp next", &["chunk_complete -> requirement_complete"]),
-        bash("warp next", &["requirement_complete -> merging"]),
-        bash("warp next", &["merging -> awaiting_continue"]),
+        bash(
+            "warp next -m 'feat: print the version'",
+            &[
+                "updating_docs -> testing",
+                "testing -> committing",
+                "committing -> reporting",
+                "reporting -> chunk_complete",
+                "chunk_complete -> requirement_complete",
+                "requirement_complete -> merging",
+                "merging -> awaiting_continue",
+            ],
+        ),
         bash("warp state transition . continue_yes", &["person"]),
         bash("warp state transition . continue_no", &["awaiting_continue -> session_ending"]),
         bash("warp next", &["session_ending -> completed"]),
@@ -107,7 +121,7 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
     let sandbox = project();
     sandbox.warp_ok(&["init", "--level", "2"]);
     let (script, done) = play(vec![
-        bash("warp next", &["prerequisites -> discovering"]),
+        bash("warp next --step", &["prerequisites -> discovering"]),
         Move { turn: Turn::Silence, told: &[] },
     ]);
     let model = Model::start(script);
@@ -128,7 +142,7 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
     launch(&claude, &sandbox, &model, "Continue.").run().ends(0);
     assert_eq!(*done.lock().unwrap(), 2, "{}", model.text());
     let told = model.text();
-    assert!(told.contains("It stands in phase `discovering`") && told.contains("(stale)"), "{told}");
+    assert!(told.contains("It stands in phase `discovering`") && told.contains("has exited"), "{told}");
     let log = sandbox.json(&["log", "--json"]);
     let owners = log.as_array().unwrap().iter().filter(|row| row["event"] == "owner_changed").count();
     assert_eq!(owners, 1, "the run was begun by the first session and carried on by the second");

@@ -159,7 +159,7 @@ fn kill_and_go_on(meanwhile: impl FnOnce(&Sandbox)) -> Option<(Model, usize)> {
     killed.kill();
     assert_eq!(killed.wait().signal, Some(9));
     let status = sandbox.warp_ok(&["status", "42"]);
-    assert!(status.contains("Phase: coding") && status.contains("(stale)"), "{status}");
+    assert!(status.contains("Phase: coding") && status.contains("(not running)"), "{status}");
     meanwhile(&sandbox);
     finish(run(&sandbox, &model, &[]));
     assert_eq!(processes(&sandbox), 0, "what the killed one had started is gone");

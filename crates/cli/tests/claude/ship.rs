@@ -101,8 +101,8 @@ fn a_loop_goes_from_plan_to_a_promise_that_is_kept() {
         say("<promise>SHIPPED</promise>", &["pr_url"]),
         // What the agent makes up is kept, and replaced by what warp has opened itself.
         bash(&report("noted", r#""pr_url":"https://made.up/pull/9""#), &["noted"]),
-        bash("warp next", &["the pull request is https://forge.localhost/pull/1"]),
-        say("<promise>SHIPPED</promise>", &[]),
+        bash("warp next", &["the pull request is https://forge.localhost/pull/1", "every receipt holds"]),
+        say("It is shipped.", &[]),
     ];
     let wanted = moves.len();
     let (script, done) = play(moves);

@@ -102,8 +102,9 @@ fn later_moves(root: &Path) -> Vec<Move> {
         ends(&["It stands in phase `test`"]),
         bash(&says("tests_passed", r#""summary":"greets""#), &["test -> ship", "warp next"]),
         ends(&["It stands in phase `ship`", "`warp next`"]),
-        bash("warp next", &["is offered as pull request #43"]),
-        Move { turn: Turn::say("<promise>SHIPPED</promise>"), told: &[] },
+        // Every receipt holds: nobody has to promise anything.
+        bash("warp next", &["opened pull request #43", "every receipt holds: <promise>SHIPPED</promise>"]),
+        Move { turn: Turn::say("It is shipped."), told: &[] },
     ]
 }
 

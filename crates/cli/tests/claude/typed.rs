@@ -59,16 +59,19 @@ fn chunk(root: &Path, name: &str, criteria: &[&str]) -> Vec<Move> {
             &format!("warp state transition . code_complete --data '{data}'"),
             &["Self-verification before `code_complete`", "coding -> updating_docs"],
         ),
-        bash("warp next", &["updating_docs -> testing"]),
-        bash("warp next", &["Self-verification before `tests_passed`", "testing -> committing"]),
-        bash("warp next", &["committing -> reporting"]),
-        bash("warp next", &["reporting -> chunk_complete"]),
         bash(
             "warp next",
-            &["Self-verification before `requirement_done`", "chunk_complete -> requirement_complete"],
+            &[
+                "Self-verification before `requirement_done`",
+                "updating_docs -> testing",
+                "testing -> committing",
+                "committing -> reporting",
+                "reporting -> chunk_complete",
+                "chunk_complete -> requirement_complete",
+                "requirement_complete -> merging",
+                "merging -> awaiting_continue",
+            ],
         ),
-        bash("warp next", &["requirement_complete -> merging"]),
-        bash("warp next", &["merging -> awaiting_continue"]),
     ]
 }
 
@@ -80,8 +83,7 @@ fn asking() -> Vec<Move> {
         "options": ["crate", "by hand"],
     });
     vec![
-        bash("warp next", &["prerequisites -> discovering"]),
-        bash("warp next", &["discovering -> planning", FIRST]),
+        bash("warp next", &["prerequisites -> discovering", "discovering -> planning", FIRST]),
         bash("warp state transition . plan_ready", &["planning -> chunking"]),
         bash("warp next", &["3 criteria in 1 chunk", "chunking -> coding"]),
         Move {

@@ -18,7 +18,7 @@ use crate::support::InProject as _;
 const ISSUE: &str = "Only the issue says this.";
 
 /// Returns the prompts in a conversation, oldest first.
-fn prompts(request: &Request) -> Vec<&str> {
+pub(super) fn prompts(request: &Request) -> Vec<&str> {
     let of_user = request.entries.iter().filter(|entry| entry.role == Role::User);
     of_user
         .filter_map(|entry| match &entry.part {

@@ -120,7 +120,7 @@ fn claude_code_is_seen() {
     retries: 127.0.0.1 answers 529: Overloaded (retry 2)
     refused: Bash: git_commit is only allowed during committing phase; the run is in coding. Warp itself does that after your answer
     ");
-    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; it is asked again");
+    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; asking again");
     insta::assert_snapshot!(waits(&client), @"waits: the provider fails (127.0.0.1 answers 529: Overloaded)");
 }
 
@@ -131,7 +131,7 @@ fn codex_is_seen() {
     retries: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:PORT/v1/responses (retry 1 of 1)
     refused: Bash: git_commit is only allowed during committing phase; the run is in coding. Warp itself does that after your answer
     ");
-    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; it is asked again");
+    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; asking again");
     insta::assert_snapshot!(waits(&client), @"waits: the provider fails (unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:PORT/v1/responses)");
 }
 
@@ -143,7 +143,7 @@ fn opencode_is_seen() {
     retries: Provider is overloaded (retry 2)
     refused: Bash: git_commit is only allowed during committing phase; the run is in coding. Warp itself does that after your answer
     ");
-    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; it is asked again");
+    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; asking again");
     insta::assert_snapshot!(waits(&client), @"waits: the provider fails (Overloaded)");
 }
 
@@ -155,7 +155,7 @@ fn acp_agent_is_seen() {
     retries: 127.0.0.1 answers 529: Overloaded (retry 2)
     refused: Bash: git_commit is only allowed during committing phase; the run is in coding. Warp itself does that after your answer
     ");
-    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; it is asked again");
+    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; asking again");
     insta::assert_snapshot!(waits(&client), @"waits: the provider fails (127.0.0.1 answers 529: Overloaded)");
 }
 
@@ -167,6 +167,6 @@ fn opencode_as_an_acp_agent_is_seen() {
     retries: Provider is overloaded (retry 2)
     refused: Bash: git_commit is only allowed during committing phase; the run is in coding. Warp itself does that after your answer
     ");
-    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; it is asked again");
+    insta::assert_snapshot!(hangs(&client), @"the agent gave no answer: it was stopped because it had said nothing for 16 s; asking again");
     insta::assert_snapshot!(waits(&client), @"waits: the provider fails (Internal error: Overloaded)");
 }

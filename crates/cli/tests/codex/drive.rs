@@ -14,8 +14,7 @@ fn the_rails_hold_in_codex() {
     let moves = vec![
         // The run is the client's own: by that its commands are told from a person's.
         shell("grep -q \"^owner $PPID \" .git/warp/head && echo its own", &["its own"]),
-        shell("warp next", &["prerequisites -> discovering"]),
-        shell("warp next", &["discovering -> planning"]),
+        shell("warp next", &["prerequisites -> discovering", "discovering -> planning"]),
         shell("warp state transition . plan_ready", &["planning -> chunking"]),
         shell("warp next", &["1 criterion in 1 chunk", "chunking -> coding"]),
         // What an agent must not do.
@@ -37,15 +36,15 @@ fn the_rails_hold_in_codex() {
             &format!("warp state transition . code_complete --data '{evidence}'"),
             &["coding -> updating_docs"],
         ),
-        shell("warp next", &["updating_docs -> testing"]),
-        shell("warp next", &["testing -> committing"]),
+        shell("warp next --step", &["updating_docs -> testing"]),
+        shell("warp next --step", &["testing -> committing"]),
         shell(
             "git add -A && git commit -q -m 'feat(parser): read files'",
             &["`committed` was noticed: the run is in `reporting` now"],
         ),
         // It stops before the report is filed, and is kept going.
         say("I am done.", &["its report is not filed"]),
-        shell("warp next", &["reporting -> chunk_complete"]),
+        shell("warp next --step", &["reporting -> chunk_complete"]),
         say("Now I am.", &[]),
     ];
     let wanted = moves.len();

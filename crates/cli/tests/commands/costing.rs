@@ -390,7 +390,7 @@ fn a_damaged_ledger_is_named_by_doctor_and_mended_there() {
     ");
     assert!(spent.sandbox.warp(&["doctor"]).out.contains("FAIL  ledger"));
     let fixed = spent.sandbox.warp(&["doctor", "--repair"]);
-    assert!(fixed.out.contains("nothing of the ledger could be read; a new one was begun"), "{fixed:?}");
+    assert!(fixed.out.contains("nothing of the ledger could be read; a new one was created"), "{fixed:?}");
     assert!(spent.sandbox.warp_ok(&["cost"]).starts_with("Nothing was spent on demo"));
 }
 

@@ -204,7 +204,7 @@ fn a_pull_request_that_cannot_be_merged_is_left_with_the_reason() {
     fs::remove_file(sandbox.root().join("file1.txt")).unwrap();
 
     sandbox.git(&["branch", "--quiet", "-m", "feature/issue-42-words-for-42", "moved"]);
-    refused(1, "branch `feature/issue-42-words-for-42` of #44 cannot be had");
+    refused(1, "branch `feature/issue-42-words-for-42` of #44 is not available");
     sandbox.git(&["branch", "--quiet", "-m", "moved", "feature/issue-42-words-for-42"]);
 
     sandbox.warp_ok(&["pr", "close", "44"]);

@@ -90,7 +90,7 @@ fn an_issue_that_is_not_approved() {
     Issue 1 (A parser) is approved and ready, and the next one.
     What to do:
       warp run    takes it
-      warp run 1  takes it, whatever comes before
+      warp run 1  starts it ahead of the queue
     ");
 }
 
@@ -135,7 +135,7 @@ fn an_issue_that_is_ready_and_its_place_in_the_queue() {
     Issue 50 (Words for 50) is approved and ready, and the next one.
     What to do:
       warp run     takes it
-      warp run 50  takes it, whatever comes before
+      warp run 50  starts it ahead of the queue
     ");
     insta::assert_snapshot!(plain(&driven, &["explain", "42"]), @"
     Issue 42 (Words for 42) is approved and ready; before it comes #50.
@@ -209,13 +209,13 @@ fn an_issue_that_is_being_worked_on_and_one_that_was_interrupted() {
     ");
     run.kill();
     insta::assert_snapshot!(first_lines(&plain(&driven, &["explain", "42"])), @"
-    Issue 42 (Words for 42) was interrupted, in `coding`, chunk 1 of 1: process [PID] is gone, and nobody carries it on.
+    Issue 42 (Words for 42) was interrupted, in `coding`, chunk 1 of 1: process [PID] has exited.
     What to do:
       warp run 42          resumes where it was
       warp stop 42 --hard  gives it up; its files are kept
     ");
     insta::assert_snapshot!(plain(&driven, &["explain"]), @"
-    `warp run` would resume issue 42: run [RUN] stands in `coding`, and nobody carries it on.
+    `warp run` would resume issue 42: run [RUN] stands in `coding`, and its process has exited.
     In this order:
       #42  run [RUN] has it, in coding  Words for 42
     What to do:
@@ -237,8 +237,10 @@ fn an_issue_that_waits_for_a_decision() {
     Question: Is this plan right?
     word by word
     What to do:
-      warp answer [RUN].6 approve|reject|abort  answers it
-      warp run 42                                    resumes after that
+      warp answer [RUN].6 approve  answers `approve`
+      warp answer [RUN].6 reject   answers `reject`
+      warp answer [RUN].6 abort    answers `abort`
+      warp run 42                       resumes after that
     ");
     let told = json(&driven.sandbox.warp_ok(&["explain", "42", "--json"]));
     assert_eq!(
@@ -246,7 +248,7 @@ fn an_issue_that_waits_for_a_decision() {
         (Some("parked"), Some("approve"))
     );
     let status = plain(&driven, &["status"]);
-    let end = "Run: [RUN]\nTitle: Words for 42\nNext: `warp answer [RUN].6 approve|reject|abort`, then `warp run 42`\n";
+    let end = "Run: [RUN]\nTitle: Words for 42\nNext: an answer, then `warp run 42`\n";
     assert!(status.ends_with(end), "{status}");
 }
 
@@ -260,8 +262,9 @@ fn an_issue_that_a_budget_has_stopped() {
     Used up: coding_cycles_exceeded (2 of 1)
     Question: Tests still fail after 2 attempts (limit 1). Try again, or stop? (until [TIME])
     What to do:
-      warp answer [RUN].e17 continue|abort  answers it
-      warp run 42                                resumes after that
+      warp answer [RUN].e17 continue  answers `continue`
+      warp answer [RUN].e17 abort     answers `abort`
+      warp run 42                          resumes after that
     ");
 }
 

@@ -332,6 +332,7 @@ fn a_pull_request_is_shown_and_reviewed() {
     #2 Read names
     changes requested
     feature/a -> main at 97165b483c, for #1
+    cost: nothing metered
     opened by warp at [TIME]
 
     Three commits.

@@ -32,7 +32,7 @@ fn a_session_whose_process_has_ended_is_stale() {
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--pid", &pid]);
     let said = sandbox.warp_ok(&["status"]);
     assert!(said.starts_with("INTERRUPTED: the next session here resumes\n"), "{said}");
-    assert!(said.contains(&format!("\nPID: {pid} (stale)\n")), "{said}");
+    assert!(said.contains(&format!("\nPID: {pid} (not running)\n")), "{said}");
     let live = std::process::id().to_string();
     sandbox.warp_ok(&["state", "reset", "."]);
     sandbox.warp_ok(&["state", "init", ".", "--level", "2", "--pid", &live]);

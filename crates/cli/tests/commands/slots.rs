@@ -61,7 +61,7 @@ impl Running {
     }
 
     fn next(&self) {
-        self.warp_ok(&["next"]);
+        self.warp_ok(&["next", "--step"]);
     }
 
     /// Runs `warp` in the slot.
@@ -159,7 +159,7 @@ fn kept_work_is_listed_shown_restored_and_dropped() {
     sandbox.write("new.txt", "mine\n");
     for arguments in [["salvage", "restore", &first], ["salvage", "drop", &first]] {
         let said = sandbox.as_agent(&arguments);
-        assert!(said.code == Some(2) && said.err.contains("a person's"), "{said:?}");
+        assert!(said.code == Some(2) && said.err.contains("only a person"), "{said:?}");
     }
     let branch = format!("salvage/{}-1", running.run);
     let said = sandbox.warp_ok(&["salvage", "restore", &first]);
@@ -234,7 +234,7 @@ fn a_run_whose_workspace_is_gone_is_told_answered_explained_and_stopped() {
     let id = question(&running);
     fs::remove_dir_all(running.root.parent().unwrap()).unwrap();
     let told = sandbox.warp_ok(&["tell", "42", "read the README"]);
-    assert!(told.contains(&format!("run {run} hears it")), "{told}");
+    assert!(told.contains(&format!("run {run} gets it")), "{told}");
     let explained = sandbox.warp_ok(&["explain", run]);
     assert!(explained.contains("Which lines?"), "{explained}");
     assert!(sandbox.warp_ok(&["status", "42"]).contains(&id));
@@ -282,7 +282,7 @@ fn a_merged_run_is_undone_by_one_commit() {
     let running = Running::new();
     let sandbox = &running.sandbox;
     insta::assert_snapshot!(sandbox.refused(3, &["revert", "42"]), @"
-    error: issue 42 is not over yet: run `[RUN]` works on it
+    error: issue 42 is still being worked on by run `[RUN]`
     hint: `warp stop` ends it
     ");
     let merged = running.merge();
@@ -310,7 +310,7 @@ fn a_merged_run_is_undone_by_one_commit() {
     assert!(sandbox.read("parser.rs").is_none() && sandbox.read("other.txt").is_some());
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     assert!(sandbox.git(&["log", "-1", "--format=%s by %an"]).starts_with("revert: undo issue 42"));
-    insta::assert_snapshot!(sandbox.refused(3, &["revert", "42"]), @"error: `main` has nothing of issue 42 any more: it was undone before");
+    insta::assert_snapshot!(sandbox.refused(3, &["revert", "42"]), @"error: issue 42 was already reverted in `main`");
     sandbox.as_agent(&["revert", "42"]).ends(2);
 }
 
@@ -327,7 +327,7 @@ fn a_run_that_cannot_be_undone_is_left() {
     sandbox.git(&["commit", "--quiet", "-am", "feat: rewritten"]);
     let before = salvaged(sandbox);
     insta::assert_snapshot!(sandbox.refused(1, &["revert", "42"]), @"
-    error: later changes of `main` stand in the way, in parser.rs
+    error: reverting it conflicts with later changes in parser.rs
     hint: nothing was changed; `git revert --no-commit` lets a person sort that out
     ");
     assert_eq!(salvaged(sandbox), before);

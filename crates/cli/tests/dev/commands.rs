@@ -117,7 +117,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
     demo.sandbox.write("broken", "");
     let said = demo.warp(&["dev", "up"]).ends(1);
     insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
-    the server has 120 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    the server has 120 s to come up; its output is in [HOME]/demo/.git/warp/dev/server.log
     error: the server did not come up: `PORT=$PORT DEMO=serve exec [TEST] --exact dev::demo::program --nocapture` has ended
       running 1 test
       the demo is broken
@@ -131,7 +131,7 @@ fn a_server_that_does_not_come_up_is_quoted_and_not_left_behind() {
     });
     let said = slow.warp(&["dev", "up"]);
     insta::assert_snapshot!(slow.sandbox.stable(&said.err), @"
-    the server has 1 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    the server has 1 s to come up; its output is in [HOME]/demo/.git/warp/dev/server.log
     error: the server did not come up: after 1 s nothing listens on port [PORT]
     hint: fix `server` in dev.json, or what it starts
     ");
@@ -187,7 +187,7 @@ fn a_healthy_server_that_the_person_has_started_is_as_good_as_warps() {
         // A run in the checkout begins with it, and nobody ends it.
         demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
         demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
-        let said = demo.sandbox.warp_ok(&["next"]);
+        let said = demo.sandbox.warp_ok(&["next", "--step"]);
         assert!(said.contains(&runs) && said.contains("discovering"), "{said}");
         assert_eq!(demo.sandbox.warp_ok(&["dev", "down"]), "no dev server was running here\n");
         demo.sandbox.warp_ok(&["dev", "check"]);
@@ -206,7 +206,7 @@ fn what_leads_out_of_the_project_is_not_read() {
     std::os::unix::fs::symlink(&outside, demo.sandbox.root().join("seed")).unwrap();
     let said = demo.warp(&["dev", "up"]).ends(78);
     insta::assert_snapshot!(demo.sandbox.stable(&said.err), @"
-    the server has 120 s to come up; its words are in [HOME]/demo/.git/warp/dev/server.log
+    the server has 120 s to come up; its output is in [HOME]/demo/.git/warp/dev/server.log
     error: dev.json: `seed` leads out of the project
     hint: docs/dev.md has a whole one
     ");
@@ -273,7 +273,7 @@ fn a_first_file_is_written_for_what_is_found_and_never_over_another() {
 fn kill_after_a_chunk(demo: &Demo) {
     demo.sandbox.git(&["switch", "--quiet", "-c", "feature/words"]);
     demo.sandbox.warp_ok(&["state", "init", ".", "--level", "2"]);
-    let said = demo.sandbox.warp_ok(&["next"]);
+    let said = demo.sandbox.warp_ok(&["next", "--step"]);
     assert!(said.contains(&format!("the dev server is up at http://localhost:{}", demo.port)), "{said}");
     demo.sandbox.transitions(&["work_selected", "plan_ready", "chunks_defined"]);
     demo.sandbox.write("word.txt", "word\n");
@@ -288,18 +288,18 @@ fn in_a_checkout_a_server_that_does_not_come_up_again_is_a_persons_to_decide_on(
     let demo = Demo::new();
     kill_after_a_chunk(&demo);
     demo.sandbox.write("broken", "x\n");
-    demo.sandbox.warp(&["next"]).ends(5);
+    demo.sandbox.warp(&["next", "--step"]).ends(5);
     let question = || {
         let status = demo.sandbox.json(&["status", "--json"]);
         status["asked"].clone()
     };
     let asked = question();
-    assert!(asked["question"].as_str().unwrap().contains("brought up 2 times in vain"), "{asked}");
+    assert!(asked["question"].as_str().unwrap().contains("restarted 2 times without success"), "{asked}");
     assert_eq!(asked["options"], json!(["continue", "skip", "abort"]));
     demo.sandbox.warp_ok(&["answer", asked["id"].as_str().unwrap(), "continue"]);
-    demo.sandbox.warp(&["next"]).ends(5);
+    demo.sandbox.warp(&["next", "--step"]).ends(5);
     demo.sandbox.warp_ok(&["answer", question()["id"].as_str().unwrap(), "skip"]);
-    let said = demo.sandbox.warp_ok(&["next"]);
+    let said = demo.sandbox.warp_ok(&["next", "--step"]);
     assert!(said.contains("left as it is, as a person has decided"), "{said}");
     demo.sandbox.warp(&["dev", "down"]);
     demo.is_quiet();
@@ -336,7 +336,7 @@ fn in_a_checkout_an_agent_is_told_once_of_a_table_without_seed_data() {
 fn in_a_checkout_the_next_command_brings_the_environment_up() {
     let demo = Demo::new();
     kill_after_a_chunk(&demo);
-    let said = demo.sandbox.warp_ok(&["next"]);
+    let said = demo.sandbox.warp_ok(&["next", "--step"]);
     assert!(said.contains("the dev server is not healthy") && said.contains("is up at"), "{said}");
     demo.sandbox.warp_ok(&["dev", "down"]);
     demo.is_quiet();

@@ -132,7 +132,7 @@ fn pages_that_were_mended_before_a_crash_are_committed_and_nothing_else_is() {
         // As a crash leaves it, between the mending and the commit; a person has begun something else beside it.
         sandbox.write("README.md", "# Words, fixed\n");
         sandbox.write("draft.txt", "not yet\n");
-        let said = sandbox.warp_ok(&["next"]);
+        let said = sandbox.warp_ok(&["next", "--step"]);
         assert!(said.contains("drift_clean"), "{said}");
         assert_eq!(sandbox.git(&["rev-list", "--count", "main~1..HEAD"]), count, "{fix}");
         assert_eq!(sandbox.git(&["show", "HEAD:README.md"]), "# Words, fixed");

@@ -30,7 +30,7 @@ fn a_phase_whose_turns_are_used_up_is_left_by_force_and_a_person_accepts_that() 
     assert!(early.err.contains(&format!("has made #1 waits for an answer: {question}")), "{early:?}");
     insta::assert_snapshot!(project.sandbox.stable(&early.err), @"
     error: the run that has made #1 waits for an answer: `brainstorm` was left by force. Is the work done all the same?
-    hint: `warp answer [RUN].42 accept|continue|stop`, then `warp pr merge 1`
+    hint: `warp answer [RUN].42 accept`, `warp answer [RUN].42 continue` or `warp answer [RUN].42 stop`, then `warp pr merge 1`
     ");
     project.answer("accept", &[]);
     project.is_offered();

@@ -317,7 +317,7 @@ fn a_loop_that_was_begun_headless_is_finished_in_the_client() {
             "compound -> test",
         ),
         (says("tests_passed", r#""summary":"it greets""#), "test -> ship"),
-        ("warp next".to_owned(), "is offered as pull request #1"),
+        ("warp next".to_owned(), "opened pull request #1"),
     ];
     let model = Model::start(plays(moves));
     let ended = typed(&claude, &project, &model, "Continue.").directory(project.tree()).run();

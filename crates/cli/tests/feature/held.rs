@@ -20,8 +20,6 @@ fn a_promise_before_its_time_is_no_end() {
         r#"case $WARP_PHASE$n in
         work1) echo 'All done: <promise>SHIPPED</promise>'; exit 0 ;;
         review1) answer '{"promise":"SHIPPED","summary":"shipped","findings":[]}' ;;
-        ship1) answer '{"promise":"DONE","summary":"done"}' ;;
-        ship2) answer '{"summary":"one thing is missing"}' ;;
         esac"#,
     );
     let early = |phase: &str| {
@@ -31,14 +29,36 @@ fn a_promise_before_its_time_is_no_end() {
     };
     assert!(said.contains(&early("work")) && said.contains(&early("review")), "{said}");
     assert!(project.prompt("work", 2).contains(&early("work")));
-    assert!(
-        project
-            .prompt("ship", 3)
-            .contains("the promise is not given, so the loop does not end: one thing is missing")
-    );
     // A turn that comes to nothing is counted.
     let turns = project.log().into_iter().filter(|row| row["event"] == "turn_finished");
-    assert_eq!(turns.count(), 4);
+    assert_eq!(turns.count(), 2);
+}
+
+#[test]
+fn every_receipt_holds_so_warp_gives_the_promise_and_no_agent_is_asked() {
+    let (project, said) = shipped("");
+    assert!(said.contains("every receipt holds: <promise>SHIPPED</promise>"), "{said}");
+    let log = project.log();
+    assert_eq!(log.last().unwrap()["actor"], "engine");
+    let asked = log.iter().any(|row| row["event"] == "turn_started" && row["phase"] == "ship");
+    assert!(!asked, "{log:?}");
+}
+
+#[test]
+fn where_a_receipt_is_missing_an_agent_is_asked_for_the_promise_and_a_person_whether_it_is_done() {
+    let project = Project::new();
+    project.otherwise(
+        r#"case $WARP_PHASE$n in
+        compound*) echo 'Nothing was learnt.'; exit 0 ;;
+        ship1) answer '{"promise":"DONE","summary":"done"}' ;;
+        ship2) answer '{"summary":"one thing is missing"}' ;;
+        esac"#,
+    );
+    project.run_alone(&["--max-phase-iterations", "4"]).ends(5);
+    assert!(project.prompt("ship", 1).contains("the pull request: #1"));
+    let why = "the promise is not given, so the loop does not end: one thing is missing";
+    assert!(project.prompt("ship", 3).contains(why), "{}", project.prompt("ship", 3));
+    assert_eq!(project.question().1, "`compound` was left by force. Is the work done all the same?");
 }
 
 #[test]
@@ -163,7 +183,7 @@ fn what_a_run_of_tests_leaves_is_no_work() {
 #[test]
 fn what_a_reviewer_writes_is_taken_out() {
     let (project, said) = shipped(
-        r#"case $WARP_PHASE$n in review1) echo 'echo evil' >> greet ;; test1) rm greet ;; ship1) echo more > more ;; esac"#,
+        r#"case $WARP_PHASE$n in review1) echo 'echo evil' >> greet ;; test1) rm greet; echo more > more ;; esac"#,
     );
     assert!(
         said.contains("`review` writes nothing: greet was taken out again (kept as refs/warp/salvage/"),

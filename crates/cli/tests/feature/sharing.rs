@@ -61,7 +61,7 @@ fn a_loop_that_an_agent_began_is_finished_headless_where_it_is() {
     let told = hook(sandbox, &root, "user-prompt-submit", &input(&root, "UserPromptSubmit", &typed));
     let told = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     let stands = format!(
-        "A autonomous-loop run is under way in this project, for the feature: {FEATURE}.\nIt stands in phase `plan`: Writes the plan.\n"
+        "An autonomous-loop run is under way in this project, for the feature: {FEATURE}.\nIt stands in phase `plan`: Writes the plan.\n"
     );
     assert!(told.starts_with(&stands), "{told}");
     assert!(told.contains("- plan_written (needs from an agent a file in the repository"), "{told}");
@@ -181,7 +181,7 @@ fn a_loop_that_warp_began_is_finished_by_an_agent_in_its_workspace() {
     let sandbox = &project.sandbox;
     let tree = to_ship(&project);
     let next = as_agent(sandbox, &tree, &["next"]);
-    assert!(next.out.contains("is offered as pull request #1"), "{next:?}");
+    assert!(next.out.contains("opened pull request #1"), "{next:?}");
     let promise =
         json!({ "last_assistant_message": "<promise>SHIPPED</promise>", "stop_hook_active": false });
     hook(sandbox, &tree, "stop", &input(&tree, "Stop", &promise));
@@ -195,7 +195,7 @@ fn what_was_committed_after_the_tests_is_tested_before_it_is_merged() {
     let tree = to_ship(&project);
     commit(sandbox, &tree, "tests/late.sh", "exit 1\n", "test: one more");
     let next = as_agent(sandbox, &tree, &["next"]);
-    assert!(next.out.contains("is offered as pull request #1"), "{next:?}");
+    assert!(next.out.contains("opened pull request #1"), "{next:?}");
     let merged = said(sandbox.warp_command(&["pr", "merge", "1"])).ends(1);
     insta::assert_snapshot!(sandbox.stable(&merged.err), @"
     error: #1 is not merged: on top of the newest `main` the tests fail: `make test` ended with exit 2

@@ -88,7 +88,6 @@ fn each_phase_is_told_what_it_has_to_know_and_nothing_moves_by_its_own_word() {
         review.contains("- work: it greets") && review.contains("did not work: a file that cannot be run"),
         "{review}"
     );
-    assert!(project.prompt("ship", 1).contains("the pull request: #1"));
 }
 
 #[test]

@@ -59,10 +59,7 @@ fn an_agent_that_hides_where_it_comes_from_gives_no_command_of_a_persons() {
     assert!(lines.len() > 8, "no namespace can be made here");
     for line in lines {
         let ended = project.agent.run(&line);
-        assert!(
-            ended.said.contains("this command is a person's, and it was given by an agent"),
-            "{line}: {ended:?}"
-        );
+        assert!(ended.said.contains("only a person may run this command"), "{line}: {ended:?}");
         assert_eq!(project.standing(), engine::Standing::Active, "{line}");
     }
     // The person's own process, which started the agent, is not taken for it.
@@ -108,7 +105,7 @@ fn a_forged_session_start_does_not_take_the_run_from_its_agent() {
                 let owner = project.workspace().current().unwrap().unwrap().run.owner.clone();
                 assert!(owner.pid == pid && owner.session.is_some(), "{hook}: {owner:?}");
                 let ended = project.agent.run(&format!("{WARP} stop"));
-                assert!(ended.said.contains("it was given by an agent"), "{hook}: {ended:?}");
+                assert!(ended.said.contains("only a person may run this command"), "{hook}: {ended:?}");
             }
         }
     }

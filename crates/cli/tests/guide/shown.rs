@@ -112,7 +112,7 @@ fn kind(word: &str) -> Option<&'static str> {
     let is_made_up = |length: usize| {
         word.len() == length && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    if digits("00:00:00") || digits("0000-00-00T00:00:00Z") {
+    if digits("00:00:00") || digits("00:00") || digits("0000-00-00T00:00:00Z") {
         Some("[TIME]")
     } else if digits("0000-00-00") {
         Some("[DAY]")
@@ -131,6 +131,7 @@ fn what_changes_from_run_to_run_is_let_pass_and_the_rest_is_not() {
         ("12:00:01  coding 1/1", "18:24:58  coding 1/1", true),
         ("12:00:01  coding 1/1", "18:24:58  coding 1/2", false),
         ("at 2026-11-16T18:24:58Z.", "at 2027-01-01T00:00:00Z.", true),
+        ("at 2026-11-16 18:24 UTC.", "at 2027-01-01 00:00 UTC.", true),
         ("since 2026-11-16", "since 2027-01-01", true),
         ("a … b … c", "a 1 b 2 c", true),
         ("a … b … c", "a 1 2 c", false),

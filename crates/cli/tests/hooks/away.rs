@@ -164,7 +164,7 @@ fn a_question_that_nobody_answers_is_put_off_and_the_agent_goes_on() {
     let (sandbox, telegram) = away("0");
     let answered = ask(&sandbox);
     answered.is_denied("The person is away: nobody decided in time; see #1.");
-    assert!(answered.err.contains("Chunk 2 of 2"), "{answered:?}");
+    assert!(answered.err.contains("chunk 2 of 2"), "{answered:?}");
     let todo = sandbox.warp_ok(&["issue", "show", "1"]);
     assert!(
         todo.contains("Which parser?") && todo.contains("todo") && todo.contains("assigned to Test"),

@@ -288,7 +288,7 @@ fn with_an_event_that_says_that_work_is_done_the_criteria_are_told_again_in_word
     ");
     sandbox.write("parser.rs", "fn parse() {}\n");
     sandbox.transitions(&["code_complete"]);
-    sandbox.warp_ok(&["next"]);
+    sandbox.warp_ok(&["next", "--step"]);
     let text = told("warp next");
     insta::assert_snapshot!(sandbox.stable(&text), @"
     Self-verification before `tests_passed`: read each criterion again, and confirm that it is genuinely satisfied, not just that code exists.
@@ -300,7 +300,7 @@ fn with_an_event_that_says_that_work_is_done_the_criteria_are_told_again_in_word
     sandbox.transitions(&["next_chunk"]);
     sandbox.write("parser.rs", "fn parse() { two() }\n");
     sandbox.transitions(&["code_complete"]);
-    sandbox.warp_ok(&["next"]);
+    sandbox.warp_ok(&["next", "--step"]);
     sandbox.transitions(&["tests_passed", "committed", "report_filed"]);
     let text = told("warp next");
     insta::assert_snapshot!(sandbox.stable(&text), @"

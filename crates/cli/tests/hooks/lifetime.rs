@@ -29,6 +29,79 @@ fn a_new_session_is_told_where_the_run_stands_and_carries_it_on() {
     assert_eq!(state(&sandbox)["edit_counts"]["a.rs"], 1);
 }
 
+/// What is behind a run in one workflow.
+struct Behind {
+    workflow: &'static str,
+    /// The events to a phase, with what comes with them.
+    events: &'static [(&'static str, &'static str)],
+    /// What a session has to be told there.
+    known: &'static [&'static str],
+}
+
+const BEHIND: [Behind; 4] = [
+    Behind {
+        workflow: "warp-drive",
+        events: &[
+            ("prerequisites_ok", "{}"),
+            ("work_selected", "{}"),
+            (
+                "plan_ready",
+                r#"{"approach":"A table of words.","decisions":[{"title":"Crate","text":"none"}]}"#,
+            ),
+            ("chunks_defined", r#"{"acs":[["AC-01"],["AC-02"]]}"#),
+            ("code_complete", r#"{"summary":"tried a regular expression"}"#),
+        ],
+        known: &["A table of words.", "decision: Crate: none", "handed in: tried a regular expression"],
+    },
+    Behind {
+        workflow: "coder",
+        events: &[
+            ("receive_task", "{}"),
+            ("workspace_ready", "{}"),
+            ("submit_plan", r#"{"plan":"A table of words."}"#),
+            ("approve", r#"{"feedback":"mind the empty line"}"#),
+        ],
+        known: &["A table of words.", "mind the empty line"],
+    },
+    Behind {
+        workflow: "autonomous-loop",
+        events: &[
+            ("brainstorm_written", r#"{"summary":"a parser"}"#),
+            ("noted", r#"{"plan_file":"docs/plans/a.md","summary":"half","failed_approaches":["a cache"]}"#),
+        ],
+        known: &["the plan: docs/plans/a.md", "plan: half", "did not work: a cache"],
+    },
+    Behind { workflow: "factory", events: &[("claimed", "{}")], known: &["parser reads lines"] },
+];
+
+#[test]
+fn in_every_workflow_a_session_that_has_forgotten_is_told_what_is_behind_the_run() {
+    for Behind { workflow, events, known } in BEHIND {
+        let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_warp"));
+        sandbox.issue(42, "# Add a parser\n\n- [ ] parser reads lines\n- [ ] parser reads files\n");
+        let mut begin = vec!["state", "init", ".", "--level", "2", "--workflow", workflow];
+        match workflow {
+            "autonomous-loop" => begin.extend(["--feature", "Add a parser"]),
+            _ => begin.extend(["--issue", "42"]),
+        }
+        sandbox.warp_ok(&begin);
+        for (event, data) in events {
+            // The code has to have changed for its event.
+            sandbox.write("parser.rs", "// parser reads lines and files\n");
+            sandbox.warp_ok(&["state", "transition", ".", event, "--data", data]);
+        }
+        let run = sandbox.json(&["status", "--json"])["run"].as_str().unwrap().to_owned();
+        sandbox.warp_ok(&["tell", &run, "use tabs, please"]);
+        for source in ["compact", "resume", "clear"] {
+            let told = call(&sandbox, "session-start", json!({ "source": source })).context();
+            for words in known.iter().chain(&["use tabs, please", "## What to report"]) {
+                assert!(told.contains(words), "{workflow}, {source}: {words}: {told}");
+            }
+            assert!(told.chars().count() < 10_000);
+        }
+    }
+}
+
 #[test]
 fn words_that_an_agent_puts_into_the_hook_are_not_a_persons() {
     let sandbox = standing_in("coding");

@@ -152,7 +152,10 @@ echo '{}'
     assert!(said.out.contains("clarification"), "{said:?}");
     insta::assert_snapshot!(driven.sandbox.stable(&said.err), @"
     waits for you: The coder asks: Tabs or spaces?
-    answer with `warp answer [RUN].e5 answer|abandon`, then `warp run`
+    answer with:
+      warp answer [RUN].e5 answer
+      warp answer [RUN].e5 abandon
+    then `warp run`
     ");
     let status = driven.sandbox.json(&["status", "42", "--json"]);
     assert_eq!(status["phase"], "QUESTION");

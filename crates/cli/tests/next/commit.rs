@@ -14,7 +14,7 @@ fn what_warp_does_itself_is_refused_to_an_agent() {
         let words = format!("`{event}` is warp's own work in `committing`: `warp next` does it");
         assert!(said.err.contains(&words), "{said:?}");
     }
-    sandbox.as_agent(&["next"]).ends(0);
+    sandbox.as_agent(&["next", "--step"]).ends(0);
     for event in ["report_filed", "next_chunk", "requirement_done", "merge_ready", "merged", "session_ended"]
     {
         let said = sandbox.as_agent(&["state", "transition", ".", event]);

@@ -55,7 +55,7 @@ fn a_hook_for_messages_may_refuse_one() {
     );
     to_committing(&sandbox, "3");
     assert!(refused(&sandbox).contains("no ticket"));
-    sandbox.warp_ok(&["next", "-m", "feat: parse JIRA-1"]);
+    sandbox.warp_ok(&["next", "--step", "-m", "feat: parse JIRA-1"]);
     assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]), "feat: parse JIRA-1");
 }
 

@@ -62,11 +62,17 @@ fn warp_pushes_and_knows_the_pull_request_which_an_agent_cannot_make_up() {
     sandbox.as_agent(&["state", "transition", ".", "noted", "--data", url]).ends(0);
     let said = next(&sandbox).ends(0);
     assert!(said.out.contains("the pull request is https://forge.localhost/pull/1"), "{said:?}");
+    assert!(said.out.contains("every receipt holds: <promise>SHIPPED</promise>"), "{said:?}");
     let branch = "refs/heads/feature/issue-42-parser";
     let pushed = sandbox.git(&["ls-remote", "origin", branch]);
     assert!(pushed.starts_with(&sandbox.git(&["rev-parse", "HEAD"])), "{pushed}");
-    let state = sandbox.warp_ok(&["state", "status", "."]);
-    assert!(state.contains("https://forge.localhost/pull/1") && !state.contains("made.up"), "{state}");
+    let log = sandbox.json(&["log", "--json"]);
+    let rows = log.as_array().unwrap();
+    assert_eq!(
+        (&rows[rows.len() - 1]["event"], &rows[rows.len() - 1]["actor"]),
+        (&"shipped".into(), &"engine".into())
+    );
+    assert_eq!(rows[rows.len() - 2]["data"]["pr_url"], "https://forge.localhost/pull/1");
 }
 
 #[test]
@@ -77,7 +83,7 @@ fn without_leave_the_pull_request_stays_in_the_repository() {
         sandbox.warp_ok(&["config", &format!("push={push}")]);
         begin(&sandbox, "2");
         let said = next(&sandbox).ends(0);
-        assert!(said.out.contains("`feature/issue-42-parser` is offered as pull request #43"), "{said:?}");
+        assert!(said.out.contains("`feature/issue-42-parser`: opened pull request #43"), "{said:?}");
         assert!(said.out.contains(&format!("not pushed: {words}")), "{said:?}");
         assert_eq!(branches(&sandbox), ["refs/heads/main"]);
     }
@@ -90,9 +96,15 @@ fn neither_a_remote_nor_a_forge_is_needed() {
         begin(&sandbox, level);
         let said = sandbox.warp(&["next"]).ends(0);
         let then = if level == "3" { "it is merged when the promise is given" } else { "`warp pr merge 43`" };
-        assert!(said.out.contains("is offered as pull request #43") && said.out.contains(then), "{said:?}");
-        let state = sandbox.warp_ok(&["state", "status", "."]);
-        assert!(state.contains("\"pr_url\": \"#43\""), "{state}");
+        assert!(said.out.contains("opened pull request #43") && said.out.contains(then), "{said:?}");
+        let log = sandbox.json(&["log", "--json"]);
+        let address = log.as_array().unwrap().iter().rfind(|row| row["event"] == "noted").unwrap();
+        assert_eq!(address["data"]["pr_url"], "#43");
+        assert_eq!(
+            said.out.contains("is at ") && said.out.contains("which was tested"),
+            level == "3",
+            "{said:?}"
+        );
         let pull = sandbox.warp_ok(&["pr", "show", "43"]);
         assert!(pull.contains("feature/issue-42-parser -> main"), "{pull}");
     }
@@ -104,7 +116,7 @@ fn a_forge_that_opens_nothing_leaves_the_projects_own_pull_request() {
     sandbox.program("../bin/gh", "#!/bin/sh\nexit 1\n");
     let said = next(&sandbox).ends(0);
     assert!(said.out.contains("`gh` opened no pull request"), "{said:?}");
-    assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
+    assert!(said.out.contains("opened pull request #43"), "{said:?}");
 }
 
 #[test]
@@ -112,7 +124,7 @@ fn an_agent_cannot_allow_itself_to_push() {
     let sandbox = shipping("3");
     sandbox.warp_ok(&["config", "push=never"]);
     let said = sandbox.as_agent(&["config", "push=target"]);
-    assert!(said.code != Some(0) && said.err.contains("this command is a person's"), "{said:?}");
+    assert!(said.code != Some(0) && said.err.contains("only a person may run this command"), "{said:?}");
     assert_eq!(sandbox.as_agent(&["config"]).code, Some(0), "it may look");
     let shown = sandbox.warp_ok(&["config"]);
     assert!(shown.lines().any(|line| line.starts_with("push                       never ")), "{shown}");
@@ -133,7 +145,7 @@ fn an_agents_own_pull_request_is_a_persons_to_accept() {
 fn at_level_one_nothing_is_pushed() {
     let sandbox = shipping("1");
     let said = next(&sandbox).ends(0);
-    assert!(said.out.contains("is offered as pull request #43"), "{said:?}");
+    assert!(said.out.contains("opened pull request #43"), "{said:?}");
     assert_eq!(branches(&sandbox), ["refs/heads/main"]);
 }
 
@@ -175,6 +187,6 @@ fn a_phase_of_that_name_in_another_workflow_pushes_nothing() {
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     begin(&sandbox, "3");
-    assert!(sandbox.warp_ok(&["next"]).contains("phase `ship`"));
+    assert!(sandbox.warp_ok(&["next"]).contains("is offered as pull request #43"));
     assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
 }

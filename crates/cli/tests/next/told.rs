@@ -7,9 +7,9 @@ use crate::support::{Ends as _, InProject as _};
 fn a_text_that_cannot_be_used_is_named_and_the_built_in_one_follows() {
     let sandbox = project();
     to_coding(&sandbox, "3");
-    let built_in = next(&sandbox);
+    let built_in = sandbox.warp_ok(&["state", "inject", "."]);
     sandbox.write(".warp/prompts/warp-drive/coding.md", "x".repeat(6001));
-    let told = next(&sandbox);
+    let told = sandbox.warp_ok(&["state", "inject", "."]);
     assert!(told.contains("coding.md`: it has more than 6000 bytes; the built-in text follows."), "{told}");
     let last = built_in.trim_end().lines().last().unwrap();
     assert!(told.trim_end().ends_with(last), "{told}");

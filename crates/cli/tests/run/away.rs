@@ -135,7 +135,7 @@ fn at_a_limit_a_run_with_nobody_there_waits_for_an_answer_from_away() {
     // When nobody answers, it ends as it would have at once.
     let (project, telegram) = (Project::new(STUCK), Telegram::start());
     let ended = start(&project, &telegram, &["--set", "decision_timeout_minutes=0"]).end().ends(5);
-    assert!(ended.said.contains("answer with `warp answer"), "{}", ended.said);
+    assert!(ended.said.contains("answer with:\n  warp answer"), "{}", ended.said);
     telegram.until_sent("The same failures came back");
 }
 

@@ -19,7 +19,8 @@ fn trips(project: &Project, words: &str, more: &[&str]) -> String {
     let ended = project.run(more).ends(5);
     let (id, question) = project.question();
     assert!(question.contains(words), "{question}");
-    assert!(ended.said.contains(&format!("answer with `warp answer {id} continue|abort`")), "{}", ended.said);
+    let commands = format!("\nanswer with:\n  warp answer {id} continue\n  warp answer {id} abort\nthen `");
+    assert!(ended.said.contains(&commands), "{}", ended.said);
     // Asked again, it still waits, and says so.
     let again = project.run(&[]);
     assert_eq!((again.code, again.said.contains(&id)), (Some(5), true), "{}", again.said);

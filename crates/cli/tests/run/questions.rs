@@ -40,12 +40,20 @@ fn each_kind_of_question_is_answered_from_another_process() {
         let project = asks(kind);
         let mut running = project.start(&CHUNKS);
         running.until("? Which greeting?");
-        running.until("answer with `warp answer");
+        running.until("answer with");
         let (id, question) = project.question();
         assert_eq!(question, "Which greeting?");
         project.sandbox.warp(&["answer", &id, "hi"]).ends(65);
-        project.sandbox.warp_ok(&["answer", &id, "hello", "--note", "in lower case"]);
+        // What cannot be pasted has a number, which is taken here too.
+        let shown = project.sandbox.warp_ok(&["answer", &id]);
+        assert!(
+            shown.contains(&format!("warp answer {id} hello\nwarp answer {id} 2      good day\n")),
+            "{shown}"
+        );
+        project.sandbox.warp_ok(&["answer", &id, "1", "--note", "in lower case"]);
         running.end().ends(0);
+        let answered = project.log().into_iter().find(|(event, _)| event == "decision_answered").unwrap().1;
+        assert_eq!(answered["option"], "hello");
         assert_eq!(files(&project), "Makefile\ngreeting.txt\ntest.sh\nworld.txt");
         let asked = project.log().into_iter().find(|(event, _)| event == "question_asked").unwrap().1;
         assert_eq!(asked["kind"], kind);
@@ -86,7 +94,7 @@ fn a_question_that_nobody_answers_becomes_an_issue_and_the_next_chunk_is_done() 
     is_half_done(&project);
     let told = project.sandbox.warp_ok(&["explain", "1"]);
     assert!(told.contains("was skipped; TODO #2 asks: Which greeting?\n"), "{told}");
-    assert!(told.contains("warp issue show 2 "), "{told}");
+    assert!(told.contains("warp answer 2 "), "{told}");
     // The issue stays open for what was put off, and can be run again.
     project.script(&ASKS.replace("resumed = false", "issue = 99"));
     project.run(&[]).ends(0);
@@ -95,6 +103,36 @@ fn a_question_that_nobody_answers_becomes_an_issue_and_the_next_chunk_is_done() 
     let todo = project.sandbox.warp_ok(&["issue", "show", "2"]);
     assert!(todo.contains("\nclosed (#1 is merged)"), "{todo}");
     assert!(todo.contains("#1 is done without an answer. Merged as "), "{todo}");
+}
+
+#[test]
+fn a_question_that_has_become_an_issue_is_answered_later_and_the_next_run_is_told() {
+    let project = asks("dependency");
+    project.run(&[CHUNKS, NOBODY].concat()).ends(5);
+    let sandbox = &project.sandbox;
+    let todo = sandbox.warp_ok(&["issue", "show", "2"]);
+    assert!(todo.contains("\nwarp answer 2 hello\nwarp answer 2 2      good day\n"), "{todo}");
+    assert!(!todo.contains("warp answer 2 skip"), "what is past is not offered: {todo}");
+    sandbox.warp(&["answer", "1", "hello"]).ends(3);
+    let none = sandbox.warp(&["answer", "2", "goodbye"]).ends(65);
+    assert!(none.err.contains("`warp answer 2 hello` or `warp answer 2 2` (good day)"), "{none:?}");
+    let answered = sandbox.warp_ok(&["answer", "2", "2", "--note", "before noon"]);
+    assert!(
+        answered.contains("#2 is answered for issue 1: good day\n`warp run 1` takes it up"),
+        "{answered}"
+    );
+    let closed = sandbox.warp(&["answer", "2", "hello"]).ends(3);
+    assert!(closed.err.contains("#2 is closed (answered: good day)"), "{closed:?}");
+    let issue = sandbox.warp_ok(&["issue", "show", "1"]);
+    assert!(
+        issue.contains("-- Test at ") && issue.contains("\nWhich greeting?: good day (before noon)\n"),
+        "{issue}"
+    );
+    assert!(sandbox.warp_ok(&["explain", "1"]).contains("is approved and ready"));
+    let line = r#"command:cat > prompt-$WARP_CYCLE; if grep -q 'decided: Which greeting?: good day (before noon)' prompt-0; then
+        mv prompt-0 greeting.txt; echo '{"summary":"x","evidence":[{"ac":"AC-01","file":"greeting.txt","line":1}]}'; else
+        echo '{"summary":"","question":{"kind":"ambiguity","text":"Which greeting?","options":["hello"]}}'; fi"#;
+    project.run(&["--agent", line]).ends(0);
 }
 
 fn is_half_done(project: &Project) {

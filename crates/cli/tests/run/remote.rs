@@ -83,7 +83,7 @@ fn what_is_undone_is_undone_at_the_remote_too_and_the_issue_is_open_again() {
     assert_eq!(sandbox.read("other.txt").unwrap(), "later\n");
     let shown = sandbox.warp_ok(&["issue", "show", "1"]);
     assert!(
-        shown.contains("\nopen, ") && shown.contains("is undone: `main` has nothing of it any more."),
+        shown.contains("\nopen, ") && shown.contains("is reverted: its changes are no longer in `main`."),
         "{shown}"
     );
     assert!(shown.contains("[ ] AC-01") && shown.contains("[ ] AC-02"), "{shown}");

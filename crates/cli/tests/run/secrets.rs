@@ -84,7 +84,7 @@ fn no_secret_is_seen_by_an_agent_or_left_in_any_record() {
     if !has_walls() {
         return;
     }
-    for (more, asked) in [(None, "answer with `warp answer"), (Some("--json"), r#""type":"asked""#)] {
+    for (more, asked) in [(None, "answer with"), (Some("--json"), r#""type":"asked""#)] {
         let project = project();
         let sandbox = &project.sandbox;
         let agent = format!("command:sh {}", sandbox.home().join("agent.sh").display());

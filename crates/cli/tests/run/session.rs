@@ -97,7 +97,7 @@ fn the_end_of_a_session_says_what_waits_for_a_person_and_how_it_is_answered() {
     let rows: Vec<&str> = summary.lines().collect();
     assert!(rows[0].starts_with("  ready for review  #1 Words for 1: `warp pr show "), "{summary}");
     assert!(rows[1].starts_with("  waits for you     #2 Words for 2: `warp answer "), "{summary}");
-    assert!(rows[1].ends_with(" continue|abort`"), "{summary}");
+    assert!(rows[1].contains(" continue` or `warp answer ") && rows[1].ends_with(" abort`"), "{summary}");
     assert_eq!(rows[2..], ["  skipped           #3 Words for 3: 1 chunk"], "{summary}");
     let json = driven.run(&[&["--until-empty", "--level", "2", "--json"], limits.as_slice()].concat());
     assert!(!json.out.contains("This session"), "{json:?}");
@@ -134,11 +134,8 @@ fn an_issue_that_somebody_else_takes_first_is_passed_over() {
     store.acquire("issue:2", "somebody", now, now + 3_600_000).unwrap();
     let said = driven.run(&["--until-empty", "--level", "3"]).ends(0);
     let told = format!("{}{}", said.out, said.err);
-    assert!(
-        told.contains("issue 2 is being worked on") && told.contains("the next one is taken"),
-        "{said:?}"
-    );
-    assert!(said.out.contains("\n  passed over       issue 2 is being worked on"), "{said:?}");
+    assert!(told.contains("issue 2 is being worked on") && told.contains("trying the next one"), "{said:?}");
+    assert!(said.out.contains("\n  skipped           issue 2 is being worked on"), "{said:?}");
     let log = driven.sandbox.git(&["log", "--reverse", "--format=%s", "main"]);
     let subjects: Vec<&str> = log.lines().skip(2).collect();
     assert_eq!(subjects, ["feat: Words for 1 (AC-01)", "feat: Words for 3 (AC-01)"]);
@@ -167,7 +164,7 @@ fn the_status_of_a_run_that_nobody_carries_on_says_which_it_is_and_what_goes_on(
     let status = driven.sandbox.json(&["status", "--json"]);
     let said = driven.sandbox.warp_ok(&["status"]);
     assert!(said.starts_with("INTERRUPTED: `warp run 42` resumes\n"), "{said}");
-    assert!(said.contains(" (stale)\nRails: "), "{said}");
+    assert!(said.contains(" (not running)\nRails: "), "{said}");
     let run = status["run"].as_str().unwrap();
     let end = format!("\nRun: {run}\nTitle: Words for 42\nNext: `warp run 42` resumes\n");
     assert!(said.ends_with(&end), "{said}");

@@ -253,7 +253,7 @@ fn a_killed_run_leaves_its_state_file_until_the_next_command_finds_it_over() {
     assert!(running.says("at the gate"));
     drop(running);
     let path = ".claude/.warp-drive-state.json";
-    assert!(sandbox.warp_ok(&["status"]).contains("(stale)"));
+    assert!(sandbox.warp_ok(&["status"]).contains("(not running)"));
     assert!(sandbox.read(path).is_some(), "the run is still open");
     // A run of the checkout's own takes its place.
     sandbox.git(&["switch", "--quiet", "-c", "feature/mine"]);

@@ -215,20 +215,20 @@ fn by_hand(reconcile: &str) -> serde_json::Value {
     let init = ["state", "init", ".", "--level", "2", "--issue", "42"];
     sandbox.warp_ok(&[init.as_slice(), &settings].concat());
     for _ in 0..2 {
-        sandbox.warp_ok(&["next"]);
+        sandbox.warp_ok(&["next", "--step"]);
     }
     sandbox.transitions(&["plan_ready"]);
-    sandbox.warp_ok(&["next"]);
+    sandbox.warp_ok(&["next", "--step"]);
     sandbox.write("one.txt", "word one\n");
     sandbox.transitions(&["code_complete"]);
     for _ in 0..2 {
-        sandbox.warp_ok(&["next"]);
+        sandbox.warp_ok(&["next", "--step"]);
     }
     sandbox.commit("feat: word one");
     sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "feat: word one, once more"]);
     sandbox.transitions(&["committed"]);
     issue(["x", "x"]);
-    let said = sandbox.warp(&["next"]);
+    let said = sandbox.warp(&["next", "--step"]);
     let is_corrected = said.err.contains("progress is corrected: git has 2 commits of this session, not 1");
     assert_eq!(is_corrected, reconcile.ends_with("true"), "{said:?}");
     let log = sandbox.json(&["log", "--json"]);

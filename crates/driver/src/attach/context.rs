@@ -20,7 +20,7 @@ const LONGEST_WORDS: usize = 8_000;
 pub(super) fn first(workspace: &mut Workspace, current: &Current) -> Result<String, DriveError> {
     let issue = Issue::read(workspace, &current.run)?;
     let number = current.run.issue.as_deref().unwrap_or_default();
-    Ok(format!("Implement issue #{number}.\n\n{}\n\n{PROTOCOL}", issue.fenced()?))
+    Ok(format!("Implement issue #{number}.\n\n{}\n\n{PROTOCOL}", fenced(&issue.text())?))
 }
 
 /// What an agent is told that goes on where another has ended.

@@ -9,7 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{plain, sandbox, secrets, watch::Watch};
+use adapters::{
+    clock::Bell,
+    plain, sandbox, secrets,
+    watch::{Alarm, Watch},
+};
 
 /// How a sentinel begins.
 const PREFIX: &str = "PHASE:";
@@ -52,6 +56,8 @@ pub(super) struct PhaseFile {
     /// The file in the directory for temporary files, if it could be had.
     pub(super) elsewhere: Option<PathBuf>,
     pub(super) watch: Watch,
+    /// Rings when something is written.
+    _alarm: Alarm,
     /// What was written last, by this agent or one before it.
     pub(super) last: Option<Sentinel>,
     read: Vec<(PathBuf, Stamp)>,
@@ -60,8 +66,8 @@ pub(super) struct PhaseFile {
 }
 
 impl PhaseFile {
-    /// Makes the files anew, and begins to watch them; what an earlier agent wrote last is remembered.
-    pub(super) fn make(directory: &Path, elsewhere: &Path) -> io::Result<Self> {
+    /// Makes the files anew, and rings a bell whenever something is written to them; what an earlier agent wrote last is remembered.
+    pub(super) fn make(directory: &Path, elsewhere: &Path, bell: Bell) -> io::Result<Self> {
         let shared = directory.join(SHARED);
         fs::create_dir_all(directory)?;
         let last = read(&directory.join(LAST))?.and_then(|stamp| Sentinel::parse(&stamp.2));
@@ -77,8 +83,9 @@ impl PhaseFile {
         let mut watched = vec![shared.as_path()];
         watched.extend(elsewhere.as_deref());
         let watch = Watch::over(&watched)?;
+        let _alarm = Watch::over(&watched)?.call(move || bell.ring())?;
         let directory = directory.to_owned();
-        Ok(Self { directory, shared, elsewhere, watch, last, read: Vec::new(), _held: held })
+        Ok(Self { directory, shared, elsewhere, watch, last, read: Vec::new(), _held: held, _alarm })
     }
 
     pub(super) fn path(&self) -> PathBuf {
@@ -158,6 +165,8 @@ fn own(path: &Path) -> Option<fs::File> {
 
 #[cfg(test)]
 mod tests {
+    use adapters::clock::Clock;
+
     use super::*;
 
     fn parse(text: &str) -> Option<(String, Option<String>)> {
@@ -185,7 +194,7 @@ mod tests {
         let (outside, elsewhere) = (place.path().join("outside"), place.path().join("x.phase"));
         let directory = place.path().join("own");
         fs::write(&outside, "PHASE:done\n").unwrap();
-        let mut files = PhaseFile::make(&directory, &elsewhere).unwrap();
+        let mut files = PhaseFile::make(&directory, &elsewhere, Clock::default().bell()).unwrap();
         fs::remove_file(files.path()).unwrap();
         assert!(files.take().unwrap().is_none());
         std::os::unix::fs::symlink(&outside, files.path()).unwrap();
@@ -193,7 +202,7 @@ mod tests {
         fs::write(&elsewhere, "PHASE:failed\n").unwrap();
         assert_eq!(files.take().unwrap().unwrap().word, "failed");
         drop(files);
-        let files = PhaseFile::make(&directory, &elsewhere).unwrap();
+        let files = PhaseFile::make(&directory, &elsewhere, Clock::default().bell()).unwrap();
         assert_eq!(files.last.as_ref().unwrap().word, "failed");
         assert_eq!(fs::read_to_string(&outside).unwrap(), "PHASE:done\n");
         assert!(!files.path().is_symlink());

@@ -1,11 +1,14 @@
 //! The agent's terminal: it is started, typed to, and looked at.
 
-use std::time::Instant;
+use std::os::fd::OwnedFd;
 
 use adapters::{
     agent::{Route, interactive::Interactive},
-    boundary, secrets,
+    boundary,
+    clock::after,
+    secrets,
     tmux::{Session, TmuxError},
+    watch::Alarm,
 };
 use engine::{Actor, Event, Run, Usage, WaitKind, keys};
 use meter::Refusal;
@@ -101,6 +104,12 @@ impl Terminal {
         .map_err(world)?;
         let attach = Session::attach(&self.name);
         driver.show.show(Shown::Did(&format!("the agent works in a terminal: `{attach}` looks on")));
+        let bell = driver.wake.bell.clone();
+        let process = session.process().map(OwnedFd::try_clone).transpose();
+        let alarm = process
+            .and_then(|process| process.map(|it| Alarm::at_end_of(it, move || bell.ring())).transpose());
+        self.alarm =
+            alarm.map_err(|error| DriveError::World(format!("the terminal cannot be watched: {error}")))?;
         self.session = Some(session);
         if self.agent.name != "command" {
             self.wait_until_ready(driver, current)?;
@@ -111,7 +120,10 @@ impl Terminal {
     /// Opens the way for the agent's model traffic.
     fn route(&mut self, driver: &mut Driver<'_>, run: &Run) -> Result<Option<Route>, DriveError> {
         let by = spender(&self.agent, run);
-        let route = driver.open_spend(run)?.route(run, &by)?;
+        let bell = driver.wake.bell.clone();
+        let spend = driver.open_spend(run)?;
+        let route = spend.route(run, &by)?;
+        spend.ring(&bell);
         if route.is_none() && self.agent.provider() != "other" && !driver.told_unmetered {
             driver.told_unmetered = true;
             let text = format!(
@@ -165,12 +177,12 @@ impl Terminal {
         driver: &mut Driver<'_>,
         current: &Current,
     ) -> Result<(), DriveError> {
-        let begun = Instant::now();
+        let ready = after(driver.now(), READY);
         let mut said = false;
         while let Some(session) = &self.session {
             let seen = session.seen().map_err(world)?;
             let asks = self.agent.asks(&seen);
-            if self.agent.is_ready(&seen) || (!asks && begun.elapsed() > READY) {
+            if self.agent.is_ready(&seen) || (!asks && driver.now() > ready) {
                 return Ok(());
             }
             let Some(process) = session.process() else { return Ok(()) };
@@ -222,7 +234,7 @@ impl Terminal {
             None => String::new(),
         };
         let words = secrets::redacted(words);
-        driver.show.show(Shown::Warned(&format!("the agent has ended by itself\n{words}")));
+        driver.show.show(Shown::Warned(&format!("the agent exited on its own\n{words}")));
         self.end_session(driver, "crashed")?;
         let workflow = &current.workflow;
         let crashed = workflow.crash_event.as_ref();
@@ -240,23 +252,24 @@ impl Terminal {
         current: &Current,
     ) -> Result<(), DriveError> {
         let (Some(session), Some(prompt)) = (&self.session, self.agent.prompt) else { return Ok(()) };
-        if !self.idle.is_due() {
+        let now = driver.now();
+        if now < self.idle.due() {
             return Ok(());
         }
         // A terminal that cannot be seen is one whose program has just ended.
         let Ok(seen) = session.seen() else { return Ok(()) };
-        if !self.idle.look(&seen, prompt) {
+        if !self.idle.look(now, &seen, prompt) {
             return Ok(());
         }
         if Self::is_kept_waiting(driver, current) {
             // No fault of the agent's: its client has given up, and tries again when it is typed to.
-            self.idle.begin();
-            driver.show.show(Shown::Warned("the agent's provider fails; it is asked to continue"));
+            self.idle.begin(now);
+            driver.show.show(Shown::Warned("provider error; asking the agent to continue"));
             return self.type_in(driver, GO_ON);
         }
         if self.idle.nudges < MOST_NUDGES {
-            self.idle.nudged();
-            driver.show.show(Shown::Warned("the agent stands at its prompt; it is reminded"));
+            self.idle.nudged(now);
+            driver.show.show(Shown::Warned("the agent is idle; sent a reminder"));
             return self.type_in(driver, NUDGE);
         }
         let data = Map::from_iter([("reason".to_owned(), json!("idle_prompt"))]);
@@ -270,13 +283,13 @@ impl Terminal {
         if self.session.take().is_none() {
             return Ok(());
         }
-        (self.told, self.owed, self.seat) = (None, None, None);
+        (self.told, self.owed, self.seat, self.alarm) = (None, None, None, None);
         let usage = match driver.spend.as_mut() {
             Some(spend) => spend.end(&self.name, Usage::default(), None)?,
             None => Usage::default(),
         };
-        let over =
-            Event::TurnEnded { how: how.to_owned(), session: None, brief: Vec::new(), usage, is_idle: false };
+        let (how, brief) = (how.to_owned(), Vec::new());
+        let over = Event::TurnEnded { how, session: None, brief, usage, context: 0, is_idle: false };
         driver.offer(Actor::Engine, over, Map::new())?;
         Ok(())
     }

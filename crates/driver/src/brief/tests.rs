@@ -143,6 +143,27 @@ fn every_phase_of_every_workflow_has_its_brief() {
     assert_eq!(large, Vec::<String>::new());
 }
 
+/// Warp commits what a driven agent has done, so nothing in its brief may tell it to, nor to move the run.
+#[test]
+fn no_brief_contradicts_its_rules() {
+    let orders =
+        ["Commit ", "commit your", "commit what", "Push", "git push", "`warp next`", "warp state transition"];
+    for built in workflow::BUILT_IN {
+        let workflow = Workflow::parse(built.text).unwrap();
+        for phase in workflow.phases.iter().filter(|phase| phase.activity == Activity::Agent) {
+            let name = phase.name.as_str();
+            let known = Facts { purpose: String::new(), ..facts(&workflow, name) };
+            let text = Work::new(known, form(&workflow, name)).prompt.whole();
+            assert!(text.contains("Git is read-only: warp commits, pushes and merges."), "{text}");
+            for order in orders {
+                assert!(!text.contains(order), "{} {name}: `{order}` is in: {text}", built.name);
+            }
+            let changes = text.contains("Change no file") && text.contains("a line that you changed");
+            assert!(!changes, "{} {name}: {text}", built.name);
+        }
+    }
+}
+
 #[test]
 fn work_that_came_back_is_told_why() {
     let workflow = Workflow::built_in("warp-drive").unwrap();

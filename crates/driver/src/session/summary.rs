@@ -33,22 +33,19 @@ impl Summary {
             Finish::PutOff(chunks) => {
                 ("skipped", format!("{about}: {}", counted(*chunks as u64, "chunk", "chunks")))
             }
-            Finish::Parked(asked) => {
-                let options = asked.options.join("|");
-                ("waits for you", format!("{about}: `warp answer {} {options}`", asked.id))
-            }
+            Finish::Parked(asked) => ("waits for you", format!("{about}: {}", asked.inline_commands())),
             Finish::Interrupted => ("interrupted", format!("{about}: `warp run {number}` resumes")),
             Finish::Aborted | Finish::Stopped => ("stopped", about),
             Finish::Ended(how) => ("over", format!("{about} ({how})")),
             Finish::Blocked(why) => ("waits", format!("{about}: {why}")),
-            Finish::Refused(problem) => ("not begun", format!("{about}: {problem}")),
+            Finish::Refused(problem) => ("not started", format!("{about}: {problem}")),
         });
         Ok(())
     }
 
     /// Takes down why an issue was left to somebody else.
     pub(super) fn pass_over(&mut self, why: &str) {
-        self.rows.push(("passed over", why.to_owned()));
+        self.rows.push(("skipped", why.to_owned()));
     }
 
     /// Shows all of it, if there is any.

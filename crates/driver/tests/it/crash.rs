@@ -6,6 +6,11 @@
 //! copied as it lies on the disk, which is what a killed process leaves. The process that made the copies has ended
 //! when, in another one, `warp run` goes on from each of them; then everything that a person can see is compared.
 //!
+//! Jobs that this workflow has not are stopped elsewhere. `open_pull_request` is a step of [`crate::loop_crash`]. The jobs
+//! that wait (`await_dependencies`, `await_review`) act on nothing: their `settle` is all that they do, each time they look.
+//! `await_checks` looks in the same way, offers only what is not offered yet, and may at worst start a server's checks once
+//! more ([`crate::checks`]). `commit_and_merge` settles as `commit` and `merge` do, by the same functions.
+//!
 //! What is copied are files, so the store is SQLite's and the forge is in it; [`memory`] does the same in memory.
 
 mod end;
@@ -41,8 +46,15 @@ const TESTED: &str = "after merge_ready";
 /// A run has at least so many points; fewer mean that some acts are not looked at any more.
 const FEWEST: usize = 350;
 /// Each of these is found to be done already after at least one of the points, and a run that goes on begins a new attempt.
-const SETTLED: &[&str] =
-    &["attempt_started", "commit_with_doc_gate", "docs_updated", "merged", "pull request", "report_filed"];
+const SETTLED: &[&str] = &[
+    "attempt_started",
+    "commit_with_doc_gate",
+    "docs_updated",
+    "merged",
+    "pull request",
+    "report_filed",
+    "session_ended",
+];
 
 #[test]
 fn a_run_that_stops_at_any_point_comes_to_the_same_end() {

@@ -4,7 +4,9 @@
 //! before and after an act on the world the world is copied as it lies on the disk, which is what a killed process leaves;
 //! in another process `warp run` goes on from each copy, and what a person can see in the end is compared.
 //!
-//! What is copied are files, so the store is SQLite's and the forge is in it.
+//! What is copied are files, so the store is SQLite's and the forge is in it; [`memory`] does the same in memory.
+
+mod memory;
 
 use std::{
     env, fs,
@@ -97,10 +99,7 @@ fn a_loop_that_stops_at_any_point_comes_to_the_same_end() {
 fn both() {
     let sandbox = Sandbox::new("warp");
     world::prepare(&sandbox);
-    sandbox.write(".gitignore", ".once\n.twice\n");
-    sandbox.git(&["add", "--all"]);
-    sandbox.git(&["commit", "--quiet", "-m", "chore: ignore"]);
-    sandbox.git(&["push", "--quiet", "origin", "main"]);
+    ignore_marks(&sandbox);
     let copies = TempDir::with_prefix("warp-crash-").unwrap();
     for role in ["record", "go on"] {
         let mut command: Command = sandbox.command(env::current_exe().unwrap());
@@ -116,6 +115,14 @@ fn both() {
     let (points, states) = (number("points"), number("states"));
     println!("crash points: {points}, of which {states} were stopped at and resumed, all the same");
     assert!(points >= FEWEST, "{points} points");
+}
+
+/// Lets git ignore what the agent remembers its mistakes by.
+fn ignore_marks(sandbox: &Sandbox) {
+    sandbox.write(".gitignore", ".once\n.twice\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.git(&["commit", "--quiet", "-m", "chore: ignore"]);
+    sandbox.git(&["push", "--quiet", "origin", "main"]);
 }
 
 fn copies() -> PathBuf {

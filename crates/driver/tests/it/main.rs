@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stdout, reason = "what was measured is printed")]
 
+mod checks;
 mod crash;
 mod going_on;
 mod limits;

@@ -70,6 +70,10 @@ impl Hosts for Fakes {
         let mut all = self.0.lock().unwrap();
         Some(Arc::new(all.entry(project).or_insert_with(|| Fake::new(Author::warp())).clone()))
     }
+
+    fn about(&self, _: &Place) -> Option<String> {
+        None
+    }
 }
 
 /// A home with projects.
@@ -256,6 +260,7 @@ impl Agent for Limited {
             answer: Err(limit.into()),
             session: None,
             usage: Usage::default(),
+            context: 0,
             cost_usd: None,
             last_words: String::new(),
         }

@@ -66,12 +66,12 @@ fn prepare(world: &World) -> (Dirs, Dirs) {
     (world.dirs.clone().with_clock(Clock::simulated()), world.dirs.clone().with_clock(later()))
 }
 
-/// Drives the issue until it was taken over.
-fn sleep(world: &World, asleep: &Dirs, agent: impl Agent + 'static) {
+/// Drives the issue at a level until it was taken over.
+fn sleep(world: &World, asleep: &Dirs, level: u64, agent: impl Agent + 'static) {
     // Time stands still for this driver: nothing renews its lease.
     let _busy = asleep.clock.enter();
     let place = Place::at(&world.root()).unwrap();
-    let end = drive(&place, asleep, once(1, 3), Arc::new(agent), &mut Nobody);
+    let end = drive(&place, asleep, once(1, level), Arc::new(agent), &mut Nobody);
     assert!(matches!(&end, Err(DriveError::TakenOver { about }) if about == "issue 1"), "{end:?}");
 }
 
@@ -99,7 +99,7 @@ fn a_driver_that_wakes_after_another_has_finished_its_run_changes_nothing() {
             assert_eq!(finish.unwrap(), Finish::Done);
             *noted.lock().unwrap() = outside(&there);
         };
-        sleep(&world, &asleep, Sleeper { player: player(&turn(1)), sleeps: Mutex::new(Some(sleeps)) });
+        sleep(&world, &asleep, 3, Sleeper { player: player(&turn(1)), sleeps: Mutex::new(Some(sleeps)) });
         assert_eq!(outside(&world), *seen.lock().unwrap());
         assert_eq!(git(&remote(&world), &["show", "main:file1.txt"]), "word1");
     });
@@ -124,8 +124,35 @@ fn a_push_that_began_before_the_driver_fell_asleep_is_refused() {
                 *noted.lock().unwrap() = outside(&there);
             }
         });
-        sleep(&world, &asleep, player(&turn(1)));
+        sleep(&world, &asleep, 3, player(&turn(1)));
         boundary::unwatch();
+        assert_eq!(outside(&world), *seen.lock().unwrap());
+    });
+}
+
+#[test]
+fn a_push_of_a_run_branch_that_began_before_the_driver_fell_asleep_is_refused() {
+    let test = "zombie::a_push_of_a_run_branch_that_began_before_the_driver_fell_asleep_is_refused";
+    with_each(test, with_remote, |world| {
+        let (asleep, later) = prepare(&world);
+        let seen = Arc::new(Mutex::new(String::new()));
+        let (noted, there) = (Arc::clone(&seen), world.clone());
+        // The remote has no such branch when the claim is last looked at. Whoever has taken the run over has pushed an
+        // earlier commit of it. Git alone would take this push, which goes straight on from there.
+        boundary::watch(move |point| {
+            if point == "before push" && noted.lock().unwrap().is_empty() {
+                let place = Place::at(&there.root()).unwrap();
+                let mut taker = Workspace::open(place, later.clone()).unwrap();
+                taker.claim("1").unwrap();
+                let branches = git(&there.root(), &["branch", "--format=%(refname)"]);
+                let branch = branches.lines().find(|branch| *branch != "refs/heads/main").unwrap();
+                git(&remote(&there), &["update-ref", branch, "main"]);
+                *noted.lock().unwrap() = outside(&there);
+            }
+        });
+        sleep(&world, &asleep, 2, player(&turn(1)));
+        boundary::unwatch();
+        assert_ne!(*seen.lock().unwrap(), "", "nothing was pushed");
         assert_eq!(outside(&world), *seen.lock().unwrap());
     });
 }

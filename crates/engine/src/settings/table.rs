@@ -117,7 +117,8 @@ const REVIEW_PATHS: &str = concat!(
     r#""CODEOWNERS"]"#,
 );
 
-pub(super) const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhigh", "max"];
+/// How hard an agent can be told to think.
+pub(crate) const EFFORTS: &[&str] = &["low", "standard", "medium", "high", "xhigh", "max"];
 
 settings! {
     AUTOMATION_ACTIVE_LEVEL: Count = "automation.active_level", "1", safety(Smaller),
@@ -178,12 +179,18 @@ settings! {
         "Changes that seem to have nothing to do with the criteria: advise, or enforce";
     VERIFICATION_GATES: Commands = "verification_gates", "{}", safety(MoreEntries),
         "Shell commands that must pass before an event is accepted";
-    REASONING_BUDGET: Levels(EFFORTS) = "reasoning_budget", r#"{"planning":"high","coding":"standard","testing":"high"}"#, UNORDERED,
-        "Reasoning effort by phase";
+    REASONING_BUDGET: Levels(EFFORTS) = "reasoning_budget", "{}", UNORDERED,
+        "Reasoning effort by phase, where it is not as the workflow says";
     AGENT: Text = "agent", "\"claude\"", UNORDERED,
         "Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE";
     AGENT_SILENCE_SECONDS: Count = "agent_silence_seconds", "600", ordered(Smaller),
         "Seconds without a word after which an agent counts as hung";
+    AGENT_TOOLS: Names = "agent_tools", "[]", UNORDERED,
+        "More of the client's own tools for agents that warp drives, such as `WebFetch`; `all` for everything that it has";
+    CONVERSATION_TOKENS: Count = "conversation_tokens", "60000", UNORDERED,
+        "Tokens in a conversation above which the next chunk or phase begins a new one; 0 for a new one each time";
+    CONVERSATION_MINUTES: Count = "conversation_minutes", "5", UNORDERED,
+        "Minutes that a provider keeps a prompt: later, the next chunk or phase resumes only a conversation of at most a quarter of `conversation_tokens`";
     APPROVE_PLAN: Flag = "approve_plan", "false", safety(On),
         "Wait for a person's yes to the plan before anything is written";
     WORKSPACE: Choice(&["clone", "worktree"]) = "workspace", "\"clone\"", safety(FirstOf(&["clone", "worktree"])),
@@ -254,6 +261,19 @@ settings! {
     MIN_FREE_MB: Count = "min_free_mb", "2000", safety(Larger),
         "Megabytes of memory that must be free before an agent starts";
     ROLES: Roles = "roles", "{}", UNORDERED, "Who works in each role: agent, model, effort and fallbacks";
+    FORGE: Choice(&["auto", "local", "github", "forgejo"]) = "forge", "\"auto\"", UNORDERED,
+        "Where issues and pull requests are: on the remote's server if there is a token for it (auto), or in warp's journal (local)";
+    FORGE_TRUSTED: Names = "forge_trusted", "[]", PERSONS,
+        "Accounts that may approve and whose words count, where the server does not say who has write access";
+    MERGE_METHOD: Choice(&["merge", "squash", "rebase"]) = "merge_method", "\"merge\"", UNORDERED,
+        "How a server merges a pull request, if the repository allows it";
+    CHECKS: Choice(&["auto", "server", "woodpecker", "command", "none"]) = "checks", "\"auto\"", UNORDERED,
+        "What has to be green before a server merges: its checks, Woodpecker's, or only the project's own tests; none: nothing";
+    REQUIRED_CHECKS: Names = "required_checks", "[]", UNORDERED,
+        "The checks that count; without any, those that the target branch's protection names, or all";
+    WOODPECKER_URL: Text = "woodpecker_url", "\"none\"", PERSONS, "Where Woodpecker is";
+    WOODPECKER_REPO_ID: Count = "woodpecker_repo_id", "0", UNORDERED,
+        "The repository's number on Woodpecker; 0: it has none there";
     CI_TIMEOUT_MINUTES: Count = "ci_timeout_minutes", "30", ordered(Smaller), "factory: minutes that checks may take";
     REVIEW_TIMEOUT_MINUTES: Count = "review_timeout_minutes", "180", UNORDERED,
         "factory: minutes that a review may take";

@@ -9,7 +9,7 @@ use super::{Refused, budgets, draft::Draft, measure, receipts, reconcile};
 use crate::{
     Actor, Ask, Change, Checkpoint, CompletedChunk, Failure, LoopError, PhaseName, Run, Seen, Time, Workflow,
     failure_signature, keys,
-    workflow::{Act, Measure, Row, Target},
+    workflow::{Act, Job, JobOutcome, Measure, Row, Target},
 };
 
 const MOST_CHUNKS: usize = 500;
@@ -134,9 +134,10 @@ fn take_next_chunk(draft: &mut Draft<'_>, ask: &Ask) {
     let total = draft.run.chunk.acs.len() as u64;
     let next = draft.run.chunk.index.saturating_add(1);
     if next > total {
-        draft.advise(format!(
-            "no chunk is left: {total} of {total} were taken; `requirement_done` ends the issue"
-        ));
+        let takes = draft.workflow.phases.iter().find(|phase| phase.job == Some(Job::TakeChunk));
+        let ends = takes.and_then(|phase| phase.said(JobOutcome::RequirementDone));
+        let ends = ends.map(|event| format!("; `{event}` ends the issue")).unwrap_or_default();
+        draft.advise(format!("no chunk is left: {total} of {total} were taken{ends}"));
     }
     measure::chunk(draft);
     take_chunk(draft, next.min(total.max(1)), ask);

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Actor, Ask, Breach, COMMIT_GUARD, Change, Decision, DoomLoop, Effect, Event, Run, Standing, Workflow,
     keys, turn,
-    workflow::{Budget, DeadlineOutcome, Question, Tick},
+    workflow::{Budget, DeadlineOutcome, Job, Question, Tick},
 };
 
 /// The most that is kept of a file's name.
@@ -107,6 +107,9 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
             attempt_started(workflow, run, &ask, effect)
         }
         Event::DecisionAnswered { decision, option } => {
+            // An option may be given by its number; what is recorded is its text.
+            let asked = crate::view::asked(workflow, run).filter(|asked| asked.id == *decision);
+            let option = asked.as_ref().and_then(|asked| asked.option(option)).unwrap_or(option);
             ask.data.insert("decision".to_owned(), json!(decision));
             ask.data.insert("option".to_owned(), json!(option));
             decision_answered(workflow, run, &ask, decision, option)
@@ -117,6 +120,10 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         Event::RefusalRaised { refused } => overrule::raised(workflow, run, &ask, refused),
         Event::ChunkDeferred { why } => turns::deferred(workflow, run, &ask, why),
         Event::CriteriaUnconfirmed => criteria::unconfirmed(workflow, run, &ask),
+        Event::ChecksAwaited { commit } => {
+            ask.data.insert("commit".to_owned(), json!(commit));
+            checks_awaited(workflow, run, &ask)
+        }
         Event::Told { text } => turns::told(workflow, run, &ask, text),
         Event::FindingReported { severity, file, line, text } => {
             turns::found(workflow, run, &ask, (*severity, file.as_deref(), *line, text))
@@ -125,8 +132,9 @@ pub(super) fn note(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Re
         Event::BaselineTaken { baseline } => Ok(turns::baseline_taken(workflow, run, &ask, baseline)),
         Event::TurnStarted { worker } => turns::started(workflow, run, &ask, worker),
         Event::ConversationBegun { session } => turns::begun(workflow, run, &ask, session),
-        Event::TurnEnded { how, session, brief, usage, is_idle } => {
-            let end = turns::End { how, session: session.as_deref(), brief, usage, is_idle: *is_idle };
+        Event::TurnEnded { how, session, brief, usage, context, is_idle } => {
+            let session = session.as_deref();
+            let end = turns::End { how, session, brief, usage, context: *context, is_idle: *is_idle };
             turns::ended(workflow, run, &ask, &end)
         }
         Event::Suspended { kind, why, until } => waits::suspended(workflow, run, &ask, (*kind, why, *until)),
@@ -196,6 +204,7 @@ fn is_a_persons(event: &Event) -> bool {
         | Event::RefusalRaised { .. }
         | Event::ChunkDeferred { .. }
         | Event::CriteriaUnconfirmed
+        | Event::ChecksAwaited { .. }
         | Event::FindingReported { .. }
         | Event::DevSeen { .. }
         | Event::BaselineTaken { .. }
@@ -309,6 +318,17 @@ fn attempt_started(workflow: &Workflow, run: &Run, ask: &Ask, id: &str) -> Resul
     let mut step = draft.finish();
     step.effects = step.run.effect.clone().into_iter().collect();
     Ok(step)
+}
+
+/// Notes that checks run elsewhere; only the job that waits for them says so.
+fn checks_awaited(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
+    super::check_standing(run, &ask.event.name())?;
+    super::check_attempt(run, ask)?;
+    let awaits = workflow.phase(&run.phase).is_some_and(|phase| phase.job == Some(Job::AwaitChecks));
+    if ask.actor != Actor::Engine || !awaits {
+        return Err(not_now(ask, format!("`{}` waits for no checks", run.phase)));
+    }
+    Ok(Draft::new(workflow, run, ask).finish())
 }
 
 fn decision_answered(

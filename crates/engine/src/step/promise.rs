@@ -36,7 +36,7 @@ pub(super) fn probes(workflow: &Workflow, run: &Run) -> Vec<Probe> {
 
 /// Ends a run whose final phase still had work to do, if what it stands on can be shown.
 ///
-/// A person is told what is missing and believed. An agent is refused, or, where all that is wrong is that
+/// Warp itself ends it only if nothing is missing or in doubt. A person is told what is missing and believed. An agent is refused, or, where all that is wrong is that
 /// phases were left by force, show nothing or have no receipt, or that nobody else has seen the pull request, a person is asked.
 pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, Refused> {
     let artifacts = acts::artifacts(run, ask)?;
@@ -69,7 +69,12 @@ pub(super) fn close(workflow: &Workflow, run: &Run, ask: &Ask) -> Result<Step, R
         Err(problem) => missing.push(problem),
     }
     let is_agent = ask.actor == Actor::Agent;
-    if no_link || (is_agent && !missing.is_empty()) {
+    let is_refused = match ask.actor {
+        Actor::Person => false,
+        Actor::Agent => !missing.is_empty(),
+        Actor::Engine => !missing.is_empty() || !doubts.is_empty() || !run.has_proved_pr(),
+    };
+    if no_link || is_refused {
         missing.extend(doubts);
         let example = if no_link { "; send it along as --data '{\"pr_url\":\"https://…\"}'" } else { "" };
         return Err(Refused::Gate {

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::{Refused, Step, acts, draft::Draft, measure};
 use crate::{
-    Actor, AgentTurn, Ask, Baseline, COMMIT_GUARD, Change, Conversation, DeferredChunk, DevKind, DevSeen,
-    Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, keys,
+    Actor, AgentTurn, Ask, Baseline, COMMIT_GUARD, Change, Conversation, Decision, DeferredChunk, DevKind,
+    DevSeen, Effect, EventName, Finding, Held, Run, Severity, Standing, Time, Usage, Worker, Workflow, keys,
     workflow::Activity,
 };
 
 /// The answers that every question has beside its own, where they mean something.
-pub(super) const SKIP: &str = "skip";
-pub(super) const ABORT: &str = "abort";
-pub(super) const STOP: &str = "stop";
+pub(super) const SKIP: &str = Decision::SKIP;
+pub(super) const ABORT: &str = Decision::ABORT;
+pub(super) const STOP: &str = Decision::STOP;
 
 /// The kind of the question whether a plan is right.
 const PLAN: &str = "plan";
@@ -69,7 +69,7 @@ pub(super) fn started(workflow: &Workflow, run: &Run, ask: &Ask, worker: &Worker
 /// Records the id of a conversation that the turn under way has begun, so that it can be resumed if warp is killed.
 pub(super) fn begun(workflow: &Workflow, run: &Run, ask: &Ask, session: &str) -> Result<Step, Refused> {
     let turn = under_way(run, ask)?;
-    let conversation = conversation(workflow, run, turn, session);
+    let conversation = conversation(workflow, run, ask, (turn, session));
     let mut draft = Draft::new(workflow, run, ask);
     draft.change(Change::ConversationSet { conversation: Some(conversation) });
     Ok(draft.finish())
@@ -83,13 +83,22 @@ fn under_way<'a>(run: &'a Run, ask: &Ask) -> Result<&'a AgentTurn, Refused> {
 }
 
 /// Describes the conversation of a turn, as nothing was said in it yet.
-fn conversation(workflow: &Workflow, run: &Run, turn: &AgentTurn, session: &str) -> Conversation {
+fn conversation(
+    workflow: &Workflow,
+    run: &Run,
+    ask: &Ask,
+    (turn, session): (&AgentTurn, &str),
+) -> Conversation {
     Conversation {
         worker: turn.worker.clone(),
         session: cut(session, LONGEST_NAME),
         issue: run.issue.clone(),
         role: workflow.phase(&run.phase).and_then(|phase| phase.role.as_deref()).map(str::to_owned),
         micro_usd: 0,
+        phase: Some(run.phase.clone()),
+        chunk: run.chunk.index,
+        tokens: 0,
+        used_at: Some(ask.at),
         brief: Vec::new(),
     }
 }
@@ -100,6 +109,7 @@ pub(super) struct End<'a> {
     pub(super) session: Option<&'a str>,
     pub(super) brief: &'a [String],
     pub(super) usage: &'a Usage,
+    pub(super) context: u64,
     pub(super) is_idle: bool,
 }
 
@@ -115,11 +125,13 @@ pub(super) fn ended(workflow: &Workflow, run: &Run, ask: &Ask, end: &End<'_>) ->
         draft.change(Change::Heard { count: turn.told });
     }
     if let Some(session) = end.session {
-        let new = conversation(workflow, run, turn, session);
-        let before = run.conversation.as_ref().filter(|before| before.session == new.session);
-        let spent = before.map_or(0, |before| before.micro_usd);
+        let new = conversation(workflow, run, &ask, (turn, session));
+        let before = run.conversations().find(|before| before.session == new.session);
+        let (spent, held) = before.map_or((0, 0), |before| (before.micro_usd, before.tokens));
         let conversation = Conversation {
             micro_usd: spent.saturating_add(end.usage.micro_usd),
+            // A turn that was cut short may not say.
+            tokens: if end.context == 0 { held } else { end.context },
             brief: end.brief.iter().take(MOST_PARTS).map(|part| cut(part, LONGEST_NAME)).collect(),
             ..new
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    Usage,
+    TimeFormat, Usage,
     ledger::{By, Pause, Report, Row, Scope, Unit, dollars},
 };
 
@@ -45,17 +45,17 @@ pub struct CapUse {
 }
 
 /// Writes what was spent as a table with bars.
-pub fn render_cost(cost: &Cost) -> String {
+pub fn render_cost(cost: &Cost, write: TimeFormat) -> String {
     let since = cost.since.as_ref().map(|day| format!(" since {day}")).unwrap_or_default();
     if cost.report.rows.is_empty() {
         let mut text = format!("Nothing was spent on {}{since}.\n", cost.of);
         text.push_str("What agents use is booked while `warp run` drives them.\n");
-        push_caps(&mut text, cost);
+        push_caps(&mut text, cost, write);
         return text;
     }
     let mut text = format!("Spent on {}{since}\n\n", cost.of);
     push_table(&mut text, cost);
-    push_caps(&mut text, cost);
+    push_caps(&mut text, cost, write);
     push_notes(&mut text, cost);
     text
 }
@@ -100,7 +100,7 @@ fn push_table(text: &mut String, cost: &Cost) {
     }
 }
 
-fn push_caps(text: &mut String, cost: &Cost) {
+fn push_caps(text: &mut String, cost: &Cost, write: TimeFormat) {
     if !cost.caps.is_empty() {
         text.push_str("\nCaps\n");
     }
@@ -128,7 +128,7 @@ fn push_caps(text: &mut String, cost: &Cost) {
         text.push_str(&format!("{name:<names$}  {used:<amounts$}  {bar:<full$}  {percent} %\n"));
     }
     for (pool, pause) in &cost.pauses {
-        let until = pause.until.to_seconds();
+        let until = write(pause.until);
         text.push_str(&format!("\nPool {pool} waits until {until}: {}\n", pause.why));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::{Asked, asked};
+use super::asked;
 use crate::{
-    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, Trip, Workflow, gate, keys,
+    Baseline, EventName, Finding, PhaseName, Run, Standing, Time, TimeFormat, Trip, Workflow, gate, keys,
     step::{evidence, receipts},
     workflow::{Act, Activity, Limit, Row, SemanticGate},
 };
@@ -18,8 +18,7 @@ pub struct Explanation {
     pub workflow: String,
     pub phase: PhaseName,
     pub purpose: String,
-    /// How the run came here.
-    pub because: String,
+    pub because: Cause,
     pub waits_for: String,
     pub deadline: Option<Time>,
     pub after_deadline: Option<String>,
@@ -35,6 +34,33 @@ pub struct Explanation {
     pub checks: Vec<String>,
     /// Budgets that are measured, with what is used of them.
     pub budgets: Vec<Used>,
+}
+
+/// How a run came to where it is.
+#[derive(Debug)]
+pub struct Cause {
+    how: String,
+    at: Option<Time>,
+    /// The budgets that have sent it here.
+    redirected_by: Vec<String>,
+}
+
+impl Cause {
+    /// Says it, with the time written that way.
+    pub fn text(&self, write: TimeFormat) -> String {
+        let at = self.at.map(|at| format!(" at {}", write(at))).unwrap_or_default();
+        let redirected = match self.redirected_by.as_slice() {
+            [] => String::new(),
+            budgets => format!(", redirected by {}", budgets.join(", ")),
+        };
+        format!("{}{at}{redirected}", self.how)
+    }
+}
+
+impl Serialize for Cause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text(Time::to_seconds))
+    }
 }
 
 /// Something that can happen next.
@@ -56,18 +82,16 @@ pub struct Used {
 /// Explains a run at a moment.
 pub fn explain(workflow: &Workflow, run: &Run, now: Time) -> Explanation {
     let phase = workflow.phase(&run.phase);
-    let because = match run.history.last() {
-        Some(row) => match (&row.from, &row.event) {
-            (Some(from), Some(event)) => {
-                format!("`{event}` led here from `{from}` at {}", row.at.to_seconds())
-            }
-            (Some(_), None) | (None, _) => format!("the run began here at {}", row.at.to_seconds()),
+    let last = run.history.last();
+    let led = last.and_then(|row| Some((row.event.as_ref()?, row.from.as_ref()?)));
+    let trip = run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at);
+    let because = Cause {
+        how: match led {
+            Some((event, from)) => format!("`{event}` led here from `{from}`"),
+            None => "the run began here".to_owned(),
         },
-        None => "the run began here".to_owned(),
-    };
-    let because = match run.trip.as_ref().filter(|trip| trip.at == run.phase_started_at) {
-        Some(trip) => format!("{because}, redirected by {}", trip.reasons.join(", ")),
-        None => because,
+        at: last.map(|row| row.at),
+        redirected_by: trip.map(|trip| trip.reasons.clone()).unwrap_or_default(),
     };
     let possible = if run.is_open() { possible(workflow, run) } else { Vec::new() };
     Explanation {
@@ -106,8 +130,8 @@ pub(super) fn entered(run: &Run, trip: &Trip) -> Time {
 }
 
 fn waits_for(workflow: &Workflow, run: &Run) -> String {
-    if let Some(Asked { id, question, options, .. }) = asked(workflow, run) {
-        return format!("a person's answer: {question} (`warp answer {id} {}`)", options.join("|"));
+    if let Some(asked) = asked(workflow, run) {
+        return format!("a person's answer: {} ({})", asked.question, asked.inline_commands());
     }
     match &run.standing {
         Standing::Stopped if run.owns_workspace => {
@@ -220,7 +244,7 @@ fn used(workflow: &Workflow, run: &Run, entered: Time, now: Time) -> Vec<Used> {
 
 impl Explanation {
     /// Writes the explanation as people read it.
-    pub fn render(&self) -> String {
+    pub fn render(&self, write: TimeFormat) -> String {
         let mut text = format!(
             "Run {} of {} is in `{}`: {}.\n",
             self.run,
@@ -229,10 +253,10 @@ impl Explanation {
             lower(&self.purpose)
         );
         let mut line = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
-        line(format!("Why: {}.", self.because));
+        line(format!("Why: {}.", self.because.text(write)));
         line(format!("Waits for: {}.", self.waits_for));
         if let (Some(deadline), Some(outcome)) = (self.deadline, &self.after_deadline) {
-            line(format!("Until: {}; then {outcome}.", deadline.to_seconds()));
+            line(format!("Until: {}; then {outcome}.", write(deadline)));
         }
         if !self.possible.is_empty() {
             line("Next:".to_owned());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Actor, EventName, PhaseName, Record, Time};
+use crate::{Actor, EventName, PhaseName, Record, Time, TimeFormat};
 
 /// One event, as `warp log --json` prints it.
 #[derive(Debug, Serialize)]
@@ -52,7 +52,7 @@ impl LogRow {
 }
 
 /// Writes the phase history as a table.
-pub fn render_log(project: &str, rows: &[LogRow]) -> String {
+pub fn render_log(project: &str, rows: &[LogRow], write: TimeFormat) -> String {
     let mut text = format!("Phase History ({project})\n\n");
     let widest = |width: usize, of: fn(&LogRow) -> usize| rows.iter().map(of).max().unwrap_or(0).max(width);
     let phase = widest(24, |row| row.phase.as_str().chars().count());
@@ -64,7 +64,7 @@ pub fn render_log(project: &str, rows: &[LogRow]) -> String {
     line("#", "Phase", "Event", "Time");
     line("───", &"─".repeat(phase), &"─".repeat(event), &"─".repeat(21));
     for row in rows {
-        line(&row.seq.to_string(), row.phase.as_str(), row.event.as_str(), &row.at.to_seconds());
+        line(&row.seq.to_string(), row.phase.as_str(), row.event.as_str(), &write(row.at));
         for said in row.checks.iter().flat_map(|said| said.lines()) {
             line("", said, "", "");
         }

@@ -92,14 +92,15 @@ fn proof(text: &mut Text, workflow: &Workflow, run: &Run, phase: Option<&Phase>)
     if workflow.is_final(&phase.name) && workflow.close_event.is_some() {
         let promise = run.settings.get(keys::COMPLETION_PROMISE);
         text.line(
-            "`warp next` opens the pull request, pushes what may leave and knows the address.".to_owned(),
+            "`warp next` opens the pull request, pushes what may leave, and ends the loop if every receipt holds."
+                .to_owned(),
         );
         text.line(
             "A person who opened it says: warp state transition . noted --data '{\"pr_url\":\"https://…\"}'"
                 .to_owned(),
         );
         text.line(format!(
-            "Then the last message of the turn ends the loop, with this in it: <promise>{promise}</promise>"
+            "If it does not end, the last message of the turn ends it, with this in it: <promise>{promise}</promise>"
         ));
     }
 }

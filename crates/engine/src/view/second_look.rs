@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::{Run, Workflow, keys, step::evidence, workflow::EvidenceScope};
+use crate::{
+    Run, Workflow, keys,
+    step::evidence,
+    workflow::{EvidenceScope, JobOutcome},
+};
 
 /// Returns the criteria that an agent has to look at again before an event, in the issue's own words, and what to do if one
 /// is not met; nothing for an event that needs no evidence.
@@ -20,7 +24,7 @@ pub fn second_look(workflow: &Workflow, run: &Run, event: &str) -> Option<String
     for criterion in criteria {
         writeln!(text, "- {}", in_words(run, criterion)).expect("writing to a string cannot fail");
     }
-    text.push_str(&match workflow.phase(&run.phase).and_then(|phase| phase.said("tests_failed")) {
+    text.push_str(&match workflow.phase(&run.phase).and_then(|phase| phase.said(JobOutcome::TestsFailed)) {
         Some(event) => format!("If one is not, `warp state transition . {event}` leads back to the code."),
         None if scope == EvidenceScope::Chunk => "If one is not, finish it first.".to_owned(),
         None => "If one is not, tell the person which.".to_owned(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Asked, asked};
 use crate::{
-    Baseline, DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, Trip, Usage, Workflow,
+    Baseline, DevKind, DevSeen, Effect, PhaseName, Run, Standing, Time, TimeFormat, Trip, Usage, Workflow,
     workflow::DEFAULT,
 };
 
@@ -119,7 +119,7 @@ pub fn status<'a>(
 }
 
 /// Writes a status as people read it.
-pub fn render_status(status: &Status<'_>) -> String {
+pub fn render_status(status: &Status<'_>, write: TimeFormat) -> String {
     let title = match (status.standing, &status.asked) {
         (Standing::Active, _) if status.owner == Owned::Live => "WARP DRIVE ACTIVE".to_owned(),
         (Standing::Active, None) if status.is_driven => {
@@ -132,7 +132,7 @@ pub fn render_status(status: &Status<'_>) -> String {
         (Standing::Parked { decision }, None) => {
             format!("WARP DRIVE WAITING FOR A DECISION ({})", decision.id)
         }
-        (Standing::Suspended { wait }, _) => format!("WARP DRIVE WAITING ({wait})"),
+        (Standing::Suspended { wait }, _) => format!("WARP DRIVE WAITING ({})", wait.text(write)),
         (Standing::Stopped, _) => "WARP DRIVE STOPPED".to_owned(),
         (Standing::Ended { how }, _) => format!("WARP DRIVE ENDED ({how})"),
     };
@@ -178,11 +178,13 @@ pub fn render_status(status: &Status<'_>) -> String {
     }
     if let Some(asked) = &status.asked {
         line("Question", &asked.question);
-        line("Answer", &format!("warp answer {} {}", asked.id, asked.options.join("|")));
+        let commands = asked.command_lines();
+        let commands: String = commands.lines().map(|command| format!("\n  {command}")).collect();
+        line("Answer with", commands.trim_end());
     }
-    line("Started", &status.started_at.to_seconds());
-    let stale = if status.owner == Owned::Stale { " (stale)" } else { "" };
-    line("PID", &format!("{}{stale}", status.pid));
+    line("Started", &write(status.started_at));
+    let gone = if status.owner == Owned::Stale { " (not running)" } else { "" };
+    line("PID", &format!("{}{gone}", status.pid));
     line("Rails", status.rails);
     text
 }

@@ -3,6 +3,8 @@
 //! A workflow names the job of such a phase (`does`), and may have its own words for what comes of it (`says`). Which
 //! outcomes a job has is known here, so that a workflow which could not go on is refused before it is run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Activity;
@@ -63,34 +65,139 @@ impl Job {
         }
     }
 
-    /// Returns what the job waits for, if waiting is all it does.
+    /// Returns what the job waits for, if waiting is all it does. Checks are waited for from the moment on at which they run
+    /// somewhere else ([`crate::PullFacts::awaited`]); the project's own command is run.
     pub fn awaits(self) -> Option<WaitKind> {
-        let waits = [(Job::AwaitDependencies, WaitKind::Dependencies), (Job::AwaitReview, WaitKind::Review)];
+        let waits = [
+            (Job::AwaitDependencies, WaitKind::Dependencies),
+            (Job::AwaitChecks, WaitKind::Checks),
+            (Job::AwaitReview, WaitKind::Review),
+        ];
         waits.into_iter().find_map(|(job, kind)| (job == self).then_some(kind))
     }
 
     /// Returns the outcomes that a workflow must have an event for, and those that it may.
-    pub fn outcomes(self) -> (&'static [&'static str], &'static [&'static str]) {
+    pub fn outcomes(self) -> (&'static [JobOutcome], &'static [JobOutcome]) {
+        use JobOutcome::*;
         match self {
-            Job::CheckPrerequisites => (&["prerequisites_ok"], &[]),
-            Job::SelectWork => (&["work_selected"], &["no_work"]),
-            Job::DefineChunks => (&["chunks_defined"], &[]),
-            Job::TickCriteria => (&["docs_updated"], &[]),
-            Job::RunTests => (&["tests_passed", "tests_failed"], &[]),
-            Job::Commit => (&["committed"], &["commit_with_doc_gate"]),
-            Job::CheckDocs => (&["drift_clean"], &["drift_blocked"]),
-            Job::FileReport => (&["report_filed"], &[]),
-            Job::TakeChunk => (&["next_chunk", "requirement_done"], &[]),
-            Job::RunFinalTests => (&["merge_ready"], &[]),
-            Job::Merge | Job::CommitAndMerge => (&["merged", "merge_failed"], &["push_failed"]),
-            Job::Summarise => (&["session_ended"], &[]),
+            Job::CheckPrerequisites => (&[PrerequisitesOk], &[]),
+            Job::SelectWork => (&[WorkSelected], &[NoWork]),
+            Job::DefineChunks => (&[ChunksDefined], &[]),
+            Job::TickCriteria => (&[DocsUpdated], &[]),
+            Job::RunTests => (&[TestsPassed, TestsFailed], &[]),
+            Job::Commit => (&[Committed], &[CommitWithDocGate]),
+            Job::CheckDocs => (&[DriftClean], &[DriftBlocked]),
+            Job::FileReport => (&[ReportFiled], &[]),
+            Job::TakeChunk => (&[NextChunk, RequirementDone], &[]),
+            Job::RunFinalTests => (&[MergeReady], &[]),
+            Job::Merge | Job::CommitAndMerge => (&[Merged, MergeFailed], &[PushFailed]),
+            Job::Summarise => (&[SessionEnded], &[]),
             // The run knows its pull request then, and stays where it is.
             Job::OpenPullRequest => (&[], &[]),
-            Job::Claim => (&["claimed"], &["dependency_unmet", "already_done"]),
-            Job::AwaitDependencies => (&["dependencies_closed"], &[]),
-            Job::AwaitChecks => (&["checks_passed", "checks_failed"], &["checks_broken"]),
-            Job::AwaitReview => (&["merged", "changes_requested"], &["merge_conflicted", "undecided"]),
-            Job::CleanUp => (&["abort_resolved"], &["abort_cleanup_failed"]),
+            Job::Claim => (&[Claimed], &[DependencyUnmet, AlreadyDone]),
+            Job::AwaitDependencies => (&[DependenciesClosed], &[]),
+            Job::AwaitChecks => (&[ChecksPassed, ChecksFailed], &[ChecksBroken]),
+            Job::AwaitReview => (&[Merged, ChangesRequested], &[MergeConflicted, Undecided]),
+            Job::CleanUp => (&[AbortResolved], &[AbortCleanupFailed]),
         }
+    }
+}
+
+macro_rules! outcomes {
+    ($($(#[$doc:meta])* $outcome:ident = $word:literal),* $(,)?) => {
+        /// What a job came to, in the words of workflows that have none of their own.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum JobOutcome {
+            $($(#[$doc])* $outcome),*
+        }
+
+        impl JobOutcome {
+            const ALL: &[Self] = &[$(Self::$outcome),*];
+
+            /// Returns the outcome's own word.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$outcome => $word),*
+                }
+            }
+        }
+    };
+}
+
+outcomes! {
+    /// Everything that the run needs is there.
+    PrerequisitesOk = "prerequisites_ok",
+    /// An issue was taken, and its branch begun.
+    WorkSelected = "work_selected",
+    /// No issue is ready.
+    NoWork = "no_work",
+    /// The issue's open criteria are split into chunks.
+    ChunksDefined = "chunks_defined",
+    /// The chunk's criteria are ticked.
+    DocsUpdated = "docs_updated",
+    /// The project's tests passed.
+    TestsPassed = "tests_passed",
+    /// The project's tests failed.
+    TestsFailed = "tests_failed",
+    /// What was tested is committed.
+    Committed = "committed",
+    /// What was tested is committed, and the docs are looked at next.
+    CommitWithDocGate = "commit_with_doc_gate",
+    /// The docs say what is so.
+    DriftClean = "drift_clean",
+    /// The docs say what is not so any more.
+    DriftBlocked = "drift_blocked",
+    /// The chunk's report is filed.
+    ReportFiled = "report_filed",
+    /// Another chunk was taken.
+    NextChunk = "next_chunk",
+    /// No chunk is left.
+    RequirementDone = "requirement_done",
+    /// What is committed passed the tests.
+    MergeReady = "merge_ready",
+    /// The work is in the merge target, or handed over.
+    Merged = "merged",
+    /// The merge target moved, or the work does not fit onto it.
+    MergeFailed = "merge_failed",
+    /// The remote did not take the work.
+    PushFailed = "push_failed",
+    /// The session's summary is filed.
+    SessionEnded = "session_ended",
+    /// The run's own issue was taken, and its branch begun.
+    Claimed = "claimed",
+    /// An issue is open that the run's own depends on.
+    DependencyUnmet = "dependency_unmet",
+    /// The run's own issue is closed.
+    AlreadyDone = "already_done",
+    /// The issues are closed that the run's own depends on.
+    DependenciesClosed = "dependencies_closed",
+    /// The pull request's checks passed.
+    ChecksPassed = "checks_passed",
+    /// The pull request's checks failed.
+    ChecksFailed = "checks_failed",
+    /// The pull request's checks could not be run.
+    ChecksBroken = "checks_broken",
+    /// The pull request was sent back.
+    ChangesRequested = "changes_requested",
+    /// The pull request does not fit onto its target.
+    MergeConflicted = "merge_conflicted",
+    /// The pull request was closed and not merged.
+    Undecided = "undecided",
+    /// What is unfinished is kept, and the abort report filed.
+    AbortResolved = "abort_resolved",
+    /// What is unfinished could not be kept.
+    AbortCleanupFailed = "abort_cleanup_failed",
+}
+
+impl JobOutcome {
+    /// Returns the outcome with that word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|outcome| outcome.as_str() == word).copied()
+    }
+}
+
+impl fmt::Display for JobOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{
     Activity, Answer, Approval, Budget, BudgetDoes, BudgetOutcome, BuiltIn, Deadline, DeadlineOutcome,
-    Deferral, Fault, Job, Limit, Measure, Phase, Proof, Question, Row, Target, Tick, Workflow,
+    Deferral, Fault, Job, JobOutcome, Limit, Measure, Phase, Proof, Question, Row, Target, Tick, Workflow,
     raw::{
         RawBudget, RawDeadline, RawDeferral, RawLimit, RawMeasure, RawOutcome, RawPhase, RawQuestion, RawRow,
         RawWorkflow,
     },
 };
-use crate::{Artifacts, Event, EventName, Key, PhaseName, SettingType, digest, is_document};
+use crate::{
+    Artifacts, Event, EventName, Key, PhaseName, SettingType, digest, is_document, settings::EFFORTS,
+};
 
 /// The largest workflow text that is read, in bytes.
 pub const LARGEST: usize = 256 * 1024;
@@ -200,6 +202,10 @@ impl RawPhase {
             let known = Artifacts::FIELDS.join(", ");
             names.fault(format!("`{name}` names the artifact `{artifact}`; there are {known}"));
         }
+        if let Some(effort) = self.effort.as_deref().filter(|effort| !EFFORTS.contains(effort)) {
+            let known = EFFORTS.join(", ");
+            names.fault(format!("`{name}` has the effort `{effort}`; there are {known}"));
+        }
         let rows: Vec<Row> = self.on.iter().filter_map(|row| row.check(&name, names)).collect();
         check_job(&name, (self.activity, self.does), &self.says, &rows, names);
         let deadline = deadlines.check(&name, self.deadline.as_ref(), &rows, names);
@@ -208,11 +214,14 @@ impl RawPhase {
             purpose: self.purpose.clone(),
             activity: self.activity,
             job: self.does,
-            says: self.says.iter().map(|(outcome, event)| (outcome.clone(), EventName::new(event))).collect(),
+            says: (self.says.iter())
+                .filter_map(|(outcome, event)| Some((JobOutcome::named(outcome)?, EventName::new(event))))
+                .collect(),
             question: self.question.clone(),
             unattended: self.unattended.clone(),
             answer: self.answer,
             role: self.role.clone(),
+            effort: self.effort.clone(),
             label: self.label.clone(),
             may: self.may.clone(),
             receipt: self.receipt,
@@ -239,12 +248,15 @@ fn check_job(
         Some(_) => names.fault(format!("`{phase}` has `does`, but is not the engine's own")),
         None => {}
     }
-    for outcome in says.keys().filter(|outcome| !must.iter().chain(may).any(|known| known == outcome)) {
-        let known = [must, may].concat().join(", ");
+    for outcome in
+        says.keys().filter(|outcome| !must.iter().chain(may).any(|known| known.as_str() == *outcome))
+    {
+        let known: Vec<&str> = must.iter().chain(may).map(|outcome| outcome.as_str()).collect();
+        let known = known.join(", ");
         names.fault(format!("`{phase}` says `{outcome}` in its own words; its job has {known}"));
     }
     for outcome in must {
-        let event = says.get(*outcome).map_or(*outcome, String::as_str);
+        let event = says.get(outcome.as_str()).map_or(outcome.as_str(), String::as_str);
         if !rows.iter().any(|row| row.event == *event) {
             names.fault(format!("the job of `{phase}` may come to `{event}`, which is no event there"));
         }

@@ -98,6 +98,7 @@ pub(super) struct RawPhase {
     #[serde(default)]
     pub(super) answer: Answer,
     pub(super) role: Option<String>,
+    pub(super) effort: Option<String>,
     pub(super) label: Option<String>,
     #[serde(default)]
     pub(super) may: Vec<String>,

@@ -3,7 +3,7 @@
 //! The words of the phase protocol are the same for every workflow; what leads where they say is found by jobs and by what
 //! phases are for. Any other word is the name of an event, or of the phase that one leads to.
 
-use super::{Activity, Job, Phase, Row, Workflow};
+use super::{Activity, Job, JobOutcome, Phase, Row, Workflow};
 use crate::{EventName, Run};
 
 /// What a word means in the phase that a run is in.
@@ -56,7 +56,7 @@ impl Workflow {
     /// Returns the event that says in the phase that the run is in that its pull request is merged.
     pub fn merged_event(&self, run: &Run) -> Option<&EventName> {
         let reviewed = self.phases.iter().find(|phase| phase.job == Some(Job::AwaitReview))?;
-        let merged = reviewed.said("merged")?;
+        let merged = reviewed.said(JobOutcome::Merged)?;
         self.row(&run.phase, merged.as_str()).map(|row| &row.event)
     }
 

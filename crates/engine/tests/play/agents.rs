@@ -1,5 +1,6 @@
 //! Agents that warp starts: turns, questions, chunks that are put off, a person's word.
 
+use engine::Conversation;
 use insta::assert_snapshot;
 
 use crate::script::{play, play_to};
@@ -30,6 +31,46 @@ fn a_conversation_is_known_before_its_first_turn_has_ended() {
     assert_eq!((conversation.session.as_str(), conversation.brief.len()), ("s1", 0), "it may lack the brief");
     let (run, _) = play_to("@coding, turn claude, converse s1, turned s1");
     assert_eq!(run.conversation.unwrap().brief, ["a digest"]);
+}
+
+#[test]
+fn a_conversation_goes_on_to_the_next_phase_while_it_is_neither_too_full_nor_too_old() {
+    let (run, _) = play_to("@coding, turn claude, turned s1");
+    let conversation = run.conversation.clone().unwrap();
+    let used = conversation.used_at.unwrap();
+    let holding = |tokens| Conversation { tokens, ..conversation.clone() };
+    let late = used.plus_minutes(6);
+    assert!(holding(900_000).is_worth_resuming(&run, late), "the phase and the chunk are the same");
+    let mut run = run;
+    run.chunk.index += 1;
+    for (tokens, at, is_worth) in [
+        (60_000, used, true),
+        (60_001, used, false),
+        (15_000, late, true),
+        (15_001, late, false),
+        // How full it is nobody knows.
+        (0, used, false),
+    ] {
+        assert_eq!(holding(tokens).is_worth_resuming(&run, at), is_worth, "{tokens} at {at}");
+    }
+}
+
+#[test]
+fn a_role_finds_its_conversation_again_after_another_role() {
+    let sessions = |script: &str| -> Vec<String> {
+        let (run, _) = play_to(&format!("autonomous-loop: {script}"));
+        run.conversations().map(|conversation| conversation.session.clone()).collect()
+    };
+    let reviewed =
+        "@plan, turn claude, turned s1, @work, turn claude, turned s2, @review, turn claude, turned s3";
+    assert_eq!(sessions(reviewed), ["s3", "s1", "s2"], "the latest, and those of other roles");
+    let fixed = format!("{reviewed}, @fix, turn claude, turned s2");
+    assert_eq!(sessions(&fixed), ["s2", "s1", "s3"]);
+    assert_eq!(
+        sessions(&format!("{reviewed}, @fix, turn claude, turned s4")),
+        ["s4", "s1", "s3"],
+        "a new one"
+    );
 }
 
 #[test]

@@ -184,6 +184,7 @@ impl Player {
                 session: Some(rest.to_owned()).filter(|session| !session.is_empty()),
                 brief: vec!["a digest".to_owned()],
                 usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
+                context: 10,
             },
             "stop" => Event::StopRequested,
             "resume" => Event::Resumed,

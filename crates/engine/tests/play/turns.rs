@@ -31,7 +31,8 @@ fn finish(run: &Run, turn: &TurnEnd<'_>) -> (Run, TurnDecision) {
     let workflow = workflow(&run.workflow);
     let (mut run, mut decision) = (run.clone(), end(workflow, run, turn));
     for _ in 0..2 {
-        let TurnDecision::Ask(TurnAsk { event, data, actor, .. }) = &decision else { break };
+        let TurnDecision::Ask(ask) = &decision else { break };
+        let TurnAsk { event, data, actor, .. } = &**ask;
         let mut ask = clear(event.name().as_str(), run.updated_at);
         ask.data.clone_from(data);
         (ask.event, ask.actor) = (event.clone(), *actor);
@@ -173,7 +174,7 @@ fn defect_5_a_loop_that_is_over_blocks_no_later_stop_and_leaves_no_state_file() 
     // Out of turns it waits for a person, and blocks nothing either.
     let (run, _) = play_to("autonomous-loop max_iterations=1: @work");
     let (run, decision) = finish(&run, &turn(""));
-    assert_snapshot!(note(&decision).unwrap(), @"Run r1 waits for a person: The loop has taken 1 turn (limit 1). Continue, or stop? (warp answer r1.5 continue|stop)");
+    assert_snapshot!(note(&decision).unwrap(), @"Run r1 waits for a person: The loop has taken 1 turn (limit 1). Continue, or stop? (`warp answer r1.5 continue` or `warp answer r1.5 stop`)");
     let (after, decision) = finish(&run, &turn(""));
     assert_eq!(after, run);
     assert!(note(&decision).is_some());
@@ -317,9 +318,9 @@ fn the_re_anchor_text_says_where_the_loop_stands_and_stays_short() {
     pr_url: https://forge.example/pull/7
     branch: feature/issue-42-title
     Commits are allowed in this phase. Warp pushes and opens the pull request.
-    `warp next` opens the pull request, pushes what may leave and knows the address.
+    `warp next` opens the pull request, pushes what may leave, and ends the loop if every receipt holds.
     A person who opened it says: warp state transition . noted --data '{"pr_url":"https://…"}'
-    Then the last message of the turn ends the loop, with this in it: <promise>SHIPPED</promise>
+    If it does not end, the last message of the turn ends it, with this in it: <promise>SHIPPED</promise>
     "#);
     let mut long = run;
     long.feature = Some("ü".repeat(20_000));

@@ -53,8 +53,8 @@ pub(crate) fn renamed(text: &str) -> String {
         if let Some(job) = phase_before.job {
             let (must, may) = job.outcomes();
             for outcome in must.iter().chain(may) {
-                let event = phase_before.said(outcome).map(|event| format!("{MARK}{event}").into());
-                says.extend(event.map(|event: Value| ((*outcome).to_owned(), event)));
+                let event = phase_before.said(*outcome).map(|event| format!("{MARK}{event}").into());
+                says.extend(event.map(|event: Value| (outcome.to_string(), event)));
             }
             phase.insert("says".to_owned(), says.into());
         }

@@ -1,3 +1,5 @@
+//! The client of a forge against scripted answers.
+
 use std::sync::Arc;
 
 use super::*;

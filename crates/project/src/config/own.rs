@@ -8,6 +8,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use adapters::watch::{Alarm, Watch};
 use engine::{BadSetting, Settings, Time};
 use serde_json::{Map, Value};
 
@@ -34,6 +35,16 @@ pub(crate) fn answered(place: &Place, dirs: &Dirs, key: &str) -> Result<Option<(
     let written = written.map_err(|error| ConfigError::Project { problem: error.to_string() })?;
     let since = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     Ok(Some((value.to_owned(), Time::from_millis(i64::try_from(since).unwrap_or(i64::MAX)))))
+}
+
+/// Calls `back` whenever the person's own settings for a project are written, until the answer is dropped.
+pub fn watch(place: &Place, dirs: &Dirs, back: impl Fn() + Send + 'static) -> Result<Alarm, ConfigError> {
+    let project = |problem: String| ConfigError::Project { problem };
+    let id = place.ensure_project_id().map_err(|error| project(crate::spelled(&error)))?;
+    dirs.stores.open(dirs.journal(&id)).map_err(|error| project(crate::spelled(&error)))?;
+    let directory = dirs.project(&id);
+    let watched = fs::create_dir_all(&directory).and_then(|()| Watch::over(&[&directory])?.call(back));
+    watched.map_err(|error| project(error.to_string()))
 }
 
 /// Sets or unsets a setting for this project on this machine; returns the file that holds it.

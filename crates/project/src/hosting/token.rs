@@ -264,7 +264,7 @@ impl fmt::Debug for Logins {
 }
 
 /// Returns the host of an address, or of a host alone.
-fn host_in(address: &str) -> Option<String> {
+pub(super) fn host_in(address: &str) -> Option<String> {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split('/').next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).trim().to_ascii_lowercase();

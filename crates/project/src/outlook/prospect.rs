@@ -1,6 +1,6 @@
 //! What `warp run` would do now.
 
-use engine::view::asked;
+use engine::view::{Asked, asked};
 use forge::{ItemId, Readiness};
 use serde::Serialize;
 
@@ -26,8 +26,8 @@ pub enum Would {
         run: String,
         issue: Option<String>,
         phase: String,
-        /// What it has to be told first, if it waits for that.
-        answer: Option<String>,
+        /// What has to be answered first, if it waits for that.
+        asked: Option<Asked>,
     },
     Take {
         issue: ItemId,
@@ -58,8 +58,7 @@ impl Workspace {
                 run: run.id.to_string(),
                 issue: run.issue.clone(),
                 phase: run.phase.to_string(),
-                answer: asked(workflow, run)
-                    .map(|asked| format!("warp answer {} {}", asked.id, asked.options.join("|"))),
+                asked: asked(workflow, run),
             },
             (None, Some(Queued { candidate, .. })) => {
                 Would::Take { issue: candidate.item.id, title: candidate.item.title.clone() }
@@ -93,11 +92,11 @@ impl Prospect {
     /// Writes the prospect as people read it.
     pub fn render(&self) -> String {
         let mut text = match &self.would {
-            Would::GoOn { run, issue, phase, answer } => {
+            Would::GoOn { run, issue, phase, asked } => {
                 let about = issue.as_ref().map(|issue| format!(" issue {issue}")).unwrap_or_default();
-                let why = match answer {
-                    Some(command) => format!("once it is answered: `{command}`"),
-                    None => "and nobody carries it on".to_owned(),
+                let why = match asked {
+                    Some(asked) => format!("once it is answered: {}", asked.inline_commands()),
+                    None => "and its process has exited".to_owned(),
                 };
                 format!("`warp run` would resume{about}: run {run} stands in `{phase}`, {why}.\n")
             }

@@ -2,6 +2,8 @@
 
 use adapters::git::outgoing::HistoryScope;
 
+use serde::Serialize;
+
 use super::{Is, Remedy};
 use crate::{Place, Workspace};
 
@@ -9,10 +11,7 @@ impl Workspace {
     /// Says how a person pushes what a run has left here, if the remote did not have it when it was last seen. Whatever
     /// cannot be looked up is not said.
     pub(super) fn unpushed(&self, is: &Is) -> Option<Remedy> {
-        let place = match self.place.origin() {
-            Some(origin) => Place::at(origin).ok()?,
-            None => self.place.clone(),
-        };
+        let place = self.persons_place()?;
         let git = place.git();
         let (branch, commit) = if let Is::HandedOver(handed) | Is::PullRequest(handed) = is
             && handed.is_open
@@ -23,12 +22,42 @@ impl Workspace {
         } else {
             return None;
         };
-        let (remote, _) = git.remote().ok()?;
-        let outgoing =
-            place.between().ok()?.outgoing(&remote, &branch, (&commit, &commit), HistoryScope::Branch);
-        (outgoing.ok()?.commits > 0).then(|| Remedy {
-            command: format!("git push {remote} {branch}"),
-            does: format!("pushes it; {remote} does not have it"),
-        })
+        let at = at_remote(&place, &branch, &commit).filter(|at| !at.has_it)?;
+        Some(Remedy { command: at.push(), does: format!("pushes it; {} does not have it", at.remote) })
     }
+
+    /// Says whether the remote had a commit on a branch when it was last seen; nothing if there is no remote, or that cannot be
+    /// looked up.
+    pub(crate) fn at_remote(&self, branch: &str, commit: &str) -> Option<AtRemote> {
+        at_remote(&self.persons_place()?, branch, commit)
+    }
+
+    fn persons_place(&self) -> Option<Place> {
+        match self.place.origin() {
+            Some(origin) => Place::at(origin).ok(),
+            None => Some(self.place.clone()),
+        }
+    }
+}
+
+/// Whether a remote has what is on a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AtRemote {
+    pub remote: String,
+    pub branch: String,
+    pub has_it: bool,
+}
+
+impl AtRemote {
+    /// Returns the command that brings it there.
+    pub fn push(&self) -> String {
+        format!("git push {} {}", self.remote, self.branch)
+    }
+}
+
+fn at_remote(place: &Place, branch: &str, commit: &str) -> Option<AtRemote> {
+    let (remote, _) = place.git().remote().ok()?;
+    let outgoing = place.between().ok()?.outgoing(&remote, branch, (commit, commit), HistoryScope::Branch);
+    let has_it = outgoing.ok()?.commits == 0;
+    Some(AtRemote { remote, branch: branch.to_owned(), has_it })
 }

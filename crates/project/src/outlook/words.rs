@@ -1,6 +1,9 @@
 //! How an outlook is said.
 
-use engine::view::{Asked, Used};
+use engine::{
+    TimeFormat,
+    view::{Asked, Used},
+};
 use forge::{ItemId, Review};
 
 use super::{Blocker, Handed, Is, Outlook, Remedy, Todo, Worked};
@@ -8,13 +11,13 @@ use crate::counted;
 
 impl Outlook {
     /// Writes the outlook as people read it.
-    pub fn render(&self) -> String {
+    pub fn render(&self, write: TimeFormat) -> String {
         let title = self.title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
         let kind = if matches!(self.is, Is::PullRequest(_)) { "Pull request" } else { "Issue" };
-        let mut text = format!("{kind} {}{title} {}\n", self.issue, said(&self.is));
+        let mut text = format!("{kind} {}{title} {}\n", self.issue, said(&self.is, write));
         text.push_str(&steps(&self.next));
         if let Some(explanation) = &self.explanation {
-            text.push_str(&format!("\n{}", explanation.render()));
+            text.push_str(&format!("\n{}", explanation.render(write)));
         }
         text
     }
@@ -31,7 +34,7 @@ pub(super) fn steps(next: &[Remedy]) -> String {
 }
 
 /// Says where an issue is; the sentence begins with the issue.
-fn said(is: &Is) -> String {
+fn said(is: &Is, write: TimeFormat) -> String {
     match is {
         Is::Missing => "is not there.".to_owned(),
         Is::NotARequirement => "is not labelled `req`, so it is not taken.".to_owned(),
@@ -66,18 +69,18 @@ fn said(is: &Is) -> String {
             format!("is worked on in {}, {}, by process {}{gone}.", by.root, place(by), by.pid)
         }
         Is::Interrupted(by) => {
-            format!("was interrupted, {}: process {} is gone, and nobody carries it on.", place(by), by.pid)
+            format!("was interrupted, {}: process {} has exited.", place(by), by.pid)
         }
         Is::Parked { by, decision } => {
-            format!("waits for a decision, {}.\nQuestion: {}", place(by), question(decision))
+            format!("waits for a decision, {}.\nQuestion: {}", place(by), question(decision, write))
         }
         Is::OverBudget { by, budgets, decision } => format!(
             "is stopped by a budget, {}.\nUsed up: {}\nQuestion: {}",
             place(by),
             budgets.iter().map(used).collect::<Vec<_>>().join(", "),
-            question(decision)
+            question(decision, write)
         ),
-        Is::Waiting { by, wait } => format!("waits, {}: {wait}.", place(by)),
+        Is::Waiting { by, wait } => format!("waits, {}: {}.", place(by), wait.text(write)),
         Is::Halted(by) => format!("is stopped, {}; its work lies in {}.", place(by), by.root),
         Is::Stopped { run, at, branch, done, planned, .. } => {
             let left = match (branch, done) {
@@ -88,10 +91,10 @@ fn said(is: &Is) -> String {
                 }
                 (None, _) => "nothing was done by then".to_owned(),
             };
-            format!("was stopped: run {run} ended at {}; {left}.", at.to_seconds())
+            format!("was stopped: run {run} ended at {}; {left}.", write(*at))
         }
         Is::Reverted { run, at } => {
-            format!("was merged by run {run}, and taken back at {}.", at.to_seconds())
+            format!("was merged by run {run}, and taken back at {}.", write(*at))
         }
         Is::HandedOver(handed) => {
             format!("is ready for review as pull request #{} {}.", handed.pull, pull(handed))
@@ -101,7 +104,7 @@ fn said(is: &Is) -> String {
             None => format!("is {}.", pull(handed)),
         },
         Is::Done { at, run, merged, commits } => {
-            let mut text = format!("is done: run {run}, merged as {merged} at {}.", at.to_seconds());
+            let mut text = format!("is done: run {run}, merged as {merged} at {}.", write(*at));
             for commit in commits {
                 text.push_str(&format!("\n  {commit}"));
             }
@@ -109,7 +112,7 @@ fn said(is: &Is) -> String {
         }
         Is::Closed { at, because } => {
             let because = because.as_ref().map(|because| format!(" ({because})")).unwrap_or_default();
-            format!("is closed{because} since {}; no run of warp's has merged it.", at.to_seconds())
+            format!("is closed{because} since {}; no run of warp's has merged it.", write(*at))
         }
     }
 }
@@ -142,10 +145,13 @@ pub(super) fn remedies(issue: ItemId, is: &Is) -> Vec<Remedy> {
             )]
         }
         Is::PutOff { todos, .. } => {
-            let look = |todo: &Todo| {
-                remedy(format!("warp issue show {}", todo.issue), "shows the question and its options")
+            let answer = |todo: &Todo| {
+                remedy(
+                    format!("warp answer {}", todo.issue),
+                    "shows the question and the commands that answer it",
+                )
             };
-            let mut next: Vec<Remedy> = todos.iter().map(look).collect();
+            let mut next: Vec<Remedy> = todos.iter().map(answer).collect();
             next.push(remedy(
                 format!("warp issue edit {issue} --body-file FILE"),
                 "gives it a text that says what is wanted",
@@ -154,7 +160,7 @@ pub(super) fn remedies(issue: ItemId, is: &Is) -> Vec<Remedy> {
             next
         }
         Is::Ready { after } if after.is_empty() => {
-            vec![remedy("warp run".to_owned(), "takes it"), run("takes it, whatever comes before")]
+            vec![remedy("warp run".to_owned(), "takes it"), run("starts it ahead of the queue")]
         }
         Is::Ready { .. } => vec![run("takes it now"), remedy("warp explain".to_owned(), "shows the queue")],
         Is::Claimed { pid, .. } => vec![remedy(format!("ps -fp {pid}"), "shows what that process is")],
@@ -227,8 +233,8 @@ fn remedy(command: String, does: &str) -> Remedy {
 }
 
 fn answers(decision: &Asked) -> Vec<Remedy> {
-    let command = format!("warp answer {} {}", decision.id, decision.options.join("|"));
-    vec![remedy(command, "answers it")]
+    let commands = decision.commands().into_iter();
+    commands.map(|answer| remedy(answer.command, &format!("answers `{}`", answer.option))).collect()
 }
 
 fn unblock(blocker: &Blocker) -> Remedy {
@@ -294,8 +300,8 @@ fn place(by: &Worked) -> String {
     }
 }
 
-fn question(decision: &Asked) -> String {
-    let until = decision.deadline.map(|until| format!(" (until {})", until.to_seconds()));
+fn question(decision: &Asked, write: TimeFormat) -> String {
+    let until = decision.deadline.map(|until| format!(" (until {})", write(until)));
     format!("{}{}", decision.question, until.unwrap_or_default())
 }
 

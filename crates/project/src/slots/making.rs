@@ -91,6 +91,7 @@ impl Pool {
             slot: location.clone(),
             origin: self.origin.clone(),
             checkout: self.root.clone(),
+            stop: self.dirs.stop.clone(),
         };
         let base = between.bring_target(target, None, Need::Local)?.commit;
         // Nobody has worked there yet, so there is nothing to set aside.

@@ -36,7 +36,15 @@ impl Workspace {
         let run = self.open_run()?;
         let mut answer = runs.ask(self, &run, actor, event, data)?;
         answer.advice.splice(0..0, mem::take(&mut self.unsaid));
+        self.announce(&answer);
         Ok(answer)
+    }
+
+    /// Tells whoever wants to know that something was recorded.
+    pub(super) fn announce(&self, answer: &Answer) {
+        if let Some(recorded) = &self.dirs.recorded {
+            recorded.recorded(&self.place, &self.dirs, answer);
+        }
     }
 
     /// Returns the id of the run that is open in this workspace.

@@ -77,7 +77,9 @@ impl Workspace {
             ));
         }
         let step = begin(&workflow, beginning);
-        self.start(workflow, step, advice)
+        let answer = self.start(workflow, step, advice)?;
+        self.announce(&answer);
+        Ok(answer)
     }
 
     /// Begins a run where a state file of the original tools says it stands; the file itself is set aside.

@@ -37,7 +37,9 @@ impl Workspace {
             return workspace.ask(event, data);
         }
         let runs = self.runs.clone();
-        runs.ask(&mut Remote(self), &current.run.id, Actor::Person, event, data)
+        let answer = runs.ask(&mut Remote(self), &current.run.id, Actor::Person, event, data)?;
+        self.announce(&answer);
+        Ok(answer)
     }
 }
 

@@ -132,7 +132,7 @@ fn what_keeps_the_persons_branch_back_keeps_the_remotes_back_until_it_has_it() {
 
     // A crash came after the push: what is in the way keeps only the checkout back.
     slot.between().bring(&[&made]).unwrap();
-    slot.between().push("origin", &made, "main", None).unwrap();
+    slot.between().push("origin", &made, "main", Some(&base)).unwrap();
     sandbox.git(&["fetch", "--quiet", "origin"]);
     sandbox.write("c.txt", "mine\n");
     let forwarded = slot.fast_forward(Some("origin"), "main", (&made, &made), &durable()).unwrap();
@@ -159,8 +159,11 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     slot.begin_branch("feature/x", &base).unwrap();
     let made = commit_in(&slot, "c.txt", "mine\n");
     slot.between().bring(&[&made]).unwrap();
+    let tip = |name: &str| slot.between().remote_tip("origin", name).unwrap();
+    assert_eq!(tip("feature/x"), None);
     slot.between().push("origin", &made, "feature/x", None).unwrap();
-    slot.between().push("origin", &made, "feature/x", None).unwrap();
+    assert_eq!(tip("feature/x").as_deref(), Some(&*made));
+    slot.between().push("origin", &made, "feature/x", Some(&made)).unwrap();
     assert_eq!(sandbox.git(&["--git-dir", remote.to_str().unwrap(), "rev-parse", "feature/x"]), made);
 
     // Somebody pushes to main from elsewhere.
@@ -169,8 +172,10 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     let theirs = commit(&sandbox, "feat: theirs");
     sandbox.git(&["push", "--quiet", "origin", "theirs:main"]);
     sandbox.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
-    let error = slot.between().push("origin", &made, "main", None).unwrap_err();
-    assert!(error.to_string().contains("commits in `main` that are not here"), "{error}");
+    for expected in [Some(&*theirs), Some(&*base), None] {
+        let error = slot.between().push("origin", &made, "main", expected).unwrap_err();
+        assert!(error.to_string().contains("commits in `main` that are not here"), "{error}");
+    }
     assert_eq!(slot.bring_target("main", None).unwrap(), base);
     assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), theirs);
     assert!(matches!(slot.rebase("feature/x", &theirs).unwrap(), Rebase::Done { .. }));
@@ -178,7 +183,7 @@ fn a_remote_is_asked_and_pushed_to_without_force() {
     // The remote has got the work, and a crash kept the person's own branch behind.
     let made = git(&slot, &["rev-parse", "HEAD"]);
     slot.between().bring(&[&made]).unwrap();
-    slot.between().push("origin", &made, "main", None).unwrap();
+    slot.between().push("origin", &made, "main", Some(&theirs)).unwrap();
     assert_eq!(slot.bring_target("main", Some("origin")).unwrap(), made);
     slot.fast_forward(None, "main", (&made, &made), &durable()).unwrap();
     assert_eq!(sandbox.git(&["rev-parse", "main"]), made);

@@ -5,10 +5,14 @@
 //! of it fails if it ends with another code than 0. Where a report is known, tests pass only if one did, and fail only if
 //! one did.
 
+mod unresolved;
+
 use std::ops::RangeInclusive;
 
 use adapters::process::End;
 use engine::TestsVerdict;
+
+pub(super) use unresolved::Own;
 
 /// What test programs print when a test cannot be loaded, built or collected.
 const NOT_RUN: &[&str] = &[
@@ -36,6 +40,9 @@ const NOT_RUN: &[&str] = &[
     "(CompileError)",
     "(SyntaxError)",
     "(LoadError)",
+    // Maven, Gradle.
+    "COMPILATION ERROR",
+    "Compilation failed; see the compiler",
     ": Syntax error:",
     ": syntax error near unexpected token",
     ": syntax error: unexpected end of file",
@@ -73,7 +80,7 @@ pub(super) struct Judged {
 }
 
 /// Says what the end of a test command and its output mean.
-pub(super) fn judge(whose: Whose, command: &str, end: &End, printed: &str) -> Judged {
+pub(super) fn judge(whose: Whose, own: &Own, command: &str, end: &End, printed: &str) -> Judged {
     let printed = plain(printed);
     let counts = Counts::read(&printed);
     let has_none = |counts: &Counts| whose == Whose::Feature && counts.passed == 0;
@@ -84,7 +91,12 @@ pub(super) fn judge(whose: Whose, command: &str, end: &End, printed: &str) -> Ju
         End::Exit(126..) | End::Signal(_) | End::TimedOut(_) | End::Silent(_) | End::Stopped => {
             TestsVerdict::Errored
         }
-        End::Exit(code) if could_not_run(command, *code, &printed) => TestsVerdict::Errored,
+        // What does not exist yet is no fault of the tests.
+        End::Exit(code) if could_not_run(command, *code, &printed) => match unresolved::is_all(own, &printed)
+        {
+            true => TestsVerdict::Failed,
+            false => TestsVerdict::Errored,
+        },
         End::Exit(_) => match &counts {
             Some(counts) if counts.errored > 0 || counts.failed == 0 => TestsVerdict::Errored,
             Some(_) | None => TestsVerdict::Failed,
@@ -202,6 +214,22 @@ const SUMMARIES: &[Summary] = &[
         failed: &[Before("failures")],
         errored: &[Before("errors")],
         skipped: &[Before("skips"), Before("pendings"), Before("omissions")],
+        ..Summary::NONE
+    },
+    // Maven: Tests run: 3, Failures: 1, Errors: 1, Skipped: 0. What a test throws is its failure.
+    Summary {
+        is: |line| line.contains("Tests run: ") && !line.contains("Time elapsed"),
+        all: &[After("Tests run: ")],
+        failed: &[After("Failures: "), After("Errors: ")],
+        skipped: &[After("Skipped: ")],
+        ..Summary::NONE
+    },
+    // Gradle: 3 tests completed, 1 failed
+    Summary {
+        is: |line| line.contains(" tests completed, ") || line.contains(" test completed, "),
+        all: &[Before("tests"), Before("test")],
+        failed: &[Before("failed")],
+        skipped: &[Before("skipped")],
         ..Summary::NONE
     },
     // ExUnit: 1 doctest, 3 tests, 1 failure, 1 skipped

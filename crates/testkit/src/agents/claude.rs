@@ -23,6 +23,11 @@ impl Claude {
         find_or_skip(&FOUND, "WARP_TEST_CLAUDE").map(|program| Self { program })
     }
 
+    /// Returns the client at this path.
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into() }
+    }
+
     /// Returns the client's program.
     pub fn program(&self) -> &Path {
         &self.program

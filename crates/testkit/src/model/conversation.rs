@@ -1,5 +1,7 @@
 //! What a client told the model, in one form for all APIs.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
 use super::{anthropic, chat, openai};
@@ -29,6 +31,13 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The request as it came.
     pub body: Value,
+}
+
+/// A request of any kind, and when it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    pub at: Instant,
+    pub request: Request,
 }
 
 /// One piece of a conversation.

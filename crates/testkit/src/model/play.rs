@@ -4,12 +4,13 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use serde_json::{Value, json};
 
 use super::{
-    Api, Call, Gate, Manner, Place, Request, Script, Turn,
+    Api, Call, Gate, Manner, Place, Request, Script, Sent, Turn,
     answer::{Answer, Marks, Speech, fail, limit, no_such_path, render, tokens},
     http::Incoming,
 };
@@ -47,6 +48,8 @@ pub(super) struct Seen {
 
 #[derive(Default)]
 pub(super) struct Record {
+    /// Everything that a model was asked, side requests included.
+    pub(super) sent: Vec<Sent>,
     pub(super) requests: Vec<Request>,
     pub(super) aside: usize,
     pub(super) strays: Vec<String>,
@@ -110,6 +113,8 @@ impl Player {
     fn answer_model(&self, request: Request) -> (Answer, Manner) {
         // The script is asked in the order in which requests are noted.
         let mut play = self.play();
+        let sent = Sent { at: Instant::now(), request: request.clone() };
+        self.seen.add(|record| record.sent.push(sent));
         let usage = play.script.default_usage();
         if request.tools.is_empty() {
             self.seen.add(|record| record.aside += 1);

@@ -22,6 +22,8 @@ pub(super) struct Transcript {
     pub(super) cost_usd: Option<f64>,
     /// The most that the conversation has held, in tokens.
     most_read: u64,
+    /// Tokens that the conversation holds.
+    pub(super) context: u64,
     /// What the agent has said since the prompt; the answer is at its end.
     pub(super) text: String,
     /// What it said last.
@@ -58,6 +60,7 @@ impl Transcript {
             let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
             self.cost_usd = dollars.map(|cost| cost.amount).or(self.cost_usd);
             // What the turn has used is told at its end. Until then it is at least what the model had to read.
+            self.context = usage.used;
             self.most_read = self.most_read.max(usage.used);
             said.push(AgentUpdate::Usage(self.least()));
         }

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{SessionId, SessionNotification};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::Notice;
+use crate::agent::{Extras, Notice};
 use crate::process::Limits;
 
 const SAMPLES: [&str; 3] = [
@@ -69,6 +69,7 @@ fn ask_line(
         model: None,
         route: None,
         mcp: None,
+        extras: Extras::default(),
         facts: &[],
         walls: None,
         limits: Limits { whole: Duration::from_secs(60), silence: Duration::from_secs(60) },

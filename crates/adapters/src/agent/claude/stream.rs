@@ -17,6 +17,8 @@ const ANSWER: &str = "StructuredOutput";
 pub(super) struct Transcript {
     pub(super) session: Option<String>,
     pub(super) usage: Usage,
+    /// Tokens that the last request held: the end of a turn tells only the sum of all.
+    pub(super) context: u64,
     pub(super) cost_usd: Option<f64>,
     pub(super) outcome: Option<Outcome>,
     pub(super) resets_at: Option<Time>,
@@ -52,7 +54,13 @@ impl Transcript {
         let Ok(line) = serde_json::from_str::<Value>(line) else { return Vec::new() };
         match line["type"].as_str() {
             Some("system") => self.system(&line),
-            Some("assistant") => self.assistant(&line["message"]),
+            Some("assistant") => {
+                // A subagent has a conversation of its own.
+                if line["parent_tool_use_id"].is_null() {
+                    self.context = context(&line["message"]["usage"]);
+                }
+                self.assistant(&line["message"])
+            }
             Some("user") => self.results(&line["message"]),
             Some("rate_limit_event") => {
                 self.limit(&line["rate_limit_info"]);
@@ -199,6 +207,12 @@ fn usage(from: &Value) -> Usage {
         cache_read: count("cache_read_input_tokens"),
         cache_write: count("cache_creation_input_tokens"),
     }
+}
+
+/// Returns how many tokens a request held, cached or not.
+fn context(from: &Value) -> u64 {
+    let Usage { input, cache_read, cache_write, .. } = usage(from);
+    input.saturating_add(cache_read).saturating_add(cache_write)
 }
 
 fn sum(one: Usage, other: Usage) -> Usage {

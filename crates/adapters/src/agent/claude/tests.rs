@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::{
-    agent::{Hooks, Notice, ProviderFailure, Route, Usage},
+    agent::{Extras, Hooks, Notice, ProviderFailure, Route, Usage},
     process::Limits,
+    sandbox::Walls,
 };
 
 const STREAM: &str = include_str!("samples/stream-json.jsonl");
@@ -130,6 +131,7 @@ fn an_agent_without_walls_edits_and_runs_what_is_allowed() {
         model: None,
         route: None,
         mcp: None,
+        extras: Extras::default(),
         facts: &[],
         walls: None,
         limits,
@@ -169,6 +171,7 @@ fn a_turn_takes_its_route_its_model_and_its_server() {
         model: Some("opus"),
         route: Some(&route),
         mcp: Some(&mcp),
+        extras: Extras::default(),
         facts: &[],
         walls: None,
         limits: Limits { whole: Duration::from_secs(1), silence: Duration::from_secs(1) },
@@ -191,4 +194,61 @@ fn a_turn_takes_its_route_its_model_and_its_server() {
     let variables = variables(&turn);
     assert!(variables.contains(&("ANTHROPIC_BASE_URL".into(), route.anthropic.clone().into())));
     assert!(variables.contains(&("CLAUDE_CODE_MAX_RETRIES".into(), "4".into())));
+}
+
+#[test]
+fn a_turn_offers_what_coding_needs_and_more_only_where_it_is_asked_for() {
+    let limits = Limits { whole: Duration::from_secs(1), silence: Duration::from_secs(1) };
+    let words = |tools: &[&str], servers: bool, walls: Option<&Walls>| -> Vec<String> {
+        let tools: Vec<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
+        let turn = Turn {
+            tree: "/".as_ref(),
+            prompt: "",
+            schema: &json!({}),
+            resume: None,
+            session: None,
+            effort: None,
+            model: None,
+            route: None,
+            mcp: None,
+            extras: Extras { tools: &tools, servers },
+            facts: &[],
+            walls,
+            limits,
+            hooks: None,
+            allowed: &[],
+            mark: "",
+        };
+        arguments(&turn).iter().map(|word| word.to_str().unwrap().to_owned()).collect()
+    };
+    let tools = |words: &[String]| {
+        let at = words.iter().position(|word| word == "--tools");
+        at.map(|at| words[at + 1].clone()).unwrap_or_default()
+    };
+    let has = |words: &[String], flag: &str| words.iter().any(|word| word == flag);
+    let lean = words(&[], false, None);
+    assert_eq!(tools(&lean), "Bash,Edit,Read,Write");
+    assert!(has(&lean, "--disable-slash-commands") && has(&lean, "--strict-mcp-config"), "{lean:?}");
+    let wider = words(&["WebFetch", "Skill"], false, None);
+    assert_eq!(tools(&wider), "Bash,Edit,Read,Write,WebFetch,Skill");
+    assert!(!has(&wider, "--disable-slash-commands"), "skills need their tool: {wider:?}");
+    let all = words(&["all"], true, None);
+    assert_eq!(tools(&all), "", "the client chooses");
+    assert!(!has(&all, "--disable-slash-commands"), "{all:?}");
+    assert!(has(&all, "--strict-mcp-config"), "only the sandbox holds servers of the tree: {all:?}");
+}
+
+#[test]
+fn the_last_request_tells_how_full_a_conversation_is() {
+    let message = |id: &str, read: u64, parent: Value| {
+        let usage = json!({ "input_tokens": 3, "cache_read_input_tokens": read, "cache_creation_input_tokens": 40, "output_tokens": 9 });
+        json!({ "type": "assistant", "parent_tool_use_id": parent, "message": { "id": id, "content": [], "usage": usage } }).to_string()
+    };
+    let mut heard = Transcript::default();
+    heard.line(&message("one", 100, Value::Null));
+    heard.line(&message("two", 500, Value::Null));
+    heard.line(&message("of a subagent", 7, json!("toolu_1")));
+    let whole = json!({ "type": "result", "is_error": false, "structured_output": {}, "usage": { "input_tokens": 9000 } });
+    heard.line(&whole.to_string());
+    assert_eq!(heard.context, 543);
 }

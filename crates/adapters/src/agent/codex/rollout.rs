@@ -34,6 +34,8 @@ pub(super) fn sessions(walls: Option<&Walls>) -> PathBuf {
 pub(super) struct Rollout {
     /// What the whole thread has used.
     pub(super) usage: Option<Usage>,
+    /// Tokens that its last request held.
+    pub(super) context: u64,
     pub(super) model: Option<String>,
     /// When the window begins anew that is used up, or nearly so.
     pub(super) resets_at: Option<Time>,
@@ -52,6 +54,8 @@ pub(super) fn told(sessions: &Path, thread: &str) -> Rollout {
         }
         if payload["type"] == "token_count" {
             told.usage = payload["info"].get("total_token_usage").map(stream::usage).or(told.usage);
+            let last = &payload["info"]["last_token_usage"]["input_tokens"];
+            told.context = last.as_u64().unwrap_or(told.context);
             told.resets_at = resets_at(&payload["rate_limits"]).unwrap_or(told.resets_at);
         }
     }
@@ -103,14 +107,16 @@ mod tests {
         fs::create_dir_all(&day).unwrap();
         let line = |input: u64| {
             format!(
-                r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{input},"cached_input_tokens":10,"output_tokens":7}}}}}}}}"#
+                r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{input},"cached_input_tokens":10,"output_tokens":7}},"last_token_usage":{{"input_tokens":{}}}}}}}}}"#,
+                input / 2
             )
         };
         let text = format!("{}\n{}\n{{\"type\":\"other\"}}\n", line(100), line(300));
         fs::write(day.join("rollout-2026-11-16T15-02-55-abc.jsonl"), text).unwrap();
         fs::write(day.join("rollout-2026-11-16T15-02-56-abd.jsonl"), line(9)).unwrap();
         let wanted = Usage { input: 290, output: 7, cache_read: 10, cache_write: 0 };
-        assert_eq!(told(sessions.path(), "abc").usage, Some(wanted));
+        let found = told(sessions.path(), "abc");
+        assert_eq!((found.usage, found.context), (Some(wanted), 150));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the client prints, from samples of it, and what it is told.
 
 use super::*;
-use crate::agent::Notice;
+use crate::agent::{Extras, Notice};
 use crate::{agent::Hooks, process::Limits};
 
 const STREAM: &str = include_str!("samples/exec-events.jsonl");
@@ -109,6 +109,7 @@ fn everything_that_a_turn_needs_is_said_on_the_command_line() {
         model: Some("gpt-5.5"),
         route: Some(&route),
         mcp: Some(&mcp),
+        extras: Extras::default(),
         facts: &[],
         walls: None,
         limits: Limits { whole: Duration::from_secs(1), silence: Duration::from_secs(1) },
@@ -143,6 +144,17 @@ fn everything_that_a_turn_needs_is_said_on_the_command_line() {
     assert_eq!(set["mcp_servers"]["warp"]["env"]["A"].as_str(), Some("b \"c\""));
     let command = set["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str();
     assert_eq!(command, Some(r"'/opt/it'\''s/warp' hook pre-tool-use"));
+    let has = |turn: &Turn<'_>, setting: &str| {
+        arguments(turn, None, Login::Elsewhere).iter().any(|word| word.to_str() == Some(setting))
+    };
+    let skills = "skills.include_instructions=false";
+    assert!(has(&turn, skills) && has(&turn, "features.multi_agent=false"));
+    let tools = ["skills".to_owned()];
+    let wider = Turn { extras: Extras { tools: &tools, servers: false }, ..turn };
+    assert!(!has(&wider, skills) && has(&wider, "features.multi_agent=false"));
+    let tools = [Extras::ALL.to_owned()];
+    let whole = Turn { extras: Extras { tools: &tools, servers: false }, ..turn };
+    assert!(!has(&whole, skills) && !has(&whole, "features.multi_agent=false"));
     let elsewhere = arguments(&turn, None, Login::Elsewhere);
     assert!(!elsewhere.iter().any(|word| word.to_string_lossy().contains("model_provider")), "{elsewhere:?}");
 }

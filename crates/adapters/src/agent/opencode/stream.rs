@@ -15,6 +15,8 @@ const RETRY: &str = "warp_retry";
 pub(super) struct Transcript {
     pub(super) session: Option<String>,
     pub(super) usage: Usage,
+    /// Tokens that the last request held.
+    pub(super) context: u64,
     /// How it went wrong, if it did.
     pub(super) outcome: Option<Outcome>,
     /// The last text, whole: the answer is in it.
@@ -63,12 +65,15 @@ impl Transcript {
     /// Adds what one request has used.
     fn count(&mut self, tokens: &Value) {
         let count = |value: &Value| value.as_u64().unwrap_or_default();
+        let [input, read, written] =
+            [&tokens["input"], &tokens["cache"]["read"], &tokens["cache"]["write"]].map(count);
+        self.context = input.saturating_add(read).saturating_add(written);
         let usage = &mut self.usage;
-        usage.input = usage.input.saturating_add(count(&tokens["input"]));
-        let written = count(&tokens["output"]).saturating_add(count(&tokens["reasoning"]));
-        usage.output = usage.output.saturating_add(written);
-        usage.cache_read = usage.cache_read.saturating_add(count(&tokens["cache"]["read"]));
-        usage.cache_write = usage.cache_write.saturating_add(count(&tokens["cache"]["write"]));
+        usage.input = usage.input.saturating_add(input);
+        let said = count(&tokens["output"]).saturating_add(count(&tokens["reasoning"]));
+        usage.output = usage.output.saturating_add(said);
+        usage.cache_read = usage.cache_read.saturating_add(read);
+        usage.cache_write = usage.cache_write.saturating_add(written);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the client prints, from samples of it, and what it is told.
 
 use super::*;
-use crate::agent::Notice;
+use crate::agent::{Extras, Notice};
 use crate::{
     agent::{Hooks, Usage},
     process::Limits,
@@ -72,6 +72,7 @@ fn everything_that_a_turn_needs_is_said_by_its_configuration() {
         model: Some("openai/local"),
         route: Some(&route),
         mcp: Some(&mcp),
+        extras: Extras::default(),
         facts: &[],
         walls: None,
         limits: Limits { whole: Duration::from_secs(1), silence: Duration::from_secs(1) },
@@ -95,6 +96,17 @@ fn everything_that_a_turn_needs_is_said_by_its_configuration() {
     assert_eq!(told["mcp"]["warp"]["command"], json!(["/bin/warp", "mcp"]));
     let commands = json!({ "*": "deny", "make test": "allow", "make test *": "allow" });
     assert_eq!(told["permission"]["bash"], commands);
+    assert_eq!(
+        (&told["permission"]["task"], &told["permission"]["webfetch"]),
+        (&json!("deny"), &json!("deny"))
+    );
+    let tools = ["webfetch".to_owned()];
+    let wider = Turn { extras: Extras { tools: &tools, servers: false }, ..turn };
+    let told = configuration(&wider, None, None, "file:///p.js");
+    assert_eq!(
+        (&told["permission"]["task"], &told["permission"]["webfetch"]),
+        (&json!("deny"), &Value::Null)
+    );
     let told = configuration(&turn, None, None, "file:///p.js");
     assert!(told.get("provider").is_none() && told.get("enabled_providers").is_none(), "{told}");
 }

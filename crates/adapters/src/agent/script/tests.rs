@@ -5,7 +5,7 @@ use std::{fs, sync::Mutex, time::Duration};
 use serde_json::json;
 
 use super::*;
-use crate::agent::Notice;
+use crate::agent::{Extras, Notice};
 use crate::process::Limits;
 
 const LIMITS: Limits = Limits { whole: Duration::from_secs(60), silence: Duration::from_secs(30) };
@@ -40,6 +40,7 @@ fn play(
         model: None,
         route: None,
         mcp: None,
+        extras: Extras::default(),
         facts,
         walls: None,
         limits: LIMITS,

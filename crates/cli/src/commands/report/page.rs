@@ -2,7 +2,7 @@
 
 use project::report::Report;
 
-use super::{PARTS, effort, heading, span, state, summary};
+use super::{Next, PARTS, Remark, effort, heading, remarks, span, state, summary};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -25,18 +25,18 @@ pub(super) fn render(report: &Report) -> String {
             body.push_str(&format!(
                 "<article>\n<h3>{}</h3>\n<p>{}</p>\n<p class=\"effort\">{}</p>\n",
                 escaped(&heading(run)),
-                escaped(&state),
+                with_code(&state),
                 escaped(&effort(run))
             ));
-            for skipped in &run.skipped {
-                let criteria = escaped(&skipped.criteria.join(", "));
-                body.push_str(&format!(
-                    "<p class=\"skipped\">Skipped {criteria}: {}</p>\n",
-                    escaped(&skipped.why)
-                ));
+            for Remark { text, warns } in remarks(run) {
+                let class = if warns { "remark warns" } else { "remark" };
+                body.push_str(&format!("<p class=\"{class}\">{}</p>\n", with_code(&text)));
             }
-            if let Some(next) = next {
-                body.push_str(&format!("<pre>{}</pre>\n", escaped(&next)));
+            for Next { command, does } in next {
+                body.push_str(&format!("<pre>{}</pre>\n", escaped(&command)));
+                if let Some(does) = does {
+                    body.push_str(&format!("<p class=\"does\">answers: {}</p>\n", escaped(&does)));
+                }
             }
             body.push_str("</article>\n");
         }
@@ -51,10 +51,36 @@ pub(super) fn render(report: &Report) -> String {
          <title>{project}: what warp did</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n\
          <h1>{project}</h1>\n<p>{}</p>\n<p class=\"summary\">{}</p>\n</header>\n<main>\n{body}</main>\n</body>\n</html>\n",
         escaped(&span(report)),
-        escaped(&summary(report))
+        escaped(&summary(report)).replace('\n', "<br>")
     )
+}
+
+/// Sets what stands between backticks as code.
+fn with_code(text: &str) -> String {
+    let escaped = escaped(text);
+    let mut parts = escaped.split('`');
+    let mut html = parts.next().unwrap_or_default().to_owned();
+    while let Some(code) = parts.next() {
+        match parts.next() {
+            Some(after) => html.push_str(&format!("<code>{code}</code>{after}")),
+            None => html.push_str(&format!("`{code}")),
+        }
+    }
+    html
 }
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code_and_nothing_acts() {
+        assert_eq!(with_code("`git push` pushes <it>"), "<code>git push</code> pushes &lt;it&gt;");
+        assert_eq!(with_code("a ` alone"), "a ` alone");
+        assert_eq!(with_code("`<b>`"), "<code>&lt;b&gt;</code>");
+    }
 }

@@ -9,7 +9,7 @@ use adapters::git::vault::Record;
 use engine::Time;
 use project::{Dirs, rails::vault};
 
-use crate::{error::CommandError, exit::Exit, output};
+use crate::{error::CommandError, exit::Exit, local_time, output};
 
 /// Makes a repository anew out of its copy, which is found by the project's path.
 pub(super) fn run(
@@ -58,7 +58,7 @@ pub(super) fn run(
 }
 
 fn time(record: &Record) -> String {
-    Time::from_millis(record.seconds.saturating_mul(1000)).to_seconds()
+    local_time::minute(Time::from_millis(record.seconds.saturating_mul(1000)))
 }
 
 fn listed(records: &[Record]) -> String {

@@ -7,7 +7,8 @@ use engine::TestsVerdict::{Errored, Failed, Passed};
 use super::*;
 
 fn of(command: &str, code: i32, printed: &str) -> (TestsVerdict, u64) {
-    let Judged { verdict, passed } = judge(Whose::Feature, command, &End::Exit(code), printed);
+    let Judged { verdict, passed } =
+        judge(Whose::Feature, &Own::default(), command, &End::Exit(code), printed);
     (verdict, passed)
 }
 
@@ -25,7 +26,7 @@ fn a_program_that_did_not_end_by_itself_says_nothing() {
         &[(127, "sh: 1: ./greet: not found", Errored, 0), (126, "", Errored, 0), (139, "", Errored, 0)],
     );
     for end in [End::TimedOut(Duration::from_secs(9)), End::Signal(9)] {
-        assert_eq!(judge(Whose::Feature, "sh a.sh", &end, "").verdict, Errored);
+        assert_eq!(judge(Whose::Feature, &Own::default(), "sh a.sh", &end, "").verdict, Errored);
     }
 }
 
@@ -172,7 +173,7 @@ fn jest_vitest_and_mocha() {
             (
                 1,
                 "⎯⎯ Failed Suites 1 ⎯⎯\nError: Failed to load url ./greet\n Test Files  1 failed (1)\n      Tests  no tests",
-                Errored,
+                Failed,
                 0,
             ),
             (
@@ -186,7 +187,7 @@ fn jest_vitest_and_mocha() {
             (1, "  1 passing (5ms)\n  2 failing\n\n  1) greets\n       AssertionError", Failed, 1),
             (1, "\n Exception during run: SyntaxError[ @/a/b.mjs ]", Errored, 0),
             (1, "\nSyntaxError: Unexpected token '}'\n    at wrapSafe (node:internal)", Errored, 0),
-            (1, "\nError: Cannot find module '../greet'\nRequire stack:", Errored, 0),
+            (1, "\nError: Cannot find module '../greet'\nRequire stack:", Failed, 0),
             (0, "  0 passing (1ms)", Errored, 0),
             (0, "  2 passing (1ms)", Passed, 2),
             (1, "npm error Missing script: \"test\"", Errored, 0),
@@ -289,7 +290,8 @@ fn tap() {
 
 #[test]
 fn of_all_tests_of_a_project_it_is_not_said_which_are_new() {
-    let judged = |code, printed| judge(Whose::Project, "cargo test", &End::Exit(code), printed);
+    let judged =
+        |code, printed| judge(Whose::Project, &Own::default(), "cargo test", &End::Exit(code), printed);
     assert_eq!(judged(101, "test result: FAILED. 7 passed; 1 failed"), Judged { verdict: Failed, passed: 0 });
     assert_eq!(judged(0, "test result: ok. 0 passed; 0 failed"), Judged { verdict: Passed, passed: 0 });
 }

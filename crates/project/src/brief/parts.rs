@@ -2,19 +2,32 @@
 
 /// How much of a digest is kept: enough to tell the parts of one brief apart.
 const DIGEST: usize = 16;
+/// Parts are not cut below this, in bytes.
+const SHORTEST: usize = 64;
 /// How a text that is data begins and ends; see [`fence`](super::text::fence).
 const FENCE: (&str, &str) = ("<<<data ", ">>>");
 
-/// What was cut off a part.
-const CUT: &str = "\n(the rest is left out here; the transcript of this conversation has it)";
-
 /// A brief: how it begins in every phase of a run, and parts with a title each.
 #[derive(Clone, Debug)]
-pub(crate) struct Parts {
+pub struct Parts {
     lead: String,
-    /// The line that says what is asked, with which the part about the task begins.
+    /// What says what is asked, with which the part about the task begins.
     task: String,
+    words: Words,
     parts: Vec<Part>,
+    /// How many of them stay as they are for a while.
+    lasting: usize,
+}
+
+/// What is said of a brief that is not sent whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// Before nothing.
+    pub unchanged: &'static str,
+    /// Before parts that are new or have changed.
+    pub changed: &'static str,
+    /// Where a part was cut.
+    pub cut: &'static str,
 }
 
 #[derive(Clone, Debug)]
@@ -24,47 +37,58 @@ struct Part {
 }
 
 impl Parts {
-    pub(crate) fn new(lead: String, task: String) -> Self {
-        Self { lead, task, parts: Vec::new() }
+    /// Makes a brief without parts.
+    pub fn new(lead: String, task: String, words: Words) -> Self {
+        Self { lead, task, words, parts: Vec::new(), lasting: 0 }
     }
 
     /// Adds a part; one that says nothing is left out.
-    pub(crate) fn add(&mut self, title: &str, body: &str) {
+    pub fn add(&mut self, title: &str, body: &str) {
         if !body.trim().is_empty() {
             self.parts.push(Part { title: title.to_owned(), body: body.trim_end().to_owned() });
         }
     }
 
+    /// Says that the parts so far stay as they are for a while; what follows is news.
+    pub fn end_lasting(&mut self) {
+        self.lasting = self.parts.len();
+    }
+
+    /// Returns what each part is known by that stays as it is for a while.
+    pub fn lasting(&self) -> Vec<String> {
+        self.parts[..self.lasting].iter().map(Part::digest).collect()
+    }
+
     /// Returns what each part is known by.
-    pub(crate) fn digests(&self) -> Vec<String> {
+    pub fn digests(&self) -> Vec<String> {
         self.parts.iter().map(Part::digest).collect()
     }
 
     /// Returns all of it.
-    pub(crate) fn whole(&self) -> String {
-        self.parts.iter().fold(format!("{}\n", self.lead), |text, part| text + &part.render(usize::MAX))
+    pub fn whole(&self) -> String {
+        self.parts
+            .iter()
+            .fold(format!("{}\n", self.lead), |text, part| text + &part.render(usize::MAX, self.words.cut))
     }
 
     /// Returns what a conversation has to be told that has the parts with these digests.
-    pub(crate) fn since(&self, known: &[String]) -> String {
+    pub fn since(&self, known: &[String]) -> String {
         let new: Vec<&Part> = self.parts.iter().filter(|part| !known.contains(&part.digest())).collect();
-        let words = if new.is_empty() {
-            "Nothing that you were told has changed. Continue where you were, and answer as you were asked to."
-        } else {
-            "What you were told before still holds; this is new or has changed. Continue, and answer as you were asked to."
-        };
+        let words = if new.is_empty() { self.words.unchanged } else { self.words.changed };
         let task = if new.iter().any(|part| part.body.starts_with(&self.task)) { "" } else { &self.task };
         let lead = format!("{task}\n\n{words}\n").trim_start().to_owned();
-        new.iter().fold(lead, |text, part| text + &part.render(usize::MAX))
+        new.iter().fold(lead, |text, part| text + &part.render(usize::MAX, self.words.cut))
     }
 
     /// Returns all of it in at most `most` bytes, as far as that goes: long parts are cut.
-    pub(crate) fn within(&self, most: usize) -> String {
+    pub fn within(&self, most: usize) -> String {
         let mut longest = most;
         loop {
-            let cut =
-                self.parts.iter().fold(format!("{}\n", self.lead), |text, part| text + &part.render(longest));
-            if cut.len() <= most || longest <= CUT.len() {
+            let cut = self
+                .parts
+                .iter()
+                .fold(format!("{}\n", self.lead), |text, part| text + &part.render(longest, self.words.cut));
+            if cut.len() <= most || longest <= SHORTEST {
                 return cut;
             }
             longest /= 2;
@@ -74,7 +98,7 @@ impl Parts {
 
 impl Part {
     /// Returns the part, with at most so many bytes of its body.
-    fn render(&self, longest: usize) -> String {
+    fn render(&self, longest: usize, cut: &str) -> String {
         let Self { title, body } = self;
         if body.len() <= longest {
             return format!("\n## {title}\n\n{body}\n");
@@ -82,7 +106,7 @@ impl Part {
         let shown = &body[..body.floor_char_boundary(longest)];
         // What is data must have its end.
         let end = body.lines().next_back().filter(|_| is_fenced(body)).map(|line| format!("\n{line}"));
-        format!("\n## {title}\n\n{shown}{}{CUT}\n", end.unwrap_or_default())
+        format!("\n## {title}\n\n{shown}{}\n{cut}\n", end.unwrap_or_default())
     }
 
     fn digest(&self) -> String {
@@ -91,7 +115,7 @@ impl Part {
 }
 
 /// Returns what a text is known by.
-pub(super) fn short_digest(text: &str) -> String {
+fn short_digest(text: &str) -> String {
     let mut digest = engine::digest(text);
     digest.truncate(DIGEST);
     digest
@@ -105,9 +129,10 @@ fn is_fenced(body: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::brief::text;
 
     fn brief(failure: &str) -> Parts {
-        let mut parts = Parts::new("You work.".to_owned(), "You code.".to_owned());
+        let mut parts = Parts::new("You work.".to_owned(), "You code.".to_owned(), text::DRIVEN);
         parts.add("The issue", "<<<data one\n# Words\n\n- AC-01: all of them.\ndata one>>>");
         parts.add("Your task", "You code.\n\nWrite code.");
         parts.add("What failed", failure);
@@ -136,7 +161,7 @@ mod tests {
         parts.add("More", &format!("<<<data two\n{}\ndata two>>>", "ä".repeat(40_000)));
         let cut = parts.within(2_000);
         assert!(cut.len() <= 2_000 && cut.contains("Write code.") && cut.contains("all of them."), "{cut}");
-        assert!(cut.contains(&format!("ä\ndata two>>>{CUT}")), "{cut}");
+        assert!(cut.contains(&format!("ä\ndata two>>>\n{}", text::DRIVEN.cut)), "{cut}");
         assert_eq!(parts.within(200_000), parts.whole());
     }
 }

@@ -7,10 +7,28 @@ use std::fmt::Write as _;
 
 use engine::{Note, NoteKind, Review};
 
-use super::parts::Parts;
+use super::parts::{Parts, Words};
 
 const RULES: &str = include_str!("../../../../prompts/run/rules.md");
+const SESSION_RULES: &str = include_str!("../../../../prompts/run/session.md");
 const MARK: &str = "MARK";
+
+/// What is said to a driven agent of a brief that is not sent whole.
+pub const DRIVEN: Words = Words {
+    unchanged: "Nothing that you were told has changed. Continue where you were, and answer as you were asked to.",
+    changed: "What you were told before still holds; this is new or has changed. Continue, and answer as you were asked to.",
+    cut: "(the rest is left out here; the transcript of this conversation has it)",
+};
+/// What is said to an agent in a person's session.
+const IN_SESSION: Words = Words {
+    unchanged: "Nothing else that you were told has changed (`warp state inject .` repeats it).",
+    changed: "What you were told before still holds (`warp state inject .` repeats it); this is new or has changed.",
+    cut: "(cut here: `warp state inject .` prints all of it)",
+};
+/// What an agent in a session is told of git.
+const MAY_COMMIT: &str =
+    "Commit your work in this phase yourself, in conventional commits. Warp pushes and merges.";
+const MAY_NOT_COMMIT: &str = "Git is read-only in this phase: warp commits, pushes and merges.";
 
 /// How many rounds of review are told.
 const REVIEWS: usize = 2;
@@ -22,153 +40,161 @@ const RANGES: usize = 20;
 /// How many notes of one kind are told, the newest last.
 const NOTES: usize = 12;
 
+/// Who is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reader {
+    /// An agent that warp drives: it answers once, and warp moves the run.
+    #[default]
+    Driven,
+    /// An agent in a person's session, which moves the run itself.
+    InSession {
+        /// Where the run stands.
+        standing: String,
+        /// Whether the phase is an agent's, and whether it commits its own work there.
+        works: bool,
+        may_commit: bool,
+    },
+}
+
 /// Everything that a brief says.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub struct Facts {
+    pub reader: Reader,
     /// What data stands between; one for a whole run.
-    pub(crate) mark: String,
-    pub(crate) workflow: String,
-    pub(crate) phase: String,
+    pub mark: String,
+    pub workflow: String,
+    pub phase: String,
     /// What the phase is for, in a few words.
-    pub(crate) purpose: String,
-    pub(crate) subject: Subject,
-    pub(crate) chunk: Chunk,
-    pub(crate) plan: Option<String>,
-    pub(crate) project: Project,
+    pub purpose: String,
+    pub subject: Subject,
+    pub chunk: Chunk,
+    pub plan: Option<String>,
+    pub project: Project,
     /// What to do, and when it is done.
-    pub(crate) guide: String,
+    pub guide: String,
     /// What the phase needs beside that.
-    pub(crate) more: Vec<String>,
+    pub more: Vec<String>,
     /// An example of the answer, and what is to be said of its fields.
-    pub(crate) answer: String,
+    pub answer: String,
     /// Finished parts of the work, a line each.
-    pub(crate) done: Vec<String>,
-    pub(crate) notes: Vec<Note>,
+    pub done: Vec<String>,
+    pub notes: Vec<Note>,
     /// What people have said and decided since the issue began.
-    pub(crate) said: Vec<String>,
-    pub(crate) earlier: Option<String>,
+    pub said: Vec<String>,
+    pub earlier: Option<String>,
     /// Set where an earlier run has left work: whether it lies in the tree.
-    pub(crate) unfinished: Option<bool>,
-    pub(crate) rework: Option<Rework>,
+    pub unfinished: Option<bool>,
+    pub rework: Option<Rework>,
     /// How whoever reviews sees the whole change, and perhaps its text.
-    pub(crate) change: Option<Change>,
-    pub(crate) reviews: Vec<Review>,
-    pub(crate) findings: Vec<String>,
+    pub change: Option<Change>,
+    pub reviews: Vec<Review>,
+    pub findings: Vec<String>,
     /// Files that were edited again and again without progress.
-    pub(crate) edited: Vec<String>,
+    pub edited: Vec<String>,
     /// What came with the event that led here, where nothing else tells it.
-    pub(crate) led: Option<String>,
-    pub(crate) tries: Option<Tries>,
-    pub(crate) failure: Option<Failure>,
+    pub led: Option<String>,
+    pub tries: Option<Tries>,
+    pub failure: Option<Failure>,
     /// Why the last answer of this phase was not taken.
-    pub(crate) problem: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// What the work is about.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Subject {
+pub struct Subject {
     /// The number of the issue; none for a feature.
-    pub(crate) issue: Option<String>,
-    pub(crate) text: String,
+    pub issue: Option<String>,
+    pub text: String,
 }
 
 /// Which chunk it is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Chunk {
-    pub(crate) index: u64,
-    pub(crate) count: usize,
+pub struct Chunk {
+    pub index: u64,
+    pub count: usize,
     /// The names of its criteria.
-    pub(crate) criteria: Vec<String>,
+    pub criteria: Vec<String>,
     /// The names of the criteria that earlier chunks have met.
-    pub(crate) met: Vec<String>,
+    pub met: Vec<String>,
 }
 
 /// What is known of the project.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Project {
-    pub(crate) base: Option<String>,
-    pub(crate) target: String,
-    pub(crate) setup: Option<String>,
-    pub(crate) test: Option<String>,
-    pub(crate) baseline: Option<Baseline>,
+pub struct Project {
+    pub base: Option<String>,
+    pub target: String,
+    pub setup: Option<String>,
+    pub test: Option<String>,
+    pub baseline: Option<Baseline>,
     /// Files that say how the project is written.
-    pub(crate) conventions: Vec<String>,
+    pub conventions: Vec<String>,
     /// Files of the run, each with what it is.
-    pub(crate) files: Vec<(String, String)>,
-    pub(crate) dev: String,
+    pub files: Vec<(String, String)>,
+    pub dev: String,
 }
 
 /// How the tests ended before anything was changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Baseline {
-    pub(crate) counts: String,
-    pub(crate) seconds: u64,
+pub struct Baseline {
+    pub counts: String,
+    pub seconds: u64,
     /// Whether the failures of the base may stay.
-    pub(crate) tolerated: bool,
+    pub tolerated: bool,
     /// A test as the runner names it.
-    pub(crate) example: Option<String>,
+    pub example: Option<String>,
 }
 
 /// What is wanted of a pull request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rework {
-    pub(crate) requested: Vec<String>,
-    pub(crate) conflicts: Vec<String>,
+pub struct Rework {
+    pub requested: Vec<String>,
+    pub conflicts: Vec<String>,
     /// The commits that do not fit onto the target.
-    pub(crate) rest: Vec<String>,
+    pub rest: Vec<String>,
 }
 
 /// How the whole change is seen.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Change {
-    pub(crate) command: String,
-    pub(crate) text: String,
-    pub(crate) is_cut: bool,
+pub struct Change {
+    pub command: String,
+    pub text: String,
+    pub is_cut: bool,
 }
 
 /// How often the phase may be tried.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tries {
-    pub(crate) this: u64,
-    pub(crate) most: u64,
+pub struct Tries {
+    pub this: u64,
+    pub most: u64,
 }
 
 /// Why the work came back.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// The command that failed; none for another check.
-    pub(crate) command: Option<String>,
-    pub(crate) text: String,
+    pub command: Option<String>,
+    pub text: String,
     /// Where the whole output lies.
-    pub(crate) log: Option<String>,
+    pub log: Option<String>,
 }
 
 impl Facts {
     /// Returns the brief.
-    pub(crate) fn parts(&self) -> Parts {
-        let work = match &self.subject.issue {
-            Some(issue) => format!("issue #{issue}"),
-            None => "a feature".to_owned(),
-        };
-        let lead = format!(
-            "You work on {work} in this repository, phase by phase. Warp checks each answer and carries on; what fails comes back."
-        );
-        let chunk = match self.chunk.count {
-            0 => String::new(),
-            count => format!(", chunk {} of {count}", self.chunk.index),
-        };
-        let task = format!(
-            "You work in the phase `{}` of `{}`: {}{chunk}.",
-            self.phase, self.workflow, self.purpose
-        );
-        let mut parts = Parts::new(lead, task.clone());
-        parts.add("Rules", &RULES.replace(MARK, &self.mark));
+    pub fn parts(&self) -> Parts {
+        let mut parts = self.opening();
         let subject = if self.subject.issue.is_some() { "The issue" } else { "The feature" };
-        parts.add(subject, &self.fence(&self.subject.text));
+        if !self.subject.text.is_empty() {
+            parts.add(subject, &self.fence(&self.subject.text));
+        }
         parts.add("The plan", &self.plan.as_deref().map(|plan| self.fence(plan)).unwrap_or_default());
         parts.add("The project", &self.project.words());
-        parts.add("Your task", &self.task(&task));
-        parts.add("Your answer", &self.answer);
+        parts.add("Your task", &self.task());
+        let answer = match &self.reader {
+            Reader::Driven => "Your answer",
+            Reader::InSession { .. } => "What to report",
+        };
+        parts.add(answer, &self.answer);
+        parts.end_lasting();
         parts.add("What people said", &listed(&self.said));
         parts.add("Done so far", &listed(&self.done));
         parts.add("Decisions and lessons", &self.noted());
@@ -193,12 +219,51 @@ impl Facts {
     }
 
     /// Returns a text as data.
-    pub(crate) fn fence(&self, text: &str) -> String {
+    pub fn fence(&self, text: &str) -> String {
         fence(&self.mark, text)
     }
 
-    fn task(&self, line: &str) -> String {
-        let mut text = format!("{line}\n\n{}\n", self.guide.trim());
+    /// Returns who is meant, where the work stands and the rules.
+    fn opening(&self) -> Parts {
+        match &self.reader {
+            Reader::Driven => {
+                let work = match &self.subject.issue {
+                    Some(issue) => format!("issue #{issue}"),
+                    None => "a feature".to_owned(),
+                };
+                let lead = format!(
+                    "You work on {work} in this repository, phase by phase. Warp checks each answer and carries on; what fails comes back."
+                );
+                let mut parts = Parts::new(lead, self.line(), DRIVEN);
+                parts.add("Rules", &RULES.replace(MARK, &self.mark));
+                parts
+            }
+            Reader::InSession { standing, .. } => {
+                let standing = standing.trim_end().to_owned();
+                let mut parts = Parts::new(standing.clone(), standing, IN_SESSION);
+                parts.add("Rules", &SESSION_RULES.replace(MARK, &self.mark));
+                parts
+            }
+        }
+    }
+
+    /// Returns the line that says what is asked.
+    fn line(&self) -> String {
+        let chunk = match self.chunk.count {
+            0 => String::new(),
+            count => format!(", chunk {} of {count}", self.chunk.index),
+        };
+        format!("You work in the phase `{}` of `{}`: {}{chunk}.", self.phase, self.workflow, self.purpose)
+    }
+
+    fn task(&self) -> String {
+        let guide = self.guide.trim();
+        let mut text = match &self.reader {
+            Reader::Driven => format!("{}\n\n{guide}\n", self.line()),
+            Reader::InSession { works: false, .. } => return String::new(),
+            Reader::InSession { may_commit: true, .. } => format!("{guide}\n\n{MAY_COMMIT}\n"),
+            Reader::InSession { may_commit: false, .. } => format!("{guide}\n\n{MAY_NOT_COMMIT}\n"),
+        };
         let Chunk { criteria, met, .. } = &self.chunk;
         if !criteria.is_empty() {
             let met =
@@ -335,7 +400,7 @@ impl Project {
 }
 
 /// Returns a text as data. Whoever wrote it may know the mark, so it is taken out of the text.
-pub(crate) fn fence(mark: &str, text: &str) -> String {
+pub fn fence(mark: &str, text: &str) -> String {
     let text = text.trim_end().replace(mark, "…");
     format!("<<<data {mark}\n{text}\ndata {mark}>>>")
 }
@@ -345,13 +410,7 @@ fn listed(lines: &[String]) -> String {
 }
 
 /// Returns what an agent is told whose answer was refused.
-pub(crate) fn refusal(
-    mark: &str,
-    faults: &[String],
-    changed: &[String],
-    answer: &str,
-    tries: Tries,
-) -> String {
+pub fn refusal(mark: &str, faults: &[String], changed: &[String], answer: &str, tries: Tries) -> String {
     let count = if faults.len() == 1 { "1 fault".to_owned() } else { format!("{} faults", faults.len()) };
     let mut text =
         format!("## Your last answer was refused\n\nIt could not be used: {count}.\n\n{}\n", listed(faults));
@@ -371,7 +430,7 @@ pub(crate) fn refusal(
 }
 
 /// Returns the lines that a diff without context adds or changes, a file each: `src/a.rs: 3-9, 14`.
-pub(crate) fn changed_lines(diff: &str) -> Vec<String> {
+pub fn changed_lines(diff: &str) -> Vec<String> {
     let mut files: Vec<(&str, Vec<String>)> = Vec::new();
     for line in diff.lines() {
         if let Some(file) = line.strip_prefix("+++ ") {
