@@ -13,6 +13,8 @@ mod show;
 mod tool;
 mod word;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 pub use builtin::{ATTACHED, BUILT_IN, BuiltIn, DEFAULT};
@@ -134,6 +136,8 @@ pub enum Activity {
 pub struct Row {
     pub event: EventName,
     pub to: Target,
+    /// A setting that, when on, sends the row elsewhere; see [`Workflow::under`].
+    pub to_when: Option<(Key<bool>, PhaseName)>,
     /// Set when only a person may say so.
     pub by_person: bool,
     /// A setting that takes the person's word out again; the proof does not count on a person then.
@@ -549,6 +553,40 @@ impl Workflow {
             Some((setting, phase)) if settings.get(*setting) => phase,
             Some(_) | None => &self.initial,
         }
+    }
+
+    /// Returns the workflow as it is under a run's settings: its rows lead where those send them.
+    #[must_use]
+    pub fn under(self: Arc<Self>, settings: &Settings) -> Arc<Self> {
+        if !self.switches().iter().any(|setting| settings.get(*setting)) {
+            return self;
+        }
+        Arc::new(self.switched(|setting| settings.get(setting)))
+    }
+
+    /// Returns the settings that send rows elsewhere, each once.
+    fn switches(&self) -> Vec<Key<bool>> {
+        let mut found = Vec::new();
+        let rows = self.phases.iter().flat_map(|phase| &phase.rows);
+        for (setting, _) in rows.filter_map(|row| row.to_when.as_ref()) {
+            if !found.contains(setting) {
+                found.push(*setting);
+            }
+        }
+        found
+    }
+
+    /// Returns the workflow with the rows of these settings sent elsewhere.
+    fn switched(&self, is_on: impl Fn(Key<bool>) -> bool) -> Self {
+        let mut workflow = self.clone();
+        for row in workflow.phases.iter_mut().flat_map(|phase| &mut phase.rows) {
+            if let Some((setting, to)) = &row.to_when
+                && is_on(*setting)
+            {
+                row.to = Target::Phase(to.clone());
+            }
+        }
+        workflow
     }
 
     /// Returns the phases from which `phase` can be entered: where a return to the origin may lead.

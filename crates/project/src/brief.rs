@@ -26,6 +26,8 @@ use text::{Change, Chunk, Facts, Failure, Project, Subject, Tries};
 
 /// The part of a phase's text that is meant for an agent that moves the run itself.
 const ENDS_WITH: &str = "## Ends with";
+/// Fields of events that are no news to an agent.
+const OF_PROGRAMS: [&str; 6] = ["tests", "tree", "branch", "onto", "commit", "git_sha"];
 /// The most that is shown of what came with the event that led to a phase, in characters.
 const LONGEST_LED: usize = 8_000;
 /// The most of an issue that an agent is shown, in bytes.
@@ -186,7 +188,13 @@ pub fn led_here(current: &Current, facts: &Facts) -> Option<String> {
     if is_review || is_plan || is_failure || is_said {
         return None;
     }
-    let data = serde_json::to_string(&entry.data).ok()?;
+    // What a program found out by the way is of use to the run, and tells an agent nothing: names of passed tests, hashes.
+    let mut told = entry.data.clone();
+    told.retain(|field, _| !OF_PROGRAMS.contains(&field.as_str()));
+    if told.is_empty() {
+        return None;
+    }
+    let data = serde_json::to_string(&told).ok()?;
     let data: String = data.chars().take(LONGEST_LED).collect();
     Some(format!("`{}`:\n\n{}", entry.event, facts.fence(&data)))
 }

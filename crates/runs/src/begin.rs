@@ -17,7 +17,7 @@ impl Runs {
     ) -> Result<Option<Answer>, Error> {
         let stream = stream_of(step.run.id.as_str()).expect("a run id is made of plain characters");
         let mut current = Current {
-            workflow: Arc::new(workflow),
+            workflow: Arc::new(workflow).under(&step.run.settings),
             run: Arc::new(step.run),
             shown: Shown::default(),
             stream,

@@ -168,7 +168,7 @@ impl Runs {
         let (stream, older) = (view.stream.clone(), older_shown(&view));
         let loaded = Streams::<Snapshot<Run, Shown>>::of(self.stored()?).open(view)?;
         let (run, shown) = (Arc::new(loaded.state.run), older.unwrap_or(loaded.state.shown));
-        let workflow = self.workflow_of(&run, &stream)?;
+        let workflow = self.workflow_of(&run, &stream)?.under(&run.settings);
         let current = Current { workflow, run, shown, stream, version: loaded.version };
         self.cache().last = Some(current.clone());
         Ok(current)

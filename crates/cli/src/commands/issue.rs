@@ -245,7 +245,7 @@ pub(crate) fn run(arguments: &Arguments, project: Option<PathBuf>) -> Result<Exi
             for number in numbers {
                 let item = tracker.approve(*number)?;
                 let readiness = readiness(&*tracker, *number)?;
-                let who = item.approved_by.as_deref().unwrap_or_default();
+                let who = tracker.approval(&item)?.unwrap_or_default();
                 output::print(&format!("#{number} is approved by {who}: {readiness}"))?;
             }
         }

@@ -40,8 +40,15 @@ impl State {
 
 /// Prints an issue or a pull request.
 pub(super) fn show(workspace: &mut Workspace, number: ItemId, as_json: bool) -> Result<(), CommandError> {
-    let item = workspace.tracker().get(number)?;
-    let readiness = readiness(&*workspace.tracker(), number)?;
+    let tracker = workspace.tracker();
+    let item = tracker.get(number)?;
+    let readiness = readiness(&*tracker, number)?;
+    let item = match &item.approved_by {
+        None if item.pull.is_none() => {
+            Arc::new(Item { approved_by: tracker.approval(&item)?, ..Item::clone(&item) })
+        }
+        Some(_) | None => item,
+    };
     let taken = workspace.all_taken()?.remove(&number);
     if as_json {
         let mut shown = json(&item, &readiness, taken.as_ref());

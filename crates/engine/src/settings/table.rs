@@ -222,6 +222,8 @@ settings! {
     SKIP_BRAINSTORM: Flag = "skip_brainstorm", "false", UNORDERED, "autonomous-loop: start at plan";
     ACCEPTANCE_COMMAND: Text = "acceptance_command", "\"auto\"", UNORDERED,
         "autonomous-loop: runs the acceptance tests, {file}; auto goes by the file's ending";
+    DEEPEN_FIRST: Flag = "deepen_first", "false", UNORDERED,
+        "autonomous-loop: deepen the plan before the acceptance tests are written and frozen";
     SKIP_TEST_REVIEW: Flag = "skip_test_review", "false", safety(Off),
         "autonomous-loop: no person looks at the acceptance tests";
     COMPLETION_PROMISE: Text = "completion_promise", "\"SHIPPED\"", UNORDERED,

@@ -16,6 +16,8 @@ use crate::{
 
 /// The largest workflow text that is read, in bytes.
 pub const LARGEST: usize = 256 * 1024;
+/// How many settings may send rows elsewhere: each doubles the ways that are proved.
+const MOST_SWITCHES: usize = 4;
 const MOST_PHASES: usize = 200;
 const MOST_ROWS: usize = 4000;
 const MOST_OUTCOMES: usize = 100;
@@ -35,7 +37,17 @@ impl Workflow {
     /// Reads a workflow and proves that it can be run.
     pub fn parse(text: &str) -> Result<Self, WorkflowError> {
         let workflow = Self::parse_proved(text)?;
-        let faults = Proof::faults(&workflow);
+        let mut faults = Proof::faults(&workflow);
+        // Rows that settings send elsewhere make other machines, one for each way the settings can be.
+        let switches = workflow.switches();
+        if switches.len() > MOST_SWITCHES {
+            let (count, most) = (switches.len(), MOST_SWITCHES);
+            faults.push(Fault::Shape(format!("{count} settings send rows elsewhere; the most is {most}")));
+        }
+        for on in 1..1_usize << switches.len().min(MOST_SWITCHES) {
+            let is_on = |setting| switches.iter().position(|one| *one == setting).is_some_and(|at| on >> at & 1 == 1);
+            faults.extend(Proof::faults(&workflow.switched(is_on)));
+        }
         if faults.is_empty() { Ok(workflow) } else { Err(WorkflowError::Faults(faults)) }
     }
 
@@ -274,6 +286,9 @@ impl RawRow {
                 return None;
             }
         };
+        let to_when = self.to_when.as_ref();
+        let to_when =
+            to_when.and_then(|when| Some((names.flag(&when.setting)?, PhaseName::new(&when.phase))));
         let person_unless = self.unless.as_deref().and_then(|setting| names.flag(setting));
         if self.unless.is_some() && self.by.is_none() {
             names.fault(format!("`{event}` in `{phase}` has `unless` without `by`"));
@@ -281,6 +296,7 @@ impl RawRow {
         Some(Row {
             event,
             to,
+            to_when,
             by_person: self.by.is_some() && self.unless.is_none(),
             person_unless,
             gate: self.gate,

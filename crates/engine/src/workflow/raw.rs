@@ -17,7 +17,7 @@ pub(super) struct RawWorkflow {
     pub(super) name: String,
     pub(super) purpose: String,
     pub(super) initial: String,
-    pub(super) initial_when: Option<RawInitialWhen>,
+    pub(super) initial_when: Option<RawPhaseWhen>,
     #[serde(rename = "final")]
     pub(super) finals: Vec<String>,
     #[serde(default)]
@@ -64,7 +64,7 @@ fn about_an_issue() -> Subject {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawInitialWhen {
+pub(super) struct RawPhaseWhen {
     pub(super) setting: String,
     pub(super) phase: String,
 }
@@ -118,6 +118,7 @@ pub(super) struct RawRow {
     pub(super) to: Option<String>,
     #[serde(default)]
     pub(super) to_origin: bool,
+    pub(super) to_when: Option<RawPhaseWhen>,
     pub(super) by: Option<RawBy>,
     pub(super) unless: Option<String>,
     pub(super) gate: Option<SemanticGate>,

@@ -59,6 +59,11 @@ impl Workflow {
         for transition in self.transitions() {
             push(&mut text, format!("| {} | {} | {} |\n", transition.from, transition.event, transition.to));
         }
+        for (phase, row) in self.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row))) {
+            if let Some((setting, to)) = &row.to_when {
+                push(&mut text, format!("| {} | {} | {to}, with `{setting}` |\n", phase.name, row.event));
+            }
+        }
         text.push_str("\n| Phase | Purpose | Done by | Deadline (minutes) | Then |\n|---|---|---|---|---|\n");
         for phase in &self.phases {
             let (minutes, then) = match &phase.deadline {

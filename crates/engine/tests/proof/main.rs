@@ -4,6 +4,8 @@ mod faults;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::sync::Arc;
+
 use engine::{
     Settings, Workflow,
     workflow::{BUILT_IN, Proof},
@@ -500,4 +502,38 @@ fn a_counter_of_a_phase_goes_on_while_the_phase_does() {
     let text = bare(&[("open", rows), ("busy", CLOSE), CLOSED], &format!("{deadline}{turns}"));
     assert_eq!(counter_after(&text, &["again"], "turns"), 1);
     assert_eq!(counter_after(&text, &["again", "on"], "turns"), 0);
+}
+
+/// Returns where an event leads from a phase of the loop.
+fn next(workflow: &Workflow, phase: &str, event: &str) -> String {
+    let phase = phase.into();
+    let row = workflow.row(&phase, event).unwrap();
+    workflow.targets(&phase, row)[0].to_string()
+}
+
+#[test]
+fn a_setting_sends_rows_elsewhere_and_each_way_is_proved() {
+    let deepening = support::settings([("deepen_first", serde_json::json!(true))]);
+    let built_in = Arc::new(Workflow::built_in("autonomous-loop").unwrap());
+    let steps = [("plan", "plan_written"), ("spec_test", "tests_approved"), ("deepen", "plan_deepened")];
+    let ways = [Settings::default(), deepening].map(|settings| {
+        let workflow = Arc::clone(&built_in).under(&settings);
+        steps.map(|(phase, event)| next(&workflow, phase, event)).join(" ")
+    });
+    assert_eq!(ways, ["spec_test deepen work", "deepen work spec_test"]);
+
+    let circle = small(
+        &[
+            ("open", r#"{ event = "go", to = "busy" }"#),
+            (
+                "busy",
+                r#"{ event = "done", to = "closed", to_when = { setting = "deepen_first", phase = "open" } }"#,
+            ),
+            CLOSED,
+        ],
+        "",
+    );
+    assert!(refused(&circle).contains("busy --done--> open"), "{}", refused(&circle));
+    let nowhere = circle.replace(r#"phase = "open""#, r#"phase = "nowhere""#);
+    assert!(refused(&nowhere).contains("unknown phase `nowhere`"), "{}", refused(&nowhere));
 }
