@@ -12,7 +12,6 @@ mod unusable;
 use std::{
     collections::BTreeMap,
     fmt,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -105,13 +104,18 @@ impl Servers {
 
     /// Finds the forge of a project.
     pub fn find(&self, place: &Place) -> Result<Forged, HostingError> {
-        let chosen = (self.choose)(place)?;
+        let chosen = match (self.choose)(place) {
+            Ok(chosen) => chosen,
+            // Settings that cannot be read stop what needs them; where there is no server, nothing here does.
+            Err(error) if site_of(place).is_err() => return Ok(Forged::Local { why: error.to_string() }),
+            Err(error) => return Err(error.into()),
+        };
         let wanted = match chosen.choice {
             Choice::Local => return Ok(Forged::Local { why: "the settings say so".to_owned() }),
             Choice::Auto => None,
             Choice::Server(kind) => Some(kind),
         };
-        let found = self.server_of(place.origin().unwrap_or(&place.root), wanted.flatten(), chosen);
+        let found = self.server_of(place, wanted.flatten(), chosen);
         match found {
             Err(
                 error @ (HostingError::NoRemote(_)
@@ -124,13 +128,11 @@ impl Servers {
 
     fn server_of(
         &self,
-        checkout: &Path,
+        place: &Place,
         kind: Option<SiteKind>,
         chosen: ForgeSettings,
     ) -> Result<Forged, HostingError> {
-        let (_, address) = Git::new(checkout).remote().map_err(HostingError::NoRemote)?;
-        let on_disk = || HostingError::NoRemote("it is on this machine".to_owned());
-        let site = Site::of(&address).ok_or_else(on_disk)?;
+        let site = site_of(place)?;
         let no_token = || HostingError::NoToken { host: site.host.clone() };
         let login = self.logins.find(&site.host, site.kind)?.ok_or_else(no_token)?;
         let kind = match kind.or(site.kind).or(login.kind) {
@@ -251,6 +253,14 @@ impl Hosting for Hosted {
     fn budget(&self) -> Option<Budget> {
         self.remote.budget()
     }
+}
+
+/// Reads off a project's remote which server it is on.
+fn site_of(place: &Place) -> Result<Site, HostingError> {
+    let checkout = place.origin().unwrap_or(&place.root);
+    let (_, address) = Git::new(checkout).remote().map_err(HostingError::NoRemote)?;
+    let on_disk = || HostingError::NoRemote("it is on this machine".to_owned());
+    Site::of(&address).ok_or_else(on_disk)
 }
 
 impl From<&HostingError> for Refusal {

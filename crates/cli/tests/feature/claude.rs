@@ -164,7 +164,7 @@ fn a_feature_becomes_a_pull_request_by_way_of_a_persons_look_and_two_fix_cycles(
     assert!(!pull.contains("Left by force"), "{pull}");
     let prompts = prompts.lock().unwrap();
     assert!(prompts["fix"][1].contains("still no name"), "{}", prompts["fix"][1]);
-    assert!(prompts.values().flatten().count() == 13, "each phase took one turn: {:?}", prompts.keys());
+    assert!(prompts.values().flatten().count() == 12, "each phase took one turn: {:?}", prompts.keys());
 }
 
 #[test]

@@ -40,12 +40,12 @@ pub(super) const ARMS: [Arm; 4] = [
     Arm { name: "claude -p", aim: |_| None, run: plain, lies: Lies::InTree },
     Arm { name: "a while loop", aim: |_| None, run: repeated, lies: Lies::InTree },
     Arm {
-        name: "warp headless",
+        name: "headless, by warp",
         aim: |criteria| Some(if criteria < 9 { 1.05 } else { 0.8 }),
         run: headless,
         lies: Lies::InMain,
     },
-    Arm { name: "warp in the agent", aim: |_| Some(1.3), run: in_agent, lies: Lies::InMain },
+    Arm { name: "in the agent, with warp", aim: |_| Some(1.3), run: in_agent, lies: Lies::InMain },
 ];
 
 /// A project with an issue, a client and its model.
