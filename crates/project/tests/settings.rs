@@ -40,6 +40,8 @@ fn looseness(key: &str, value: &Value) -> Option<f64> {
         "workspace" => word(&["clone", "worktree"]),
         "on_timeout" => word(&["skip", "default"]),
         "min_free_mb" => number.map(|number| -number),
+        // It costs what a new conversation would, and is no cap.
+        "conversation_tokens" => None,
         _ if key.contains("_usd") || key.contains("_tokens") || key.starts_with("max_agents") => {
             number.map(|number| if number == 0.0 { f64::MAX } else { number })
         }

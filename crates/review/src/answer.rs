@@ -1,7 +1,7 @@
 //! What a reviewer is asked to answer, and how its answer is read.
 //!
 //! The schema, the example and the words are data for whoever asks. Other words for a severity or a verdict are read as
-//! what they mean before the answer is checked; what is wrong beyond the schema, [`faults`] says.
+//! what they mean before the answer is checked; what is wrong beyond the schema, `faults` says.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

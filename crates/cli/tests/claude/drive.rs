@@ -132,7 +132,7 @@ fn a_killed_agent_leaves_its_run_where_it_was_and_the_next_session_goes_on() {
     assert_eq!(ended.signal, Some(9), "{ended:?}");
     assert_eq!(*done.lock().unwrap(), 2);
     let status = sandbox.warp_ok(&["status"]);
-    assert!(status.contains("discovering") && status.contains("stale"), "{status}");
+    assert!(status.contains("discovering") && status.contains("not running"), "{status}");
 
     let (script, done) = play(vec![
         bash("warp next", &["discovering -> planning"]),

@@ -206,7 +206,7 @@ fn in_a_terminal_a_trusted_project_goes_through_the_loop() {
         let terminal = with_warp(claude.interactive(&sandbox, &model), &sandbox).in_terminal((150, 50));
         terminal.wait_for("accept edits on");
         terminal.type_line(&prompt());
-        terminal.wait_for("is over (shipped)");
+        terminal.wait_for("It is shipped.");
         assert_eq!(*done.lock().unwrap(), wanted, "{}", terminal.screen());
         is_shipped(&sandbox);
         let pull = sandbox.warp_ok(&["pr", "show", "43"]);

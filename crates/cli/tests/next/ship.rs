@@ -187,6 +187,6 @@ fn a_phase_of_that_name_in_another_workflow_pushes_nothing() {
     sandbox.git(&["init", "--quiet", "--bare", "../remote.git"]);
     sandbox.git(&["remote", "add", "origin", "../remote.git"]);
     begin(&sandbox, "3");
-    assert!(sandbox.warp_ok(&["next"]).contains("is offered as pull request #43"));
+    assert!(sandbox.warp_ok(&["next"]).contains("opened pull request #43"));
     assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
 }

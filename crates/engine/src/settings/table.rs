@@ -185,12 +185,12 @@ settings! {
         "Who works: claude, codex, opencode, acp:LINE, command:LINE or script:FILE";
     AGENT_SILENCE_SECONDS: Count = "agent_silence_seconds", "600", ordered(Smaller),
         "Seconds without a word after which an agent counts as hung";
-    AGENT_TOOLS: Names = "agent_tools", "[]", UNORDERED,
-        "More of the client's own tools for agents that warp drives, such as `WebFetch`; `all` for everything that it has";
+    AGENT_TOOLS: Names = "agent_tools", "[]", PERSONS,
+        "More of the client's own tools for driven agents, such as `WebFetch`; `all`: every one";
     CONVERSATION_TOKENS: Count = "conversation_tokens", "60000", UNORDERED,
-        "Tokens in a conversation above which the next chunk or phase begins a new one; 0 for a new one each time";
+        "Tokens above which the next chunk or phase begins a new conversation; 0: always";
     CONVERSATION_MINUTES: Count = "conversation_minutes", "5", UNORDERED,
-        "Minutes that a provider keeps a prompt: later, the next chunk or phase resumes only a conversation of at most a quarter of `conversation_tokens`";
+        "Minutes after which only a quarter of `conversation_tokens` is resumed";
     APPROVE_PLAN: Flag = "approve_plan", "false", safety(On),
         "Wait for a person's yes to the plan before anything is written";
     WORKSPACE: Choice(&["clone", "worktree"]) = "workspace", "\"clone\"", safety(FirstOf(&["clone", "worktree"])),
@@ -264,15 +264,15 @@ settings! {
         "Megabytes of memory that must be free before an agent starts";
     ROLES: Roles = "roles", "{}", UNORDERED, "Who works in each role: agent, model, effort and fallbacks";
     FORGE: Choice(&["auto", "local", "github", "forgejo"]) = "forge", "\"auto\"", UNORDERED,
-        "Where issues and pull requests are: on the remote's server if there is a token for it (auto), or in warp's journal (local)";
+        "Where issues are: on the remote's server if there is a token (auto), or in the journal";
     FORGE_TRUSTED: Names = "forge_trusted", "[]", PERSONS,
-        "Accounts that may approve and whose words count, where the server does not say who has write access";
+        "Accounts with write access, where the server does not say who has it";
     MERGE_METHOD: Choice(&["merge", "squash", "rebase"]) = "merge_method", "\"merge\"", UNORDERED,
         "How a server merges a pull request, if the repository allows it";
     CHECKS: Choice(&["auto", "server", "woodpecker", "command", "none"]) = "checks", "\"auto\"", UNORDERED,
-        "What has to be green before a server merges: its checks, Woodpecker's, or only the project's own tests; none: nothing";
+        "What has to be green before a server merges; command: the project's own tests";
     REQUIRED_CHECKS: Names = "required_checks", "[]", UNORDERED,
-        "The checks that count; without any, those that the target branch's protection names, or all";
+        "The checks that count; without any, those that the target's protection names, or all";
     WOODPECKER_URL: Text = "woodpecker_url", "\"none\"", PERSONS, "Where Woodpecker is";
     WOODPECKER_REPO_ID: Count = "woodpecker_repo_id", "0", UNORDERED,
         "The repository's number on Woodpecker; 0: it has none there";
