@@ -45,7 +45,8 @@ impl Workflow {
             faults.push(Fault::Shape(format!("{count} settings send rows elsewhere; the most is {most}")));
         }
         for on in 1..1_usize << switches.len().min(MOST_SWITCHES) {
-            let is_on = |setting| switches.iter().position(|one| *one == setting).is_some_and(|at| on >> at & 1 == 1);
+            let is_on =
+                |setting| switches.iter().position(|one| *one == setting).is_some_and(|at| on >> at & 1 == 1);
             faults.extend(Proof::faults(&workflow.switched(is_on)));
         }
         if faults.is_empty() { Ok(workflow) } else { Err(WorkflowError::Faults(faults)) }

@@ -59,7 +59,9 @@ impl Workflow {
         for transition in self.transitions() {
             push(&mut text, format!("| {} | {} | {} |\n", transition.from, transition.event, transition.to));
         }
-        for (phase, row) in self.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row))) {
+        for (phase, row) in
+            self.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)))
+        {
             if let Some((setting, to)) = &row.to_when {
                 push(&mut text, format!("| {} | {} | {to}, with `{setting}` |\n", phase.name, row.event));
             }

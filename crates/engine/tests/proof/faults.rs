@@ -134,7 +134,7 @@ fn an_unknown_key_is_refused_with_its_line() {
        |
     12 | on = [{ event = "close", to = "closed", raise = ["tries"] }]
        |                                         ^^^^^
-    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `by`, `unless`, `gate`, `evidence`, `tests`, `acts`, `raises`, `resets`, `exempt`, `aborts`, `reason`, `status`, `answer`, `tool`
+    unknown field `raise`, expected one of `event`, `to`, `to_origin`, `to_when`, `by`, `unless`, `gate`, `evidence`, `tests`, `acts`, `raises`, `resets`, `exempt`, `aborts`, `reason`, `status`, `answer`, `tool`
     "#);
 }
 

@@ -507,7 +507,7 @@ fn a_counter_of_a_phase_goes_on_while_the_phase_does() {
 /// Returns where an event leads from a phase of the loop.
 fn next(workflow: &Workflow, phase: &str, event: &str) -> String {
     let phase = phase.into();
-    let row = workflow.row(&phase, event).unwrap();
+    let row = workflow.row(&phase, event).expect("there is such a row");
     workflow.targets(&phase, row)[0].to_string()
 }
 

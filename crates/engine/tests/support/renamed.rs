@@ -65,7 +65,10 @@ pub(crate) fn renamed(text: &str) -> String {
                 row.insert("tool".to_owned(), "submit_plan".into());
             }
             ["event", "to"].iter().for_each(|key| rename(row, key));
-            row.get_mut("to_when").and_then(Value::as_table_mut).into_iter().for_each(|when| rename(when, "phase"));
+            row.get_mut("to_when")
+                .and_then(Value::as_table_mut)
+                .into_iter()
+                .for_each(|when| rename(when, "phase"));
         }
     }
     table.to_string()
