@@ -2,8 +2,9 @@
 //!
 //! Three ports: [`Tracker`] for issues, [`Forge`] for pull requests, [`Checks`] for what tests a commit. They are apart
 //! because a project may have its issues elsewhere than its code. [`LocalForge`] is both of the first, embedded in the
-//! project's journal; [`Gh`] opens pull requests by GitHub's command line; [`CommandChecks`] runs the project's own tests;
-//! [`fake`] is a double that fails when it is told to.
+//! project's journal; [`Remote`] is both, and checks, on GitHub, Forgejo and Gitea; [`Woodpecker`] is checks; [`Gh`] opens
+//! pull requests by GitHub's command line; [`CommandChecks`] runs the project's own tests; [`fake`] is a double that fails
+//! when it is told to.
 //!
 //! Invariants:
 //! - What could not be found out is an error. `None` and an empty list mean that there is nothing.
