@@ -79,9 +79,10 @@ impl Worker {
         let (prompt, since) = asked(request);
         let all = || (1..=self.criteria).flat_map(|criterion| self.work(criterion)).collect();
         let (moves, since) = match prompt {
+            // What is told in the agent is a brief too.
+            _ if prompt.contains(COMMAND) => self.commanding(&since),
             _ if prompt.contains(PHASE) => (answering(&prompt, self), since.as_slice()),
             _ if prompt.contains(LOOP) => (self.ticking(&since), since.as_slice()),
-            _ if prompt.contains(COMMAND) => self.commanding(&since),
             _ => (all(), since.as_slice()),
         };
         let made = since.iter().filter(|part| matches!(part, Part::Call { .. } | Part::Text(_))).count();
@@ -105,8 +106,7 @@ impl Worker {
         let moves = match phase(told) {
             Some("planning") => vec![report("plan_ready", &json!({ "summary": APPROACH }))],
             Some("coding") => {
-                let is_told = |criterion: &usize| told.contains(&format!("- AC-{criterion:02}: "));
-                let criteria: Vec<usize> = (1..=self.criteria).filter(is_told).collect();
+                let criteria = numbers(told.split(CRITERIA).last().unwrap_or_default());
                 let mut moves: Vec<Turn> =
                     criteria.iter().flat_map(|criterion| self.work(*criterion)).collect();
                 moves.push(report("code_complete", &json!({ "evidence": answer(&criteria)["evidence"] })));
