@@ -43,8 +43,8 @@ pub enum Choice {
 /// What was found for a project.
 #[derive(Clone, Debug)]
 pub enum Forged {
-    /// The journal, for this reason.
-    Local { why: String },
+    /// The journal, for this reason; with the host of a server that could be used with a token.
+    Local { why: String, host: Option<String> },
     /// A server.
     Server { remote: Remote, site: Site, kind: SiteKind, source: Source, checks: Option<SharedChecks> },
 }
@@ -107,11 +107,13 @@ impl Servers {
         let chosen = match (self.choose)(place) {
             Ok(chosen) => chosen,
             // Settings that cannot be read stop what needs them; where there is no server, nothing here does.
-            Err(error) if site_of(place).is_err() => return Ok(Forged::Local { why: error.to_string() }),
+            Err(error) if site_of(place).is_err() => {
+                return Ok(Forged::Local { why: error.to_string(), host: None });
+            }
             Err(error) => return Err(error.into()),
         };
         let wanted = match chosen.choice {
-            Choice::Local => return Ok(Forged::Local { why: "the settings say so".to_owned() }),
+            Choice::Local => return Ok(Forged::Local { why: "the settings say so".to_owned(), host: None }),
             Choice::Auto => None,
             Choice::Server(kind) => Some(kind),
         };
@@ -121,7 +123,11 @@ impl Servers {
                 error @ (HostingError::NoRemote(_)
                 | HostingError::NoToken { .. }
                 | HostingError::UnknownServer { .. }),
-            ) if wanted.is_none() => Ok(Forged::Local { why: error.to_string() }),
+            ) if wanted.is_none() => {
+                let why = error.to_string();
+                let host = if let HostingError::NoToken { host } = error { Some(host) } else { None };
+                Ok(Forged::Local { why, host })
+            }
             found => found,
         }
     }
@@ -217,7 +223,9 @@ impl Hosts for Servers {
 
     fn about(&self, place: &Place) -> Option<String> {
         match self.find(place) {
-            Ok(Forged::Local { .. }) => None,
+            Ok(Forged::Local { host, .. }) => host.map(|host| {
+                format!("warp's journal: there is no token for {host} (`warp forge login` keeps one)")
+            }),
             Ok(Forged::Server { remote, site, .. }) => {
                 let account = match remote.account() {
                     Ok(account) => format!("as {account}"),

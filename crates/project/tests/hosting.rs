@@ -54,7 +54,7 @@ fn servers_are_found_by_remotes_and_asked_what_they_are() {
         let repo = double.create_repo("acme", "shop");
         let place = checkout(home.path(), Some(&double.clone_url(&repo)));
         let servers = servers(home.path(), Choice::Auto);
-        let Forged::Local { why } = servers.find(&place).unwrap() else { panic!("there is no token") };
+        let Forged::Local { why, .. } = servers.find(&place).unwrap() else { panic!("there is no token") };
         assert!(why.contains("no token"), "{why}");
         let token = Token::parse(&token).unwrap();
         servers.logins().keep(&host(double.url()), kind, token).unwrap();

@@ -132,7 +132,7 @@ fn check(dirs: &Dirs, project: Option<PathBuf>, as_json: bool) -> Result<Exit, C
     let place = person_place(&workspace)?;
     let servers = Servers::of_user(dirs, Arc::new(|name: &str| std::env::var(name).ok()));
     let (remote, site, source) = match servers.find(&place)? {
-        Forged::Local { why } => {
+        Forged::Local { why, .. } => {
             if as_json {
                 output::print_json(&json!({ "forge": "local", "why": why }))?;
             } else {
