@@ -73,7 +73,11 @@ fn drive(dirs: &Dirs, root: &Path, issue: u64, agent: Arc<dyn Agent>) {
     let mut here = Workspace::open(place.clone(), dirs.clone()).unwrap();
     // Killed between the merge and its record, an issue is closed and its run is not over.
     if here.select(Some(&issue.to_string())).unwrap().is_none_or(|current| current.run.is_open()) {
-        let finish = crate::world::drive(&place, dirs, once(issue, 3), agent, &mut Nobody);
+        let mut options = once(issue, 3);
+        // All of them may have an agent: on a slow machine some would else wait for a place.
+        let places = ["max_agents", "max_agents_per_project", "max_agents_per_pool"];
+        options.set.extend(places.map(|key| (key.to_owned(), "100".to_owned())));
+        let finish = crate::world::drive(&place, dirs, options, agent, &mut Nobody);
         assert_eq!(finish.unwrap(), Finish::Done, "issue {issue}");
     }
 }
